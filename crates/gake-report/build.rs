@@ -1,11 +1,11 @@
-//! Builds the HTML page from `ui/`, so that the binary carries it.
+//! Builds the HTML page from `ui/` into `OUT_DIR`, to be embedded in the binary.
 
 mod node;
 
 use node::WebFile;
 
 fn main() {
-    // Without a file there is no page: see src/html/.
+    // Without the file gake has no page: see src/html/.
     let page = WebFile {
         what: "the HTML report",
         folder: "ui",

@@ -1,8 +1,8 @@
-//! Builds a file from web sources with Node.js, for build scripts: gake-k6 has a link to this file.
+//! Builds a file from web sources with Node.js, for build scripts; gake-k6 links to this file.
 //!
-//! Everything happens in a copy within `OUT_DIR`: the tree stays clean, and target folders do not
-//! meet. Where Node.js is missing the crate is built without the file and says so when asked for
-//! it.
+//! The build runs in a copy within `OUT_DIR`, so that the source tree stays clean and target
+//! folders do not share state. Without Node.js the crate is built without the file and reports that
+//! when the file is needed.
 
 use std::env;
 use std::fs;
@@ -10,45 +10,45 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The oldest Node.js that the tools run on.
+/// The oldest Node.js that the build tools support.
 const NODE: (u32, u32) = (20, 19);
 
-/// A file that is built from web sources.
+/// A file built from web sources.
 pub struct WebFile {
-    /// What it is, in a warning.
+    /// Names it in warnings.
     pub what: &'static str,
-    /// Its sources' folder, in the crate's.
+    /// The folder of the sources, relative to the crate.
     pub folder: &'static str,
-    /// What it is made from, in that folder.
+    /// The sources, relative to `folder`.
     pub sources: &'static [&'static str],
-    /// Scripts that build it, with their arguments, in that folder.
+    /// Scripts that build it, with their arguments, relative to `folder`.
     pub tools: &'static [(&'static str, &'static [&'static str])],
-    /// Its name in `dist/` of that folder.
+    /// Its name in `dist/` of `folder`.
     pub built: &'static str,
     /// Its name in `OUT_DIR`.
     pub name: &'static str,
-    /// The variable that names a folder with it ready-made.
+    /// The environment variable that names a folder with a prebuilt file.
     pub ready: &'static str,
 }
 
-/// Why there is no file.
+/// Why the file could not be built.
 enum Problem {
-    /// The machine lacks what the build takes; the crate is built without.
+    /// The machine lacks a tool; the crate is built without the file.
     Missing(String),
-    /// The sources are wrong; the build fails.
-    Broken(String),
+    /// The sources do not build; the build fails.
+    Failed(String),
 }
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        Self::Broken(error.to_string())
+        Self::Failed(error.to_string())
     }
 }
 
 impl WebFile {
-    /// Puts the file into `OUT_DIR`; an empty one means that there is none.
+    /// Writes the file to `OUT_DIR`; an empty one means that there is none.
     pub fn embed(&self) {
-        // A link to the folder at the root, so that a packaged crate has it too.
+        // A symbolic link to the folder at the root: a packaged crate contains it.
         let folder = variable("CARGO_MANIFEST_DIR").join(self.folder);
         let out = variable("OUT_DIR");
         println!("cargo:rerun-if-changed=build.rs");
@@ -66,12 +66,12 @@ impl WebFile {
         let bytes = match built {
             Ok(bytes) => bytes,
             Err(Problem::Missing(why)) => {
-                // A file that is never there makes the next build try again.
+                // A path that never exists makes the next build retry.
                 println!("cargo:rerun-if-changed={}", out.join("never").display());
                 println!("cargo:warning=built without {}: {why}", self.what);
                 Vec::new()
             }
-            Err(Problem::Broken(why)) => panic!("{} ({}/): {why}", self.what, self.folder),
+            Err(Problem::Failed(why)) => panic!("{} ({}/): {why}", self.what, self.folder),
         };
         let path = out.join(self.name);
         if fs::read(&path).ok().as_ref() != Some(&bytes) {
@@ -83,24 +83,24 @@ impl WebFile {
         let path = folder.join(self.built);
         println!("cargo:rerun-if-changed={}", path.display());
         fs::read(&path).map_err(|error| {
-            Problem::Broken(format!("{}: {}: {error}", self.ready, path.display()))
+            Problem::Failed(format!("{}: {}: {error}", self.ready, path.display()))
         })
     }
 
-    /// Copies the sources to `room` and builds them there.
-    fn build(&self, folder: &Path, room: &Path) -> Result<Vec<u8>, Problem> {
+    /// Copies the sources to `workspace` and builds them there.
+    fn build(&self, folder: &Path, workspace: &Path) -> Result<Vec<u8>, Problem> {
         self.check_node()?;
-        fs::create_dir_all(room)?;
-        // A file that was taken away must not live on in the copy.
-        let _ = fs::remove_dir_all(room.join("src"));
+        fs::create_dir_all(workspace)?;
+        // Deleted sources must not survive there.
+        let _ = fs::remove_dir_all(workspace.join("src"));
         for source in self.sources {
-            copy(&folder.join(source), &room.join(source))?;
+            copy(&folder.join(source), &workspace.join(source))?;
         }
-        install(room)?;
+        install(workspace)?;
         for (script, args) in self.tools {
-            run(room, script, args)?;
+            run(workspace, script, args)?;
         }
-        Ok(fs::read(room.join("dist").join(self.built))?)
+        Ok(fs::read(workspace.join("dist").join(self.built))?)
     }
 
     fn check_node(&self) -> Result<(), Problem> {
@@ -125,15 +125,15 @@ impl WebFile {
     }
 }
 
-/// A path that cargo gives.
+/// A path from a variable that cargo sets.
 fn variable(name: &str) -> PathBuf {
     env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}")).into()
 }
 
-/// Installs what the lock file says, unless that was done.
-fn install(room: &Path) -> Result<(), Problem> {
-    let lock = fs::read(room.join("package-lock.json"))?;
-    let stamp = room.join("installed.json");
+/// Installs the packages of the lock file, unless they are installed.
+fn install(workspace: &Path) -> Result<(), Problem> {
+    let lock = fs::read(workspace.join("package-lock.json"))?;
+    let stamp = workspace.join("installed.json");
     if fs::read(&stamp).ok().as_ref() == Some(&lock) {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn install(room: &Path) -> Result<(), Problem> {
         "--loglevel=error",
     ];
     let mut npm = Command::new("npm");
-    let output = npm.args(flags).current_dir(room).stdin(Stdio::null()).output();
+    let output = npm.args(flags).current_dir(workspace).stdin(Stdio::null()).output();
     match output {
         Ok(output) if output.status.success() => Ok(fs::write(stamp, lock)?),
         Ok(output) => {
@@ -160,19 +160,18 @@ fn install(room: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Runs a script with Node.js.
-fn run(room: &Path, script: &str, args: &[&str]) -> Result<(), Problem> {
+fn run(workspace: &Path, script: &str, args: &[&str]) -> Result<(), Problem> {
     let output = Command::new("node")
         .arg(script)
         .args(args)
-        .current_dir(room)
+        .current_dir(workspace)
         .stdin(Stdio::null())
         .output()?;
     if output.status.success() {
         return Ok(());
     }
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    Err(Problem::Broken(format!("{script} {}\n{}", args.join(" "), texts.join(""))))
+    Err(Problem::Failed(format!("{script} {}\n{}", args.join(" "), texts.join(""))))
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

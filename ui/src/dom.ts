@@ -1,11 +1,11 @@
 /**
- * Making elements. Text only ever becomes a text node: targets, labels and error texts come from
+ * Creates elements. Text only ever becomes a text node: targets, labels and error texts come from
  * outside and must never be read as markup.
  */
 
 type Child = Node | string | null | undefined | false;
 
-/** Attributes; `on...` are listeners, `true` an attribute without a value. */
+/** Attributes; `on...` are listeners, `true` is an attribute without a value. */
 type Attributes = Record<string, string | number | boolean | undefined | ((event: Event) => void)>;
 
 /** An element with attributes and children. */

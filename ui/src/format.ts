@@ -1,21 +1,21 @@
 /**
- * Numbers as people read them, the same way as gake's text output writes them: `1.23 ms`,
+ * Formats numbers as gake's text output does: `1.23 ms`,
  * `12,345`, `0.10 %`, `2,000/s`, `3.20 MB`.
  */
 
-/** Three significant digits, at most two after the point. */
+/** Three significant digits, at most two decimals. */
 function digits(value: number): string {
   if (value < 9.995) return value.toFixed(2);
   return value < 99.95 ? value.toFixed(1) : value.toFixed(0);
 }
 
-/** Nanoseconds in the unit that suits them. */
+/** Nanoseconds in a suitable unit. */
 export function duration(ns: number): string {
   if (ns <= 0) return "0";
   const steps: [number, string][] = [[1e3, "ns"], [1e6, "µs"], [1e9, "ms"]];
   for (const [limit, unit] of steps) {
     const value = ns / (limit / 1e3);
-    // 999.7 µs is written as 1.00 ms, not as 1000 µs.
+    // 999.7 µs is 1.00 ms, not 1000 µs.
     if (value < 999.5) return `${unit === "ns" ? value.toFixed(0) : digits(value)} ${unit}`;
   }
   const seconds = ns / 1e9;
@@ -23,7 +23,7 @@ export function duration(ns: number): string {
   return seconds < 35_970 ? `${(seconds / 60).toFixed(0)} min` : `${digits(seconds / 3600)} h`;
 }
 
-/** The same without digits that say nothing, for ticks. */
+/** The same without trailing zeros, for ticks. */
 export function durationTick(ns: number): string {
   const steps: [number, string][] = [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
   let [scale, unit] = steps[0] as [number, string];
@@ -35,19 +35,19 @@ function trimmed(value: number): string {
   return Number(value.toPrecision(4)).toString();
 }
 
-/** A whole number with its thousands apart. */
+/** A whole number with thousands separators. */
 export function count(value: number): string {
   return Math.round(value).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
-/** A number with few digits after the point: none from 100 on. */
+/** A number with few decimals: none from 100 on. */
 export function number(value: number): string {
   if (value >= 99.95) return count(value);
   const text = value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
   return text.replace(/\.?0+$/, "");
 }
 
-/** A number a second. */
+/** A number per second. */
 export function rate(value: number): string {
   return `${number(value)}/s`;
 }
@@ -58,7 +58,7 @@ export function tick(value: number): string {
   return value >= 10 ? count(value) : trimmed(value);
 }
 
-/** A share (0 to 1) in percent. One that is not quite none or all never reads as such. */
+/** A share (0 to 1) in percent, which rounds to 0 or 100 only if it is exact. */
 export function percent(share: number): string {
   const value = share * 100;
   if (value === 0) return "0 %";

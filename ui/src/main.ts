@@ -1,4 +1,4 @@
-/** Reads the inlined page data and hands it to the page of its kind. */
+/** Parses the inlined page data and draws the page of its kind. */
 
 import "./theme/theme.css";
 import { el } from "./dom";
@@ -15,7 +15,7 @@ import type { ShadowData } from "./pages/shadow-data";
 import { trend, type TrendData } from "./pages/trend";
 import { watchTheme } from "./theme/theme";
 
-/** A page of each kind; `kind` of the inlined JSON chooses. */
+/** The pages by the `kind` of the inlined JSON. */
 const pages: Record<string, (root: HTMLElement, data: never) => void> = {
   compare: (root, data: CompareData) => compare(root, data),
   find: (root, data: FindData) => find(root, data),

@@ -1,4 +1,4 @@
-/** Tables. On a narrow page a row becomes a block of named figures, so that nothing is cut off. */
+/** Tables. On a narrow page a row becomes a block of named figures. */
 
 import { el } from "./dom";
 import { recall, remember } from "./memory";
@@ -7,24 +7,24 @@ import { recall, remember } from "./memory";
 export interface Column<Row> {
   name: string;
   title?: string;
-  /** The text of a cell. */
+  /** The content of a cell. */
   show: (row: Row) => string | Node;
-  /** What rows are put in order by; without it the column cannot be. */
+  /** The sort key; a column without one cannot be sorted. */
   key?: (row: Row) => number | string;
-  /** A number: to the right. */
+  /** A number: right-aligned. */
   number?: boolean;
-  /** Whether the cell tells of something bad. */
+  /** Whether the cell shows a problem. */
   bad?: (row: Row) => boolean;
 }
 
-/** A table whose rows can be chosen. */
+/** A table with filtered rows. */
 export interface Listing<Row> {
   element: HTMLElement;
   /** Shows the rows for which `keep` holds. */
   filter: (keep: (row: Row) => boolean) => void;
 }
 
-/** A table; a column with a key can be put in order by its heading. */
+/** A table; clicking the heading of a column with a key sorts by it. */
 export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> {
   const body = el("tbody");
   let [order, keep] = [rows, (_row: Row): boolean => true];
@@ -47,7 +47,7 @@ export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> 
   const fill = (): void =>
     body.replaceChildren(...order.filter(keep).map((row) => el("tr", {}, ...columns.map((column) => cell(column, row)))));
   const press = (i: number): void => {
-    // Numbers first from the largest, names from A.
+    // Numbers in descending order first, names in ascending order.
     const before = heads[i]?.getAttribute("aria-sort");
     const numbers = rows.length > 0 && typeof columns[i]?.key?.(rows[0] as Row) === "number";
     const down = before ? before === "ascending" : numbers;
@@ -81,7 +81,7 @@ export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> 
   };
 }
 
-/** A table of all its rows. */
+/** A table without a filter. */
 export function table<Row>(rows: Row[], columns: Column<Row>[]): HTMLElement {
   return listing(rows, columns).element;
 }

@@ -21,7 +21,7 @@ async function open(browser) {
 async function follow(browser) {
   const [one, gone] = [await open(browser), await open(browser)];
   const { page } = one;
-  const traffic = page.locator("figure.chart", { has: page.getByRole("heading", { name: "Requests a second" }) });
+  const traffic = page.locator("figure.chart", { has: page.getByRole("heading", { name: "Requests per second" }) });
   await traffic.locator(".u-over").waitFor();
   await gone.page.close();
   assert.match(await page.locator(".bar .pill").first().textContent(), /^● Running \d:\d\d of \d:\d\d$/);

@@ -228,7 +228,7 @@ async function trendPage(page, data) {
   assert.equal(await value(figure, "p99"), duration(last.p99_ns));
 }
 
-/** Two runs: what differs, and the charts of one over those of the other. */
+/** Two runs: the differences, and the charts of one over the other. */
 async function comparePage(page, { comparison, run }) {
   assert.equal(await page.locator("h1").textContent(), `${comparison.b.name} against ${comparison.a.name}`);
   assert((await page.locator(".verdict").textContent()).includes(comparison.conclusion.replace(/^[^:]*: /, "")));
@@ -243,10 +243,10 @@ async function comparePage(page, { comparison, run }) {
   await paper(page);
 }
 
-/** The run behind: its values beside those of the cursor, and its lines, which can be taken away. */
+/** The run behind: its values beside the cursor, and its lines, which can be hidden. */
 async function behind(page, data) {
   const { name, run } = data.over;
-  const figure = chart(page, "Requests a second");
+  const figure = chart(page, "Requests per second");
   const i = Math.floor((data.series.second.length - 1) / 2);
   await hover(figure, middle(data, i, run));
   const instant = middle(data, i, run) * span(data, run);
@@ -312,7 +312,7 @@ async function findPage(page, { find, beyond, ended, next }) {
   assert.equal(await part(page, "What to do next").locator("li").count(), next.length);
   const shown = await page.locator(".tile dd").allTextContents();
   assert.deepEqual([shown[0], shown[4]], [rate(answer.capacity), rate(answer.safe)]);
-  const evidence = chart(page, "Missed, of what is allowed");
+  const evidence = chart(page, "Missed, as a share of the allowance");
   await evidence.locator(".plot").focus();
   // The first place is the lowest step or the curve's end.
   await page.keyboard.press("ArrowRight");
@@ -402,7 +402,7 @@ async function hovers(page, data) {
   const { series } = data;
   // A point well inside, so that it is whole.
   const i = Math.floor((series.second.length - 1) / 2);
-  const traffic = chart(page, "Requests a second");
+  const traffic = chart(page, "Requests per second");
   await hover(traffic, middle(data, i));
   if (series.second.length > 2) {
     for (const [name, counts] of [["goodput", series.ok], ["sent", series.fired]]) {
@@ -425,8 +425,8 @@ async function hovers(page, data) {
 
 async function keyboard(page) {
   await page.mouse.move(2, 2);
-  const plot = chart(page, "Requests a second").locator(".plot");
-  const place = chart(page, "Bytes a second").locator(".place");
+  const plot = chart(page, "Requests per second").locator(".plot");
+  const place = chart(page, "Bytes per second").locator(".place");
   await plot.focus();
   await page.keyboard.press("ArrowRight");
   assert.match(await place.textContent(), /^0:00/);
@@ -436,8 +436,8 @@ async function keyboard(page) {
 
 async function zooms(page, data) {
   const whole = span(data, data.over?.run);
-  const traffic = chart(page, "Requests a second");
-  const other = chart(page, "Bytes a second");
+  const traffic = chart(page, "Requests per second");
+  const other = chart(page, "Bytes per second");
   const reset = page.getByRole("button", { name: "Reset zoom" });
   const at = async (figure, share) => {
     await hover(figure, share);
@@ -484,7 +484,7 @@ function pixels(figure) {
 }
 
 async function toggles(page) {
-  const figure = chart(page, "Bytes a second");
+  const figure = chart(page, "Bytes per second");
   const key = figure.locator(".key").first();
   const before = await pixels(figure);
   await key.click();
@@ -531,7 +531,7 @@ async function distributions(page, data) {
 
 async function errors(page, data) {
   const kinds = data.series.errors;
-  const figure = chart(page, "Errors a second");
+  const figure = chart(page, "Errors per second");
   assert.equal(await figure.count(), kinds.length > 0 ? 1 : 0);
   if (kinds.length === 0) return;
   const names = await figure.locator(".key:not(.over) .name").allTextContents();
@@ -592,13 +592,13 @@ async function target(page, data) {
   const cpu = section.locator("figure.chart", { has: page.getByRole("heading", { name: words.cpu, exact: true }) });
   await hover(cpu, middle(data, i));
   assert.equal(await cpu.locator(".value").textContent(), percent(drawn[0].values[i]));
-  assert.notEqual(await chart(page, "Requests a second").locator(".place").textContent(), "", "one cursor for all");
+  assert.notEqual(await chart(page, "Requests per second").locator(".place").textContent(), "", "one cursor for all");
   if (said.more_gauges > 0) assert((await section.textContent()).includes(`${said.more_gauges} more levels`));
   await page.mouse.move(2, 2);
 }
 
 async function themes(page) {
-  const figure = chart(page, "Requests a second");
+  const figure = chart(page, "Requests per second");
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const [light, drawn] = [await background(), await pixels(figure)];
   await page.getByRole("button", { name: "Dark", exact: true }).click();

@@ -19,7 +19,7 @@ await withBrowser(async (browser) => {
   const session = await context.newCDPSession(page);
   const looks = [];
   while ((await running.count()) > 0) {
-    assert(Date.now() < deadline, `the page says that the run goes on after ${limit} s`);
+    assert(Date.now() < deadline, `the page still shows a run in progress after ${limit} s`);
     await session.send("HeapProfiler.collectGarbage");
     const { usedSize } = await session.send("Runtime.getHeapUsage");
     const { nodes } = await session.send("Memory.getDOMCounters");

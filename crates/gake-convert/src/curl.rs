@@ -1,10 +1,10 @@
-//! A curl command, as browsers copy it.
+//! curl commands, as browsers copy them.
 
-use crate::script::{Node, ScriptDraft, ScriptRequest, basic_auth, is_own_header};
+use crate::script::{ScriptDraft, ScriptNode, ScriptRequest, basic_auth, is_own_header};
 use crate::template::{Template, component, quoted};
 use crate::{ConvertError, default_function};
 
-/// Flags that change nothing of what a script sends.
+/// Flags without an effect on what a script sends.
 const IDLE: [&str; 14] = [
     "-s",
     "--silent",
@@ -22,20 +22,19 @@ const IDLE: [&str; 14] = [
     "-N",
 ];
 
-/// Those with a value.
+/// Such flags with a value.
 const IDLE_VALUES: [&str; 4] = ["-o", "--output", "--connect-timeout", "-w"];
 
-/// A command line of separate words, as a shell gives them.
+/// A shell command line of separate words.
 #[must_use]
 pub fn command_line(words: &[String]) -> String {
     let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
-    // The first names the command.
+    // The first word is the command's name.
     let first = words.first().cloned().unwrap_or_default();
     let rest = words.iter().skip(1).map(|word| format!(" {}", quoted(word)));
     first + &rest.collect::<String>()
 }
 
-/// The script of a command.
 pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
     let mut words = words(command)?.into_iter().skip(1);
     let mut script = ScriptDraft::default();
@@ -93,7 +92,7 @@ pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
         false => "POST".to_owned(),
     });
     add_data(&mut request, data, is_query);
-    script.functions = default_function(vec![Node::Request(Box::new(request))]);
+    script.functions = default_function(vec![ScriptNode::Request(Box::new(request))]);
     Ok(script)
 }
 
@@ -118,14 +117,14 @@ fn add_data(request: &mut ScriptRequest, data: Vec<Template>, is_query: bool) {
     }
 }
 
-/// Data, or the file that it names; `-d` takes line ends out of files.
+/// Data, or the file that it refers to; `-d` strips line breaks from files.
 fn body(script: &mut ScriptDraft, data: &str, is_one_line: bool) -> Template {
     let Some(path) = data.strip_prefix('@') else { return data.into() };
     let file = script.file(path);
     if !is_one_line {
         return Template::code(file);
     }
-    // As text, for a part of a text.
+    // As text, so that it can be joined with more.
     let opening = format!("const {file} = open({}, 'b');", quoted(path));
     let as_text = format!("const {file} = open({}).replace(/[\\r\\n]/g, '');", quoted(path));
     script
@@ -145,7 +144,7 @@ fn encoded(value: &str) -> String {
     }
 }
 
-/// A flag, and the value that is written to it: `-XPOST`, `--request=POST`.
+/// A flag and an attached value: `-XPOST`, `--request=POST`.
 fn split(word: &str) -> (&str, Option<String>) {
     if word.starts_with("--") {
         return match word.split_once('=') {
@@ -168,7 +167,7 @@ fn header(request: &mut ScriptRequest, line: &str) {
     }
 }
 
-/// The words of a shell's line: quotes of all kinds, and backslashes.
+/// Splits a shell command into words, with all kinds of quotes and backslashes.
 fn words(line: &str) -> Result<Vec<String>, ConvertError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,31 +1,29 @@
 //! Formats that cannot be converted, recognised by their content.
 
-/// What to do with a format that has no converter.
-pub(crate) struct Foreign {
-    /// Texts of which all occur in it.
+pub(crate) struct ForeignFormat {
+    /// Texts that must all occur in it.
     signs: &'static [&'static str],
-    /// The sentence.
     advice: &'static str,
 }
 
-const FOREIGN: &[Foreign] = &[
-    Foreign { signs: &["scenarios:", "flow:"], advice: ARTILLERY },
-    Foreign { signs: &["\"scenarios\"", "\"flow\""], advice: ARTILLERY },
-    Foreign { signs: &["config:", "phases:"], advice: ARTILLERY },
-    Foreign { signs: &["from locust"], advice: LOCUST },
-    Foreign { signs: &["import locust"], advice: LOCUST },
-    Foreign { signs: &["io.gatling"], advice: GATLING },
-    Foreign { signs: &["@gatling.io/"], advice: GATLING },
-    Foreign { signs: &["wrk.", "function "], advice: WRK },
-    Foreign { signs: &["wrk.method"], advice: WRK },
-    Foreign { signs: &["wrk.headers"], advice: WRK },
-    Foreign { signs: &["wrk.format"], advice: WRK },
-    Foreign { signs: &["from 'k6", "export "], advice: K6 },
-    Foreign { signs: &["from \"k6", "export "], advice: K6 },
-    Foreign { signs: &["_postman_variable_scope"], advice: ENVIRONMENT },
-    Foreign { signs: &["\"requests\"", "\"order\"", "\"folders\""], advice: COLLECTION_1 },
-    Foreign { signs: &["<soapui-project"], advice: SOAP_UI },
-    Foreign { signs: &["_type", "\"export\"", "insomnia"], advice: INSOMNIA },
+const FOREIGN: &[ForeignFormat] = &[
+    ForeignFormat { signs: &["scenarios:", "flow:"], advice: ARTILLERY },
+    ForeignFormat { signs: &["\"scenarios\"", "\"flow\""], advice: ARTILLERY },
+    ForeignFormat { signs: &["config:", "phases:"], advice: ARTILLERY },
+    ForeignFormat { signs: &["from locust"], advice: LOCUST },
+    ForeignFormat { signs: &["import locust"], advice: LOCUST },
+    ForeignFormat { signs: &["io.gatling"], advice: GATLING },
+    ForeignFormat { signs: &["@gatling.io/"], advice: GATLING },
+    ForeignFormat { signs: &["wrk.", "function "], advice: WRK },
+    ForeignFormat { signs: &["wrk.method"], advice: WRK },
+    ForeignFormat { signs: &["wrk.headers"], advice: WRK },
+    ForeignFormat { signs: &["wrk.format"], advice: WRK },
+    ForeignFormat { signs: &["from 'k6", "export "], advice: K6 },
+    ForeignFormat { signs: &["from \"k6", "export "], advice: K6 },
+    ForeignFormat { signs: &["_postman_variable_scope"], advice: ENVIRONMENT },
+    ForeignFormat { signs: &["\"requests\"", "\"order\"", "\"folders\""], advice: COLLECTION_1 },
+    ForeignFormat { signs: &["<soapui-project"], advice: SOAP_UI },
+    ForeignFormat { signs: &["_type", "\"export\"", "insomnia"], advice: INSOMNIA },
 ];
 
 const ARTILLERY: &str = "an Artillery test, which cannot be converted: record what it does as a \
@@ -49,8 +47,8 @@ const SOAP_UI: &str = "a SoapUI project, which cannot be converted: record its r
     or send them through gake shadow --record FILE and run the recording";
 const INSOMNIA: &str = "an Insomnia export, which cannot be converted: export it as HAR";
 
-/// What to do with a text, when its format is known but has no converter.
+/// What to do with a text whose format is known but has no converter.
 pub(crate) fn recognised(text: &str) -> Option<&'static str> {
-    let is = |foreign: &&Foreign| foreign.signs.iter().all(|sign| text.contains(sign));
+    let is = |foreign: &&ForeignFormat| foreign.signs.iter().all(|sign| text.contains(sign));
     FOREIGN.iter().find(is).map(|foreign| foreign.advice)
 }

@@ -1,27 +1,29 @@
-//! A HAR, as browsers save it.
+//! HAR files, as browsers save them.
 
 use base64::Engine as _;
 use serde_json::Value;
 
-use crate::script::{Node, Part, ScriptDraft, ScriptRequest, is_own_header, multipart_text};
+use crate::script::{
+    MultipartPart, ScriptDraft, ScriptNode, ScriptRequest, is_own_header, multipart_text,
+};
 use crate::template::{Template, component, quoted};
 use crate::warnings::Warnings;
 use crate::{ConvertOptions, default_function};
 
-/// Shortest value of a response that is looked for in later requests.
+/// The shortest value of a response that is searched for in later requests.
 const VALUE_MIN: usize = 8;
 
-/// Shortest pause that is kept, in milliseconds.
+/// The shortest pause that is kept, in milliseconds.
 const PAUSE_MIN_MS: i64 = 100;
 
-/// Kinds of responses that `skip_static` leaves out, by the start of their type.
+/// Types of responses that `skip_static` omits, by prefix.
 const STATIC_TYPES: [&str; 4] = ["image/", "font/", "application/font", "text/css"];
 
-/// The same by the end of a path, for responses without a type.
+/// Path suffixes that it omits when the response has no type.
 const STATIC_ENDS: [&str; 11] =
     ["png", "jpg", "jpeg", "gif", "svg", "ico", "webp", "woff", "woff2", "ttf", "css"];
 
-/// The requests of a HAR, and which of their values came from a response.
+/// The requests of a HAR, with remarks on values that came from a response.
 pub(crate) fn script(har: &Value, options: ConvertOptions) -> ScriptDraft {
     let mut script = ScriptDraft::default();
     let mut nodes = Vec::new();
@@ -30,7 +32,7 @@ pub(crate) fn script(har: &Value, options: ConvertOptions) -> ScriptDraft {
     let mut count = 0;
     let entries = har.pointer("/log/entries").and_then(Value::as_array);
     let entries: Vec<&Value> = entries.into_iter().flatten().collect();
-    // A recording has each request of a redirect: none is followed, or it would be sent twice.
+    // A recording includes the target of each redirect: following it would send it twice.
     let is_redirect = |entry: &&Value| status(entry).is_some_and(|code| code / 100 == 3);
     if entries.iter().any(is_redirect) {
         script.options =
@@ -53,7 +55,7 @@ pub(crate) fn script(har: &Value, options: ConvertOptions) -> ScriptDraft {
         if options.think {
             nodes.extend(pause(entry, &mut end));
         }
-        nodes.push(Node::Request(Box::new(request)));
+        nodes.push(ScriptNode::Request(Box::new(request)));
         count += 1;
         let body = entry.pointer("/response/content/text").and_then(Value::as_str);
         if let Some(json) = body.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
@@ -89,7 +91,7 @@ fn is_static(entry: &Value) -> bool {
             && STATIC_ENDS.iter().any(|one| end.eq_ignore_ascii_case(one))
 }
 
-/// Pairs of a list: names and values.
+/// The names and values of a list.
 fn pairs<'a>(entry: &'a Value, pointer: &str) -> Vec<(&'a str, &'a str)> {
     let list = entry.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
     let pair = |one: &'a Value| {
@@ -103,7 +105,7 @@ fn request(entry: &Value, warnings: &mut Warnings) -> Option<ScriptRequest> {
     let url = text(entry, "/request/url")?;
     if !url.starts_with("http") {
         if url.starts_with("ws") {
-            warnings.add("a web socket is left out", url);
+            warnings.add("a WebSocket is left out", url);
         }
         return None;
     }
@@ -151,7 +153,8 @@ fn body(entry: &Value, request: &mut ScriptRequest, warnings: &mut Warnings) {
             let boundary = own.split("boundary=").nth(1).unwrap_or("----gakeFormBoundary");
             let boundary =
                 boundary.split(';').next().unwrap_or_default().trim_matches('"').to_owned();
-            let parts: Vec<Part> = params.iter().map(|param| part(param, warnings)).collect();
+            let parts: Vec<MultipartPart> =
+                params.iter().map(|param| part(param, warnings)).collect();
             request.body = Some(multipart_text(&parts, &boundary));
             let kind = format!("multipart/form-data; boundary={boundary}");
             request.set_header("Content-Type", kind);
@@ -176,13 +179,13 @@ fn body(entry: &Value, request: &mut ScriptRequest, warnings: &mut Warnings) {
     }
 }
 
-fn part(param: &Value, warnings: &mut Warnings) -> Part {
+fn part(param: &Value, warnings: &mut Warnings) -> MultipartPart {
     let own = |name: &str| param.get(name).and_then(Value::as_str);
     let file = own("fileName").filter(|name| !name.is_empty());
     if let Some(name) = file.filter(|_| own("value").is_none_or(str::is_empty)) {
         warnings.add("a file's contents are not in the recording, and sent empty", name);
     }
-    Part {
+    MultipartPart {
         name: own("name").unwrap_or_default().into(),
         value: own("value").unwrap_or_default().into(),
         file: file.map(str::to_owned),
@@ -190,7 +193,7 @@ fn part(param: &Value, warnings: &mut Warnings) -> Part {
     }
 }
 
-/// Base64 as text where it is text, else decoded by the script.
+/// Base64 as text if it is UTF-8, else decoded by the script.
 fn decoded(body: &str) -> Template {
     let bytes = base64::engine::general_purpose::STANDARD.decode(body.trim());
     match bytes.map(String::from_utf8) {
@@ -200,7 +203,7 @@ fn decoded(body: &str) -> Template {
     }
 }
 
-/// Encodes what is not encoded already: recorders do either.
+/// Encodes only what is not encoded: recorders differ.
 fn once_encoded(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.!~*'()+%".contains(c);
     let escapes = text
@@ -213,8 +216,8 @@ fn once_encoded(text: &str) -> String {
     component(text).replace("%20", "+")
 }
 
-/// The pause between what was before an entry and its start.
-fn pause(entry: &Value, end: &mut Option<i64>) -> Option<Node> {
+/// The pause between the end of the previous entry and the start of this one.
+fn pause(entry: &Value, end: &mut Option<i64>) -> Option<ScriptNode> {
     let start: jiff::Timestamp = text(entry, "/startedDateTime")?.parse().ok()?;
     let start = start.as_millisecond();
     let time = entry.get("time").and_then(Value::as_f64).unwrap_or_default();
@@ -223,7 +226,8 @@ fn pause(entry: &Value, end: &mut Option<i64>) -> Option<Node> {
     *end = Some(end.unwrap_or(own_end).max(own_end));
     let seconds = format!("{}.{:03}", pause / 1000, pause.rem_euclid(1000));
     let seconds = seconds.trim_end_matches('0').trim_end_matches('.').to_owned();
-    (pause >= PAUSE_MIN_MS).then(|| Node::Lines(vec![String::new(), format!("sleep({seconds});")]))
+    (pause >= PAUSE_MIN_MS)
+        .then(|| ScriptNode::Lines(vec![String::new(), format!("sleep({seconds});")]))
 }
 
 fn holds(request: &ScriptRequest, value: &str) -> bool {
@@ -232,7 +236,7 @@ fn holds(request: &ScriptRequest, value: &str) -> bool {
         || request.headers.iter().any(|header| header.1.contains(value))
 }
 
-/// Every text in a value, with where it is.
+/// Passes every text in a value, with its path, to `take`.
 fn texts(value: &Value, path: &str, take: &mut impl FnMut(&str, &str)) {
     let inner = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {

@@ -1,5 +1,5 @@
-//! k6 scripts from what describes requests: a HAR, a curl command, a Postman collection, an
-//! OpenAPI or Swagger description, a JMeter plan. What cannot be kept is a warning.
+//! Converts descriptions of requests to k6 scripts: HAR files, curl commands, Postman collections,
+//! OpenAPI and Swagger descriptions, JMeter plans. What is lost is reported as a warning.
 
 mod curl;
 mod foreign;
@@ -14,16 +14,16 @@ mod writer;
 
 use serde_json::Value;
 
-use script::{Function, Node, ScriptDraft};
+use script::{ScriptDraft, ScriptFunction, ScriptNode};
 
 pub use curl::command_line;
 
-/// What is left out or kept of a recording.
+/// What is kept of a recording.
 #[derive(Debug, Clone, Copy)]
 pub struct ConvertOptions {
-    /// Whether the pauses between the requests of a recording are kept.
+    /// Whether to keep the pauses between requests.
     pub think: bool,
-    /// Whether images, fonts and style sheets are left out.
+    /// Whether to leave out images, fonts and style sheets.
     pub skip_static: bool,
 }
 
@@ -33,16 +33,16 @@ impl Default for ConvertOptions {
     }
 }
 
-/// A script, and what it lacks.
+/// A script and its limitations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// The script.
+    /// The text of the script.
     pub script: String,
-    /// A sentence for each kind of thing that could not be kept, with its count.
+    /// A sentence, with its count, per kind of loss.
     pub warnings: Vec<String>,
 }
 
-/// Why nothing can be converted.
+/// A text cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
     /// The format is unknown.
@@ -50,27 +50,27 @@ pub enum ConvertError {
         "not a HAR, curl command, Postman collection, OpenAPI or Swagger description, or JMeter plan"
     )]
     Unknown,
-    /// A format that has no converter, and what to do.
+    /// The format has no converter; the text recommends what to do.
     #[error("{0}")]
     Foreign(&'static str),
-    /// It has no request that a script could send.
+    /// It contains no HTTP request.
     #[error("there is no HTTP request in it")]
     Empty,
-    /// A curl flag that a script cannot honour.
+    /// A curl flag without an equivalent in a script.
     #[error("the flag {0} of curl cannot be converted")]
     Flag(String),
-    /// A curl flag lacks its value, or a quote is not closed.
-    #[error("the curl command ends too early")]
+    /// A curl flag without its value, or an unclosed quote.
+    #[error("the curl command is incomplete")]
     CutShort,
-    /// XML with an error in it.
+    /// Malformed XML.
     #[error("not well-formed XML: {0}")]
     Xml(String),
 }
 
-/// The script of a text in any supported format.
+/// Converts a text in any supported format.
 ///
 /// # Errors
-/// When the format is unknown, or there is no request.
+/// When the format is unknown, or the text contains no request.
 pub fn convert(text: &str, options: ConvertOptions) -> Result<Converted, ConvertError> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let mut script = if text.split_whitespace().next() == Some("curl") {
@@ -78,24 +78,25 @@ pub fn convert(text: &str, options: ConvertOptions) -> Result<Converted, Convert
     } else if text.starts_with('<') && text.contains("<jmeterTestPlan") {
         jmeter::script(text)?
     } else {
-        described(text, options)?
+        structured(text, options)?
     };
-    let requests = script.functions.iter().map(|function| requests(&function.nodes)).sum::<usize>();
+    let requests =
+        script.functions.iter().map(|function| request_count(&function.nodes)).sum::<usize>();
     if requests == 0 {
         return Err(ConvertError::Empty);
     }
     let warnings = &mut script.warnings;
     script.functions.iter_mut().for_each(|function| keep_valid(&mut function.nodes, warnings));
-    missing(&mut script);
+    warn_missing_variables(&mut script);
     Ok(Converted { script: writer::write(&script), warnings: script.warnings.sentences() })
 }
 
-/// The script of JSON or YAML.
-fn described(text: &str, options: ConvertOptions) -> Result<ScriptDraft, ConvertError> {
+/// Converts JSON or YAML.
+fn structured(text: &str, options: ConvertOptions) -> Result<ScriptDraft, ConvertError> {
     let unknown = || foreign::recognised(text).map_or(ConvertError::Unknown, ConvertError::Foreign);
     let value: Value = serde_json::from_str(text)
         .or_else(|_| serde_saphyr::from_str(text).map_err(|_| unknown()))?;
-    // Exports by the API of Postman are in an envelope.
+    // Exports by Postman's API have an envelope.
     let collection = value.get("collection").unwrap_or(&value);
     if value.pointer("/log/entries").is_some() {
         Ok(har::script(&value, options))
@@ -108,8 +109,8 @@ fn described(text: &str, options: ConvertOptions) -> Result<ScriptDraft, Convert
     }
 }
 
-/// Names the variables without a value.
-fn missing(script: &mut ScriptDraft) {
+/// Warns about variables without a value.
+fn warn_missing_variables(script: &mut ScriptDraft) {
     let main = writer::write(script);
     let mut names: Vec<&str> = main
         .split("value(\"")
@@ -123,40 +124,38 @@ fn missing(script: &mut ScriptDraft) {
     names.sort_unstable();
     names.dedup();
     for name in names {
-        script.warnings.add("a variable has no value: give it with -e NAME=VALUE", name);
+        script.warnings.add("a variable has no value: set it with -e NAME=VALUE", name);
     }
 }
 
-/// Leaves out headers whose names no client sends.
-fn keep_valid(nodes: &mut [Node], warnings: &mut warnings::Warnings) {
+fn keep_valid(nodes: &mut [ScriptNode], warnings: &mut warnings::Warnings) {
     let is_valid = |name: &str| {
         !name.is_empty()
             && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c))
     };
     for node in nodes {
         match node {
-            Node::Request(request) => request.headers.retain(|(name, _)| {
+            ScriptNode::Request(request) => request.headers.retain(|(name, _)| {
                 if !is_valid(name) {
                     warnings.add("a header whose name is not valid is left out", name);
                 }
                 is_valid(name)
             }),
-            Node::Lines(_) => {}
-            Node::Block(_, inner, _) => keep_valid(inner, warnings),
+            ScriptNode::Lines(_) => {}
+            ScriptNode::Block(_, inner, _) => keep_valid(inner, warnings),
         }
     }
 }
 
-fn requests(nodes: &[Node]) -> usize {
-    let count = |node: &Node| match node {
-        Node::Request(_) => 1,
-        Node::Lines(_) => 0,
-        Node::Block(_, inner, _) => requests(inner),
+fn request_count(nodes: &[ScriptNode]) -> usize {
+    let count = |node: &ScriptNode| match node {
+        ScriptNode::Request(_) => 1,
+        ScriptNode::Lines(_) => 0,
+        ScriptNode::Block(_, inner, _) => request_count(inner),
     };
     nodes.iter().map(count).sum()
 }
 
-/// The function that every iteration runs.
-fn default_function(nodes: Vec<Node>) -> Vec<Function> {
-    vec![Function { head: "default function ()".to_owned(), nodes }]
+fn default_function(nodes: Vec<ScriptNode>) -> Vec<ScriptFunction> {
+    vec![ScriptFunction { head: "default function ()".to_owned(), nodes }]
 }

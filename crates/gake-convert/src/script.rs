@@ -1,85 +1,78 @@
-//! What a script is made of.
+//! The model of a k6 script.
 
 use crate::template::{Template, component, quoted, url_text};
 use crate::warnings::Warnings;
 
-/// A script, before it is written.
+/// A script under construction.
 #[derive(Debug, Default)]
 pub struct ScriptDraft {
-    /// The entries of its options, each in a line; one user and one iteration where there are none.
+    /// The entries of its options, one per line; by default one user and one iteration.
     pub options: Vec<String>,
-    /// Statements at the top level, such as files that are opened.
+    /// Top-level statements, such as opening files.
     pub init: Vec<String>,
-    /// Variables with their values.
     pub variables: Vec<(String, Template)>,
-    /// Its functions.
-    pub functions: Vec<Function>,
-    /// What could not be kept.
+    pub functions: Vec<ScriptFunction>,
+    /// What was lost.
     pub warnings: Warnings,
 }
 
 /// A function of a script.
 #[derive(Debug)]
-pub struct Function {
-    /// `default function ()`, `function users()`.
+pub struct ScriptFunction {
+    /// Such as `default function ()` or `function users()`.
     pub head: String,
-    /// What it does.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ScriptNode>,
 }
 
-/// A part of a function.
+/// A node of a function body.
 #[derive(Debug)]
-pub enum Node {
-    /// A request.
+pub enum ScriptNode {
     Request(Box<ScriptRequest>),
-    /// Lines of code.
     Lines(Vec<String>),
-    /// `open`, parts, `close`.
-    Block(String, Vec<Node>, &'static str),
+    /// The opening line, the inner nodes, the closing line.
+    Block(String, Vec<ScriptNode>, &'static str),
 }
 
-/// A request, and the expected status of its response.
+/// A request and its checks.
 #[derive(Debug, Default)]
 pub struct ScriptRequest {
-    /// Notes for the user, in sentences; the first is its title.
+    /// Sentences for the user; the first is the title.
     pub remarks: Vec<String>,
-    /// The method.
     pub method: String,
-    /// The URL.
     pub url: Template,
-    /// Headers, in order.
+    /// In order.
     pub headers: Vec<(String, Template)>,
-    /// The body, text or any other expression.
+    /// A string or any other expression.
     pub body: Option<Template>,
-    /// Further entries of its parameters: `redirects: 0`.
+    /// Further entries of the parameters: `redirects: 0`.
     pub params: Vec<String>,
-    /// The status that the response had or should have.
+    /// The recorded or expected status.
     pub status: Option<u16>,
-    /// Names and expressions of `r` that are checked in place of the status.
+    /// Checks by name, as expressions of `r`, instead of the status.
     pub checks: Vec<(String, String)>,
-    /// Whether the lines behind it check it.
+    /// Whether `after` checks the response.
     pub has_own_checks: bool,
-    /// Lines in front of it.
+    /// Lines before the request.
     pub before: Vec<String>,
-    /// Lines behind it.
+    /// Lines after the request.
     pub after: Vec<String>,
 }
 
 /// A part of a multipart body.
 #[derive(Debug, Default)]
-pub struct Part {
-    /// The field.
+pub struct MultipartPart {
+    /// The field name.
     pub name: Template,
-    /// Its text, or the constant that holds its file.
+    /// The text, or the constant with the file's contents.
     pub value: Template,
-    /// The file's name, of a file.
+    /// The file name, for a file.
     pub file: Option<String>,
-    /// The content type, where one is given.
+    /// The content type, if specified.
     pub kind: Option<String>,
 }
 
 impl ScriptDraft {
-    /// A constant with the contents of a file, read once.
+    /// A constant with the contents of a file, which is read only once.
     pub fn file(&mut self, path: &str) -> String {
         let known = self.init.iter().position(|line| line.ends_with(&opening(path)));
         let at = known.unwrap_or_else(|| {
@@ -96,32 +89,31 @@ fn opening(path: &str) -> String {
 }
 
 impl ScriptRequest {
-    /// Whether it has a header.
     pub fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.0.eq_ignore_ascii_case(name))
     }
 
-    /// Sets a header, in place of those of its name.
+    /// Sets a header, replacing others of its name.
     pub fn set_header(&mut self, name: &str, value: impl Into<Template>) {
         self.headers.retain(|header| !header.0.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.into()));
     }
 
-    /// Adds a header where there is none of its name.
+    /// Adds a header unless there is one of its name.
     pub fn default_header(&mut self, name: &str, value: &str) {
         if !self.has_header(name) {
             self.headers.push((name.to_owned(), value.into()));
         }
     }
 
-    /// Appends a parameter to the URL, encoded already.
+    /// Appends an encoded parameter to the URL.
     pub fn add_query(&mut self, name: &str, value: Template) {
         let mark = if self.url.contains("?") { "&" } else { "?" };
         self.url.push(&format!("{mark}{}=", url_text(name)));
         self.url.append(value);
     }
 
-    /// A body of `name=value&...`.
+    /// Sets a body of `name=value&...`.
     pub fn form_body(&mut self, fields: Vec<(Template, Template)>) {
         let mut body = Template::default();
         for (at, (name, value)) in fields.into_iter().enumerate() {
@@ -134,9 +126,14 @@ impl ScriptRequest {
         self.body = Some(body);
     }
 
-    /// A multipart body: an object with `http.file` where there are files, which k6 sends as
-    /// multipart, else its text.
-    pub fn multipart_body(&mut self, parts: &[Part], boundary: &str, warnings: &mut Warnings) {
+    /// Sets a multipart body: with files an object with `http.file`, which k6 encodes, else the
+    /// encoded text.
+    pub fn multipart_body(
+        &mut self,
+        parts: &[MultipartPart],
+        boundary: &str,
+        warnings: &mut Warnings,
+    ) {
         self.headers.retain(|header| !header.0.eq_ignore_ascii_case("content-type"));
         if parts.iter().all(|part| part.file.is_none()) {
             self.body = Some(multipart_text(parts, boundary));
@@ -157,13 +154,13 @@ impl ScriptRequest {
             Some(Template::code(format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))));
         names.sort();
         for twice in names.windows(2).filter(|two| two[0] == two[1]) {
-            warnings.add("a part of a form is lost, for another has its name", &twice[0]);
+            warnings.add("a form part is lost because another has its name", &twice[0]);
         }
     }
 }
 
-/// A multipart body as text.
-pub fn multipart_text(parts: &[Part], boundary: &str) -> Template {
+/// An encoded multipart body.
+pub fn multipart_text(parts: &[MultipartPart], boundary: &str) -> Template {
     let mut body = Template::default();
     for part in parts {
         body.push(&format!("--{boundary}\r\nContent-Disposition: form-data; name=\""));
@@ -179,7 +176,7 @@ pub fn multipart_text(parts: &[Part], boundary: &str) -> Template {
     body
 }
 
-/// A key of an object, from the expression of its name.
+/// An object key from the expression of its name.
 fn key(name: &str) -> String {
     if name.starts_with('"') { name.to_owned() } else { format!("[{name}]") }
 }
@@ -188,7 +185,7 @@ fn form_component(text: &str) -> String {
     component(text).replace("%20", "+")
 }
 
-/// The value of basic authentication.
+/// The header value of basic authentication.
 pub fn basic_auth(user: &Template, password: &Template) -> Template {
     let mut pair = user.clone();
     pair.push(":");
@@ -206,7 +203,7 @@ fn base64_of(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Headers that the client makes itself.
+/// Headers that the client generates.
 pub fn is_own_header(name: &str) -> bool {
     let own = ["host", "connection", "content-length", "transfer-encoding"];
     name.starts_with(':') || own.iter().any(|one| name.eq_ignore_ascii_case(one))

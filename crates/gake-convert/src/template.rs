@@ -1,16 +1,15 @@
-//! Text of a script that is partly computed.
+//! Strings with interpolated JavaScript expressions.
 
-/// One piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplateSegment {
     Text(String),
-    /// An expression of JavaScript, and what names it in the name of a check.
+    /// An expression, and its label in the name of a check.
     Code(String, String),
 }
 
-/// Text with expressions in it.
+/// A string with interpolated expressions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Template(Vec<Piece>);
+pub struct Template(Vec<TemplateSegment>);
 
 impl From<&str> for Template {
     fn from(text: &str) -> Self {
@@ -27,55 +26,53 @@ impl From<String> for Template {
 }
 
 impl Template {
-    /// One expression.
+    /// A single expression.
     pub fn code(code: impl Into<String>) -> Self {
-        Self(vec![Piece::Code(code.into(), "*".to_owned())])
+        Self(vec![TemplateSegment::Code(code.into(), "*".to_owned())])
     }
 
-    /// The value of a variable of the script.
+    /// The value of a script variable.
     pub fn variable(name: &str) -> Self {
         let mut template = Self::default();
         template.push_variable(name);
         template
     }
 
-    /// Appends text.
     pub fn push(&mut self, text: &str) {
         match self.0.last_mut() {
-            Some(Piece::Text(last)) => last.push_str(text),
+            Some(TemplateSegment::Text(last)) => last.push_str(text),
             _ if text.is_empty() => {}
-            _ => self.0.push(Piece::Text(text.to_owned())),
+            _ => self.0.push(TemplateSegment::Text(text.to_owned())),
         }
     }
 
     /// Appends an expression.
     pub fn push_code(&mut self, code: impl Into<String>, label: &str) {
-        self.0.push(Piece::Code(code.into(), label.to_owned()));
+        self.0.push(TemplateSegment::Code(code.into(), label.to_owned()));
     }
 
-    /// Appends the value of a variable.
+    /// Appends the value of a script variable.
     pub fn push_variable(&mut self, name: &str) {
         let name = variable_name(name);
         self.push_code(format!("value({})", quoted(&name)), &format!("{{{name}}}"));
     }
 
-    /// Appends another template.
     pub fn append(&mut self, other: Self) {
         for piece in other.0 {
             match piece {
-                Piece::Text(text) => self.push(&text),
-                code @ Piece::Code(..) => self.0.push(code),
+                TemplateSegment::Text(text) => self.push(&text),
+                code @ TemplateSegment::Code(..) => self.0.push(code),
             }
         }
     }
 
-    /// Reads `{{name}}`; `expression` appends what a name stands for.
+    /// Parses `{{name}}`; `expression` appends the replacement of a name.
     pub fn braces(text: &str, expression: &mut dyn FnMut(&mut Self, &str)) -> Self {
         let mut template = Self::default();
         let mut rest = text;
         while let Some(at) = rest.find("{{") {
             let Some(end) = rest[at..].find("}}") else { break };
-            // The innermost opening counts: `{"a":{{{b}}}}`.
+            // The innermost braces count: `{"a":{{{b}}}}`.
             let start = at + rest[at..at + end].rfind("{{").unwrap_or(0);
             template.push(&rest[..start]);
             expression(&mut template, rest[start + 2..at + end].trim());
@@ -85,75 +82,76 @@ impl Template {
         template
     }
 
-    /// Changes the text between the expressions.
+    /// Maps the text between the expressions.
     #[must_use]
     pub fn map(self, change: impl Fn(&str) -> String) -> Self {
         let pieces = self.0.into_iter().map(|piece| match piece {
-            Piece::Text(text) => Piece::Text(change(&text)),
-            code @ Piece::Code(..) => code,
+            TemplateSegment::Text(text) => TemplateSegment::Text(change(&text)),
+            code @ TemplateSegment::Code(..) => code,
         });
         Self(pieces.collect())
     }
 
-    /// Changes text and expressions, both for a part of a URL.
+    /// URL-encodes text and expressions.
     #[must_use]
     pub fn encoded(self, encode: impl Fn(&str) -> String) -> Self {
         let pieces = self.map(encode).0.into_iter().map(|piece| match piece {
-            Piece::Code(code, label) => Piece::Code(format!("encodeURIComponent({code})"), label),
-            text @ Piece::Text(_) => text,
+            TemplateSegment::Code(code, label) => {
+                TemplateSegment::Code(format!("encodeURIComponent({code})"), label)
+            }
+            text @ TemplateSegment::Text(_) => text,
         });
         Self(pieces.collect())
     }
 
-    /// The text, when there is nothing else.
+    /// The text, if there are no expressions.
     pub fn literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
-            [Piece::Text(text)] => Some(text),
+            [TemplateSegment::Text(text)] => Some(text),
             _ => None,
         }
     }
 
-    /// Whether it is empty text.
     pub fn is_empty(&self) -> bool {
         self.literal() == Some("")
     }
 
-    /// The text in front of the first expression.
+    /// The text before the first expression.
     pub fn start(&self) -> &str {
         match self.0.first() {
-            Some(Piece::Text(text)) => text,
+            Some(TemplateSegment::Text(text)) => text,
             _ => "",
         }
     }
 
-    /// Without the first bytes of its text.
+    /// Removes the first bytes of the text.
     #[must_use]
     pub fn without_start(mut self, bytes: usize) -> Self {
-        if let Some(Piece::Text(text)) = self.0.first_mut() {
+        if let Some(TemplateSegment::Text(text)) = self.0.first_mut() {
             text.drain(..bytes.min(text.len()));
         }
         self
     }
 
-    /// Whether a text occurs between the expressions.
+    /// Whether the text between the expressions contains `text`.
     pub fn contains(&self, text: &str) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Text(own) if own.contains(text)))
+        self.0.iter().any(|piece| matches!(piece, TemplateSegment::Text(own) if own.contains(text)))
     }
 
-    /// What names it, the same in every run: expressions by their labels.
+    /// A name that is the same in every run: expressions are replaced by their labels.
     pub fn label(&self) -> String {
         let pieces = self.0.iter().map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Code(_, label) => label,
+            TemplateSegment::Text(text) => text.as_str(),
+            TemplateSegment::Code(_, label) => label,
         });
         pieces.collect()
     }
 
-    /// The expression of JavaScript.
+    /// The JavaScript expression.
     pub fn js(&self) -> String {
         match self.0.as_slice() {
-            [Piece::Code(code, _)] => return code.clone(),
+            [TemplateSegment::Code(code, _)] => return code.clone(),
             _ => {
                 if let Some(text) = self.literal() {
                     return quoted(text);
@@ -161,22 +159,22 @@ impl Template {
             }
         }
         let pieces = self.0.iter().map(|piece| match piece {
-            Piece::Text(text) => {
+            TemplateSegment::Text(text) => {
                 text.replace('\\', "\\\\").replace('`', "\\`").replace("${", "\\${")
             }
-            Piece::Code(code, _) => format!("${{{code}}}"),
+            TemplateSegment::Code(code, _) => format!("${{{code}}}"),
         });
-        // A dollar at the end of a text would join the brace of an expression.
+        // A dollar at the end of a text must not join the brace of an interpolation.
         format!("`{}`", pieces.collect::<String>().replace("$${", "\\$${"))
     }
 }
 
-/// A string of JavaScript: those of JSON are.
+/// A JavaScript string literal; JSON's are valid.
 pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A variable's name as `-e NAME=VALUE` of k6 takes it.
+/// A name that k6 accepts in `-e NAME=VALUE`.
 pub fn variable_name(name: &str) -> String {
     let mut own: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -186,7 +184,7 @@ pub fn variable_name(name: &str) -> String {
     own
 }
 
-/// Encodes what a URL may not hold as it is, and nothing else: `%41` stays.
+/// Percent-encodes only what a URL must not contain: `%41` stays.
 pub fn url_text(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -200,7 +198,7 @@ pub fn url_text(text: &str) -> String {
     encoded
 }
 
-/// Encodes a name or value of a query or form, as `encodeURIComponent` does.
+/// Percent-encodes a name or value of a query or form, as `encodeURIComponent` does.
 pub fn component(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -1,24 +1,24 @@
-//! What could not be kept, by kind.
+//! Losses of a conversion, by kind.
 
-/// How many details a warning names.
+/// Most details named by a warning.
 const DETAILS_MAX: usize = 3;
 
-/// Warnings, each kind once.
+/// Warnings, merged by kind.
 #[derive(Debug, Default)]
-pub struct Warnings(Vec<Kind>);
+pub struct Warnings(Vec<WarningKind>);
 
 #[derive(Debug)]
-struct Kind {
+struct WarningKind {
     text: &'static str,
     count: usize,
     details: Vec<String>,
 }
 
 impl Warnings {
-    /// Counts a warning; `detail` says where, or what.
+    /// Counts a warning; `detail` names the affected item.
     pub fn add(&mut self, text: &'static str, detail: &str) {
         let at = self.0.iter().position(|kind| kind.text == text).unwrap_or_else(|| {
-            self.0.push(Kind { text, count: 0, details: Vec::new() });
+            self.0.push(WarningKind { text, count: 0, details: Vec::new() });
             self.0.len() - 1
         });
         let kind = &mut self.0[at];
@@ -28,9 +28,9 @@ impl Warnings {
         }
     }
 
-    /// A sentence a kind, with its count and the first of its details.
+    /// One sentence per kind, with its count and the first details.
     pub fn sentences(&self) -> Vec<String> {
-        let sentence = |kind: &Kind| {
+        let sentence = |kind: &WarningKind| {
             let mut details = kind.details.iter().take(DETAILS_MAX).cloned().collect::<Vec<_>>();
             if kind.details.len() > DETAILS_MAX {
                 details.push("...".to_owned());

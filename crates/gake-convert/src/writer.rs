@@ -1,9 +1,9 @@
-//! The text of a script.
+//! Renders a script as text.
 
-use crate::script::{Function, Node, ScriptDraft, ScriptRequest};
+use crate::script::{ScriptDraft, ScriptFunction, ScriptNode, ScriptRequest};
 use crate::template::{quoted, variable_name};
 
-/// Modules, each with the word that needs it.
+/// Imports, each with the text that requires it.
 const IMPORTS: [(&str, &str); 4] = [
     ("encoding.", "import encoding from 'k6/encoding';"),
     ("exec.", "import exec from 'k6/execution';"),
@@ -11,14 +11,14 @@ const IMPORTS: [(&str, &str); 4] = [
     ("http.", "import http from 'k6/http';"),
 ];
 
-/// Functions of the module k6.
+/// Functions of the module `k6`.
 const FUNCTIONS: [&str; 3] = ["check", "group", "sleep"];
 
-/// Helpers, each with the word that needs it. A helper may need those in front of it.
+/// Helpers, each with the text that requires it. A helper may use the ones before it.
 const HELPERS: [(&str, &str); 7] = [
     (
         "pick(",
-        "// One of some values, at random.\n\
+        "// A random one of the values.\n\
          function pick(values) {\n  return values[Math.floor(Math.random() * values.length)];\n}\n",
     ),
     (
@@ -28,13 +28,13 @@ const HELPERS: [(&str, &str); 7] = [
     ),
     (
         "holds(",
-        "// Whether a test of the collection holds: not when it throws.\n\
+        "// Whether a test of the collection holds; it does not if it throws.\n\
          function holds(test) {\n  try {\n    return Boolean(test());\n  } catch {\n    \
          return false;\n  }\n}\n",
     ),
     (
         "attempt(",
-        "// Runs a script of the collection. Its error is logged, and the iteration goes on.\n\
+        "// Runs a script of the collection. Its error is logged, and the iteration continues.\n\
          function attempt(name, script) {\n  try {\n    script();\n  } catch (error) {\n    \
          console.warn(`${name}: ${error}`);\n  }\n}\n",
     ),
@@ -51,7 +51,7 @@ const HELPERS: [(&str, &str); 7] = [
     ),
     (
         "found(",
-        "// What a pattern finds: its template with the groups, or else the default.\n\
+        "// The template filled with the groups of a match, or the default.\n\
          function found(text, pattern, template, number, otherwise) {\n  \
            const all = [...String(text).matchAll(pattern)];\n  \
            const match = number > 0 ? all[number - 1] : all[Math.floor(Math.random() * all.length)];\n  \
@@ -60,7 +60,7 @@ const HELPERS: [(&str, &str); 7] = [
     ),
     (
         "json(",
-        "// What a path finds in a response of JSON, or else the default.\n\
+        "// The value at a path of a JSON response, or the default.\n\
          function json(response, path, number, otherwise) {\n  try {\n    \
            const all = [].concat(response.json(path) ?? []);\n    \
            const one = number > 0 ? all[number - 1] : all[Math.floor(Math.random() * all.length)];\n    \
@@ -71,16 +71,15 @@ const HELPERS: [(&str, &str); 7] = [
 ];
 
 const VALUE: &str = "\
-// The value of a variable, which -e NAME=VALUE sets. One that is missing ends the iteration.
+// The value of a variable, set with -e NAME=VALUE. A missing one ends the iteration.
 function value(name) {
   if (vars[name] === undefined) {
-    throw new Error(`the variable ${name} is missing: give it with -e ${name}=VALUE`);
+    throw new Error(`the variable ${name} is missing: set it with -e ${name}=VALUE`);
   }
   return vars[name];
 }
 ";
 
-/// The text of a script.
 pub fn write(script: &ScriptDraft) -> String {
     let mut main = String::new();
     for function in &script.functions {
@@ -106,14 +105,14 @@ pub fn write(script: &ScriptDraft) -> String {
     }
     let options = options(script);
     let init: String = script.init.iter().map(|line| format!("\n{line}\n")).collect();
-    // What refers to variables follows them.
+    // Code that uses variables must follow them.
     match calls(&options, "value(") || calls(&init, "value(") {
         true => text + &variables + &options + &init + &helpers + &main,
         false => text + &options + &init + &variables + &helpers + &main,
     }
 }
 
-/// Whether a name is used, and not only the end of another.
+/// Whether a name is used, other than as the end of a longer one.
 fn calls(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.' || c == '$';
     text.match_indices(name).any(|(at, _)| !text[..at].ends_with(is_part))
@@ -127,14 +126,14 @@ fn options(script: &ScriptDraft) -> String {
     format!("\nexport const options = {{\n{lines}}};\n")
 }
 
-/// The variables: those that refer to others follow these.
+/// The variables, in the order of their dependencies.
 fn variables(script: &ScriptDraft, main: &str) -> String {
     let (mut first, mut rest): (Vec<_>, Vec<_>) = script
         .variables
         .iter()
         .map(|(name, value)| (variable_name(name), value.js()))
         .partition(|(_, value)| !calls(value, "value("));
-    // Later values of a name count.
+    // The last value of a name counts.
     first.reverse();
     let mut known: Vec<String> = Vec::new();
     first.retain(|(name, _)| {
@@ -152,7 +151,7 @@ fn variables(script: &ScriptDraft, main: &str) -> String {
     }
     text.push_str("  ...__ENV,\n};\n");
     while !rest.is_empty() {
-        // The first that refers to none of the others; in a circle, any.
+        // The first without unresolved references; with a cycle, any.
         let waits = |value: &str| {
             rest.iter().any(|(name, _)| value.contains(&format!("value({})", quoted(name))))
         };
@@ -163,7 +162,7 @@ fn variables(script: &ScriptDraft, main: &str) -> String {
     format!("{text}\n{VALUE}")
 }
 
-fn function(function: &Function) -> String {
+fn function(function: &ScriptFunction) -> String {
     let mut text = format!("\nexport {} {{\n", function.head);
     let mut number = 0;
     if has_request(&function.nodes) {
@@ -174,25 +173,25 @@ fn function(function: &Function) -> String {
     text
 }
 
-fn has_request(nodes: &[Node]) -> bool {
+fn has_request(nodes: &[ScriptNode]) -> bool {
     nodes.iter().any(|node| match node {
-        Node::Request(_) => true,
-        Node::Lines(_) => false,
-        Node::Block(_, inner, _) => has_request(inner),
+        ScriptNode::Request(_) => true,
+        ScriptNode::Lines(_) => false,
+        ScriptNode::Block(_, inner, _) => has_request(inner),
     })
 }
 
-fn nodes(nodes: &[Node], depth: usize, number: &mut usize, text: &mut String) {
+fn nodes(nodes: &[ScriptNode], depth: usize, number: &mut usize, text: &mut String) {
     for node in nodes {
         match node {
-            Node::Request(request) => {
+            ScriptNode::Request(request) => {
                 *number += 1;
                 line(text, depth, "");
                 line(text, depth, &format!("// Request {number}"));
                 self::request(request, depth, text);
             }
-            Node::Lines(lines) => lines.iter().for_each(|one| line(text, depth, one)),
-            Node::Block(open, inner, close) => {
+            ScriptNode::Lines(lines) => lines.iter().for_each(|one| line(text, depth, one)),
+            ScriptNode::Block(open, inner, close) => {
                 line(text, depth, "");
                 line(text, depth, open);
                 self::nodes(inner, depth + 1, number, text);
@@ -246,13 +245,13 @@ fn request(request: &ScriptRequest, depth: usize, text: &mut String) {
         request.checks.clone()
     };
     for (name, holds) in &checks {
-        // A name is the same in every run, whatever the environment holds.
+        // Labels keep a name the same in every run, whatever the environment.
         line(text, depth, &format!("check(res, {{ {}: (r) => {holds} }});", quoted(name)));
     }
     request.after.iter().for_each(|one| line(text, depth, one));
 }
 
-/// The headers; those of one name, which an object cannot hold twice, in one.
+/// The headers; an object cannot hold a name twice, so equal names are joined.
 fn headers(request: &ScriptRequest) -> Vec<(String, String)> {
     let mut headers: Vec<(String, crate::template::Template)> = Vec::new();
     for (name, value) in &request.headers {

@@ -1,22 +1,22 @@
-//! Runs on a server and through a proxy in front of it, alternately.
+//! Alternates runs between a server and a proxy in front of it.
 
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
 use gake_text::units::{count, percent, rate};
 
-use crate::arithmetic::Scope;
+use crate::arithmetic::ExpressionScope;
 use crate::bench::{Bench, StepError};
 use crate::definition::StepDefinition;
-use crate::expected::expectation;
+use crate::expectations::expectation;
 use crate::figures::goodput;
-use crate::loaded::Loaded;
 use crate::names::StepNames;
 use crate::settings::ExperimentSettings;
+use crate::step_servers::StepServers;
 
-/// Runs on either.
+/// Runs on each of the two.
 const TURNS: usize = 10;
 
-/// Some runs on production and as many through the proxy, so that a noisy machine affects both alike.
+/// Alternates runs on production and through the proxy, so that a noisy machine affects both alike.
 /// Each kind has a name.
 pub fn run(
     bench: &mut Bench<'_>,
@@ -25,7 +25,7 @@ pub fn run(
     mut names: StepNames<'_>,
     both: Vec<String>,
 ) -> Result<(), StepError> {
-    let mut loaded = Loaded::start(settings, step, &mut names, None)?;
+    let mut loaded = StepServers::start(settings, step, &mut names, None)?;
     let Some(proxied) = loaded.proxied() else { return Ok(()) };
     let urls = [&proxied.production, &proxied.server].map(|server| server.url_of(step.path()));
     let commands = [&proxied.production, &proxied.server].map(|server| server.command.clone());
@@ -55,14 +55,14 @@ pub fn run(
     Ok(())
 }
 
-/// That no run had a request that was not ok.
+/// Every request of every run was ok.
 fn all_ok(runs: &[Summary]) -> Expectation {
     let due: u64 = runs.iter().map(|run| run.run.tally.counts.due()).sum();
     let ok: u64 = runs.iter().map(|run| run.run.tally.counts.ok).sum();
     expectation("ok", format!("all {}", count(due)), count(ok), ok == due)
 }
 
-/// The mean rate of the runs and its deviation; a machine on which it is large compares nothing.
+/// The mean rate of the runs and its deviation; a machine with a large one cannot compare anything.
 fn spread(runs: &[Summary]) -> Expectation {
     let (mean, deviation) = moments(&runs.iter().map(goodput).collect::<Vec<_>>());
     let relative = deviation / mean;
@@ -71,7 +71,7 @@ fn spread(runs: &[Summary]) -> Expectation {
     expectation("rate", theory, seen, relative < 0.5)
 }
 
-/// The share of the direct rate that is left: the proxy's work comes on top of the backend's.
+/// The share of the direct rate that remains: the proxy adds its work to the backend's.
 fn share(direct: &[Summary], through: &[Summary]) -> Expectation {
     let pairs = std::iter::zip(through, direct);
     let shares: Vec<f64> = pairs.map(|(a, b)| goodput(a) / goodput(b)).collect();
@@ -81,20 +81,20 @@ fn share(direct: &[Summary], through: &[Summary]) -> Expectation {
     expectation("share", theory, seen, (0.05..1.05).contains(&mean))
 }
 
-/// Every request of the runs is in the sandbox's ledger exactly once.
+/// Every request of the runs is exactly once in the sandbox's ledger.
 fn ledger(runs: &[Summary], received: u64) -> Expectation {
     let sent: u64 = runs.iter().map(|run| run.run.tally.counts.sent).sum();
     let theory = format!("{}: each request once", count(sent));
     expectation("ledger", theory, count(received), received == sent)
 }
 
-/// The run whose rate is in the middle.
+/// The run with the median rate.
 fn median(mut runs: Vec<Summary>) -> Summary {
     runs.sort_by(|a, b| goodput(a).total_cmp(&goodput(b)));
     runs.swap_remove(runs.len() / 2)
 }
 
-/// The mean and the standard deviation of a sample.
+/// The mean and standard deviation of a sample.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -1,29 +1,29 @@
-//! Arithmetic in the experiments' files: `min(users, threads) / service`, `{users:count} users`.
+//! The expressions of experiment files: `min(users, threads) / service`, `{users:count} users`.
 //!
-//! Every value is a number. Times are in seconds: `50ms` is 0.05. A condition is 1 or 0.
+//! Every value is a number. Times are in seconds: `50ms` is 0.05. Conditions are 1 or 0.
 
 use gake_text::duration::parse_duration;
 use gake_text::units;
 
-/// Operators from the loosest to the tightest.
+/// The operators by precedence, the lowest first.
 const LEVELS: [&[&str]; 5] =
     [&["||"], &["&&"], &["<=", ">=", "==", "!=", "<", ">"], &["+", "-"], &["*", "/"]];
 
-/// What the names in an expression or template stand for.
-pub trait Scope {
-    /// The number of this name.
+/// Resolves the names in an expression or template.
+pub trait ExpressionScope {
+    /// The value of a number.
     fn number(&self, name: &str) -> Result<f64, String>;
 
-    /// The text of this name; `None` when it is no text.
+    /// The value of a text; `None` if the name is no text.
     fn text(&self, name: &str) -> Result<Option<String>, String>;
 
-    /// The value of a function.
+    /// The result of a function call.
     fn call(&self, function: &str, arguments: &[f64]) -> Result<f64, String>;
 }
 
-/// The value of an expression.
-pub fn evaluate(text: &str, names: &dyn Scope) -> Result<f64, String> {
-    let mut parser = Parser { rest: text, names };
+/// Evaluates an expression.
+pub fn evaluate(text: &str, names: &dyn ExpressionScope) -> Result<f64, String> {
+    let mut parser = ExpressionParser { rest: text, names };
     let value = parser.level(0).map_err(|why| format!("{text:?}: {why}"))?;
     match parser.rest.trim() {
         "" => Ok(value),
@@ -31,8 +31,8 @@ pub fn evaluate(text: &str, names: &dyn Scope) -> Result<f64, String> {
     }
 }
 
-/// A template whose `{expression:format}` are replaced; `{{` and `}}` are braces.
-pub fn fill(template: &str, names: &dyn Scope) -> Result<String, String> {
+/// Replaces each `{expression:format}` of a template; `{{` and `}}` are braces.
+pub fn fill(template: &str, names: &dyn ExpressionScope) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = template;
     while let Some(at) = rest.find(['{', '}']) {
@@ -56,7 +56,7 @@ pub fn fill(template: &str, names: &dyn Scope) -> Result<String, String> {
     Ok(filled)
 }
 
-/// A number as people read it: a format of [`units`], a number of decimals, or a noun.
+/// Formats a number: a format of [`units`], a number of decimals, or a noun.
 pub fn formatted(value: f64, format: &str) -> String {
     match format {
         "" => value.to_string(),
@@ -72,13 +72,13 @@ pub fn formatted(value: f64, format: &str) -> String {
     }
 }
 
-/// Evaluates while it reads.
-struct Parser<'a> {
+/// Evaluates while parsing.
+struct ExpressionParser<'a> {
     rest: &'a str,
-    names: &'a dyn Scope,
+    names: &'a dyn ExpressionScope,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExpressionParser<'a> {
     fn level(&mut self, level: usize) -> Result<f64, String> {
         let Some(operators) = LEVELS.get(level) else { return self.factor() };
         let mut left = self.level(level + 1)?;
@@ -124,14 +124,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether this comes next, which is skipped then.
+    /// Skips a token if it comes next; returns whether it did.
     fn takes(&mut self, token: &str) -> bool {
         let rest = self.rest.trim_start().strip_prefix(token);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// A name or number.
+    /// Takes a name or number.
     fn word(&mut self) -> &'a str {
         let rest = self.rest.trim_start();
         let is_inside = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.');
@@ -158,7 +158,7 @@ fn apply(operator: &str, left: f64, right: f64) -> f64 {
     }
 }
 
-/// The functions of arithmetic itself; `None` for the others.
+/// The built-in functions; `None` for any other.
 fn common(function: &str, arguments: &[f64]) -> Option<f64> {
     Some(match (function, arguments) {
         ("if", [condition, yes, no]) => {
@@ -181,9 +181,9 @@ fn common(function: &str, arguments: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    struct Some3;
+    struct TestScope;
 
-    impl Scope for Some3 {
+    impl ExpressionScope for TestScope {
         fn number(&self, name: &str) -> Result<f64, String> {
             if name == "users" { Ok(3.0) } else { Err(format!("{name} has no value")) }
         }
@@ -210,21 +210,21 @@ mod tests {
             ("users < 3 || users != 3", 0.0),
             ("sum(1, 2, users) + floor(1.7) + ceil(1.2) + round(0.5)", 10.0),
         ] {
-            assert_eq!(evaluate(text, &Some3), Ok(value), "{text}");
+            assert_eq!(evaluate(text, &TestScope), Ok(value), "{text}");
         }
-        for text in ["", "1 +", "(1", "nobody", "f(1)", "1 2", "min(1)", "5x", "sum(1 2)"] {
-            assert!(evaluate(text, &Some3).is_err(), "{text}");
+        for text in ["", "1 +", "(1", "unknown", "f(1)", "1 2", "min(1)", "5x", "sum(1 2)"] {
+            assert!(evaluate(text, &TestScope).is_err(), "{text}");
         }
     }
 
     #[test]
     fn templates_are_filled() {
-        let of = |template| fill(template, &Some3);
+        let of = |template| fill(template, &TestScope);
         assert_eq!(
             of("{path} {users:user} {users * 1000:count}"),
             Ok("/fast 3 users 3,000".into())
         );
         assert_eq!(of("{{{users}}} {users / 2:1} {50ms:time}"), Ok("{3} 1.5 50.0 ms".into()));
-        assert!(of("{users").is_err() && of("{nobody}").is_err());
+        assert!(of("{users").is_err() && of("{unknown}").is_err());
     }
 }

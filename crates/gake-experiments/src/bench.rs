@@ -1,4 +1,4 @@
-//! Where loads run: on this machine or its agents, with steps that are shown as they end.
+//! Runs loads on this machine or its agents, and shows steps as they end.
 
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
@@ -18,7 +18,7 @@ use crate::settings::ExperimentSettings;
 pub enum StepError {
     /// A signal.
     Interrupted,
-    /// It cannot go on.
+    /// An error.
     Failed(Failure),
 }
 
@@ -35,22 +35,22 @@ impl From<String> for StepError {
     }
 }
 
-/// Runs loads, and collects what they show.
+/// Runs loads and collects their results.
 #[derive(Debug)]
 pub struct Bench<'a> {
     settings: &'a ExperimentSettings,
     console: &'a Console,
     redactor: Redactor,
     signals: Signals,
-    /// Makes the agents of each load, when others have it.
+    /// Creates the agents of each load, if agents run it.
     agents: Option<FleetMaker>,
     bar: Option<StatusLine>,
-    /// What there is to show so far.
+    /// The report so far.
     pub report: ExperimentReport,
 }
 
 impl<'a> Bench<'a> {
-    /// A bench for an experiment, whose load `agents` have if they are given.
+    /// A bench for an experiment; `agents` run its load if they are given.
     pub fn new(
         definition: &Experiment,
         settings: &'a ExperimentSettings,
@@ -85,7 +85,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Ends what waits between two runs.
+    /// Interrupts waits between two runs.
     pub fn interrupt(&self) -> Interrupt {
         self.signals.interrupt().clone()
     }
@@ -127,7 +127,7 @@ impl<'a> Bench<'a> {
         Ok(Summary::new(recorded.map_err(failure)?.run, &prepared.objectives))
     }
 
-    /// Adds a step, and shows it.
+    /// Adds a step and shows it.
     pub fn add(
         &mut self,
         name: String,
@@ -141,7 +141,7 @@ impl<'a> Bench<'a> {
         self.report.steps.push(step);
     }
 
-    /// Adds a note, and shows it.
+    /// Adds a note and shows it.
     pub fn note(&mut self, text: String) {
         self.show(&format!("note: {text}"));
         self.report.notes.push(text);
@@ -155,7 +155,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The report, without the line that moves.
+    /// Returns the report and removes the progress line.
     pub fn finish(mut self) -> ExperimentReport {
         if let Some(bar) = self.bar.take() {
             bar.clear();

@@ -1,34 +1,34 @@
-//! A pool in front of a database that bounds its connections: theory, and the rows that must be there.
+//! A pool in front of a database with a connection limit: theory, and the rows that must exist.
 
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
 use gake_text::units::count;
 
-use crate::expected::expectation;
+use crate::expectations::expectation;
 
-/// How long the lab's database takes to connect, and for a statement, in seconds.
+/// The lab database's times to connect and to execute a statement, in seconds.
 const CONNECT: f64 = 0.6;
 const STATEMENT: f64 = 0.05;
 
-/// Terms of a sum that are looked at: of more idle connections none is opened anew.
+/// Terms of the sum that are evaluated: with more idle connections none is opened.
 const IDLE_TERMS: f64 = 1_000.0;
 
-/// The share of the requests that find no idle connection, of which the served are `served`: the
-/// number idle goes up with each response and down with each request, between 0 and I. With r up for
-/// one down, it is 0 for 1 / (1 + r + ... + r^I) of the time.
+/// The share of requests that find no idle connection, given the share `served`: the number of idle
+/// connections goes up with each response and down with each request, between 0 and I. With r ups
+/// per down it is 0 for 1 / (1 + r + ... + r^I) of the time.
 pub fn opening(served: f64, idle: f64) -> f64 {
     1.0 / (0..=idle.min(IDLE_TERMS) as i32).map(|k| served.powi(k)).sum::<f64>()
 }
 
-/// Connections held at once: λ · (served · statement + opened · connect), where those that find none
-/// idle and are not refused open one.
+/// Connections held on average: λ · (served · statement + opened · connect), where requests that
+/// find none idle and are not refused open one.
 pub fn held(rate: f64, served: f64, idle: f64) -> f64 {
     let opened = (opening(served, idle) - (1.0 - served)).max(0.0);
     rate * (served * STATEMENT + opened * CONNECT)
 }
 
-/// The share of the requests that is served once connections come and go evenly: as many as hold all
-/// that the database allows.
+/// The share of requests served in the steady state, in which the connections held are those that
+/// the database allows.
 pub fn steady(rate: f64, idle: f64, bound: f64) -> f64 {
     if held(rate, 1.0, idle) <= bound {
         return 1.0;
@@ -41,8 +41,8 @@ pub fn steady(rate: f64, idle: f64, bound: f64) -> f64 {
     low
 }
 
-/// As many rows as responses that were ok, with those of the warm-up. A request that failed or did not
-/// finish may have written one before its response was lost.
+/// There is one row per ok response, including the warm-up. A failed or unfinished request may have
+/// written one before its response was lost.
 pub fn rows(summary: &Summary, before: u64, after: Result<u64, String>) -> Expectation {
     let (counts, early) = (&summary.run.tally.counts, &summary.run.warmup);
     let ok = counts.ok + early.ok;
@@ -88,7 +88,7 @@ mod tests {
         let served = steady(1_000.0, 2.0, 151.0);
         assert!((0.7..0.8).contains(&served), "{served}");
         assert!((held(1_000.0, served, 2.0) - 151.0).abs() < 1e-3);
-        // At a fifth of the rate the database has room for all that is held at once.
+        // At a fifth of the rate the limit exceeds the connections held.
         assert_eq!(steady(200.0, 2.0, 151.0), 1.0);
     }
 }

@@ -1,8 +1,8 @@
-//! The form of an experiment's file: `experiments/*.toml`.
+//! The format of an experiment file: `experiments/*.toml`.
 //!
-//! Texts are templates in which `{...}` is filled; numbers may be expressions, and conditions are
-//! (`arithmetic`). All see the columns of `each`, `values` and `texts`, what earlier steps saved, and
-//! after a run its figures (`figures`).
+//! Texts are templates with `{...}`; numbers may be expressions, and conditions are (`arithmetic`).
+//! All can use the columns of `each`, `values` and `texts`, what earlier steps saved, and after a
+//! run its figures (`figures`).
 
 use std::collections::BTreeMap;
 
@@ -30,48 +30,48 @@ pub const FILES: [&str; 11] = [
 pub struct Experiment {
     /// Its name on the command line.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// Its purpose, in a sentence.
     pub about: String,
-    /// Whether the same load makes sense on any server.
+    /// Whether its load makes sense on any server.
     pub takes_target: bool,
-    /// Whether it runs on a real database too.
+    /// Whether it also runs on a real database.
     pub takes_database: bool,
-    /// Why agents cannot have its load, if they cannot.
+    /// Why agents cannot run its load, if they cannot.
     pub no_agents: Option<String>,
     /// Numbers by name.
-    pub values: BTreeMap<String, Cell>,
-    /// Texts by name: a template, or conditions and templates of which the first that holds counts; a
-    /// last template alone is for all other cases.
-    pub texts: BTreeMap<String, Text>,
+    pub values: BTreeMap<String, CellValue>,
+    /// Texts by name: a template, or conditions with templates, of which the first true one counts;
+    /// a final template without a condition is the default.
+    pub texts: BTreeMap<String, TextTemplate>,
     /// The steps, in order.
     pub step: Vec<StepDefinition>,
 }
 
-/// A number, or a text: of a number, its expression.
+/// A number or text; for a number, the text is its expression.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum CellValue {
     /// A number.
     Number(f64),
     /// A text.
     Text(String),
 }
 
-/// A template, or the first one whose condition holds.
+/// A template, or the first one whose condition is true.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum Text {
-    /// Always the same template.
+pub enum TextTemplate {
+    /// Unconditional.
     Template(String),
-    /// Conditions and templates.
+    /// Conditions with templates.
     Cases(Vec<Vec<String>>),
 }
 
 /// Columns of the same length.
-pub type Columns = BTreeMap<String, Vec<Cell>>;
+pub type Columns = BTreeMap<String, Vec<CellValue>>;
 
-/// What is loaded: the built-in lab, the user's own server (`--target`), either, or the lab on a real
-/// database (`--db`).
+/// The target of a step: the built-in lab, the user's own server (`--target`), either, or the lab
+/// on a real database (`--db`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepTarget {
@@ -82,7 +82,7 @@ pub enum StepTarget {
     Database,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepKind {
@@ -93,74 +93,74 @@ pub enum StepKind {
     Saturate,
     /// Runs its load alternately on production and through the proxy.
     Alternate,
-    /// Runs no load: notes where the steps that are part of the curve stop growing.
+    /// Runs no load: adds a note about where the throughput of the curve's steps stops growing.
     Throughput,
 }
 
-/// A step, or several that differ in the columns of `each`.
+/// A step, or several with different columns of `each`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepDefinition {
-    /// What is different in it, in a few words.
+    /// The setting that changes in it, in a few words.
     pub name: String,
-    /// Its name for steps that are like it, and the one whose keys it has where it sets none.
+    /// A name that similar steps refer to, and the step whose keys are its defaults.
     pub id: Option<String>,
     pub like: Option<String>,
     pub on: StepTarget,
     pub kind: StepKind,
-    /// The columns it is repeated for: each row of one table with each of the others.
+    /// The columns it is repeated for: every row of one table with every row of the others.
     pub each: Vec<Columns>,
-    /// Numbers by name, in front of the experiment's.
-    pub values: BTreeMap<String, Cell>,
-    /// Whether it is part of the experiment.
+    /// Numbers by name, which take precedence over the experiment's.
+    pub values: BTreeMap<String, CellValue>,
+    /// The condition of its inclusion.
     pub when: Option<String>,
     /// Why it is not run.
-    pub left_out: Vec<Note>,
-    /// Connections it needs at once: it is left out where there cannot be as many, or, if it shrinks,
-    /// run with as many as there can be.
+    pub left_out: Vec<ConditionalText>,
+    /// Concurrent connections it needs: if they are not possible, it is left out or, if it shrinks,
+    /// runs with as many as there can be.
     pub connections: Option<String>,
     pub shrinks: bool,
-    /// Whether later steps need what it saves: it is run if one of them is.
+    /// Whether later steps need what it saves: it then runs if one of them does.
     pub calibrates: bool,
-    /// Flags of the lab, and of another one, whose URL is `{other}`.
+    /// Flags of the lab, and of a second one, whose URL is `{other}`.
     pub server: String,
     pub other: Option<String>,
     /// The proxy between the load and the lab.
     pub proxy: Option<ProxyTemplate>,
-    /// Connections that send a body a byte at a time meanwhile.
+    /// Connections that send a body a byte at a time during the run.
     pub slow_clients: Option<String>,
-    /// The path of its requests on the lab; `/fast` without.
+    /// The path of its requests on the lab, `/fast` by default.
     pub path: Option<String>,
-    /// The scenario of its spec, another one beside it, and the rest of the spec.
+    /// The scenario of its spec, an additional one, and the rest of the spec.
     pub load: Table,
     pub beside: Option<Table>,
     pub connection: Table,
     pub warmup: Option<String>,
-    /// Whether the lab's own figures are not sampled: the sampler holds a connection.
+    /// Whether the lab's own metrics are not sampled: the sampler holds a connection.
     pub unwatched: bool,
     /// Whether the lab's process and its sockets are sampled.
     pub watches_process: bool,
     /// Whether it is part of the curve of throughput over users.
     pub in_curve: bool,
-    /// Runs before it with other values, each on a server of its own.
+    /// Preceding runs with other values, each on a server of its own.
     pub probe: Vec<Probe>,
     /// Why it is left out after the probes.
-    pub lacking: Vec<Note>,
+    pub lacking: Vec<ConditionalText>,
     /// The scenario whose figures are shown and compared.
     pub subject: Option<usize>,
-    /// What is noted before the run, and after it.
-    pub note: Vec<Note>,
-    pub note_after: Vec<Note>,
-    /// Why the experiment ends after it, or fails.
-    pub stop: Vec<Note>,
-    pub fail: Vec<Note>,
-    /// Figures that later steps see.
+    /// Notes before and after the run.
+    pub note: Vec<ConditionalText>,
+    pub note_after: Vec<ConditionalText>,
+    /// Why the experiment stops or fails after it.
+    pub stop: Vec<ConditionalText>,
+    pub fail: Vec<ConditionalText>,
+    /// Figures saved for later steps.
     pub save: BTreeMap<String, String>,
-    /// What theory expects.
+    /// The predictions of theory.
     pub expect: Vec<Prediction>,
 }
 
-/// A run with other values, whose figures are only saved.
+/// A run with other values of which only figures are saved.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
@@ -174,7 +174,7 @@ pub struct Probe {
 pub struct ProxyTemplate {
     /// Flags of the sandbox.
     pub sandbox: String,
-    /// The name of the sandbox's user; without one, nothing listens there.
+    /// The name of the sandbox's user; without one no server listens there.
     pub user: String,
     /// Flags of the proxy.
     pub flags: String,
@@ -182,42 +182,42 @@ pub struct ProxyTemplate {
     pub has_second: bool,
 }
 
-/// A text that stands where its condition holds.
+/// A text with a condition.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Note {
+pub struct ConditionalText {
     pub when: Option<String>,
     pub text: String,
 }
 
-/// What theory expects of a step.
+/// A prediction of theory for a step.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prediction {
-    /// Whether it is expected; always without.
+    /// The condition; absent is always true.
     pub when: Option<String>,
-    /// The figure's name, and the expression of its value without `seen`.
+    /// The figure's name, and the expression of its value unless `seen` is set.
     pub what: String,
-    /// What theory says, with its formula and number.
+    /// The predicted value, with its formula.
     pub theory: String,
-    /// An expression, a colon, and a format: by default a count.
+    /// An expression, a colon, and a format (a count by default).
     pub seen: Option<String>,
-    /// What is shown in place of the value.
+    /// Displayed instead of the value.
     pub shown: Option<String>,
-    /// The least, the most, or exactly what is expected.
-    pub from: Option<Cell>,
-    pub to: Option<Cell>,
-    pub is: Option<Cell>,
-    /// This cause is named, and no wrong one before it; `beside` are true as well.
+    /// The minimum, the maximum, or the exact value.
+    pub from: Option<CellValue>,
+    pub to: Option<CellValue>,
+    pub is: Option<CellValue>,
+    /// This cause is named with no wrong one before it; those in `beside` are correct, too.
     pub cause: Option<String>,
     pub beside: Vec<String>,
     /// One of these causes is named first.
     pub first_cause: Option<Vec<String>>,
     /// No cause is named.
     pub no_cause: bool,
-    /// There is a row for each request that was ok.
+    /// There is one row per ok request.
     pub rows: bool,
-    /// The comparison finds a difference in these fields, and perhaps a slower shadow.
+    /// The comparison finds differences in these fields, and possibly a slower shadow.
     pub found: Option<Vec<String>>,
     pub slower: bool,
 }

@@ -1,4 +1,4 @@
-//! The figures of a run by the names that the experiments' files use.
+//! The figures of a run by the names in experiment files.
 
 use gake_core::record::{Gauge, LatencyMetric, Tally};
 use gake_judge::Summary;
@@ -8,28 +8,27 @@ use gake_text::foreign;
 
 use crate::database;
 
-/// From when on the lab's process has settled, in nanoseconds.
+/// When the lab's process has settled, in nanoseconds.
 const SETTLED: u64 = 1_500_000_000;
 
-/// For how long a server has to serve what comes until it has recovered, in seconds.
+/// How long a server must keep up with the load to have recovered, in seconds.
 const RECOVERED_FOR: u64 = 2;
 
-/// What MySQL answers when its connections are used up (ER_CON_COUNT_ERROR); its text is in the
-/// server's language.
+/// MySQL's error when its connections are used up (ER_CON_COUNT_ERROR); its text is localised.
 const CONNECTIONS_REFUSED: &str = "1040";
 
-/// What is recorded of a scenario, or of the whole run without one.
+/// The tally of a scenario, or of the whole run.
 pub fn tally(summary: &Summary, subject: Option<usize>) -> &Tally {
     let scenario = subject.and_then(|subject| summary.run.scenarios.get(subject));
     scenario.map_or(&summary.run.tally, |scenario| &scenario.tally)
 }
 
-/// Responses that were ok, a second.
+/// Ok responses per second.
 pub fn goodput(summary: &Summary) -> f64 {
     per_second(summary.run.tally.counts.ok as f64, summary.run.completing)
 }
 
-/// A figure of a run; `None` when it has no such figure. Times are in seconds.
+/// A figure of a run; `None` if there is no such figure. Times are in seconds.
 pub fn figure(summary: &Summary, subject: Option<usize>, name: &str) -> Option<f64> {
     let run = &summary.run;
     let tally = tally(summary, subject);
@@ -49,8 +48,8 @@ pub fn figure(summary: &Summary, subject: Option<usize>, name: &str) -> Option<f
         "ok_max" => ok.max() as f64 / 1e9,
         "ok_p99" => ok.quantile(0.99) as f64 / 1e9,
         "goodput" => goodput(summary),
-        // Of the time in which requests start: each that starts is answered.
-        "answered" => {
+        // Per second in which requests start: each that starts gets a response.
+        "response_rate" => {
             let answered: u64 = run.tally.statuses().iter().map(|status| status.1).sum();
             per_second(answered as f64, run.measured)
         }
@@ -72,14 +71,14 @@ pub fn figure(summary: &Summary, subject: Option<usize>, name: &str) -> Option<f
     })
 }
 
-/// A function of a run's figures; `None` when there is no such function.
+/// A function of a run's figures; `None` if there is no such function.
 pub fn function(summary: &Summary, name: &str, arguments: &[f64]) -> Option<f64> {
     let response = summary.run.tally.latency.response();
     Some(match (name, arguments) {
-        // Responses that took longer.
+        // Responses slower than this.
         ("over", [time]) => (response.count() - response.count_up_to((time * 1e9) as u64)) as f64,
         ("served", [from, to]) => served(summary, *from as u64, *to as u64),
-        // Seconds from the end of a burst until what comes is served again.
+        // Seconds from the end of a burst until the server keeps up again.
         ("recovery", [burst_end, end, rate]) => {
             let recovered = |from: &u64| served(summary, *from, from + RECOVERED_FOR) >= *rate;
             let (from, to) = (*burst_end as u64, *end as u64 - RECOVERED_FOR);
@@ -89,7 +88,7 @@ pub fn function(summary: &Summary, name: &str, arguments: &[f64]) -> Option<f64>
     })
 }
 
-/// A function that theory needs; `None` when there is no such function.
+/// A function used by theory; `None` if there is no such function.
 pub fn theory(name: &str, arguments: &[f64]) -> Option<f64> {
     Some(match (name, arguments) {
         ("known", [value]) => f64::from(!value.is_nan()),
@@ -100,12 +99,12 @@ pub fn theory(name: &str, arguments: &[f64]) -> Option<f64> {
             closed_fixed(*servers as u32, *service, *users as u32).1
         }
         ("erlang_c", [servers, offered]) => erlang_c(*servers as u32, *offered),
-        // The rate up to which M/M/c answers all but a share in time.
+        // The rate up to which M/M/c serves all but a share in time.
         ("mmc_capacity", [servers, service, time, share, most]) => {
             let tail = |rate| mmc_tail(*servers as u32, *service, rate, *time);
             queueing::capacity(tail, *share, 1.0, *most)
         }
-        // A number of which all but the first two digits are 0, and no more than it is.
+        // Rounds down to two significant digits.
         ("two_digits", [value]) => {
             let digit = 10_f64.powf(value.log10().floor() - 1.0).max(1.0);
             (value / digit).floor() * digit
@@ -128,7 +127,7 @@ pub fn nothing_ok(summary: &Summary) -> String {
     [cause, body].into_iter().flatten().collect()
 }
 
-/// Responses that were ok, a second, in these seconds of the run.
+/// Ok responses per second, in these seconds of the run.
 fn served(summary: &Summary, from: u64, to: u64) -> f64 {
     let points = summary.run.series.points().iter();
     let within = points.filter(|point| (from..to).contains(&point.second));
@@ -137,7 +136,7 @@ fn served(summary: &Summary, from: u64, to: u64) -> f64 {
     ok as f64 / seconds.max(1) as f64
 }
 
-/// A level of the lab's process, if it was read when the load had settled.
+/// A gauge of the lab's process, if it was read after the load had settled.
 fn process<'a>(summary: &'a Summary, name: &'a str) -> Option<&'a Gauge> {
     let is_process =
         |gauge: &&Gauge| ["pid:", "port:"].iter().any(|kind| gauge.source.starts_with(kind));
@@ -145,7 +144,7 @@ fn process<'a>(summary: &'a Summary, name: &'a str) -> Option<&'a Gauge> {
     gauges.next().filter(|gauge| settled(gauge).is_some())
 }
 
-/// Its mean, the beginning aside.
+/// The mean without the start of the run.
 fn settled(gauge: &Gauge) -> Option<f64> {
     gauge.mean_from(SETTLED)
 }

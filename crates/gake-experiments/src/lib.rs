@@ -1,7 +1,7 @@
-//! Known cliffs, shown step by step on the lab and compared with theory.
+//! Known performance cliffs, shown step by step on the lab and compared with theory.
 //!
-//! Each experiment is a file in `experiments/`, in the form of [`definition`]; one runner reads and
-//! runs them all.
+//! Each experiment is a file in `experiments/` in the format of [`definition`]; one runner runs
+//! them all.
 
 mod alternate;
 mod arithmetic;
@@ -9,9 +9,8 @@ mod bench;
 mod budget;
 mod database;
 mod definition;
-mod expected;
+mod expectations;
 mod figures;
-mod loaded;
 mod names;
 mod plan;
 mod proxy;
@@ -20,6 +19,7 @@ mod runner;
 mod server;
 mod settings;
 mod slow_clients;
+mod step_servers;
 #[cfg(test)]
 mod tests;
 mod throughput;
@@ -40,17 +40,17 @@ use runner::Runner;
 /// The experiments, in the order in which they are listed.
 ///
 /// # Errors
-/// A mistake in a file.
+/// An error in a file.
 pub fn experiments() -> Result<Vec<Experiment>, Failure> {
     let all = definition::FILES.into_iter().map(Experiment::read);
     all.collect::<Result<_, _>>().map_err(Failure::could_not)
 }
 
 impl Experiment {
-    /// Refuses what the experiment cannot do.
+    /// Rejects settings that the experiment does not support.
     ///
     /// # Errors
-    /// What it cannot do.
+    /// The unsupported setting.
     pub fn check(&self, settings: &ExperimentSettings) -> Result<(), Failure> {
         let name = &self.name;
         if settings.target.is_some() && !self.takes_target {
@@ -69,11 +69,11 @@ impl Experiment {
         }
     }
 
-    /// Runs its steps, with a load that `agents` have if they are given. The report has those that
-    /// have ended, even if a later one stopped it.
+    /// Runs its steps; `agents` run the load if they are given. The report has the completed steps
+    /// even if a later one failed.
     ///
     /// # Errors
-    /// When it cannot begin.
+    /// When it cannot start.
     pub fn run(
         &self,
         settings: &ExperimentSettings,

@@ -1,41 +1,38 @@
-//! What the names in an experiment's file stand for, in one of its steps.
+//! The names in an experiment file, as a step resolves them.
 
 use std::collections::BTreeMap;
 
 use gake_judge::Summary;
 
-use crate::arithmetic::{Scope, evaluate, fill};
+use crate::arithmetic::{ExpressionScope, evaluate, fill};
 use crate::budget::ConnectionBudget;
-use crate::definition::{Cell, Experiment, Note, StepDefinition, Text};
+use crate::definition::{CellValue, ConditionalText, Experiment, StepDefinition, TextTemplate};
 use crate::figures;
 
-/// The values of a step; after its run, with the figures of that.
+/// The values of a step and, after its run, its figures.
 #[derive(Debug, Clone)]
 pub struct StepNames<'a> {
-    /// The file.
     pub definition: &'a Experiment,
-    /// The step.
     pub step: &'a StepDefinition,
-    /// Columns, and what the runner knows.
+    /// Columns, and numbers from the runner.
     pub numbers: BTreeMap<String, f64>,
-    /// The same of texts.
+    /// Columns, and texts from the runner.
     pub texts: BTreeMap<String, String>,
-    /// What earlier steps saved.
+    /// Figures that earlier steps saved.
     pub saved: BTreeMap<String, f64>,
-    /// Connections that there can be.
     pub budget: &'a ConnectionBudget,
-    /// The run.
+    /// The run, when it has ended.
     pub summary: Option<&'a Summary>,
 }
 
 impl StepNames<'_> {
-    /// Whether a condition holds; without one it does.
+    /// Whether a condition is true, or absent.
     pub fn holds(&self, condition: Option<&String>) -> Result<bool, String> {
         condition.map_or(Ok(true), |text| Ok(evaluate(text, self)? != 0.0))
     }
 
-    /// The texts of the notes whose conditions hold.
-    pub fn notes(&self, notes: &[Note]) -> Result<Vec<String>, String> {
+    /// The texts whose conditions are true.
+    pub fn notes(&self, notes: &[ConditionalText]) -> Result<Vec<String>, String> {
         let holding = notes.iter().filter_map(|note| match self.holds(note.when.as_ref()) {
             Ok(holds) => holds.then(|| fill(&note.text, self)),
             Err(why) => Some(Err(why)),
@@ -43,7 +40,7 @@ impl StepNames<'_> {
         holding.collect()
     }
 
-    /// Fills a value of a spec.
+    /// Fills the templates in a value of a spec.
     pub fn filled(&self, value: &toml::Value) -> Result<toml::Value, String> {
         Ok(match value {
             toml::Value::String(template) => toml::Value::String(fill(template, self)?),
@@ -56,22 +53,22 @@ impl StepNames<'_> {
         })
     }
 
-    /// Fills a table of a spec.
+    /// Fills the templates in a table of a spec.
     pub fn filled_table(&self, table: &toml::Table) -> Result<toml::Table, String> {
         table.iter().map(|(key, value)| Ok((key.clone(), self.filled(value)?))).collect()
     }
 }
 
-impl Scope for StepNames<'_> {
+impl ExpressionScope for StepNames<'_> {
     fn number(&self, name: &str) -> Result<f64, String> {
         if let Some(number) = self.numbers.get(name) {
             return Ok(*number);
         }
-        let saved = self.saved.get(name).map(|number| Cell::Number(*number));
+        let saved = self.saved.get(name).map(|number| CellValue::Number(*number));
         let known = self.step.values.get(name).cloned().or(saved);
         match known.as_ref().or_else(|| self.definition.values.get(name)) {
-            Some(Cell::Number(number)) => return Ok(*number),
-            Some(Cell::Text(text)) => return evaluate(text, self),
+            Some(CellValue::Number(number)) => return Ok(*number),
+            Some(CellValue::Text(text)) => return evaluate(text, self),
             None => {}
         }
         let figure = |summary| figures::figure(summary, self.step.subject, name);
@@ -83,8 +80,8 @@ impl Scope for StepNames<'_> {
             return Ok(Some(text.clone()));
         }
         match (self.definition.texts.get(name), self.summary) {
-            (Some(Text::Template(template)), _) => fill(template, self).map(Some),
-            (Some(Text::Cases(cases)), _) => {
+            (Some(TextTemplate::Template(template)), _) => fill(template, self).map(Some),
+            (Some(TextTemplate::Cases(cases)), _) => {
                 for case in cases {
                     match case.as_slice() {
                         [template] => return fill(template, self).map(Some),

@@ -1,35 +1,33 @@
-//! The steps of an experiment, one for each row of `each`.
+//! The steps of an experiment, one per row of `each`.
 
 use std::collections::BTreeMap;
 
 use crate::arithmetic::fill;
 use crate::budget::ConnectionBudget;
-use crate::definition::{Cell, Columns, Experiment, StepDefinition};
+use crate::definition::{CellValue, Columns, Experiment, StepDefinition};
 use crate::names::StepNames;
 use crate::settings::ExperimentSettings;
 
 /// A step that is part of an experiment.
 #[derive(Debug, Clone)]
-pub struct Planned<'a> {
-    /// Its definition.
+pub struct PlannedStep<'a> {
     pub step: &'a StepDefinition,
-    /// What is known before the first run.
+    /// The values known before the first run.
     pub names: StepNames<'a>,
-    /// Its name; `None` when it depends on a run.
+    /// `None` if it depends on a run.
     pub name: Option<String>,
     /// Why it is not run, if so.
     pub left_out: Option<String>,
 }
 
-/// A row of all columns.
-type Row<'a> = BTreeMap<&'a str, &'a Cell>;
+type Row<'a> = BTreeMap<&'a str, &'a CellValue>;
 
 /// The steps, in order.
 pub fn plan<'a>(
     definition: &'a Experiment,
     settings: &ExperimentSettings,
     budget: &'a ConnectionBudget,
-) -> Result<Vec<Planned<'a>>, String> {
+) -> Result<Vec<PlannedStep<'a>>, String> {
     let is_mysql = settings.database.as_ref().is_some_and(|(_, store)| store.is_mysql());
     let known = [
         ("quick", f64::from(settings.quick)),
@@ -51,21 +49,21 @@ pub fn plan<'a>(
             };
             for (name, cell) in row {
                 match cell {
-                    Cell::Number(number) => drop(names.numbers.insert(name.to_owned(), *number)),
-                    Cell::Text(text) => drop(names.texts.insert(name.to_owned(), text.clone())),
+                    CellValue::Number(number) => _ = names.numbers.insert(name.to_owned(), *number),
+                    CellValue::Text(text) => _ = names.texts.insert(name.to_owned(), text.clone()),
                 }
             }
             if names.holds(step.when.as_ref())? {
                 let name = fill(&step.name, &names).ok();
                 let left_out = names.notes(&step.left_out)?.into_iter().next();
-                all.push(Planned { step, names, name, left_out });
+                all.push(PlannedStep { step, names, name, left_out });
             }
         }
     }
     Ok(all)
 }
 
-/// Each row of one table of columns with each of the others.
+/// Every row of one table of columns with every row of the others.
 fn rows(each: &[Columns]) -> Vec<Row<'_>> {
     let mut all = vec![Row::new()];
     for columns in each {
@@ -83,7 +81,7 @@ fn rows(each: &[Columns]) -> Vec<Row<'_>> {
     all
 }
 
-/// The kernel's bound on a backlog.
+/// The kernel's limit on a backlog.
 fn somaxconn() -> f64 {
     let text = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(f64::INFINITY)

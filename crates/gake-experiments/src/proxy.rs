@@ -1,4 +1,4 @@
-//! The shadow proxy of an experiment, with its ledger and what its comparison found.
+//! The shadow proxy of an experiment, with its ledger and comparison.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -13,56 +13,52 @@ use gake_shadow::compare::{Rules, file};
 use gake_text::units::count;
 use serde_json::Value;
 
-use crate::expected::expectation;
-use crate::server::{self, Server};
+use crate::expectations::expectation;
+use crate::server::{self, ExperimentServer};
 
-/// How long the copies in flight may take when the load is over.
+/// How long copies may be in flight after the load.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at the ledger.
+/// The polling interval of the ledger.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The discard service's port: whatever is there is no HTTP server.
+/// The discard port, on which no HTTP server listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
-/// The names of the backends.
 const PRODUCTION: &str = "production";
 const SANDBOX: &str = "sandbox";
 const SECOND: &str = "second";
 
-/// A proxy between the load and its backends: production, a sandbox, and for noise another instance
-/// of production.
+/// A proxy between the load and its backends: production, a sandbox, and optionally a second
+/// instance of production for noise.
 #[derive(Debug)]
-pub struct Proxied {
-    /// What is loaded.
-    pub server: Server,
+pub struct ShadowSetup {
+    /// The loaded server.
+    pub server: ExperimentServer,
     /// Production, without the proxy.
-    pub production: Server,
-    _others: Vec<Server>,
-    /// Where its ledger is asked for.
+    pub production: ExperimentServer,
+    _others: Vec<ExperimentServer>,
+    /// The address of its ledger.
     admin: String,
     folder: PrivateFolder,
-    /// What differs, when it has ended.
+    /// The comparison's report, when the proxy has ended.
     report: Option<Report>,
 }
 
-/// The flags of a proxy's backends, and its own.
+/// The flags of a proxy and its backends.
 #[derive(Debug)]
 pub struct ProxyFlags {
-    /// Of production.
     pub production: String,
-    /// Of the sandbox.
     pub sandbox: String,
-    /// The name of the sandbox's user; without one, there is no sandbox.
+    /// The name of the sandbox's user; `""` starts no sandbox.
     pub user: String,
-    /// Whether there is another instance of production.
+    /// Whether there is a second instance of production.
     pub has_second: bool,
-    /// Of the proxy.
     pub proxy: String,
 }
 
-/// A folder of the user's own that is gone with its value; a second Ctrl-C leaves it behind.
+/// A private folder that is removed on drop; a second Ctrl-C leaves it behind.
 #[derive(Debug)]
 struct PrivateFolder(PathBuf);
 
-impl Proxied {
+impl ShadowSetup {
     /// Starts the backends, and a proxy between them and the load.
     pub fn start(flags: &ProxyFlags) -> Result<Self, Failure> {
         let production = backend(&flags.production, "Ada")?;
@@ -83,7 +79,7 @@ impl Proxied {
             "{}, behind gake shadow --master production=URL --shadow sandbox=URL{shown} {}",
             production.command, flags.proxy
         );
-        let mut server = Server::proxy(&flags.proxy, &args, command)?;
+        let mut server = ExperimentServer::proxy(&flags.proxy, &args, command)?;
         let line = server.logged("http://")?;
         let admin = line.trim_start_matches("http://").split(',').next().unwrap_or_default();
         let admin = admin.trim().to_owned();
@@ -91,7 +87,8 @@ impl Proxied {
         Ok(Self { server, production, _others, admin, folder, report: None })
     }
 
-    /// Ends it when no copy is in flight: what became of each request at the sandbox, by category.
+    /// Stops it when no copy is in flight; returns the ledger: the outcomes at the sandbox, by
+    /// category.
     pub fn end(&mut self) -> Result<Value, Failure> {
         let ledger = self.settled_ledger()?;
         self.server.end()?;
@@ -105,7 +102,7 @@ impl Proxied {
         Ok(ledger)
     }
 
-    /// The sandbox's ledger when nothing is in flight, or patience is at its end.
+    /// The sandbox's ledger when no copy is in flight, or after [`PATIENCE`].
     fn settled_ledger(&self) -> Result<Value, Failure> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -141,9 +138,9 @@ impl Proxied {
     }
 }
 
-/// A users service with one user, whose mail is the instance's own.
-fn backend(flags: &str, user: &str) -> Result<Server, Failure> {
-    let server = Server::lab(flags)?;
+/// A users service with one user, whose mail address identifies the instance.
+fn backend(flags: &str, user: &str) -> Result<ExperimentServer, Failure> {
+    let server = ExperimentServer::lab(flags)?;
     let mail = server.address();
     server.post("/users", &format!("{{\"name\":\"{user}\",\"mail\":\"me@{mail}\"}}"))?;
     Ok(server)
@@ -165,7 +162,7 @@ impl PrivateFolder {
 
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
-        // What cannot be removed is in the folder for temporary files.
+        // What cannot be removed stays in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The lab on a real database, which may go away and come back; what it had is restored at the end.
+//! The lab on a real database, which may fail and recover; its rows are restored at the end.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,27 +8,27 @@ use gake_session::Failure;
 use gake_users::{UserStore, UserStoreSnapshot};
 
 use crate::bench::StepError;
-use crate::server::Server;
+use crate::server::ExperimentServer;
 
 /// How long a database takes to close the connections of a process that has ended.
 pub const CLOSING: Duration = Duration::from_secs(1);
-/// How long a database that has gone away is waited for, and how often it is asked.
+/// How long to wait for a database to recover, and the interval between attempts.
 const RETURNING: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A real database.
+/// A real database and the rows that it had before the experiment.
 #[derive(Debug)]
 pub struct DatabaseGuard<'a> {
-    /// As the user wrote it, perhaps with a password.
+    /// As the user wrote it, possibly with a password.
     written: &'a str,
     store: &'a UserStore,
     before: UserStoreSnapshot,
-    /// Ends waiting for it.
+    /// Interrupts the wait for it.
     interrupt: Interrupt,
 }
 
 impl<'a> DatabaseGuard<'a> {
-    /// Looks at what it has.
+    /// Reads what the database has.
     pub fn new(
         written: &'a str,
         store: &'a UserStore,
@@ -45,8 +45,12 @@ impl<'a> DatabaseGuard<'a> {
         matches!(self.store, UserStore::Server(_)).then(|| self.written.to_owned())
     }
 
-    /// A lab on it, and the rows that there are. Waits for one that has gone away, if `is_patient`.
-    pub fn start(&self, flags: &str, is_patient: bool) -> Result<(Server, u64), StepError> {
+    /// A lab on it, and the number of rows. Waits for its recovery if `is_patient`.
+    pub fn start(
+        &self,
+        flags: &str,
+        is_patient: bool,
+    ) -> Result<(ExperimentServer, u64), StepError> {
         let name = match self.store {
             UserStore::Server(dsn) => dsn.database(),
             _ => None,
@@ -54,7 +58,7 @@ impl<'a> DatabaseGuard<'a> {
         let name = name.map_or(String::new(), |name| format!("?dbname={name}"));
         let start = || {
             let shown = format!("'{}{name}'", self.store);
-            let server = Server::lab_on(flags, self.written, &shown)?;
+            let server = ExperimentServer::lab_on(flags, self.written, &shown)?;
             let rows = server.users()?;
             Ok((server, rows))
         };
@@ -65,8 +69,8 @@ impl<'a> DatabaseGuard<'a> {
         })
     }
 
-    /// How many rows there are.
-    pub fn rows(&self, server: &Server) -> Result<u64, Failure> {
+    /// The number of rows.
+    pub fn rows(&self, server: &ExperimentServer) -> Result<u64, Failure> {
         self.patiently(|| server.users())
     }
 
@@ -75,7 +79,7 @@ impl<'a> DatabaseGuard<'a> {
         self.patiently(|| self.before.restore(self.store).map_err(Failure::could_not))
     }
 
-    /// Tries again for some time, for a database that comes back.
+    /// Retries for some time, until the database has recovered.
     fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
         let until = Instant::now() + RETURNING;
         loop {

@@ -7,39 +7,37 @@ use gake_judge::Summary;
 use gake_report::experiment::ExperimentReport;
 use gake_session::Failure;
 
-use crate::arithmetic::{Scope, evaluate, fill};
+use crate::arithmetic::{ExpressionScope, evaluate, fill};
 use crate::bench::{Bench, StepError};
 use crate::budget::ConnectionBudget;
 use crate::definition::{Experiment, StepDefinition, StepKind};
-use crate::loaded::Loaded;
 use crate::names::StepNames;
-use crate::plan::{Planned, plan};
+use crate::plan::{PlannedStep, plan};
 use crate::real_database::{CLOSING, DatabaseGuard};
 use crate::settings::ExperimentSettings;
+use crate::step_servers::StepServers;
 use crate::throughput::{CurveStep, end_of_throughput};
 use crate::{alternate, figures};
 
-/// Users of the first closed loop that looks for a capacity, and at most of the last one.
+/// Users of the first and, at most, of the last closed loop of a saturation.
 const SATURATING: u32 = 24;
 const SATURATING_MAX: u32 = 3_072;
-/// Twice the users are worth a further loop while they get more than this times the rate.
+/// Users are doubled again as long as that increases the rate by this factor.
 const GROWS: f64 = 1.1;
 
-/// Runs an experiment.
 #[derive(Debug)]
 pub struct Runner<'a> {
     bench: Bench<'a>,
     settings: &'a ExperimentSettings,
     budget: &'a ConnectionBudget,
-    plan: Vec<Planned<'a>>,
-    /// The step of the plan that runs.
+    plan: Vec<PlannedStep<'a>>,
+    /// The index of the current step in the plan.
     at: usize,
     saved: BTreeMap<String, f64>,
     curve: Vec<CurveStep>,
 }
 
 impl<'a> Runner<'a> {
-    /// A runner of an experiment.
     pub fn new(
         definition: &'a Experiment,
         settings: &'a ExperimentSettings,
@@ -51,7 +49,7 @@ impl<'a> Runner<'a> {
         Ok(Self { bench, settings, budget, plan, at: 0, saved, curve })
     }
 
-    /// Runs every step that is asked for.
+    /// Runs every requested step.
     pub fn run(&mut self) -> Result<(), StepError> {
         let Some((written, store)) = &self.settings.database else { return self.steps(None) };
         if !(0..self.plan.len()).any(|at| self.is_asked(at)) {
@@ -59,7 +57,7 @@ impl<'a> Runner<'a> {
         }
         let database = DatabaseGuard::new(written, store, self.bench.interrupt())?;
         let ended = self.steps(Some(&database));
-        // Also after Ctrl-C: no one else needs the rows.
+        // Also after Ctrl-C: the rows serve no other purpose.
         thread::sleep(CLOSING);
         if let Err(why) = database.restore() {
             self.bench.note(format!("the rows of this experiment are left in the database: {why}"));
@@ -72,7 +70,7 @@ impl<'a> Runner<'a> {
             let planned = self.plan[at].clone();
             let names = StepNames { saved: self.saved.clone(), ..planned.names.clone() };
             let name = fill(&planned.step.name, &names)?;
-            // Values that turn out the same make the same step.
+            // Equal values result in the same step.
             let is_again = self.bench.report.steps.last().is_some_and(|last| last.name == name);
             let is_named = || planned.name.is_none() && self.settings.names(&name);
             let is_asked = self.is_asked(at) || is_named();
@@ -93,9 +91,9 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Whether a step of the plan is asked for, or needed by one that may be.
+    /// Whether a step of the plan is requested, or needed by a later one.
     fn is_asked(&self, at: usize) -> bool {
-        let is_named = |planned: &Planned<'_>, unknown: bool| {
+        let is_named = |planned: &PlannedStep<'_>, unknown: bool| {
             planned.name.as_ref().map_or(unknown, |name| self.settings.names(name))
         };
         let planned = &self.plan[at];
@@ -105,10 +103,10 @@ impl<'a> Runner<'a> {
             || planned.step.calibrates && later.any(|planned| is_named(planned, true))
     }
 
-    /// Runs a step; whether the experiment goes on.
+    /// Runs a step; returns whether the experiment continues.
     fn step(
         &mut self,
-        planned: &Planned<'a>,
+        planned: &PlannedStep<'a>,
         mut names: StepNames<'a>,
         name: String,
         database: Option<&DatabaseGuard<'_>>,
@@ -136,18 +134,19 @@ impl<'a> Runner<'a> {
             self.bench.note(format!("\"{name}\" is left out: {why}"));
             return Ok(true);
         }
-        let mut loaded = Loaded::start(self.settings, step, &mut names, database)?;
+        let mut loaded = StepServers::start(self.settings, step, &mut names, database)?;
         let summary = self.bench.fire(&loaded.spec(self.settings, step, &names)?)?;
         loaded.end(&mut names)?;
         self.judge(step, &names, &loaded, summary)
     }
 
-    /// Shows the step of a run, and goes on as the file says; whether the experiment goes on.
+    /// Shows the step of a run, and applies the file's conditions; returns whether the experiment
+    /// continues.
     fn judge(
         &mut self,
         step: &'a StepDefinition,
         names: &StepNames<'a>,
-        loaded: &Loaded<'_>,
+        loaded: &StepServers<'_>,
         summary: Summary,
     ) -> Result<bool, StepError> {
         let mut names = StepNames { summary: Some(&summary), ..names.clone() };
@@ -182,7 +181,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Notes the steps that are left out for a reason, once.
+    /// Adds a note about all steps that are left out for the same reason.
     fn leave_out(&mut self, why: &str) {
         let same = self.plan.iter().filter(|planned| planned.left_out.as_deref() == Some(why));
         let names = same.filter_map(|planned| planned.name.as_ref());
@@ -194,7 +193,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether there can be a connection for each user of a step; notes why not.
+    /// Whether there can be a connection for each user of a step; adds a note if not.
     fn fits(
         &mut self,
         step: &StepDefinition,
@@ -216,7 +215,7 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// Runs the probes of a step; why the step cannot be run after them.
+    /// Runs the probes of a step; returns why the step cannot run after them.
     fn probes(
         &mut self,
         step: &'a StepDefinition,
@@ -225,7 +224,7 @@ impl<'a> Runner<'a> {
         for probe in &step.probe {
             let mut probed = names.clone();
             probed.numbers.extend(probe.values.clone());
-            let loaded = Loaded::start(self.settings, step, &mut probed, None)?;
+            let loaded = StepServers::start(self.settings, step, &mut probed, None)?;
             let summary = self.bench.fire(&loaded.spec(self.settings, step, &probed)?)?;
             let probed = StepNames { summary: Some(&summary), ..probed };
             self.save(&probe.save, &probed)?;
@@ -234,14 +233,14 @@ impl<'a> Runner<'a> {
         Ok(names.notes(&step.lacking)?.into_iter().next())
     }
 
-    /// Doubles the users of a closed loop until throughput grows no more, and shows the loop that is
-    /// taken as the capacity.
+    /// Doubles the users of a closed loop until throughput stops growing, and shows the loop that
+    /// counts as the capacity.
     fn saturate(
         &mut self,
         step: &'a StepDefinition,
         mut names: StepNames<'a>,
     ) -> Result<bool, StepError> {
-        let loaded = Loaded::start(self.settings, step, &mut names, None)?;
+        let loaded = StepServers::start(self.settings, step, &mut names, None)?;
         let mut best: Option<(u32, Summary)> = None;
         let mut users = SATURATING;
         while users <= SATURATING_MAX && self.budget.fits(users.into()).connections >= users.into()
@@ -268,7 +267,7 @@ impl<'a> Runner<'a> {
         step: &'a StepDefinition,
         names: StepNames<'a>,
     ) -> Result<(), StepError> {
-        let is_same = |planned: &&Planned<'_>| std::ptr::eq(planned.step, step);
+        let is_same = |planned: &&PlannedStep<'_>| std::ptr::eq(planned.step, step);
         let rows = self.plan.iter().filter(is_same);
         let both: Vec<String> = rows.filter_map(|planned| planned.name.clone()).collect();
         let has_run = |name: &String| self.bench.report.steps.iter().any(|one| one.name == *name);
@@ -278,7 +277,7 @@ impl<'a> Runner<'a> {
         alternate::run(&mut self.bench, self.settings, step, names, both)
     }
 
-    /// Ends it: the report of the steps that have ended, and why there are no others.
+    /// The report of the completed steps, and why there are no others.
     pub fn finish(mut self, ended: Result<(), StepError>) -> (ExperimentReport, Option<StepError>) {
         let stopped = ended.err();
         self.bench.report.is_complete &= stopped.is_none();
@@ -292,13 +291,13 @@ impl<'a> Runner<'a> {
                     [] => String::new(),
                     names => format!("; missing: {}", names.join(", ")),
                 };
-                self.bench.report.notes.push(format!("the experiment broke off: {why}{missing}"));
+                self.bench.report.notes.push(format!("the experiment failed: {why}{missing}"));
             }
         }
         (self.bench.finish(), stopped)
     }
 
-    /// The names of the steps from the one that ran last, those that have ended aside.
+    /// The names of the steps from the current one on, without the completed ones.
     fn missing(&self) -> Vec<String> {
         let later = self.plan[self.at..].iter().filter(|planned| planned.left_out.is_none());
         let mut missing: Vec<String> = Vec::new();

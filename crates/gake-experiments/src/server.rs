@@ -1,7 +1,7 @@
-//! What an experiment loads: the lab or the shadow proxy in a process of its own, or the user's
-//! server.
+//! The servers of an experiment: the lab or the shadow proxy in a process of its own, or the
+//! user's.
 //!
-//! Another process has its own descriptors, and the generator can tell who has the cores.
+//! A separate process has its own descriptors and its own CPU figures.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -16,51 +16,49 @@ use gake_wire::HttpRequest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long the lab may take for a small response.
+/// The timeout of the lab for a small response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of a response.
+/// Bytes of the largest response.
 const RESPONSE_MAX: usize = 16 << 20;
 
-/// How long a lab has to close its database.
+/// How long a lab may take to close its database.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// A table of this size has a descriptor for each process of the machine.
+/// A descriptor table of this size suffices for every process of the machine.
 const MANY: usize = 1_024;
 
-/// What a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ServerKind {
-    /// The lab, whose figures can be sampled.
+    /// The lab, which has metrics.
     Lab,
-    /// The shadow proxy.
     Proxy,
-    /// The user's own, whose settings are not known.
+    /// The user's own, with unknown settings.
     Target,
 }
 
-/// A server to load. One with a process of its own ends when it is dropped, and when this process
-/// ends in whatever way.
+/// A server to load. A process of its own is stopped on drop, and when this process ends in any
+/// way.
 #[derive(Debug)]
-pub struct Server {
+pub struct ExperimentServer {
     kind: ServerKind,
-    /// None for the user's server.
+    /// `None` for the user's server.
     process: Option<Child>,
-    /// `http://127.0.0.1:PORT` of the lab or proxy, or the whole URL of the user's.
+    /// `http://127.0.0.1:PORT` for the lab or proxy, or the whole URL of the user's.
     pub url: String,
     /// The command that starts the same server; empty for the user's own.
     pub command: String,
-    /// Whether it closes a real database at its end.
+    /// Whether it must close a real database at its end.
     has_database: bool,
 }
 
-impl Server {
+impl ExperimentServer {
     /// Starts a lab with these flags of `gake serve`.
     pub fn lab(flags: &str) -> Result<Self, Failure> {
         Self::start(ServerKind::Lab, flags, &["serve"], format!("gake serve {flags}"))
     }
 
-    /// The same on a real database, which is shown as `shown`, without its password.
+    /// Starts a lab on a real database, which is displayed as `shown`, without its password.
     pub fn lab_on(flags: &str, database: &str, shown: &str) -> Result<Self, Failure> {
         let args = ["serve", "--db", database];
         let mut lab =
@@ -69,7 +67,7 @@ impl Server {
         Ok(lab)
     }
 
-    /// Starts a shadow proxy with these flags and arguments. `command` is what people are shown.
+    /// Starts a shadow proxy. `command` is displayed.
     pub fn proxy(flags: &str, args: &[&str], command: String) -> Result<Self, Failure> {
         Self::start(ServerKind::Proxy, flags, &[&["shadow"], args].concat(), command)
     }
@@ -92,14 +90,14 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C is for the experiment: a server that is gone before its clients would make
-            // their last requests fail.
+            // Ctrl-C is for the experiment: a server that ends before its clients would make their
+            // last requests fail.
             .process_group(0)
             .spawn()
             .map_err(|error| cannot(error.to_string()))?;
         let mut line = String::new();
         if let Some(out) = process.stdout.take() {
-            // An end without a line is seen below.
+            // An end without a line is detected below.
             let _ = BufReader::new(out).read_line(&mut line);
         }
         let (url, command) = (line.trim_end().to_owned(), command.trim_end().to_owned());
@@ -115,7 +113,7 @@ impl Server {
         Err(cannot(why.trim().trim_start_matches("error: ").to_owned()))
     }
 
-    /// The user's own.
+    /// The user's own server.
     pub fn target(url: &str) -> Self {
         let (url, command) = (url.to_owned(), String::new());
         Self { kind: ServerKind::Target, process: None, url, command, has_database: false }
@@ -126,18 +124,18 @@ impl Server {
         self.kind == ServerKind::Target
     }
 
-    /// Its address, `HOST:PORT`, when it is no server of the user's.
+    /// `HOST:PORT` of a lab or proxy.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap_or(&self.url)
     }
 
-    /// The URL of `path`; of the user's server, its own.
+    /// The URL of `path`; for the user's server, its own URL.
     pub fn url_of(&self, path: &str) -> String {
         let path = if self.kind == ServerKind::Target { "" } else { path };
         format!("{}{path}", self.url)
     }
 
-    /// Where plain TCP reaches it, and what is requested there: `path`, or that of the user's URL.
+    /// The address for plain TCP and the request target: `path`, or that of the user's URL.
     pub fn plain(&self, path: &str) -> Result<(String, String), Failure> {
         if self.kind != ServerKind::Target {
             return Ok((self.address().to_owned(), path.to_owned()));
@@ -151,17 +149,16 @@ impl Server {
         Ok((address, url.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
     }
 
-    /// Its own figures, as a source to sample; `None` when it has none. The sampler holds one
-    /// connection.
+    /// Its metrics as a source to sample, if it has any. The sampler holds one connection.
     pub fn figures(&self) -> Option<String> {
         (self.kind == ServerKind::Lab).then(|| format!("prometheus:{}/metrics", self.url))
     }
 
-    /// The process of the lab with its sockets, as a source to sample.
+    /// The lab's process and its sockets as a source to sample.
     pub fn process(&self) -> Option<String> {
         let process = self.process.as_ref().filter(|_| self.kind == ServerKind::Lab)?;
-        // The sockets of threads with a descriptor table each are found by their port alone, for
-        // which every process of the machine is opened at once.
+        // With a descriptor table per thread, sockets can be found only by port, for which every
+        // process of the machine is opened at the same time.
         Some(match self.url.rsplit_once(':') {
             Some((_, port)) if self.has_tables() && table_size() >= MANY => format!("port:{port}"),
             _ => format!("pid:{}", process.id()),
@@ -177,7 +174,7 @@ impl Server {
         tables.is_some_and(|tables| tables > 1)
     }
 
-    /// How many users the lab's service has.
+    /// The number of users of the lab's service.
     pub fn users(&self) -> Result<u64, Failure> {
         let body = get(self.address(), "/users/count")?;
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
@@ -186,7 +183,7 @@ impl Server {
         })
     }
 
-    /// A figure of the lab's metrics page; 0 when it is not there.
+    /// A metric of the lab; 0 if it is absent.
     pub fn figure(&self, name: &str) -> Result<f64, Failure> {
         let page = get(self.address(), "/metrics")?;
         let mut values =
@@ -205,7 +202,7 @@ impl Server {
         }
     }
 
-    /// The first line on standard error that has `mark` in it, from there on.
+    /// The first line on standard error that contains `mark`, from there on.
     pub fn logged(&mut self, mark: &str) -> Result<String, Failure> {
         let errors = self.process.as_mut().and_then(|process| process.stderr.as_mut());
         let lines = errors.map(|errors| BufReader::new(errors).lines());
@@ -215,7 +212,7 @@ impl Server {
             .ok_or_else(|| Failure::could_not(format!("{}: it does not log {mark}", self.command)))
     }
 
-    /// Ends the process as a signal does, and waits until it has written what it writes.
+    /// Stops the process with a signal and waits until it has written its files.
     pub fn end(&mut self) -> Result<(), Failure> {
         let Some(process) = &mut self.process else { return Ok(()) };
         let killed = kill_process(Pid::from_child(process), Signal::TERM);
@@ -223,11 +220,11 @@ impl Server {
         ended.map(drop).map_err(|error| Failure::could_not(format!("a server: {error}")))
     }
 
-    /// Ends it; a real database is closed before.
+    /// Stops the process; a real database is closed first.
     pub fn stop(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         if self.has_database {
-            // It has ended already when this fails.
+            // Fails only if it has ended already.
             let _ = kill_process(Pid::from_child(&process), Signal::TERM);
             let until = Instant::now() + ENDING;
             while matches!(process.try_wait(), Ok(None)) && Instant::now() < until {
@@ -239,13 +236,13 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ExperimentServer {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// The body of the response under `path`.
+/// The body of a response.
 pub fn get(address: &str, path: &str) -> Result<String, Failure> {
     sent(&HttpRequest::new("GET", format!("http://{address}{path}"))).map(|(_, body)| body)
 }

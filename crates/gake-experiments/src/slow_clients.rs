@@ -1,4 +1,4 @@
-//! Clients that never end what they send.
+//! Clients that never complete a request.
 
 use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use gake_session::Failure;
 
-use crate::server::Server;
+use crate::server::ExperimentServer;
 
-/// Between two bytes of a slow client, and between two looks at the lab's threads.
+/// The interval between two bytes of a slow client, and the polling interval of the lab's threads.
 const BYTE_EVERY: Duration = Duration::from_millis(50);
-/// How long connecting may take; a full backlog delays it.
+/// The connect timeout; a full backlog delays connects.
 const CONNECTING: Duration = Duration::from_secs(2);
 /// How long the slow clients may take to get their threads.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,8 +26,8 @@ pub struct SlowClients {
 }
 
 impl SlowClients {
-    /// Connects; a server of the user's may take fewer than `count`.
-    pub fn start(server: &Server, path: &str, count: usize) -> Result<Self, Failure> {
+    /// Connects; a server of the user's may accept fewer than `count`.
+    pub fn start(server: &ExperimentServer, path: &str, count: usize) -> Result<Self, Failure> {
         let mut clients = Self { stop: Arc::default(), threads: Vec::new() };
         let (address, path) = server.plain(path)?;
         let head = format!(
@@ -37,7 +37,7 @@ impl SlowClients {
         for _ in 0..count {
             let mut stream = match begin(&address, head.as_bytes()) {
                 Ok(stream) => stream,
-                // A server of the user's that takes no more is busy with those that are in.
+                // The user's server may be at its limit: it is busy with those that are connected.
                 Err(_) if !is_lab && !clients.threads.is_empty() => break,
                 Err(error) => {
                     let why = format!("a slow client cannot connect: {error}");
@@ -46,13 +46,13 @@ impl SlowClients {
             };
             let stop = Arc::clone(&clients.stop);
             clients.threads.push(std::thread::spawn(move || {
-                // The server may have gone.
+                // The server may have ended.
                 while !stop.load(Relaxed) && stream.write_all(b"x").is_ok() {
                     sleep(BYTE_EVERY);
                 }
             }));
         }
-        // They have their threads before the load asks for one.
+        // They must have their threads before the load starts.
         let until = Instant::now() + PATIENCE;
         while is_lab && count > 0 && Instant::now() < until {
             if server.figure("gake_lab_threads_busy")? >= count as f64 {
@@ -63,7 +63,6 @@ impl SlowClients {
         Ok(clients)
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.threads.len()
     }
@@ -73,13 +72,13 @@ impl Drop for SlowClients {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked has ended too.
+            // A panicked thread has ended too.
             let _ = thread.join();
         }
     }
 }
 
-/// A connection to one of the addresses of a server, on which a request has begun.
+/// Connects to one of the addresses of a server and starts a request.
 fn begin(address: &str, head: &[u8]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in address.to_socket_addrs()? {

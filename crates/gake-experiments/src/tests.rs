@@ -1,4 +1,4 @@
-//! That every file holds what its steps need, with the figures of a real run.
+//! Every file resolves the names of its steps, with the figures of a real run.
 
 use gake_judge::Summary;
 use gake_lab::{Lab, LabConfig};
@@ -6,12 +6,12 @@ use gake_run::spec::RunDraft;
 
 use super::*;
 use crate::arithmetic::{evaluate, fill};
-use crate::budget::{ConnectionBudget, Ends};
-use crate::expected;
-use crate::loaded::spec;
-use crate::plan::{Planned, plan};
+use crate::budget::{ConnectionBudget, LoadTopology};
+use crate::expectations;
+use crate::plan::{PlannedStep, plan};
+use crate::step_servers::spec;
 
-/// What an experiment is asked for: on the lab, on a target, on a database; shorter or not.
+/// On the lab, on a target, on a database; quick or not.
 fn all_settings() -> Vec<ExperimentSettings> {
     let mut all = Vec::new();
     for quick in [true, false] {
@@ -34,9 +34,9 @@ fn summary() -> Summary {
     summary
 }
 
-/// Calls `each` with every step that is planned.
-fn every_step(each: impl Fn(&ExperimentSettings, &Planned<'_>)) {
-    let budget = ConnectionBudget::new(Ends::Both, 20_000, MachineLimits::default());
+/// Calls `each` with every planned step.
+fn every_step(each: impl Fn(&ExperimentSettings, &PlannedStep<'_>)) {
+    let budget = ConnectionBudget::new(LoadTopology::Both, 20_000, MachineLimits::default());
     for definition in experiments().unwrap() {
         for settings in all_settings() {
             let planned = plan(&definition, &settings, &budget).unwrap();
@@ -85,7 +85,7 @@ fn every_step_has_what_its_texts_need() {
             names.holds(one.when.as_ref()).unwrap();
             let is_figure = !one.what.is_empty();
             let shown = if is_figure {
-                expected::figure(one, &names).unwrap().theory
+                expectations::figure(one, &names).unwrap().theory
             } else {
                 fill(&one.theory, &names).unwrap()
             };

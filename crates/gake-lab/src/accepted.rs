@@ -1,4 +1,4 @@
-//! A connection that was taken from the kernel's queue, and its place among the others.
+//! An accepted connection and the slot that it holds.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -11,18 +11,17 @@ use crate::stats::ConnectionCounters;
 
 /// A connection on its way to the thread that will serve it.
 #[derive(Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedConnection {
     pub(crate) fd: OwnedFd,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) is_unix: bool,
-    /// Declared, and so dropped, after the descriptor: a place is free when
-    /// the socket is closed and not before.
-    pub(crate) place: Place,
+    /// Declared after `fd` and so dropped after it: the slot is freed when the socket is closed.
+    pub(crate) slot: ConnectionSlot,
 }
 
-/// An open connection's place in the counts and under `max_connections`.
+/// Counts an open connection and holds its `max_connections` permit.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     pub(crate) number: u64,
     /// The thread that serves it.
     pub(crate) thread: usize,
@@ -31,26 +30,25 @@ pub(crate) struct Place {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Place {
-    /// A place for a new connection on a thread: on the one that has the fewest, unless `thread`
-    /// says which.
+impl ConnectionSlot {
+    /// Takes a slot on `thread`, or on the thread with the fewest connections.
     pub(crate) fn take(
         thread: Option<usize>,
         loads: &Arc<[AtomicU64]>,
         connections: &Arc<ConnectionCounters>,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Place {
+    ) -> ConnectionSlot {
         let by_thread = loads.iter().enumerate();
         let fewest = || by_thread.min_by_key(|(_, load)| load.load(Relaxed)).map_or(0, |(i, _)| i);
         let thread = thread.unwrap_or_else(fewest);
         loads[thread].fetch_add(1, Relaxed);
         let number = connections.opened();
         let (loads, connections) = (Arc::clone(loads), Arc::clone(connections));
-        Place { number, thread, loads, connections, _permit: permit }
+        ConnectionSlot { number, thread, loads, connections, _permit: permit }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.loads[self.thread].fetch_sub(1, Relaxed);
         self.connections.closed();

@@ -1,22 +1,21 @@
-//! The instants at which requests were read, for tests of a client's pacing.
+//! The instants at which requests were read: lets tests check a client's pacing.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// A bounded record. Each thread appends to a list of its own.
+/// A bounded record, one list per thread.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     cap: usize,
     taken: AtomicUsize,
-    /// One a thread; the lock is contended only while somebody reads.
+    /// The locks are contended only while the record is read.
     lists: Vec<Mutex<Vec<Instant>>>,
 }
 
 impl Arrivals {
     pub(crate) fn new(cap: usize, threads: usize) -> Arrivals {
-        // Allocated at once where that is reasonable: growing would stall the
-        // very thread whose timing is being looked at.
+        // Preallocated: growth would stall the thread whose timing is measured.
         let list = || Mutex::new(Vec::with_capacity(cap.min(1 << 20)));
         Arrivals { cap, taken: AtomicUsize::new(0), lists: (0..threads).map(|_| list()).collect() }
     }
@@ -34,7 +33,6 @@ impl Arrivals {
         }
     }
 
-    /// All of them, in order of time.
     pub(crate) fn sorted(&self) -> Vec<Instant> {
         let mut all = Vec::with_capacity(self.taken.load(Relaxed).min(self.cap));
         for list in &self.lists {

@@ -1,4 +1,4 @@
-//! The bodies of answers: made as they are sent, in constant memory.
+//! Response bodies, generated as they are sent, in constant memory.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,58 +8,58 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::cut::Cut;
+use crate::abort::Abort;
 use crate::flight::Flight;
 use crate::grpc::replies::Replies;
 use crate::io::FlushWatch;
 use crate::timer::{Sleep, Timer};
 
-/// What `/bytes` sends, again and again.
+/// The outcome of serving a request.
+pub(crate) type ResponseResult = Result<http::Response<ResponseBody>, Abort>;
+
+/// The repeated content of `/bytes`.
 static FILL: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
-/// A body, and the request that ends with it.
+/// A response body, and the request that completes with it.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    source: Source,
+pub(crate) struct ResponseBody {
+    source: BodySource,
     /// The request and its status, until the body has been handed over.
     flight: Option<(Flight, u16)>,
 }
 
-/// Where a body comes from.
 #[derive(Debug)]
-pub(crate) enum Source {
-    /// All of it is there.
+pub(crate) enum BodySource {
     Whole(Bytes),
-    /// A number of bytes of filling.
+    /// This many filler bytes.
     Fill(u64),
-    /// Pieces at regular instants.
     Chunks(Chunks),
-    /// A body that promises more than it gives.
-    Broken(Broken),
-    /// The messages of a call of gRPC.
+    /// Promises more bytes than it sends, then aborts.
+    Aborted(AbortedBody),
+    /// The messages of a gRPC call.
     Grpc(Replies),
 }
 
-/// `count` chunks, one each `every`.
+/// `count` chunks, one per `every`.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     next: u64,
     count: u64,
     every: Duration,
-    /// What is before and after the number of each.
+    /// The text before and after each chunk's number.
     around: (&'static str, &'static str),
-    /// The instant of the first chunk; the others keep to its grid.
+    /// The instant of the first chunk, from which the others are scheduled.
     start: Option<Instant>,
     sleep: Option<Sleep>,
     timer: Arc<Timer>,
 }
 
-/// Gives `left` bytes, waits until they are in the kernel, then fails.
+/// Sends `left` bytes, waits until they are in the kernel, then aborts.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct AbortedBody {
     left: u64,
     promised: u64,
-    how: Cut,
+    how: Abort,
     is_waiting: bool,
     flushes: Arc<FlushWatch>,
 }
@@ -86,7 +86,7 @@ impl Chunks {
             let start = *self.start.get_or_insert_with(Instant::now);
             let offset_ns = self.every.as_nanos().saturating_mul(self.next.into());
             let offset = Duration::from_nanos(u64::try_from(offset_ns).unwrap_or(u64::MAX));
-            // An instant beyond the clock's range is as good as never.
+            // Beyond the range of Instant: practically never.
             let due = start.checked_add(offset).unwrap_or(start + crate::duration::LONGEST);
             self.sleep = Some(self.timer.sleep_until(due));
         }
@@ -94,14 +94,14 @@ impl Chunks {
     }
 }
 
-impl Broken {
-    /// Promises somewhat more than the `after` bytes it gives.
-    pub(crate) fn new(after: u64, how: Cut, flushes: Arc<FlushWatch>) -> Broken {
+impl AbortedBody {
+    /// Promises 1 KB more than the `after` bytes that it sends.
+    pub(crate) fn new(after: u64, how: Abort, flushes: Arc<FlushWatch>) -> AbortedBody {
         let promised = after.saturating_add(1024);
-        Broken { left: after, promised, how, is_waiting: false, flushes }
+        AbortedBody { left: after, promised, how, is_waiting: false, flushes }
     }
 
-    /// Ready when everything given is in the kernel.
+    /// Ready when every byte so far is in the kernel.
     fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_waiting && self.flushes.is_flushed() {
             return Poll::Ready(());
@@ -112,67 +112,71 @@ impl Broken {
     }
 }
 
-impl Answer {
-    /// A small body whose request has been counted already.
-    pub(crate) fn counted(bytes: Bytes) -> Answer {
-        Answer { source: Source::Whole(bytes), flight: None }
+impl ResponseBody {
+    /// A small body of a request that has been counted already.
+    pub(crate) fn counted(bytes: Bytes) -> ResponseBody {
+        ResponseBody { source: BodySource::Whole(bytes), flight: None }
     }
 
-    /// A body with which `flight` ends. `is_bodiless` is an answer to HEAD,
-    /// whose body is only measured.
-    pub(crate) fn new(source: Source, flight: Flight, status: u16, is_bodiless: bool) -> Answer {
-        let mut answer = Answer { source, flight: Some((flight, status)) };
-        // hyper takes what is whole together with the head, in one go.
-        if is_bodiless || matches!(answer.source, Source::Whole(_)) || answer.is_end_stream() {
-            answer.settle();
+    /// A body that completes `flight`. With `is_bodiless` (HEAD) only its length is used.
+    pub(crate) fn new(
+        source: BodySource,
+        flight: Flight,
+        status: u16,
+        is_bodiless: bool,
+    ) -> ResponseBody {
+        let mut body = ResponseBody { source, flight: Some((flight, status)) };
+        // hyper takes a whole body together with the head.
+        if is_bodiless || matches!(body.source, BodySource::Whole(_)) || body.is_end_stream() {
+            body.settle();
         }
-        answer
+        body
     }
 
     fn settle(&mut self) {
         if let Some((flight, status)) = self.flight.take() {
-            flight.answered(status);
+            flight.responded(status);
         }
     }
 }
 
-/// Takes up to one filling's worth off `left`.
+/// Takes at most one buffer's worth off `left`.
 fn fill(left: &mut u64) -> Bytes {
     let n = usize::try_from(*left).map_or(FILL.len(), |left| left.min(FILL.len()));
     *left -= n as u64;
     Bytes::from_static(&FILL[..n])
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = Abort;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
         let this = &mut *self;
         if this.is_end_stream() {
             return Poll::Ready(None);
         }
         let data = match &mut this.source {
-            Source::Whole(bytes) => std::mem::take(bytes),
-            Source::Fill(left) => fill(left),
-            Source::Chunks(chunks) => std::task::ready!(chunks.poll_next(cx)),
-            Source::Grpc(replies) => {
+            BodySource::Whole(bytes) => std::mem::take(bytes),
+            BodySource::Fill(left) => fill(left),
+            BodySource::Chunks(chunks) => std::task::ready!(chunks.poll_next(cx)),
+            BodySource::Grpc(replies) => {
                 let frame = std::task::ready!(replies.poll_next(cx));
                 if replies.is_over() {
                     this.settle();
                 }
                 return Poll::Ready(Some(Ok(frame)));
             }
-            Source::Broken(broken) if broken.left > 0 => fill(&mut broken.left),
-            Source::Broken(broken) => {
-                std::task::ready!(broken.poll_flushed(cx));
+            BodySource::Aborted(aborted) if aborted.left > 0 => fill(&mut aborted.left),
+            BodySource::Aborted(aborted) => {
+                std::task::ready!(aborted.poll_flushed(cx));
                 if let Some((flight, _)) = this.flight.take() {
                     flight.cut();
                 }
-                return Poll::Ready(Some(Err(broken.how)));
+                return Poll::Ready(Some(Err(aborted.how)));
             }
         };
         if this.is_end_stream() {
@@ -183,20 +187,20 @@ impl Body for Answer {
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            Source::Whole(bytes) => bytes.is_empty(),
-            Source::Fill(left) => *left == 0,
-            Source::Chunks(chunks) => chunks.next >= chunks.count,
-            Source::Broken(_) => false,
-            Source::Grpc(replies) => replies.is_over(),
+            BodySource::Whole(bytes) => bytes.is_empty(),
+            BodySource::Fill(left) => *left == 0,
+            BodySource::Chunks(chunks) => chunks.next >= chunks.count,
+            BodySource::Aborted(_) => false,
+            BodySource::Grpc(replies) => replies.is_over(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Source::Fill(left) => SizeHint::with_exact(*left),
-            Source::Chunks(_) | Source::Grpc(_) => SizeHint::default(),
-            Source::Broken(broken) => SizeHint::with_exact(broken.promised),
+            BodySource::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodySource::Fill(left) => SizeHint::with_exact(*left),
+            BodySource::Chunks(_) | BodySource::Grpc(_) => SizeHint::default(),
+            BodySource::Aborted(aborted) => SizeHint::with_exact(aborted.promised),
         }
     }
 }

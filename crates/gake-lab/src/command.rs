@@ -1,16 +1,14 @@
-//! What a worker thread can be told.
+//! Commands to a worker thread.
 
 use std::time::Instant;
 
-use crate::accepted::Accepted;
+use crate::accepted::AcceptedConnection;
 
-/// What a worker thread can be told.
 #[derive(Debug)]
-pub(crate) enum Command {
-    /// Serve this connection.
-    Serve(Accepted),
-    /// Do nothing at all until then.
+pub(crate) enum WorkerCommand {
+    Serve(AcceptedConnection),
+    /// Block the thread until this instant.
     Pause(Instant),
-    /// Drop everything and end.
+    /// Drop all connections and end.
     Stop,
 }

@@ -1,4 +1,4 @@
-//! The settings of a lab, as plain values, and what can be wrong with them.
+//! The settings of a lab and their validation.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,106 +11,101 @@ use gake_files::{can_own_table, table_size};
 use crate::duration::LONGEST;
 use crate::{DatabaseConfig, DatabaseKind, Metastable, ServiceTime};
 
-/// Everything that can be set about a lab.
+/// The settings of a lab.
 ///
 /// The default is a server without limits on a free loopback port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabConfig {
-    /// Where to listen for TCP. Port 0 takes a free port. Default `127.0.0.1:0`:
-    /// a target that can be told to hang or reset belongs on loopback.
+    /// The TCP address. Port 0 takes a free port. Default `127.0.0.1:0`: a server that hangs and
+    /// resets on request belongs on loopback.
     pub listen: SocketAddr,
-    /// A Unix socket to listen on as well. It is removed at the end; a stale
-    /// one that nobody listens on is replaced.
+    /// An additional Unix socket. It is removed at the end; a stale one without a listener is
+    /// replaced.
     pub unix_socket: Option<PathBuf>,
-    /// OS threads that do the work; 0 (the default) takes one per core.
+    /// Worker threads; 0 (the default) takes one per core.
     ///
-    /// This is how much CPU the lab may use. How many requests it serves at
-    /// once is [`threads`](Self::threads).
+    /// Bounds the CPU that the lab uses; [`threads`](Self::threads) bounds the requests that it
+    /// serves concurrently.
     pub cores: usize,
-    /// Workers of the thread-pool model: at most this many requests are served
-    /// at once, the rest wait in the order in which they came, across all
-    /// connections. `None` (the default) is unlimited.
+    /// Workers of the thread-pool model: at most this many requests are served concurrently, the
+    /// rest queue in FIFO order across all connections. `None` (the default) is unlimited.
     ///
-    /// As in a thread-per-request server, a worker does not notice that a
-    /// client has gone: a request that was abandoned still waits its turn and
-    /// still takes its service time.
+    /// As in a thread-per-request server, a worker does not notice a disconnect: an abandoned
+    /// request keeps its place in the queue and takes its full service time.
     pub threads: Option<usize>,
-    /// Requests that may wait for a worker; further ones are answered 503 at once, as a server does
-    /// that sheds load. `None` (the default) lets all wait; needs [`threads`](Self::threads).
+    /// Requests that may queue for a worker; more are rejected with 503 at once, as a server that
+    /// sheds load does. `None` (the default) is unbounded; needs [`threads`](Self::threads).
     pub queue: Option<usize>,
     /// The listen backlog: connections that the kernel completes before the lab
     /// accepts them. Default 4096.
     ///
-    /// Linux holds one more than asked, caps it at `net.core.somaxconn`, and
-    /// drops (does not refuse) the SYNs beyond it, so that further clients see
-    /// a slow connect (retries after 1 s, 3 s, 7 s ...) and not an error. On a
-    /// Unix socket further connects block or fail with `EAGAIN`.
+    /// Linux holds one more than this, caps it at `net.core.somaxconn`, and drops (does not
+    /// refuse) further SYNs: further clients see a slow connect (retries after 1 s, 3 s, 7 s ...)
+    /// and no error. On a Unix socket further connects block or fail with `EAGAIN`.
     pub accept_count: u32,
-    /// Connections that are accepted and open at once. Beyond it the lab stops
-    /// accepting, so that the rest waits in the backlog; when one closes the
-    /// next is accepted. `None` (the default) is bounded by descriptors alone.
+    /// Connections that may be open at the same time. At the limit the lab stops accepting, and
+    /// further connections wait in the backlog. `None` (the default) is bounded by descriptors
+    /// only.
     ///
-    /// When the process's descriptor table is too small for them, there are as many threads as
-    /// tables are needed. Each has its own table and its own listener on the same port
-    /// (`SO_REUSEPORT`), with its own backlog, and the kernel assigns connections to them at random.
+    /// When one descriptor table is too small, there are as many threads as tables are needed.
+    /// Each has its own table and its own listener and backlog on the same port (`SO_REUSEPORT`);
+    /// the kernel assigns connections to them at random.
     pub max_connections: Option<usize>,
-    /// The database of the users service, `/users`. `None` (the default) has no such service.
+    /// The database of the users service, `/users`. `None` (the default) disables the service.
     pub database: Option<DatabaseConfig>,
-    /// How long a connection may be open without a whole request head, at its
-    /// start or between two requests, before it is closed. `None` (the
-    /// default) is for ever.
+    /// How long a connection may stay open without a complete request head, after connecting or
+    /// between requests. `None` (the default) is unlimited.
     pub connection_timeout: Option<Duration>,
     /// The service time of every request, during which it holds its worker.
     /// `/metrics`, `/config` and `/stall` have none.
     pub service: Option<ServiceTime>,
-    /// An overload leaves the server slower, until it has rested; needs
+    /// An overload leaves the server slower until the load has eased; needs
     /// [`threads`](Self::threads).
     pub metastable: Option<Metastable>,
-    /// Where every random draw starts. The n-th service time of a run depends
-    /// on this and on n alone, whatever the cores.
+    /// The seed of all random draws. The n-th service time depends on the seed and n only, not on
+    /// the number of cores.
     pub seed: u64,
-    /// A stop of the whole server, planned in advance.
+    /// A planned stall of the whole server.
     pub stall: Option<Stall>,
-    /// Stops as long as that one follow it, one in each such interval; needs
-    /// [`stall`](Self::stall). `None` (the default) stops once.
+    /// Repeats the stall with this period; needs [`stall`](Self::stall). `None` (the default)
+    /// stalls once.
     pub stall_every: Option<Duration>,
-    /// Every n-th request keeps its worker for ever, as code does that takes a connection of a pool
-    /// and loses it on one of its paths; needs [`threads`](Self::threads). The request itself is
-    /// answered. `None` (the default) loses none.
+    /// Every n-th request leaks its worker, as code does that loses a pooled connection on one of
+    /// its paths; needs [`threads`](Self::threads). The request itself is served. `None` (the
+    /// default) leaks none.
     pub leak_every: Option<u64>,
-    /// Most streams that a client may have open on a connection of HTTP/2 or HTTP/3. `None` (the default) is
-    /// unlimited.
+    /// Most concurrent streams per HTTP/2 or HTTP/3 connection. `None` (the default) is unlimited.
     pub h2_max_streams: Option<u32>,
-    /// End a connection of HTTP/2 or HTTP/3 with GOAWAY after this number of requests; those that have come
-    /// are answered. `None` (the default) never.
+    /// Send GOAWAY on an HTTP/2 or HTTP/3 connection after this many requests; those already
+    /// received are served. `None` (the default) never does.
     pub goaway_every: Option<u32>,
-    /// Share of the requests that are reset instead of answered, 0 to 1: with HTTP/2 and
-    /// HTTP/3 the stream, with HTTP/1.1 the connection. The same requests whatever the cores, by [`seed`](Self::seed).
+    /// Share of requests, 0 to 1, that are reset without a response: the stream with HTTP/2 and
+    /// HTTP/3, the connection with HTTP/1.1. [`seed`](Self::seed) decides which requests.
     pub reset_rate: f64,
     /// Whether to serve TLS, with a certificate made at the start
     /// ([`Lab::certificate`](crate::Lab::certificate)).
     pub tls: bool,
-    /// Whether to serve HTTP/3 too, on the same port over UDP, and to say so in answers over TCP
+    /// Whether to serve HTTP/3 too, on the same port over UDP, and to advertise it over TCP
     /// (`Alt-Svc`); needs [`tls`](Self::tls).
     pub http3: bool,
-    /// Whether clients that resume a session may send requests with their handshake (TLS 1.3 early
-    /// data, 0-RTT); needs [`tls`](Self::tls).
+    /// Whether clients that resume a session may send early data (TLS 1.3 0-RTT); needs
+    /// [`tls`](Self::tls).
     pub early_data: bool,
-    /// Reject what goes with the handshake of every n-th connection, over TCP and QUIC together;
-    /// needs [`early_data`](Self::early_data). `None` (the default) rejects nothing.
+    /// Reject the early data of every n-th connection, TCP and QUIC together; needs
+    /// [`early_data`](Self::early_data). `None` (the default) rejects none.
     pub reject_early_data_every: Option<u64>,
-    /// Number of requests, from the first, whose instants of reading are kept; see
-    /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
+    /// How many arrival instants are recorded, from the first request on; see
+    /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) records none.
     pub record_arrivals: usize,
 }
 
-/// A stop of the whole server: no thread of the lab runs for a while, the
-/// kernel goes on completing connections and buffering requests.
+/// A stall of the whole server: no thread of the lab runs, while the kernel keeps completing
+/// connections and buffering requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// How long after the first request.
+    /// Delay after the first request.
     pub after: Duration,
-    /// How long it lasts.
+    /// Duration of the stall.
     pub length: Duration,
 }
 
@@ -145,7 +140,6 @@ impl Default for LabConfig {
 }
 
 impl LabConfig {
-    /// Rejects settings of early data that no server can have.
     fn check_early_data(&self) -> Result<(), LabError> {
         let reject = |what: &str| Err(LabError::Config(what.to_owned()));
         match self.reject_early_data_every {
@@ -153,21 +147,18 @@ impl LabConfig {
                 reject("early_data needs tls: it goes with the handshake")
             }
             Some(0) => reject("reject_early_data_every must be at least 1"),
-            Some(_) if !self.early_data => {
-                reject("reject_early_data_every needs early_data: there is none")
-            }
+            Some(_) if !self.early_data => reject("reject_early_data_every needs early_data"),
             _ => Ok(()),
         }
     }
 
-    /// Rejects settings that no server can have.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         let reject = |what: &str| Err(LabError::Config(what.to_owned()));
         if self.threads == Some(0) {
             return reject("threads must be at least 1: with none no request is ever served");
         }
         if self.queue.is_some() && self.threads.is_none() {
-            return reject("queue needs threads: without a limit nobody waits");
+            return reject("queue needs threads: without a limit no request waits");
         }
         if self.max_connections == Some(0) {
             return reject("max_connections must be at least 1: with none no client gets in");
@@ -185,13 +176,13 @@ impl LabConfig {
             );
         }
         if self.database.as_ref().is_some_and(|database| database.max_open == Some(0)) {
-            return reject("a pool of no connections serves nobody");
+            return reject("max_open must be at least 1: with none no statement is executed");
         }
         if self.database.as_ref().is_some_and(|database| database.lose_every == Some(0)) {
             return reject("lose_every must be at least 1");
         }
         if self.leak_every.is_some() && self.threads.is_none() {
-            return reject("leak_every needs threads: without a limit nothing runs out");
+            return reject("leak_every needs threads: without a limit there is nothing to exhaust");
         }
         if self.leak_every == Some(0) {
             return reject("leak_every must be at least 1");
@@ -199,21 +190,21 @@ impl LabConfig {
         self.check_early_data()?;
         if let Some(every) = self.stall_every {
             let Some(stall) = self.stall else {
-                return reject("stall_every needs stall: it repeats it");
+                return reject("stall_every needs stall");
             };
             if every <= stall.length || every > LONGEST {
                 return reject("stall_every must be longer than the stall, and at most 24h");
             }
         }
-        // Longer ones are slips, and no clock could hold the instants.
+        // Longer ones are mistakes, and would overflow instants.
         let stall = self.stall.map(|stall| stall.after.max(stall.length));
         let service = self.service.map(|service| service.mean());
         if [self.connection_timeout, stall, service].into_iter().flatten().any(|d| d > LONGEST) {
-            return reject("time-outs, stalls and service times must be at most 24h");
+            return reject("timeouts, stalls and service times must be at most 24h");
         }
         if let Some(Metastable { wait, factor, rest }) = self.metastable {
             if self.threads.is_none() {
-                return reject("metastable needs threads: without a limit nobody waits");
+                return reject("metastable needs threads: without a limit no request waits");
             }
             let sane = factor > 1.0 && factor <= 1_000.0;
             if !sane || wait.is_zero() || wait.max(rest) > LONGEST {
@@ -235,7 +226,7 @@ impl LabConfig {
         Ok(())
     }
 
-    /// The worker threads that these settings come to on this machine.
+    /// The number of worker threads on this machine.
     pub(crate) fn worker_count(&self) -> usize {
         let cores = match self.cores {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -244,8 +235,8 @@ impl LabConfig {
         cores.max(self.tables())
     }
 
-    /// The descriptor tables that the connections need; 1 when that of the process is enough, or
-    /// none of its size would do. HTTP/3 needs few: its connections share their threads' sockets.
+    /// The descriptor tables that the connections need: 1 when the process's own is large enough,
+    /// or when more would not help. HTTP/3 connections share their threads' sockets and need none.
     pub fn tables(&self) -> usize {
         if self.http3 {
             return 1;
@@ -262,29 +253,29 @@ impl LabConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// A setting makes no sense; the text says which and why.
+    /// A setting is invalid.
     #[error("{0}")]
     Config(String),
-    /// The TCP address could not be listened on.
+    /// Cannot listen on the TCP address.
     #[error("cannot listen on {addr}: {source}")]
     Listen {
-        /// The address asked for.
+        /// The configured address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The Unix socket could not be listened on.
+    /// Cannot listen on the Unix socket.
     #[error("cannot listen on {}: {source}", path.display())]
     UnixSocket {
-        /// The path asked for.
+        /// The configured path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No certificate could be made.
+    /// Cannot make a certificate.
     #[error("cannot make a certificate: {0}")]
     Certificate(String),
-    /// A thread, an event queue or a timer could not be made.
+    /// Cannot create a thread, an event queue or a timer.
     #[error("cannot start the lab's threads: {0}")]
     Start(#[from] io::Error),
 }

@@ -1,13 +1,12 @@
-//! Reproducible randomness that no two threads fight over.
+//! Reproducible randomness without contention between threads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-/// A numbered sequence of generators: the k-th depends on the seed and on k
-/// alone, so the values of the first n requests are the same multiset whichever
-/// thread serves which request.
+/// A numbered sequence of generators: the k-th depends on the seed and k only, so the first n
+/// requests draw the same multiset of values whichever threads serve them.
 #[derive(Debug)]
 pub(crate) struct Draws {
     seed: u64,
@@ -15,15 +14,14 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// `purpose` keeps sequences apart that have the same seed, so that one
-    /// route's draws do not shift another's.
+    /// `purpose` separates sequences with the same seed, so that the draws of one route do not
+    /// shift another's.
     pub(crate) fn new(seed: u64, purpose: u64) -> Draws {
-        // One SplitMix step spreads the neighbouring seeds that people choose.
+        // One SplitMix step spreads neighbouring seeds.
         let seed = SplitMix64::seed_from_u64(seed ^ purpose.rotate_left(32)).next_u64();
         Draws { seed, next: AtomicU64::new(0) }
     }
 
-    /// The next generator of the sequence.
     pub(crate) fn next(&self) -> Draw {
         let k = self.next.fetch_add(1, Relaxed);
         // Weyl increments: distinct seeds for distinct k; seed_from_u64 hashes them.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// The longest duration the lab takes: longer ones are slips, and it keeps
-/// every instant that is computed from one representable.
+/// The longest duration accepted: longer ones are mistakes, and every instant computed from one
+/// stays representable.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// Why a text is not a duration.
+/// The text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
     /// Not a number with a unit.
@@ -17,10 +17,10 @@ pub enum BadDuration {
     TooLong(String),
 }
 
-/// Reads a duration with its unit, at most 24 hours. A bare `0` needs none.
+/// Parses a duration with a unit, at most 24 hours. A bare `0` needs no unit.
 ///
 /// # Errors
-/// [`BadDuration`] when the text is anything else.
+/// [`BadDuration`] for any other text.
 pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
     let malformed = || BadDuration::Malformed(text.to_owned());
     let is_bare = text != "0" && text.parse::<f64>().is_ok();
@@ -34,8 +34,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
     Ok(duration)
 }
 
-/// As [`parse_duration`], and a bare number counts as milliseconds: in a URL
-/// that is what is meant.
+/// As [`parse_duration`], but a bare number is milliseconds, as is usual in a URL.
 pub(crate) fn parse_duration_ms(text: &str) -> Result<Duration, BadDuration> {
     if text.parse::<f64>().is_ok() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         parse_duration(&format!("{text}ms"))

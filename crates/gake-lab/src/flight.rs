@@ -1,58 +1,58 @@
-//! A request from its head to its end: whatever happens, it is counted once.
+//! The lifetime of a request: every request is counted exactly once.
 
 use std::sync::Arc;
 
-use crate::connection::Connection;
-use crate::pool::Slot;
+use crate::connection::HttpConnection;
+use crate::pool::WorkerSlot;
 use crate::worker::Worker;
 
-/// A request that takes time, until it is dropped: its connection is not idle.
+/// Keeps its connection from being idle until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<Connection>);
+pub(crate) struct OpenRequest(Arc<HttpConnection>);
 
-impl Open {
-    pub(crate) fn new(connection: &Arc<Connection>) -> Open {
+impl OpenRequest {
+    pub(crate) fn new(connection: &Arc<HttpConnection>) -> OpenRequest {
         connection.requests.open();
-        Open(Arc::clone(connection))
+        OpenRequest(Arc::clone(connection))
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.requests.close();
     }
 }
 
-/// A request that has begun and not ended. Dropped without having been ended
-/// it counts as aborted, or as unfinished when the lab stops.
+/// A request in flight. Dropped without an end it counts as aborted, or as unfinished when the lab
+/// stops.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    open: Open,
-    slot: Option<Slot>,
+    open: OpenRequest,
+    slot: Option<WorkerSlot>,
     is_ended: bool,
 }
 
 impl Flight {
-    pub(crate) fn new(connection: &Arc<Connection>) -> Flight {
-        Flight { open: Open::new(connection), slot: None, is_ended: false }
+    pub(crate) fn new(connection: &Arc<HttpConnection>) -> Flight {
+        Flight { open: OpenRequest::new(connection), slot: None, is_ended: false }
     }
 
     pub(crate) fn worker(&self) -> &Worker {
         &self.open.0.worker
     }
 
-    /// The worker slot is held until the request ends.
-    pub(crate) fn hold(&mut self, slot: Slot) {
+    /// Holds the worker slot until the request ends.
+    pub(crate) fn hold(&mut self, slot: WorkerSlot) {
         self.slot = Some(slot);
     }
 
-    /// Its answer was handed over whole.
-    pub(crate) fn answered(mut self, status: u16) {
+    /// The response was handed over whole.
+    pub(crate) fn responded(mut self, status: u16) {
         self.is_ended = true;
-        self.worker().counters().answered(status);
+        self.worker().counters().responded(status);
     }
 
-    /// Its answer was broken off on purpose.
+    /// The response was aborted on purpose.
     pub(crate) fn cut(mut self) {
         self.is_ended = true;
         self.worker().counters().cut();

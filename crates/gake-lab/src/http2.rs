@@ -1,4 +1,4 @@
-//! Serving a connection of HTTP/2, which a client begins by prior knowledge.
+//! Serves an HTTP/2 connection, which starts with prior knowledge.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use hyper::server::conn::http2::Builder;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::connection::Connection;
+use crate::connection::HttpConnection;
 use crate::handler::Handler;
-use crate::io::Counted;
+use crate::io::CountedStream;
 
-/// Serves requests to the connection's end.
-pub(crate) async fn serve<S>(connection: &Arc<Connection>, io: Counted<S>)
+/// Serves requests until the connection ends.
+pub(crate) async fn serve<S>(connection: &Arc<HttpConnection>, io: CountedStream<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {

@@ -1,4 +1,4 @@
-//! Serving HTTP/3: quinn does QUIC, h3 the protocol on it.
+//! HTTP/3: quinn for QUIC, h3 for the protocol above it.
 
 use std::net::UdpSocket;
 use std::pin::Pin;
@@ -19,22 +19,22 @@ use quinn::{
     TransportConfig,
 };
 
-use crate::accepted::Place;
-use crate::body::Answer;
-use crate::connection::{Connection, Requests};
-use crate::cut::Cut;
+use crate::abort::Abort;
+use crate::accepted::ConnectionSlot;
+use crate::body::ResponseBody;
+use crate::connection::{HttpConnection, RequestCounts};
 use crate::handler::Handler;
 use crate::io::FlushWatch;
 use crate::shared::Shared;
-use crate::tls::Identity;
+use crate::tls::TlsIdentity;
 use crate::worker::Worker;
 
-/// Streams that a client may have open on a connection, unless the bound is lower: quinn reserves
-/// memory for each of them when a connection begins.
+/// Most concurrent streams per connection, unless the limit is lower: quinn reserves memory for
+/// each when a connection begins.
 const STREAMS: u32 = 1_024;
 
-/// How often a connection shows that it lives while a response takes its time: both sides give up
-/// one that is silent for 30 s.
+/// The keep-alive interval while a response takes time: both sides drop a connection that is silent
+/// for 30 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Accepts connections on one thread's socket until the lab stops.
@@ -54,20 +54,25 @@ pub(crate) async fn accept_all(socket: UdpSocket, worker: Arc<Worker>) {
     // For connections whose early data is rejected.
     let rejecting = Arc::new(rejecting);
     loop {
-        // A thread to which nobody comes holds no place.
+        // Accept first: a thread without clients holds no permit.
         let Some(incoming) = endpoint.accept().await else { return };
         let permit = match &shared.places {
             Some(places) => Arc::clone(places).acquire_owned().await.ok(),
             None => None,
         };
-        let place = Place::take(Some(worker.index), &shared.loads, &shared.connections, permit);
-        tokio::spawn(serve(incoming, place, Arc::clone(&worker), Arc::clone(&rejecting)));
+        let slot =
+            ConnectionSlot::take(Some(worker.index), &shared.loads, &shared.connections, permit);
+        tokio::spawn(serve(incoming, slot, Arc::clone(&worker), Arc::clone(&rejecting)));
     }
 }
 
-/// The settings of QUIC with the certificate and the sessions of TLS over TCP; `None` without the
-/// cipher suite that QUIC begins with.
-fn settings(identity: &Identity, streams: Option<u32>, early_bytes: u32) -> Option<ServerConfig> {
+/// The QUIC settings, with the certificate and session store of TLS over TCP; `None` without the
+/// cipher suite that QUIC starts with.
+fn settings(
+    identity: &TlsIdentity,
+    streams: Option<u32>,
+    early_bytes: u32,
+) -> Option<ServerConfig> {
     let mut config = (*identity.config).clone();
     config.alpn_protocols = vec![b"h3".to_vec()];
     config.max_early_data_size = early_bytes;
@@ -80,10 +85,10 @@ fn settings(identity: &Identity, streams: Option<u32>, early_bytes: u32) -> Opti
     Some(settings)
 }
 
-/// Serves a connection until it ends. `place` comes before what it counts, to be dropped last.
+/// Serves a connection until it ends. `slot` is declared first, so that it is dropped last.
 async fn serve(
     incoming: Incoming,
-    place: Place,
+    slot: ConnectionSlot,
     worker: Arc<Worker>,
     rejecting: Arc<ServerConfig>,
 ) {
@@ -91,15 +96,16 @@ async fn serve(
         return worker.counters().malformed.add(1);
     };
     let peer = Some(quic.remote_address());
-    let (flushes, requests) = (Arc::new(FlushWatch::default()), Requests::default());
+    let (flushes, requests) = (Arc::new(FlushWatch::default()), RequestCounts::default());
     let most = worker.shared.config.goaway_every.unwrap_or(u32::MAX);
-    let connection = Arc::new(Connection { worker, number: place.number, peer, flushes, requests });
+    let connection =
+        Arc::new(HttpConnection { worker, number: slot.number, peer, flushes, requests });
     let opened = h3::server::builder().build(h3_quinn::Connection::new(quic.clone())).await;
     let Ok(mut http): Result<h3::server::Connection<_, Bytes>, _> = opened else { return };
     let (mut accepted, mut is_ending) = (0, false);
     while let Ok(Some(request)) = http.accept().await {
         if is_ending {
-            // What GOAWAY named as not handled.
+            // Streams that GOAWAY excluded.
             tokio::spawn(reject(request));
             continue;
         }
@@ -108,8 +114,8 @@ async fn serve(
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                () = answer(request, connection) => {}
-                // Nobody waits for the answer any more.
+                () = serve_request(request, connection) => {}
+                // The client has gone.
                 _ = quic.closed() => {}
             }
         });
@@ -123,13 +129,13 @@ async fn serve(
     }
 }
 
-/// Makes the handshake. Where requests may come with it, they are answered before its end.
+/// Completes the handshake, or returns before its end where requests may come with it.
 async fn open(
     incoming: Incoming,
     shared: &Shared,
     rejecting: Arc<ServerConfig>,
 ) -> Result<quinn::Connection, ConnectionError> {
-    let connecting = match shared.identity.as_ref().is_some_and(Identity::rejects_next) {
+    let connecting = match shared.identity.as_ref().is_some_and(TlsIdentity::rejects_next) {
         true => incoming.accept_with(rejecting)?,
         false => incoming.accept()?,
     };
@@ -149,9 +155,8 @@ async fn reject(request: Resolver) {
     stream.reset(Code::H3_REQUEST_REJECTED.value());
 }
 
-/// Answers one request.
-async fn answer(request: Resolver, connection: Arc<Connection>) {
-    // A client that sends no request has been told so by h3.
+async fn serve_request(request: Resolver, connection: Arc<HttpConnection>) {
+    // An incomplete request was rejected by h3 already.
     let Ok((request, stream)) = request.resolve_request().await else {
         return connection.worker.counters().malformed.add(1);
     };
@@ -159,27 +164,27 @@ async fn answer(request: Resolver, connection: Arc<Connection>) {
     let is_head = request.method() == Method::HEAD;
     let (head, ()) = request.into_parts();
     let body = RequestBody { stream: recv, worker: Arc::clone(&connection.worker) };
-    let answered =
+    let response =
         Handler::new(Arc::clone(&connection)).reply(Request::from_parts(head, body)).await;
-    let sent = match answered {
+    let sent = match response {
         Ok(response) => send_response(&mut send, response, is_head, &connection).await,
         Err(cut) => Err(Some(cut)),
     };
     if let Err(Some(cut)) = sent {
         send.stop_stream(match cut {
-            Cut::Reset => Code::H3_INTERNAL_ERROR,
-            Cut::Close | Cut::Gone => Code::H3_REQUEST_CANCELLED,
+            Abort::Reset => Code::H3_INTERNAL_ERROR,
+            Abort::Close | Abort::Gone => Code::H3_REQUEST_CANCELLED,
         });
     }
 }
 
-/// Sends a response; the error has how it was cut, unless the client is gone.
+/// Sends a response; the error says how it was aborted, `None` when the client has gone.
 async fn send_response<S: quic::SendStream<Bytes>>(
     send: &mut RequestStream<S, Bytes>,
-    response: Response<Answer>,
+    response: Response<ResponseBody>,
     is_head: bool,
-    connection: &Connection,
-) -> Result<(), Option<Cut>> {
+    connection: &HttpConnection,
+) -> Result<(), Option<Abort>> {
     let (mut head, mut body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
         head.headers.insert(CONTENT_LENGTH, length.into());
@@ -187,7 +192,7 @@ async fn send_response<S: quic::SendStream<Bytes>>(
     send.send_response(Response::from_parts(head, ())).await.map_err(|_| None)?;
     while !is_head && !body.is_end_stream() {
         let next = std::future::poll_fn(|cx| {
-            // What was sent has been handed over.
+            // Everything so far has been handed over.
             connection.flushes.flushed();
             match Pin::new(&mut body).poll_frame(cx) {
                 Poll::Pending => {
@@ -213,7 +218,6 @@ async fn send_response<S: quic::SendStream<Bytes>>(
     send.finish().await.map_err(|_| None)
 }
 
-/// The body of a request.
 struct RequestBody {
     stream: RequestStream<h3_quinn::RecvStream, Bytes>,
     worker: Arc<Worker>,
@@ -221,16 +225,16 @@ struct RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = Abort;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Abort>>> {
         let polled = self.stream.poll_recv_data(cx).map(|came| match came {
             Ok(Some(mut data)) => Some(Ok(data.copy_to_bytes(data.remaining()))),
             Ok(None) => None,
-            Err(_) => Some(Err(Cut::Gone)),
+            Err(_) => Some(Err(Abort::Gone)),
         });
         polled.map(|came| {
             came.map(|data| {

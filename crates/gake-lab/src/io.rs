@@ -1,4 +1,4 @@
-//! A socket that counts its bytes and can tell when everything was written.
+//! A stream that counts its bytes and reports flushes.
 
 use std::io;
 use std::pin::Pin;
@@ -13,32 +13,36 @@ use crate::worker::Worker;
 
 /// Wraps a stream for hyper.
 #[derive(Debug)]
-pub(crate) struct Counted<S> {
+pub(crate) struct CountedStream<S> {
     pub(crate) stream: S,
     worker: Arc<Worker>,
     flushes: Arc<FlushWatch>,
-    /// What was read before hyper was there.
+    /// Bytes read before hyper took over.
     early: Bytes,
 }
 
-impl<S> Counted<S> {
-    pub(crate) fn new(stream: S, worker: Arc<Worker>, flushes: Arc<FlushWatch>) -> Counted<S> {
-        Counted { stream, worker, flushes, early: Bytes::new() }
+impl<S> CountedStream<S> {
+    pub(crate) fn new(
+        stream: S,
+        worker: Arc<Worker>,
+        flushes: Arc<FlushWatch>,
+    ) -> CountedStream<S> {
+        CountedStream { stream, worker, flushes, early: Bytes::new() }
     }
 
-    /// Lets the next reader read something again.
+    /// Returns bytes to the stream: they are read next.
     pub(crate) fn put_back(&mut self, early: Bytes) {
         self.early = early;
     }
 }
 
-/// Lets an answer wait until what it has produced so far is in the kernel, so
-/// that it can be broken off at a known byte.
+/// Lets a response wait until all it has produced is in the kernel, so that it is aborted at a
+/// known byte.
 #[derive(Debug, Default)]
 pub(crate) struct FlushWatch {
-    /// Looked at on every flush, so it is not behind the lock.
+    /// Checked on every flush, and so outside the lock.
     watched: AtomicBool,
-    /// Something was written, and hyper has not said that this was all it had.
+    /// Set by a write, cleared by hyper's flush.
     unwritten: AtomicBool,
     waiting: Mutex<Option<Waker>>,
 }
@@ -50,17 +54,16 @@ impl FlushWatch {
         self.watched.store(true, Relaxed);
     }
 
-    /// Whether the flush has happened since.
+    /// Whether a flush has happened since [`wake_at_flush`](Self::wake_at_flush).
     pub(crate) fn is_flushed(&self) -> bool {
         !self.watched.load(Relaxed)
     }
 
-    /// Whether hyper has written everything it had.
     pub(crate) fn is_written(&self) -> bool {
         !self.unwritten.load(Relaxed)
     }
 
-    /// Everything given so far is written.
+    /// Records that everything so far is written.
     pub(crate) fn flushed(&self) {
         self.watched.store(false, Relaxed);
         let waker = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -70,7 +73,7 @@ impl FlushWatch {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -89,7 +92,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -116,7 +119,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         self.stream.is_write_vectored()
     }
 
-    /// hyper comes here when it has written everything it had.
+    /// hyper flushes when it has written everything it had.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         self.flushes.unwritten.store(false, Relaxed);

@@ -11,8 +11,8 @@ use tokio::sync::mpsc::unbounded_channel;
 use crate::listen::{self, UnixPath};
 use crate::shared::Shared;
 use crate::stats::Stats;
-use crate::thread::Ready;
-use crate::tls::Identity;
+use crate::thread::PreparedThread;
+use crate::tls::TlsIdentity;
 use crate::{LabCertificate, LabConfig, LabError};
 
 /// A running lab. Dropping it stops it.
@@ -24,12 +24,12 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Listens and starts the threads, named `gake-lab-0` and up. When it
-    /// returns, clients can connect. It needs no runtime.
+    /// Listens and starts the threads, named `gake-lab-0` and up. Clients can connect when it
+    /// returns. Needs no runtime.
     ///
     /// # Errors
-    /// [`LabError`] when the settings make no sense, an address cannot be
-    /// listened on, or the system has no descriptors or threads left.
+    /// [`LabError`] when a setting is invalid, an address cannot be listened on, or the system has
+    /// no descriptors or threads left.
     pub fn start(config: LabConfig) -> Result<Lab, LabError> {
         config.check()?;
         let has_own_tables = config.tables() > 1;
@@ -58,17 +58,16 @@ impl Lab {
         let mut ready = Vec::new();
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for _ in 0..config.worker_count() {
-            // The first thread takes the listeners. With a descriptor table each, threads are woken
-            // by any other through the descriptors of their runtimes: these must be in every table.
-            ready.push(Ready::new(std::mem::take(&mut sockets), udp.next())?);
+            // The first thread takes the listeners. Threads with their own descriptor tables are
+            // woken through the descriptors of their runtimes, which must be in every table.
+            ready.push(PreparedThread::new(std::mem::take(&mut sockets), udp.next())?);
             let (sender, receiver) = unbounded_channel();
             senders.push(sender);
             receivers.push(receiver);
         }
-        let identity = config.tls.then(|| Identity::new(addr, &config)).transpose()?;
+        let identity = config.tls.then(|| TlsIdentity::new(addr, &config)).transpose()?;
         let shared = Arc::new(Shared::new(config, addr, identity, senders));
-        // The handle comes first: if a thread cannot be started, dropping it
-        // stops those that were.
+        // Made first: if a thread cannot be started, dropping the handle stops the others.
         let mut lab = Lab { shared, threads: Vec::new(), _unix_path: unix_path };
         let (listening, listeners) = channel();
         for (index, (ready, commands)) in ready.into_iter().zip(receivers).enumerate() {
@@ -76,49 +75,48 @@ impl Lab {
             lab.threads.push(ready.start(shared, index, commands, listening)?);
         }
         drop(listening);
-        // Threads that have no listeners of their own say nothing.
+        // Threads without a listener of their own drop their sender.
         listeners.into_iter().collect::<Result<(), _>>()?;
         drop(reserved);
         Ok(lab)
     }
 
-    /// The TCP address, with the port that was taken.
+    /// The TCP address, with the actual port.
     pub fn addr(&self) -> SocketAddr {
         self.shared.addr
     }
 
-    /// The certificate that clients must trust, when it serves TLS.
+    /// The certificate that clients must trust, when the lab serves TLS.
     pub fn certificate(&self) -> Option<&LabCertificate> {
         self.shared.identity.as_ref().map(|identity| &identity.certificate)
     }
 
-    /// The settings it was started with.
+    /// The settings of the lab.
     pub fn config(&self) -> &LabConfig {
         &self.shared.config
     }
 
-    /// What it has served so far.
+    /// What the lab has served so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// Stops the whole server from now on for `length`: no thread of it runs,
-    /// the kernel goes on completing connections and buffering requests.
-    /// Returns at once. A later pause that is sent during one is served after
-    /// it, as far as it reaches beyond.
+    /// Stalls the whole server for `length`, from now on: none of its threads runs, while the
+    /// kernel keeps completing connections and buffering requests. Returns without waiting. A pause
+    /// during another one extends it if it ends later.
     pub fn pause(&self, length: Duration) {
         let now = Instant::now();
         self.shared.pause(now.checked_add(length).unwrap_or(now + crate::duration::LONGEST));
     }
 
-    /// The instants at which ordinary requests were read, the first
-    /// `record_arrivals` of them, in order of time.
+    /// The instants at which ordinary requests were read, in ascending order, up to
+    /// `record_arrivals` of them.
     pub fn arrivals(&self) -> Vec<Instant> {
         self.shared.arrivals.sorted()
     }
 
-    /// Stops accepting, closes every connection whatever it waits for, ends
-    /// the threads, and says what was served. Takes milliseconds.
+    /// Stops accepting, closes every connection whatever its state, ends the threads and returns
+    /// the statistics. Takes milliseconds.
     pub fn shutdown(mut self) -> Stats {
         self.stop();
         self.stats()
@@ -127,7 +125,7 @@ impl Lab {
     fn stop(&mut self) {
         self.shared.stop();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has ended too.
+            // A panicked thread has ended too.
             let _ = thread.join();
         }
     }

@@ -1,11 +1,9 @@
-//! The lab: a target server whose behaviour is known, so that what a client
-//! reports about it can be checked.
+//! The lab: a target server with known behaviour, against which a client's figures can be checked.
 //!
-//! It answers a fixed set of routes (fast, slow, broken in every way a client
-//! must tell apart), can behave as a thread-per-request server (a pool of
-//! workers, a bound on connections, a kernel backlog), gives every request a
-//! service time drawn from a seeded distribution, can stop as a whole for a
-//! while, and counts exactly what it served.
+//! It serves a fixed set of routes (fast, slow, broken in every way that a client must
+//! distinguish), can behave as a thread-per-request server (a worker pool, a connection limit, a
+//! kernel backlog), draws the service time of every request from a seeded distribution, can stall
+//! as a whole, and counts exactly what it served.
 //!
 //! ```
 //! use gake_lab::{Lab, LabConfig};
@@ -18,23 +16,21 @@
 //! # Ok::<(), gake_lab::LabError>(())
 //! ```
 //!
-//! # How it is built
+//! # Design
 //!
-//! One OS thread per core, each with a tokio current-thread runtime; a
-//! connection lives its whole life on one of them. There is **one** listener,
-//! not one per thread with `SO_REUSEPORT`: reuse-port hashes connections over
-//! the threads, which with few connections leaves some threads idle and others
-//! doubly loaded, and it splits the backlog, so that "the accept count" would
-//! mean nothing. Instead the first thread accepts and hands each connection to
-//! the thread that has the fewest, which costs one wake-up per connection and
-//! nothing per request.
+//! One OS thread per core, each with a tokio current-thread runtime; a connection stays on one of
+//! them. There is **one** listener, not one per thread with `SO_REUSEPORT`: reuse-port hashes
+//! connections over the threads, which with few connections leaves some threads idle and others
+//! doubly loaded, and it splits the backlog, so that the accept count would mean nothing. Instead
+//! the first thread accepts and hands each connection to the thread that has the fewest, which
+//! costs one wake-up per connection and nothing per request.
 //!
-//! The path of a request: `accept` → `serve` (hyper) → `handler` →
-//! `routes` (what is asked for) → `pool` (a worker slot and the service time) →
-//! `body` (the answer) → `stats`.
+//! The path of a request: `accept` → `serve` (hyper) → `handler` → `routes` (the plan) → `pool` (a
+//! worker slot and the service time) → `body` (the response) → `stats`.
 //!
 //! The library prints nothing, reads no arguments and never exits the process.
 
+mod abort;
 mod accept;
 mod accepted;
 mod arrivals;
@@ -42,7 +38,6 @@ mod body;
 mod command;
 mod config;
 mod connection;
-mod cut;
 mod database;
 mod draws;
 mod duration;
@@ -56,7 +51,7 @@ mod io;
 mod lab;
 mod listen;
 mod metastable;
-mod opening;
+mod partial_head;
 mod pool;
 mod readable;
 mod routes;
@@ -72,8 +67,8 @@ mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
 pub use database::{
-    BadDatabase, DatabaseConfig, DatabaseKind, DatabaseModel, RealDatabase, UserAnswer,
-    UserConnection, UserDatabase, UserRow, UserStatement,
+    DatabaseConfig, DatabaseKind, DatabaseModel, DatabaseModelError, RealDatabase, UserConnection,
+    UserDatabase, UserReply, UserRow, UserStatement,
 };
 pub use duration::{BadDuration, parse_duration};
 pub use lab::Lab;

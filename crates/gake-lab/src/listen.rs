@@ -1,4 +1,4 @@
-//! Opening the listening sockets, and taking connections from them.
+//! Listening sockets, and accepting from them.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,7 +13,6 @@ use tokio::io::unix::AsyncFd;
 use crate::LabError;
 use crate::readable::watch_readable;
 
-/// Listens on a TCP address.
 pub(crate) fn tcp(addr: SocketAddr, backlog: u32) -> Result<Socket, LabError> {
     let open = || {
         let socket = bound(addr, false)?;
@@ -23,10 +22,10 @@ pub(crate) fn tcp(addr: SocketAddr, backlog: u32) -> Result<Socket, LabError> {
     open().map_err(|source| LabError::Listen { addr, source })
 }
 
-/// Ports that are tried when any will do and UDP has taken the same number.
+/// Attempts at a free port that UDP has not taken.
 const PORTS_TRIED: usize = 20;
 
-/// Listens on a TCP address, and on the same port over UDP with a socket for each of `threads`.
+/// Listens on a TCP address, and on the same port over UDP with one socket per thread.
 pub(crate) fn tcp_and_udp(
     addr: SocketAddr,
     backlog: u32,
@@ -46,7 +45,7 @@ pub(crate) fn tcp_and_udp(
     }
 }
 
-/// A socket among those that share an address: the kernel gives each client to one of them.
+/// One of several sockets on an address; the kernel assigns each client to one of them.
 fn udp(addr: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(addr), Type::DGRAM.nonblocking(), None)?;
     socket.set_reuse_port(true)?;
@@ -54,12 +53,12 @@ fn udp(addr: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Takes a TCP address, on which nobody else listens, for [`one_of_many`].
+/// Reserves a TCP address without another listener, for [`one_of_many`].
 pub(crate) fn reserve(addr: SocketAddr) -> Result<Socket, LabError> {
     bound(addr, false).map_err(|source| LabError::Listen { addr, source })
 }
 
-/// Listens on a TCP address beside others of this user who do.
+/// Listens on a TCP address beside other listeners of this user.
 pub(crate) fn one_of_many(addr: SocketAddr, backlog: u32) -> Result<Socket, LabError> {
     let open = || {
         let socket = bound(addr, true)?;
@@ -71,16 +70,16 @@ pub(crate) fn one_of_many(addr: SocketAddr, backlog: u32) -> Result<Socket, LabE
 
 fn bound(addr: SocketAddr, is_shared: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM.nonblocking(), None)?;
-    // A lab that is started again must not wait for old connections to fade.
+    // A restarted lab must not wait for sockets in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(is_shared)?;
-    // Accepted sockets inherit it on Linux, which saves a call for each.
+    // Accepted sockets inherit it on Linux: saves a call per connection.
     socket.set_tcp_nodelay(true)?;
     socket.bind(&addr.into())?;
     Ok(socket)
 }
 
-/// Listens on a Unix socket, in place of one that nobody listens on any more.
+/// Listens on a Unix socket, replacing a stale one.
 pub(crate) fn unix(path: &Path, backlog: u32) -> Result<Socket, LabError> {
     let open = || {
         let addr = SockAddr::unix(path)?;
@@ -98,18 +97,18 @@ pub(crate) fn unix(path: &Path, backlog: u32) -> Result<Socket, LabError> {
     open().map_err(|source| LabError::UnixSocket { path: path.to_owned(), source })
 }
 
-/// Removes the socket's file when the lab ends.
+/// Removes the socket's file on drop.
 #[derive(Debug)]
 pub(crate) struct UnixPath(pub(crate) PathBuf);
 
 impl Drop for UnixPath {
     fn drop(&mut self) {
-        // Somebody may have removed it already; nothing can be done here anyway.
+        // It may be gone already, and an error could not be handled here.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// A listening socket within a runtime.
+/// A listening socket registered with the current runtime.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) fd: AsyncFd<OwnedFd>,
@@ -123,7 +122,7 @@ impl Listener {
     }
 }
 
-/// Takes one connection from the kernel's queue, ready for non-blocking use.
+/// Accepts one connection as a non-blocking socket.
 pub(crate) fn take(socket: &OwnedFd) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
     let (fd, peer) = acceptfrom_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     Ok((fd, peer.and_then(|peer| SocketAddr::try_from(peer).ok())))

@@ -1,46 +1,43 @@
-//! A server that an overload leaves slower than it found it, until it has rested.
+//! A server that an overload leaves slower than before, until the load has eased.
 //!
-//! Caches that went cold, connections that were given up, retries of retries: what keeps a server
-//! down after the load is back to what it took before. Here it is a rule: once a request has
-//! waited long for a worker, every service time is longer by a factor, until no request has waited
-//! for a while. A load that fits the server in its first state and not in its second keeps it
-//! there.
+//! Cold caches, dropped connections and retries keep real servers down after the load is back to
+//! normal. Here it is a rule: once a request has waited long for a worker, every service time grows
+//! by a factor, until no request has waited for a while. A load that fits the fast server and not
+//! the slow one keeps it slow.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use gake_core::clock::nanos;
 
-/// What makes the server slow, how slow, and what heals it.
+/// When the server turns slow, how slow, and when it recovers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metastable {
     /// A request that waits this long for a worker makes the server slow.
     pub wait: Duration,
-    /// Service times are longer by this, over 1, while it is slow.
+    /// The factor, over 1, of service times while it is slow.
     pub factor: f64,
-    /// It is fast again when no request has waited for so long.
+    /// It recovers when no request has waited for this long.
     pub rest: Duration,
 }
 
-/// A request that waits less has not waited: it was handed over.
+/// Shorter waits do not count: they are the hand-over.
 const NO_WAIT: Duration = Duration::from_millis(1);
 
-/// Whether the server is slow.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SlowState {
     rule: Metastable,
     began: Instant,
-    /// Nanoseconds since `began` at which a request last waited while the server was slow; 0 while
-    /// it is fast.
+    /// Nanoseconds from `began` to the last wait while the server was slow; 0 while it is fast.
     waited: AtomicU64,
 }
 
-impl State {
-    pub(crate) fn new(rule: Metastable) -> State {
-        State { rule, began: Instant::now(), waited: AtomicU64::new(0) }
+impl SlowState {
+    pub(crate) fn new(rule: Metastable) -> SlowState {
+        SlowState { rule, began: Instant::now(), waited: AtomicU64::new(0) }
     }
 
-    /// A request has waited for its worker until `now`.
+    /// Records that a request waited for its worker until `now`.
     pub(crate) fn waited(&self, waited: Duration, now: Instant) {
         let slow = self.waited.load(Relaxed) > 0;
         if waited >= self.rule.wait || (slow && waited >= NO_WAIT) {
@@ -48,7 +45,7 @@ impl State {
         }
     }
 
-    /// By how much a service time that starts at `now` is longer.
+    /// The factor of a service time that starts at `now`.
     pub(crate) fn factor(&self, now: Instant) -> f64 {
         match self.waited.load(Relaxed) {
             0 => 1.0,
@@ -74,15 +71,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_wait_makes_it_slow_until_nobody_waits() {
+    fn a_long_wait_makes_it_slow_until_no_request_waits() {
         let rule = Metastable { wait: ms(200), factor: 1.6, rest: ms(5_000) };
-        let state = State::new(rule);
+        let state = SlowState::new(rule);
         let at = |ms_since: u64| state.began + ms(ms_since);
         state.waited(ms(199), at(300));
         assert_eq!(state.factor(at(300)), 1.0);
         state.waited(ms(200), at(1_000));
         assert_eq!(state.factor(at(1_000)), 1.6);
-        // Short waits keep it slow; none at all heal it.
+        // Short waits keep it slow; none lets it recover.
         state.waited(ms(2), at(4_000));
         assert_eq!(state.factor(at(8_999)), 1.6);
         state.waited(ms(0), at(8_000));

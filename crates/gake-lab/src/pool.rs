@@ -1,69 +1,72 @@
-//! The thread-pool model: who may be served, and for how long.
+//! The thread-pool model: a bounded queue for a bounded number of workers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::cut::Cut;
+use crate::abort::Abort;
 use crate::worker::Worker;
 
-/// A worker of the pool that serves a request; free again when dropped.
-/// Without a pool it only counts.
+/// A worker serving a request; dropping it frees the worker. Without a pool it only counts.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct WorkerSlot {
     worker: Arc<Worker>,
     permit: Option<OwnedSemaphorePermit>,
-    place: Option<OwnedSemaphorePermit>,
-    /// It is never free again.
+    queue_permit: Option<OwnedSemaphorePermit>,
+    /// The worker is never freed.
     is_leaked: bool,
 }
 
-/// A place among those served and those that wait; `None` when all are taken.
-pub(crate) fn place(worker: &Worker) -> Option<Place> {
+/// Admits a request; `None` when the workers and the queue are full.
+pub(crate) fn admit(worker: &Worker) -> Option<QueuePermit> {
     match &worker.shared.queue {
-        None => Some(Place(None)),
-        Some(queue) => Arc::clone(queue).try_acquire_owned().ok().map(|permit| Place(Some(permit))),
+        None => Some(QueuePermit(None)),
+        Some(queue) => {
+            Arc::clone(queue).try_acquire_owned().ok().map(|permit| QueuePermit(Some(permit)))
+        }
     }
 }
 
-/// A place in the queue; free again when dropped.
+/// Permission to be served or to queue; dropping it frees the place.
 #[derive(Debug)]
-pub(crate) struct Place(Option<OwnedSemaphorePermit>);
+pub(crate) struct QueuePermit(Option<OwnedSemaphorePermit>);
 
-/// Waits for a worker, then lets it serve for the service time and `delay`
-/// together. The slot that comes back is held until the answer is handed over.
+/// Waits for a worker, which then serves for the service time plus `delay`. The slot is held until
+/// the response is handed over.
 ///
-/// With a pool this goes on in a task of its own, which dropping the future
-/// does not end: a thread that blocks in its work does not see that its client
-/// has gone, and a request that waits in the queue is only found abandoned when
-/// somebody writes its answer. That wasted work is what makes an overloaded
-/// server stay overloaded, so the model has it.
-pub(crate) async fn hold(worker: &Arc<Worker>, delay: Duration, place: Place) -> Result<Slot, Cut> {
+/// With a pool this runs in a task that outlives the future: a blocking thread does not notice a
+/// disconnect, and an abandoned request is only discovered when its response is written. The model
+/// includes that wasted work because it is what keeps an overloaded server overloaded.
+pub(crate) async fn hold(
+    worker: &Arc<Worker>,
+    delay: Duration,
+    queue_permit: QueuePermit,
+) -> Result<WorkerSlot, Abort> {
     let service = worker.shared.draw_service();
-    // Zero counts as a service time when it was drawn.
+    // A drawn zero still counts as a service time.
     let work = (service.is_some() || !delay.is_zero()).then(|| service.unwrap_or_default() + delay);
     let Some(pool) = &worker.shared.pool else {
-        return Ok(serve(Slot::take(worker, None, place), work).await);
+        return Ok(serve(WorkerSlot::take(worker, None, queue_permit), work).await);
     };
     if work.is_none()
         && let Ok(permit) = Arc::clone(pool).try_acquire_owned()
     {
-        // It does not overtake: a permit is to be had only when nobody waits.
-        return Ok(Slot::take(worker, Some(permit), place));
+        // No overtaking: a permit is free only when the queue is empty.
+        return Ok(WorkerSlot::take(worker, Some(permit), queue_permit));
     }
-    let task = queue_and_serve(Arc::clone(worker), Arc::clone(pool), work, place);
+    let task = queue_and_serve(Arc::clone(worker), Arc::clone(pool), work, queue_permit);
     // The task ends early only when the lab stops.
-    tokio::spawn(task).await.ok().flatten().ok_or(Cut::Gone)
+    tokio::spawn(task).await.ok().flatten().ok_or(Abort::Gone)
 }
 
 async fn queue_and_serve(
     worker: Arc<Worker>,
     pool: Arc<Semaphore>,
     work: Option<Duration>,
-    place: Place,
-) -> Option<Slot> {
-    let waiting = Waiting::begin(&worker);
+    queue_permit: QueuePermit,
+) -> Option<WorkerSlot> {
+    let waiting = QueuedRequest::begin(&worker);
     let begun = Instant::now();
     let permit = pool.acquire_owned().await.ok()?;
     drop(waiting);
@@ -73,10 +76,10 @@ async fn queue_and_serve(
         state.factor(now)
     });
     let work = work.map(|work| factor.map_or(work, |factor| work.mul_f64(factor)));
-    Some(serve(Slot::take(&worker, Some(permit), place), work).await)
+    Some(serve(WorkerSlot::take(&worker, Some(permit), queue_permit), work).await)
 }
 
-async fn serve(slot: Slot, work: Option<Duration>) -> Slot {
+async fn serve(slot: WorkerSlot, work: Option<Duration>) -> WorkerSlot {
     if let Some(work) = work {
         let begun = Instant::now();
         slot.worker.timer.sleep_until(begun + work).await;
@@ -85,35 +88,42 @@ async fn serve(slot: Slot, work: Option<Duration>) -> Slot {
     slot
 }
 
-impl Slot {
-    fn take(worker: &Arc<Worker>, permit: Option<OwnedSemaphorePermit>, place: Place) -> Slot {
+impl WorkerSlot {
+    fn take(
+        worker: &Arc<Worker>,
+        permit: Option<OwnedSemaphorePermit>,
+        queue_permit: QueuePermit,
+    ) -> WorkerSlot {
         worker.counters().slot_taken.add(1);
         let is_leaked = worker.shared.leaks();
-        Slot { worker: Arc::clone(worker), permit, place: place.0, is_leaked }
+        WorkerSlot { worker: Arc::clone(worker), permit, queue_permit: queue_permit.0, is_leaked }
     }
 }
 
-impl Drop for Slot {
+impl Drop for WorkerSlot {
     fn drop(&mut self) {
         if self.is_leaked {
-            [self.permit.take(), self.place.take()].into_iter().flatten().for_each(|p| p.forget());
+            [self.permit.take(), self.queue_permit.take()]
+                .into_iter()
+                .flatten()
+                .for_each(|p| p.forget());
         } else {
             self.worker.counters().slot_freed.add(1);
         }
     }
 }
 
-/// Counts a request as waiting for as long as it lives.
-struct Waiting(Arc<Worker>);
+/// Counts a request as waiting while it lives.
+struct QueuedRequest(Arc<Worker>);
 
-impl Waiting {
-    fn begin(worker: &Arc<Worker>) -> Waiting {
+impl QueuedRequest {
+    fn begin(worker: &Arc<Worker>) -> QueuedRequest {
         worker.counters().wait_begun.add(1);
-        Waiting(Arc::clone(worker))
+        QueuedRequest(Arc::clone(worker))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for QueuedRequest {
     fn drop(&mut self) {
         self.0.counters().wait_ended.add(1);
     }

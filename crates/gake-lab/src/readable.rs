@@ -1,4 +1,4 @@
-//! Descriptors that a runtime watches.
+//! Descriptors registered with the runtime.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,9 +6,8 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Watches a descriptor for being readable. Must be called within a runtime.
+/// Watches a descriptor for readability. Must be called within a runtime.
 pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor is open, and the same one, until it is
-    // dropped, which only the AsyncFd that now owns it does.
+    // SAFETY: the AsyncFd owns the descriptor, which so stays open and the same until dropped.
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }

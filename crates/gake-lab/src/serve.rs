@@ -1,4 +1,5 @@
-//! Serving one connection: hyper reads and writes it, and it ends as it was told to.
+//! Serves one connection: hyper reads and writes, and the connection ends as its last request
+//! demands.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -17,23 +18,23 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
 
-use crate::accepted::{Accepted, Place};
-use crate::connection::{Connection, Requests};
-use crate::cut::Cut;
+use crate::abort::Abort;
+use crate::accepted::{AcceptedConnection, ConnectionSlot};
+use crate::connection::{HttpConnection, RequestCounts};
 use crate::handler::Handler;
 use crate::http2;
-use crate::io::{Counted, FlushWatch};
-use crate::opening::Opening;
+use crate::io::{CountedStream, FlushWatch};
+use crate::partial_head::PartialHead;
 use crate::websocket;
 use crate::worker::Worker;
 
-/// A connection without a request for this long, and at most twice as long, gives its buffers back.
+/// A connection idle for this long, and at most twice as long, frees its buffers.
 const REST: Duration = Duration::from_secs(1);
 
 /// The HTTP settings of all connections.
 ///
-/// `pipeline_flush` stays off: it would hold back an answer for as long as a
-/// pipelined request behind it is unanswered, and that one may be `/hang`.
+/// `pipeline_flush` stays off: it would delay a response while a pipelined request behind it is
+/// open, and that one may be `/hang`.
 pub(crate) fn http_settings(connection_timeout: Option<Duration>) -> Builder {
     let mut http = Builder::new();
     http.header_read_timeout(connection_timeout);
@@ -44,37 +45,41 @@ pub(crate) fn http_settings(connection_timeout: Option<Duration>) -> Builder {
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn connection(accepted: Accepted, worker: Arc<Worker>) {
-    let Accepted { fd, peer, is_unix, place } = accepted;
+pub(crate) async fn connection(accepted: AcceptedConnection, worker: Arc<Worker>) {
+    let AcceptedConnection { fd, peer, is_unix, slot } = accepted;
     if is_unix {
         match UnixStream::from_std(fd.into()) {
-            Ok(stream) => plain_or_secured(place, stream, peer, worker).await,
+            Ok(stream) => plain_or_secured(slot, stream, peer, worker).await,
             Err(_) => worker.shared.connections.accept_error(),
         }
     } else {
         match TcpStream::from_std(fd.into()) {
-            Ok(stream) => plain_or_secured(place, stream, peer, worker).await,
+            Ok(stream) => plain_or_secured(slot, stream, peer, worker).await,
             Err(_) => worker.shared.connections.accept_error(),
         }
     }
 }
 
 /// Serves a connection, over TLS if the lab has a certificate.
-async fn plain_or_secured<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
-where
+async fn plain_or_secured<S>(
+    slot: ConnectionSlot,
+    stream: S,
+    peer: Option<SocketAddr>,
+    worker: Arc<Worker>,
+) where
     S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
 {
     if worker.shared.identity.is_some() {
-        // In a box: its state is large, and a plain connection would have the room for it too.
-        Box::pin(secured(place, stream, peer, worker)).await;
+        // Boxed: its large state would otherwise be part of every plain connection, too.
+        Box::pin(secured(slot, stream, peer, worker)).await;
     } else {
-        serve_stream(place, stream, peer, worker).await;
+        serve_stream(slot, stream, peer, worker).await;
     }
 }
 
-/// Makes the TLS handshake and serves the connection. `place` comes first so that it is dropped
-/// last, when the socket is closed.
-async fn secured<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
+/// Completes the TLS handshake and serves the connection. `slot` is declared first, so that it is
+/// dropped last, when the socket is closed.
+async fn secured<S>(slot: ConnectionSlot, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
 where
     S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
 {
@@ -89,24 +94,29 @@ where
         },
     };
     match stream {
-        Ok(stream) => serve_stream(place, stream, peer, worker).await,
+        Ok(stream) => serve_stream(slot, stream, peer, worker).await,
         Err(_) => worker.counters().malformed.add(1),
     }
 }
 
-/// `place` comes first so that it is dropped last, when the socket is closed.
-async fn serve_stream<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
-where
+/// `slot` is declared first, so that it is dropped last, when the socket is closed.
+async fn serve_stream<S>(
+    slot: ConnectionSlot,
+    stream: S,
+    peer: Option<SocketAddr>,
+    worker: Arc<Worker>,
+) where
     S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
 {
     let flushes = Arc::new(FlushWatch::default());
-    let mut io = Counted::new(stream, Arc::clone(&worker), Arc::clone(&flushes));
-    let requests = Requests::default();
-    let connection = Arc::new(Connection { worker, number: place.number, peer, flushes, requests });
-    let mut opening = Opening::default();
-    while opened(&connection, &mut io, &mut opening).await {
-        let (is_http2, is_websocket) = (opening.is_http2(), opening.is_websocket());
-        io.put_back(opening.take());
+    let mut io = CountedStream::new(stream, Arc::clone(&worker), Arc::clone(&flushes));
+    let requests = RequestCounts::default();
+    let connection =
+        Arc::new(HttpConnection { worker, number: slot.number, peer, flushes, requests });
+    let mut partial_head = PartialHead::default();
+    while opened(&connection, &mut io, &mut partial_head).await {
+        let (is_http2, is_websocket) = (partial_head.is_http2(), partial_head.is_websocket());
+        io.put_back(partial_head.take());
         if is_websocket {
             if let Some(socket) = Box::pin(websocket::serve(&connection, io)).await {
                 reset(&socket, &connection.worker).await;
@@ -116,21 +126,21 @@ where
         if is_http2 {
             return Box::pin(http2::serve(&connection, io)).await;
         }
-        // Boxed, so that a connection that waits is small.
+        // Boxed, so that a waiting connection is small.
         let Some((rested, read)) = Box::pin(serve_requests(&connection, io)).await else { return };
         io = rested;
-        opening.put_back(&read);
+        partial_head.add(&read);
     }
 }
 
-/// Waits for a request's head; `false` when none comes.
+/// Waits for a request head; `false` when none comes.
 async fn opened<S: AsyncRead + Unpin>(
-    connection: &Connection,
-    io: &mut Counted<S>,
-    opening: &mut Opening,
+    connection: &HttpConnection,
+    io: &mut CountedStream<S>,
+    partial_head: &mut PartialHead,
 ) -> bool {
     let shared = &connection.worker.shared;
-    let head = std::future::poll_fn(|cx| opening.poll(io, cx));
+    let head = std::future::poll_fn(|cx| partial_head.poll(io, cx));
     let came = match shared.config.connection_timeout {
         None => head.await,
         Some(limit) => match tokio::time::timeout(limit, head).await {
@@ -144,19 +154,19 @@ async fn opened<S: AsyncRead + Unpin>(
     matches!(came, Ok(true))
 }
 
-/// Serves requests to the connection's end, or until none has come for a while: the stream then,
-/// and what was read of the next head.
+/// Serves requests until the connection ends, or until it has been idle for a while: then returns
+/// the stream and what was read of the next head.
 async fn serve_requests<S>(
-    connection: &Arc<Connection>,
-    io: Counted<S>,
-) -> Option<(Counted<S>, Bytes)>
+    connection: &Arc<HttpConnection>,
+    io: CountedStream<S>,
+) -> Option<(CountedStream<S>, Bytes)>
 where
     S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
 {
     let worker = &connection.worker;
     let handler = Handler::new(Arc::clone(connection));
     let mut http = worker.http.serve_connection(TokioIo::new(io), handler);
-    // With a time-out it is hyper's to end the connection.
+    // With a timeout, hyper ends the connection.
     let rests = worker.shared.config.connection_timeout.is_none();
     let mut rest = rests.then(|| Box::pin(tokio::time::sleep(REST)));
     let (mut begun, mut is_new, mut is_armed) = (0, true, false);
@@ -169,7 +179,7 @@ where
         if now != begun {
             (begun, is_new) = (now, true);
             if is_armed {
-                // The timer is looked at when it wakes the task: not with every request.
+                // The timer is checked when it wakes the task, not on every request.
                 return Poll::Pending;
             }
         }
@@ -186,7 +196,7 @@ where
     })
     .await;
     let Some(ended) = ended else {
-        // Its buffers are dropped; what is in them is the beginning of a head alone.
+        // The dropped buffers hold the start of a head at most, which `parts` returns.
         let parts = http.into_parts();
         return Some((parts.io.into_inner(), parts.read_buf));
     };
@@ -195,15 +205,15 @@ where
         worker.counters().malformed.add(1);
     } else if error.is_timeout() {
         worker.shared.connections.timed_out();
-    } else if error.source().and_then(|source| source.downcast_ref()) == Some(&Cut::Reset) {
+    } else if error.source().and_then(|source| source.downcast_ref()) == Some(&Abort::Reset) {
         let socket = http.into_parts().io.into_inner().stream;
         reset(&socket, worker).await;
     }
     None
 }
 
-/// Makes the close that follows send a RST. What was written goes out first:
-/// a reset throws away what the peer's kernel has not yet taken.
+/// Makes the close that follows send a RST. Waits until everything written has been acknowledged: a
+/// reset discards what the peer's kernel has not received.
 async fn reset(socket: &impl AsFd, worker: &Worker) {
     for _ in 0..1000 {
         if !matches!(unsent_bytes(socket), Ok(1..)) {
@@ -211,16 +221,16 @@ async fn reset(socket: &impl AsFd, worker: &Worker) {
         }
         worker.timer.sleep(Duration::from_millis(1)).await;
     }
-    // It fails only for a socket that is gone already.
+    // Fails only for a socket that is already gone.
     let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
 }
 
-/// Bytes that are written and not acknowledged.
+/// Bytes written and not acknowledged.
 fn unsent_bytes(socket: &impl AsFd) -> Result<i32, Errno> {
     use std::os::fd::AsRawFd;
     let mut bytes: libc::c_int = 0;
-    // SAFETY: TIOCOUTQ writes one int through the pointer, which points to a
-    // live one; the descriptor is borrowed and so open.
+    // SAFETY: TIOCOUTQ writes one int through the pointer, which is live; the descriptor is
+    // borrowed and so open.
     let result = unsafe {
         libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, std::ptr::from_mut(&mut bytes))
     };

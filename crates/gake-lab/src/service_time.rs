@@ -16,12 +16,12 @@ use crate::duration::{BadDuration, LONGEST, parse_duration};
 pub enum ServiceTime {
     /// `const:D`: always the same.
     Constant(Duration),
-    /// `exp:MEAN`: exponential, as queueing theory's M/M/c has it.
+    /// `exp:MEAN`: exponential, as in M/M/c.
     Exponential {
         /// The mean, which is also the standard deviation.
         mean: Duration,
     },
-    /// `lognormal:MEAN,SIGMA`: a long tail, as real services have.
+    /// `lognormal:MEAN,SIGMA`: long-tailed, as real services are.
     LogNormal {
         /// The **mean** of the service time (not the median, which is
         /// `mean * exp(-sigma² / 2)`).
@@ -30,31 +30,31 @@ pub enum ServiceTime {
         /// variation is `exp(sigma²) - 1`.
         sigma: f64,
     },
-    /// `uniform:MIN,MAX`: any value between the two, equally likely.
+    /// `uniform:MIN,MAX`: uniform between the two.
     Uniform {
-        /// The shortest.
+        /// The lower bound.
         min: Duration,
-        /// The longest.
+        /// The upper bound.
         max: Duration,
     },
 }
 
-/// Why a text is not a service time.
+/// The text is not a service time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceTimeError {
-    /// Not one of the four forms.
+    /// None of the four distributions.
     #[error(
         "{0:?} is not a service time: write const:20ms, exp:20ms, lognormal:20ms,1.0 \
          or uniform:100ms,500ms"
     )]
     Malformed(String),
-    /// A duration in it cannot be read.
+    /// An invalid duration in it.
     #[error(transparent)]
     Duration(#[from] BadDuration),
-    /// The spread of the log-normal is not a number from 0 to 5.
+    /// The sigma is not a number from 0 to 5.
     #[error("{0:?} is not a sigma: write a number from 0 to 5")]
     Sigma(String),
-    /// The range is upside down.
+    /// The minimum exceeds the maximum.
     #[error("{0:?} is not a range: the first duration must not exceed the second")]
     Range(String),
 }
@@ -70,8 +70,8 @@ impl ServiceTime {
         }
     }
 
-    /// The squared coefficient of variation, variance / mean²: 0 for a
-    /// constant, 1 for an exponential. What M/G/1 needs beside the mean.
+    /// The squared coefficient of variation, variance / mean²: 0 for a constant, 1 for an
+    /// exponential. M/G/1 needs it beside the mean.
     pub fn scv(&self) -> f64 {
         match *self {
             ServiceTime::Constant(_) => 0.0,
@@ -85,7 +85,7 @@ impl ServiceTime {
         }
     }
 
-    /// One value. Cut at 24 hours, so that a far tail is still a duration.
+    /// One draw, capped at 24 hours so that it is representable.
     pub(crate) fn sample(&self, draw: &mut Draw) -> Duration {
         let seconds = match *self {
             ServiceTime::Constant(d) => return d.min(LONGEST),
@@ -147,6 +147,8 @@ impl fmt::Display for ServiceTime {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
     use crate::draws::Draws;
 
@@ -158,24 +160,35 @@ mod tests {
     }
 
     #[test]
-    fn bad_text_is_rejected_with_a_sentence() {
-        for (text, what) in [
-            ("", "\"\" is not a service time: write const:20ms"),
-            ("exp", "\"exp\" is not a service time"),
-            ("exp:", "\"\" is not a duration: write a number and a unit"),
-            ("exp:20", "\"20\" is not a duration"),
-            ("gauss:1s", "\"gauss:1s\" is not a service time"),
-            ("lognormal:20ms", "\"lognormal:20ms\" is not a service time"),
-            ("lognormal:20ms,-1", "\"-1\" is not a sigma: write a number from 0 to 5"),
-            ("lognormal:20ms,nan", "\"nan\" is not a sigma"),
-            ("lognormal:20ms,9", "\"9\" is not a sigma"),
-            ("uniform:2s,1s", "\"2s,1s\" is not a range"),
-            ("uniform:1s", "\"uniform:1s\" is not a service time"),
-            ("const:-1s", "\"-1s\" is not a duration"),
-        ] {
-            let error = text.parse::<ServiceTime>().unwrap_err().to_string();
-            assert!(error.starts_with(what), "{text}: {error}");
-        }
+    fn invalid_text_is_rejected_with_a_sentence() {
+        let errors = [
+            "",
+            "exp",
+            "exp:",
+            "exp:20",
+            "gauss:1s",
+            "lognormal:20ms",
+            "lognormal:20ms,-1",
+            "lognormal:20ms,nan",
+            "lognormal:20ms,9",
+            "uniform:2s,1s",
+            "uniform:1s",
+            "const:-1s",
+        ]
+        .map(|text| text.parse::<ServiceTime>().unwrap_err().to_string());
+        expect![[r#"
+            "" is not a service time: write const:20ms, exp:20ms, lognormal:20ms,1.0 or uniform:100ms,500ms
+            "exp" is not a service time: write const:20ms, exp:20ms, lognormal:20ms,1.0 or uniform:100ms,500ms
+            "" is not a duration: write a number and a unit, as in 20ms, 1.5s or 2m
+            "20" is not a duration: write a number and a unit, as in 20ms, 1.5s or 2m
+            "gauss:1s" is not a service time: write const:20ms, exp:20ms, lognormal:20ms,1.0 or uniform:100ms,500ms
+            "lognormal:20ms" is not a service time: write const:20ms, exp:20ms, lognormal:20ms,1.0 or uniform:100ms,500ms
+            "-1" is not a sigma: write a number from 0 to 5
+            "nan" is not a sigma: write a number from 0 to 5
+            "9" is not a sigma: write a number from 0 to 5
+            "2s,1s" is not a range: the first duration must not exceed the second
+            "uniform:1s" is not a service time: write const:20ms, exp:20ms, lognormal:20ms,1.0 or uniform:100ms,500ms
+            "-1s" is not a duration: write a number and a unit, as in 20ms, 1.5s or 2m"#]].assert_eq(&errors.join("\n"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A worker thread: a runtime, its timer, and the connections it was given.
+//! A worker thread: a runtime, a timer and its connections.
 
 use std::io;
 use std::net::UdpSocket;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::LabError;
 use crate::accept;
-use crate::command::Command;
+use crate::command::WorkerCommand;
 #[cfg(feature = "http3")]
 use crate::http3;
 use crate::listen::{self, Listener};
@@ -25,59 +25,61 @@ use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::worker::Worker;
 
-/// A thread that has all it needs and has not been started: what can fail has
-/// been done, so that [`Lab::start`](crate::Lab::start) can report it.
+/// A thread before its start: everything that can fail has been done, so that
+/// [`Lab::start`](crate::Lab::start) can report it.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct PreparedThread {
     runtime: Runtime,
     timer: Timer,
     listeners: Vec<Listener>,
-    /// Where HTTP/3 comes in.
+    /// The UDP socket of HTTP/3.
     udp: Option<UdpSocket>,
 }
 
-impl Ready {
-    /// Prepares a thread that accepts on `sockets`, and HTTP/3 on `udp`.
-    pub(crate) fn new(sockets: Vec<socket2::Socket>, udp: Option<UdpSocket>) -> io::Result<Ready> {
+impl PreparedThread {
+    /// Prepares a thread that accepts TCP on `sockets` and HTTP/3 on `udp`.
+    pub(crate) fn new(
+        sockets: Vec<socket2::Socket>,
+        udp: Option<UdpSocket>,
+    ) -> io::Result<PreparedThread> {
         let runtime = Builder::new_current_thread()
             .enable_all()
-            // How many tasks run before the sockets and the timer are looked
-            // at again. Half of tokio's default: under load it bounds the
-            // lateness of the timer.
+            // Tasks to run before sockets and the timer are polled again. Half of tokio's
+            // default: it bounds the timer's lateness under load.
             .event_interval(31)
             .build()?;
         let entered = runtime.enter();
         let timer = Timer::new()?;
         let listeners = sockets.into_iter().map(Listener::new).collect::<io::Result<_>>()?;
         drop(entered);
-        Ok(Ready { runtime, timer, listeners, udp })
+        Ok(PreparedThread { runtime, timer, listeners, udp })
     }
 
-    /// Starts the thread. With a descriptor table of its own it opens its own listener there, and
-    /// tells `listening`, which it drops otherwise.
+    /// Starts the thread. With a descriptor table of its own it opens its own listener there and
+    /// reports on `listening`, which it drops otherwise.
     pub(crate) fn start(
         self,
         shared: Arc<Shared>,
         index: usize,
-        commands: UnboundedReceiver<Command>,
+        commands: UnboundedReceiver<WorkerCommand>,
         listening: Sender<Result<(), LabError>>,
     ) -> io::Result<JoinHandle<()>> {
-        let Ready { runtime, timer, mut listeners, udp } = self;
+        let PreparedThread { runtime, timer, mut listeners, udp } = self;
         let http = serve::http_settings(shared.config.connection_timeout);
         let worker = Arc::new(Worker { shared, timer: Arc::new(timer), http, index });
         std::thread::Builder::new().name(format!("gake-lab-{index}")).spawn(move || {
-            // Waits end when they are due and not up to 50 µs later. Refused
-            // only by a kernel without prctl, where it does not matter.
+            // No timer slack of 50 µs. Fails only on a kernel without prctl, where it does not
+            // matter.
             let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
             if worker.shared.tables > 1 {
                 let opened = {
                     let _entered = runtime.enter();
                     listen_in_own_table(&worker.shared)
                 };
-                let told = opened.map(|listener| listeners.push(listener));
-                let has_failed = told.is_err();
-                // Whoever starts the lab waits for all.
-                let _ = listening.send(told);
+                let result = opened.map(|listener| listeners.push(listener));
+                let has_failed = result.is_err();
+                // `Lab::start` waits for all threads.
+                let _ = listening.send(result);
                 if has_failed {
                     return;
                 }
@@ -90,10 +92,10 @@ impl Ready {
     }
 }
 
-/// Gives the calling thread a descriptor table of its own, and opens a listener in it.
+/// Gives the calling thread its own descriptor table and opens a listener in it.
 fn listen_in_own_table(shared: &Shared) -> Result<Listener, LabError> {
-    // SAFETY: the descriptors that threads open from now on stay with them: a connection is served
-    // where it is accepted, and no database is behind it.
+    // SAFETY: descriptors opened by this thread stay with it: a connection is served where it is
+    // accepted, and no database is behind it.
     unsafe { own_table() }?;
     let socket = listen::one_of_many(shared.addr, shared.config.accept_count)?;
     Ok(Listener::new(socket)?)
@@ -102,7 +104,7 @@ fn listen_in_own_table(shared: &Shared) -> Result<Listener, LabError> {
 async fn run(
     worker: Arc<Worker>,
     (listeners, udp): (Vec<Listener>, Option<UdpSocket>),
-    mut commands: UnboundedReceiver<Command>,
+    mut commands: UnboundedReceiver<WorkerCommand>,
 ) {
     let timer = Arc::clone(&worker.timer);
     tokio::spawn(async move { timer.drive().await });
@@ -117,19 +119,19 @@ async fn run(
     drop(udp);
     while let Some(command) = commands.recv().await {
         match command {
-            Command::Serve(accepted) => {
+            WorkerCommand::Serve(accepted) => {
                 tokio::spawn(serve::connection(accepted, Arc::clone(&worker)));
             }
-            Command::Pause(until) => {
+            WorkerCommand::Pause(until) => {
                 let begun = Instant::now();
                 worker.shared.block_until(until);
-                // All threads stand still at once: the first one speaks for them.
+                // All threads stall together: the first one counts the time.
                 if worker.index == 0 {
                     let stalled = nanos(begun.elapsed());
                     worker.shared.stalled_ns.fetch_add(stalled, Relaxed);
                 }
             }
-            Command::Stop => return,
+            WorkerCommand::Stop => return,
         }
     }
 }

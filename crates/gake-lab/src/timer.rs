@@ -1,13 +1,10 @@
-//! A timer of nanosecond resolution: one timerfd per worker thread and a sorted
-//! map of who sleeps.
+//! A timer of nanosecond resolution: one timerfd per worker thread and a sorted map of sleepers.
 //!
-//! tokio's own timer counts whole milliseconds and rounds up, which would turn
-//! an exponential service time of 2 ms into something else. Lateness measured
-//! with this one (release build, 2,000 sleeps of 0–4 ms one after the other, on
-//! a shared two-core virtual machine): p50 0.07 ms, p99 0.3 ms in the better
-//! runs and 2 ms where a neighbour held the core. A bare `clock_nanosleep`
-//! there has a p50 of 0.06 ms, so what is left is the machine's. The test
-//! `lateness_is_small` repeats the measurement.
+//! tokio's timer rounds up to whole milliseconds, which would distort an exponential service time
+//! of 2 ms. Lateness with this one (release build, 2,000 consecutive sleeps of 0–4 ms on a shared
+//! two-core virtual machine): p50 0.07 ms, p99 0.3 ms, or 2 ms with a noisy neighbour; a bare
+//! `clock_nanosleep` there has a p50 of 0.06 ms. The test `lateness_is_small` repeats the
+//! measurement.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -26,7 +23,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::readable::watch_readable;
 
-/// The timer of one worker thread. Somebody must run [`Timer::drive`].
+/// The timer of one worker thread, on which [`Timer::drive`] must run.
 #[derive(Debug)]
 pub(crate) struct Timer {
     fd: AsyncFd<OwnedFd>,
@@ -35,7 +32,7 @@ pub(crate) struct Timer {
 
 #[derive(Debug, Default)]
 struct Sleepers {
-    /// By due instant; the number tells apart those due at the same instant.
+    /// By due instant; the number separates sleepers due at the same instant.
     due: BTreeMap<(Instant, u64), Waker>,
     next_number: u64,
 }
@@ -49,12 +46,12 @@ impl Timer {
         Ok(Timer { fd, sleepers: Mutex::default() })
     }
 
-    /// Wakes the sleepers, for ever.
+    /// Wakes sleepers as they fall due; never returns.
     pub(crate) async fn drive(&self) {
         let mut due = Vec::new();
         while let Ok(mut ready) = self.fd.readable().await {
-            // The expiry count is not read: the registration is edge-triggered,
-            // and arming again resets it. That saves a system call.
+            // The expiry count is not read: the registration is edge-triggered, and re-arming
+            // resets it. Saves a system call.
             ready.clear_ready();
             self.take_due(&mut due);
             // Outside the lock: a waker may drop a task that holds a sleep.
@@ -62,12 +59,11 @@ impl Timer {
         }
     }
 
-    /// Completes `duration` from now.
     pub(crate) fn sleep(self: &Arc<Self>, duration: Duration) -> Sleep {
         self.sleep_until(Instant::now() + duration)
     }
 
-    /// Completes at `deadline`, never before. Dropping it forgets it.
+    /// Completes at `deadline`, never before.
     pub(crate) fn sleep_until(self: &Arc<Self>, deadline: Instant) -> Sleep {
         Sleep { timer: Arc::clone(self), deadline, number: None }
     }
@@ -85,7 +81,7 @@ impl Timer {
     }
 
     fn arm(&self, deadline: Instant) {
-        // Zero would disarm it.
+        // Zero would disarm the timer.
         let wait = deadline.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
         let value = Timespec {
             tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
@@ -93,7 +89,7 @@ impl Timer {
         };
         let interval = Timespec { tv_sec: 0, tv_nsec: 0 };
         let spec = Itimerspec { it_interval: interval, it_value: value };
-        // It fails only for values that cannot be built above.
+        // Fails only for values that cannot occur here.
         let _ = timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::empty(), &spec);
     }
 
@@ -102,12 +98,11 @@ impl Timer {
     }
 }
 
-/// See [`Timer::sleep_until`].
 #[derive(Debug)]
 pub(crate) struct Sleep {
     timer: Arc<Timer>,
     deadline: Instant,
-    /// Its place among the sleepers, once it has been polled.
+    /// Its key among the sleepers, once polled.
     number: Option<u64>,
 }
 
@@ -215,8 +210,7 @@ mod tests {
         });
         late_us.sort_unstable();
         println!("lateness: p50 {} us, p99 {} us", late_us[1_000], late_us[1_980]);
-        // Far above what is seen, far below what a timer of milliseconds would
-        // give on average; the machine may be busy.
+        // Far above the usual value on a busy machine, far below a timer of whole milliseconds.
         assert!(late_us[1_000] < 900, "median lateness {} us", late_us[1_000]);
     }
 }

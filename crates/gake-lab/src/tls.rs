@@ -1,4 +1,4 @@
-//! TLS with a certificate that the lab makes itself.
+//! TLS with a self-made certificate.
 
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use tokio_rustls::server::TlsStream;
 
 use crate::{LabConfig, LabError};
 
-/// Bytes of early data on a connection over TCP, when it is allowed. QUIC knows all or none.
+/// Bytes of early data per TCP connection, where it is allowed. QUIC allows all or none.
 const EARLY_BYTES: u32 = 16 << 10;
 
-/// Sessions that may be resumed: early data needs the server to remember them.
+/// Resumable sessions: early data needs them stored on the server.
 const SESSIONS: usize = 1 << 14;
 
 /// The certificate of a lab that serves TLS.
@@ -29,30 +29,30 @@ const SESSIONS: usize = 1 << 14;
 pub struct LabCertificate {
     /// The certificate in PEM, for clients to trust.
     pub pem: String,
-    /// SHA-256 of the certificate, as `openssl x509 -fingerprint` shows it: `AB:CD:...`.
+    /// SHA-256 of the certificate, as in `openssl x509 -fingerprint`: `AB:CD:...`.
     pub fingerprint: String,
 }
 
-/// The certificate with the settings that use it.
+/// The certificate and its rustls settings.
 #[derive(Debug)]
-pub(crate) struct Identity {
+pub(crate) struct TlsIdentity {
     pub(crate) certificate: LabCertificate,
     pub(crate) config: Arc<ServerConfig>,
-    /// Early data is rejected on every such connection.
+    /// Reject the early data of every n-th connection.
     reject_every: Option<u64>,
     /// Connections so far, when some are rejected.
     accepted: AtomicU64,
 }
 
-impl Identity {
-    /// A new certificate for this machine, which listens at `addr`.
-    pub(crate) fn new(addr: SocketAddr, lab: &LabConfig) -> Result<Identity, LabError> {
+impl TlsIdentity {
+    /// A new certificate for this machine and `addr`.
+    pub(crate) fn new(addr: SocketAddr, lab: &LabConfig) -> Result<TlsIdentity, LabError> {
         let failed = |error: &dyn std::fmt::Display| LabError::Certificate(error.to_string());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let mut names: Vec<_> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
         names.extend([addr.ip().to_string(), host]);
         names.dedup();
-        // A host may have a name that no certificate can hold.
+        // A host name need not fit into a certificate.
         names.retain(|name| name.is_ascii() && !name.is_empty());
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(names).map_err(|error| failed(&error))?;
@@ -73,7 +73,7 @@ impl Identity {
             config.max_early_data_size = EARLY_BYTES;
             config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
         }
-        Ok(Identity {
+        Ok(TlsIdentity {
             certificate,
             config: Arc::new(config),
             reject_every: lab.reject_early_data_every,
@@ -81,8 +81,7 @@ impl Identity {
         })
     }
 
-    /// Makes a handshake.
-    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<Secured<S>>
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<EarlyDataStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -99,31 +98,30 @@ impl Identity {
         if let Some(mut data) = stream.get_mut().1.early_data() {
             data.read_to_end(&mut early)?;
         }
-        Ok(Secured { stream, early: io::Cursor::new(early) })
+        Ok(EarlyDataStream { stream, early: io::Cursor::new(early) })
     }
 
-    /// Whether early data of the next connection is rejected.
+    /// Whether the next connection's early data is rejected.
     pub(crate) fn rejects_next(&self) -> bool {
         let number = || self.accepted.fetch_add(1, Relaxed) + 1;
         self.reject_every.is_some_and(|every| number().is_multiple_of(every))
     }
 }
 
-/// A stream in TLS.
+/// A TLS stream that returns its early data first.
 #[derive(Debug)]
-pub(crate) struct Secured<S> {
+pub(crate) struct EarlyDataStream<S> {
     stream: TlsStream<S>,
-    /// What came with the handshake.
     early: io::Cursor<Vec<u8>>,
 }
 
-impl<S: AsFd> AsFd for Secured<S> {
+impl<S: AsFd> AsFd for EarlyDataStream<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.get_ref().0.as_fd()
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for EarlyDataStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -136,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secured<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for EarlyDataStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,6 +1,6 @@
-//! Serving a WebSocket: every message comes back. Each is a request like any other: it waits for a
-//! thread, takes its service time, and is counted. Pings are counted and answered at once. The
-//! upgrade itself is not counted.
+//! A WebSocket that echoes every message. Each message is an ordinary request: it waits for a
+//! worker, takes its service time, and is counted. Pings are counted and ponged without a delay.
+//! The upgrade itself is not counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 
-use crate::connection::Connection;
-use crate::cut::Cut;
+use crate::abort::Abort;
+use crate::connection::HttpConnection;
 use crate::flight::Flight;
-use crate::io::Counted;
+use crate::io::CountedStream;
 use crate::pool;
 use crate::routes::{self, Route};
 
-/// The status that answered messages are counted under: that of the upgrade.
+/// The status that messages are counted under: that of the upgrade.
 const OPEN: u16 = 101;
 
-/// Bytes of the read buffer of a session. The library's own default is 128 KB.
+/// Bytes of a session's read buffer. The library's default is 128 KB.
 const READ_BUFFER: usize = 4096;
 
-/// Serves messages to the session's end. Returns the stream if it is to be reset.
-pub(crate) async fn serve<S>(connection: &Arc<Connection>, io: Counted<S>) -> Option<S>
+/// Serves messages until the session ends. Returns the stream if it must be reset.
+pub(crate) async fn serve<S>(connection: &Arc<HttpConnection>, io: CountedStream<S>) -> Option<S>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let mut delay = Duration::ZERO;
     #[expect(clippy::result_large_err, reason = "the signature is the library's")]
     let look = |request: &Request, response: Response| match routes::message_delay(request.uri()) {
-        Ok(asked) => {
-            delay = asked;
+        Ok(duration) => {
+            delay = duration;
             Ok(response)
         }
         Err(bad) => {
@@ -54,23 +54,22 @@ where
     loop {
         match echo(connection, &mut session, delay).await {
             Ok(()) => {}
-            Err(Cut::Reset) => return Some(session.into_inner().stream),
-            Err(Cut::Close | Cut::Gone) => return None,
+            Err(Abort::Reset) => return Some(session.into_inner().stream),
+            Err(Abort::Close | Abort::Gone) => return None,
         }
     }
 }
 
-/// Answers the next message.
 async fn echo<S>(
-    connection: &Arc<Connection>,
-    session: &mut WebSocketStream<Counted<S>>,
+    connection: &Arc<HttpConnection>,
+    session: &mut WebSocketStream<CountedStream<S>>,
     delay: Duration,
-) -> Result<(), Cut>
+) -> Result<(), Abort>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let worker = &connection.worker;
-    let message = session.next().await.ok_or(Cut::Gone)?.map_err(|_| Cut::Gone)?;
+    let message = session.next().await.ok_or(Abort::Gone)?.map_err(|_| Abort::Gone)?;
     let is_ping = matches!(message, Message::Ping(_));
     if !is_ping && !message.is_text() && !message.is_binary() {
         return Ok(());
@@ -80,23 +79,23 @@ where
     let mut flight = Flight::new(connection);
     if worker.shared.draw_reset() {
         flight.cut();
-        return Err(Cut::Reset);
+        return Err(Abort::Reset);
     }
     if is_ping {
         // The library sends the pong.
-        session.flush().await.map_err(|_| Cut::Gone)?;
-        flight.answered(OPEN);
+        session.flush().await.map_err(|_| Abort::Gone)?;
+        flight.responded(OPEN);
         return Ok(());
     }
-    let Some(place) = pool::place(worker) else {
-        // A message has no status to refuse it with: the session ends.
+    let Some(permit) = pool::admit(worker) else {
+        // A message has no status for a rejection: the session ends.
         let frame = CloseFrame { code: CloseCode::Again, reason: "the queue is full".into() };
         let _ = session.close(Some(frame)).await;
         flight.cut();
-        return Err(Cut::Close);
+        return Err(Abort::Close);
     };
-    flight.hold(pool::hold(worker, delay, place).await?);
-    session.send(message).await.map_err(|_| Cut::Gone)?;
-    flight.answered(OPEN);
+    flight.hold(pool::hold(worker, delay, permit).await?);
+    session.send(message).await.map_err(|_| Abort::Gone)?;
+    flight.responded(OPEN);
     Ok(())
 }

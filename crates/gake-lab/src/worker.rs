@@ -9,24 +9,22 @@ use crate::shared::Shared;
 use crate::stats::WorkerCounters;
 use crate::timer::Timer;
 
-/// What the tasks of one thread share.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timer: Arc<Timer>,
-    /// The HTTP settings, the same for every connection.
+    /// The HTTP settings of every connection.
     pub(crate) http: hyper::server::conn::http1::Builder,
-    /// The thread's number.
     pub(crate) index: usize,
 }
 
 impl Worker {
-    /// This thread's counters; only tasks of this thread may write them.
+    /// This thread's counters; only its own tasks may write them.
     pub(crate) fn counters(&self) -> &WorkerCounters {
         &self.shared.counters[self.index]
     }
 
-    /// Takes note of an ordinary request whose head has just been read.
+    /// Records an ordinary request whose head has just been read.
     pub(crate) fn begin(&self, route: Route) {
         self.shared.arrivals.record(self.index);
         self.counters().request(route);
@@ -44,7 +42,7 @@ impl Worker {
                 timer.sleep_until(due).await;
                 shared.pause(Instant::now() + stall.length);
                 let Some(every) = shared.config.stall_every else { return };
-                // From due to due, so that stalls do not drift.
+                // On a fixed grid, so that stalls do not drift.
                 due += every;
             }
         });

@@ -1,4 +1,4 @@
-//! Answers that are broken on purpose, input that is broken, clients that go.
+//! Responses broken on purpose, invalid input, clients that disconnect.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
@@ -35,7 +35,7 @@ fn reset_after_some_bytes_delivers_them() {
 }
 
 #[test]
-fn close_is_an_orderly_end_without_an_answer() {
+fn close_is_an_orderly_end_without_a_response() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     // An unread body would turn the close into a reset.
@@ -48,7 +48,7 @@ fn close_is_an_orderly_end_without_an_answer() {
 }
 
 #[test]
-fn close_after_some_bytes_breaks_its_promise() {
+fn close_after_some_bytes_truncates_the_body() {
     let lab = start(LabConfig::default());
     for after in [0, 1, 100, 200_000] {
         let mut client = Client::connect(lab.addr());
@@ -103,12 +103,12 @@ fn a_client_that_leaves_in_the_middle_is_counted() {
     client.send_get("/bytes/1000000000000");
     client.read_line();
     drop(client);
-    eventually("the break-off counts", || lab.stats().aborted == 1);
+    eventually("the abort counts", || lab.stats().aborted == 1);
     let mut client = Client::connect(lab.addr());
     client.send(b"POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
     eventually("it has begun", || lab.stats().in_flight == 1);
     drop(client);
-    eventually("the break-off counts", || lab.stats().aborted == 2);
+    eventually("the abort counts", || lab.stats().aborted == 2);
     assert_eq!(lab.shutdown().in_flight, 0);
 }
 
@@ -123,7 +123,7 @@ fn garbage_is_refused_and_counted_apart() {
         assert!(bytes.is_empty() || bytes.starts_with(b"HTTP/1.1 400"));
     }
     eventually("both count", || lab.stats().malformed == 2);
-    // A head without end is given up too, and harms nobody else.
+    // A head without an end is dropped too, and other clients are served.
     let mut client = Client::connect(lab.addr());
     client.send(b"GET /fast HTTP/1.1\r\n");
     client.send(&b"X-Filling: 0123456789012345678901234567890123456789\r\n".repeat(99));
@@ -146,7 +146,7 @@ fn a_request_byte_by_byte_is_a_request() {
     assert!(bytes.ends_with(b"Hello from the lab.\n"));
 }
 
-fn body_of(answer: &[u8]) -> &[u8] {
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-    &answer[head..]
+fn body_of(response: &[u8]) -> &[u8] {
+    let head = response.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    &response[head..]
 }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Client, eventually, start};
+use expect_test::expect;
 use gake_lab::{Lab, LabConfig, LabError, ServiceTime, Stall};
 
 #[test]
@@ -64,8 +65,8 @@ fn a_pause_stops_everything_and_loses_nothing() {
     let mut other = Client::connect(lab.addr());
     client.send_get("/fast");
     other.send_get("/metrics");
-    client.read_answer(false);
-    other.read_answer(false);
+    client.read_response(false);
+    other.read_response(false);
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(lab.shutdown().requests, 2);
@@ -89,7 +90,7 @@ fn a_stall_is_planned_from_the_first_request() {
 }
 
 #[test]
-fn a_stall_is_repeated_and_its_time_is_told() {
+fn a_stall_is_repeated_and_its_time_reported() {
     let stall = Stall { after: Duration::from_millis(50), length: Duration::from_millis(100) };
     let stall_every = Some(Duration::from_millis(300));
     let lab = start(LabConfig { stall: Some(stall), stall_every, ..LabConfig::default() });
@@ -110,8 +111,8 @@ fn a_stall_is_repeated_and_its_time_is_told() {
 fn a_stall_can_be_asked_for() {
     let lab = start(LabConfig::default());
     let begun = Instant::now();
-    let answer = common::get(&lab, "/stall?for=200ms");
-    assert_eq!(answer.text(), "stalled for 200ms\n");
+    let response = common::get(&lab, "/stall?for=200ms");
+    assert_eq!(response.text(), "stalled for 200ms\n");
     assert!(begun.elapsed() >= Duration::from_millis(200));
     let stats = lab.shutdown();
     assert_eq!((stats.requests, stats.control_requests), (0, 1));
@@ -128,7 +129,7 @@ fn a_stop_ends_a_pause() {
 }
 
 #[test]
-fn after_the_end_nobody_listens_and_the_port_is_free() {
+fn after_shutdown_the_port_is_free() {
     let lab = start(LabConfig::default());
     let addr = lab.addr();
     let client = Client::connect(addr);
@@ -147,9 +148,9 @@ fn a_unix_socket_serves_too_and_is_removed() {
     let lab = start(LabConfig { unix_socket: Some(path.clone()), ..LabConfig::default() });
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(b"GET /fast HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.ends_with("Hello from the lab.\n"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.ends_with("Hello from the lab.\n"), "{response}");
 
     let taken = LabConfig { unix_socket: Some(path.clone()), ..LabConfig::default() };
     assert!(matches!(Lab::start(taken), Err(LabError::UnixSocket { .. })));
@@ -158,54 +159,53 @@ fn a_unix_socket_serves_too_and_is_removed() {
 }
 
 #[test]
-fn bad_settings_are_one_sentence() {
+fn invalid_settings_are_one_sentence_each() {
+    let default = LabConfig::default;
+    let errors = [
+        LabConfig { threads: Some(0), ..default() },
+        LabConfig { max_connections: Some(0), ..default() },
+        LabConfig { connection_timeout: Some(Duration::ZERO), ..default() },
+        LabConfig { connection_timeout: Some(Duration::MAX), ..default() },
+        LabConfig { service: Some(ServiceTime::Constant(Duration::MAX)), ..default() },
+        LabConfig {
+            stall: Some(Stall { after: Duration::MAX, length: Duration::ZERO }),
+            ..default()
+        },
+        LabConfig { cores: 1_000_000, ..default() },
+        LabConfig { queue: Some(1), ..default() },
+        LabConfig { leak_every: Some(9), ..default() },
+        LabConfig { stall_every: Some(Duration::from_secs(1)), ..default() },
+    ]
+    .map(|config| Lab::start(config).unwrap_err().to_string());
+    expect![[r#"
+        threads must be at least 1: with none no request is ever served
+        max_connections must be at least 1: with none no client gets in
+        connection_timeout must be longer than 0
+        timeouts, stalls and service times must be at most 24h
+        timeouts, stalls and service times must be at most 24h
+        timeouts, stalls and service times must be at most 24h
+        cores must be at most 1024
+        queue needs threads: without a limit no request waits
+        leak_every needs threads: without a limit there is nothing to exhaust
+        stall_every needs stall"#]]
+    .assert_eq(&errors.join("\n"));
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_on_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let default = LabConfig::default;
     let busy = taken.local_addr().unwrap();
     let long = "x".repeat(200);
-    for (config, what) in [
-        (LabConfig { threads: Some(0), ..default() }, "threads must be at least 1"),
-        (LabConfig { max_connections: Some(0), ..default() }, "max_connections must be at least 1"),
-        (
-            LabConfig { connection_timeout: Some(Duration::ZERO), ..default() },
-            "connection_timeout must be longer than 0",
-        ),
-        (
-            LabConfig { connection_timeout: Some(Duration::MAX), ..default() },
-            "time-outs, stalls and service times must be at most 24h",
-        ),
-        (
-            LabConfig { service: Some(ServiceTime::Constant(Duration::MAX)), ..default() },
-            "service times must be at most 24h",
-        ),
-        (
-            LabConfig {
-                stall: Some(Stall { after: Duration::MAX, length: Duration::ZERO }),
-                ..default()
-            },
-            "stalls and service times must be at most 24h",
-        ),
-        (LabConfig { cores: 1_000_000, ..default() }, "cores must be at most 1024"),
-        (LabConfig { leak_every: Some(9), ..default() }, "leak_every needs threads"),
-        (
-            LabConfig { stall_every: Some(Duration::from_secs(1)), ..default() },
-            "stall_every needs stall",
-        ),
-        (LabConfig { listen: busy, ..default() }, &format!("cannot listen on {busy}: ")),
-        (
-            LabConfig { listen: "192.0.2.1:80".parse().unwrap(), ..default() },
-            "cannot listen on 192.0.2.1:80: ",
-        ),
-        (
-            LabConfig { unix_socket: Some("/nowhere/at/all.sock".into()), ..default() },
-            "cannot listen on /nowhere/at/all.sock: ",
-        ),
-        (
-            LabConfig { unix_socket: Some(long.clone().into()), ..default() },
-            &format!("cannot listen on {long}: "),
-        ),
+    let unix = |path: &str| LabConfig { unix_socket: Some(path.into()), ..default() };
+    for (config, address) in [
+        (LabConfig { listen: busy, ..default() }, busy.to_string()),
+        (LabConfig { listen: "192.0.2.1:80".parse().unwrap(), ..default() }, "192.0.2.1:80".into()),
+        (unix("/nowhere/at/all.sock"), "/nowhere/at/all.sock".to_owned()),
+        (unix(&long), long.clone()),
     ] {
         let error = Lab::start(config).unwrap_err().to_string();
-        assert!(error.contains(what) && !error.contains('\n'), "{what}: {error}");
+        assert!(error.starts_with(&format!("cannot listen on {address}: ")), "{error}");
+        assert!(!error.contains('\n'), "{error}");
     }
 }

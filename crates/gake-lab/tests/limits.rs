@@ -1,4 +1,4 @@
-//! What bounds connections: the limit, the backlog, the time-out.
+//! The bounds on connections: limit, backlog, timeout.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
@@ -17,7 +17,7 @@ fn connections_over_the_limit_wait_until_one_closes() {
     for client in &mut inside {
         assert_eq!(client.get("/fast").status, 200);
     }
-    // The kernel completes the fourth; the lab does not see it.
+    // The kernel completes the fourth connection; the lab does not see it.
     let mut waiting = Client::connect(lab.addr());
     waiting.send_get("/fast");
     waiting.set_timeout(Duration::from_millis(150));
@@ -27,7 +27,7 @@ fn connections_over_the_limit_wait_until_one_closes() {
 
     drop(inside.pop());
     waiting.set_timeout(common::PATIENCE);
-    assert_eq!(waiting.read_answer(false).status, 200);
+    assert_eq!(waiting.read_response(false).status, 200);
     let stats = lab.stats();
     assert_eq!((stats.connections.peak, stats.connections.opened), (3, 4));
 }
@@ -62,13 +62,13 @@ fn a_connection_without_a_request_is_closed_in_time() {
         let mut begun = Instant::now();
         client.send(prelude.as_bytes());
         if prelude.ends_with("\r\n\r\n") {
-            client.read_answer(false);
+            client.read_response(false);
             begun = Instant::now();
         }
         let (rest, ended) = client.read_to_end();
         ended.unwrap();
         assert_eq!(rest, b"", "{prelude:?}");
-        // The clock of the keep-alive starts a little before the answer is here.
+        // The keep-alive timer starts slightly before the response arrives here.
         assert!(begun.elapsed() + Duration::from_millis(20) >= timeout, "{prelude:?}");
         assert!(begun.elapsed() < Duration::from_secs(5), "{prelude:?}");
     }

@@ -1,6 +1,6 @@
-//! What a client costs who sends no whole request: bytes, counted at the allocator.
+//! The memory of a client that sends no complete request, counted at the allocator.
 //!
-//! The count is of the whole process, so this file has one test and nothing beside it.
+//! The count covers the whole process: this file must keep to one test.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
@@ -20,13 +20,13 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: forwards the caller's contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: forwards the caller's contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -34,10 +34,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Clients at once.
 const CLIENTS: usize = 300;
 
-/// Bytes of each; the clients' own side is counted too.
+/// Bytes per client; the clients' own side is included.
 const BYTES_EACH: usize = 3 << 10;
 
 #[test]
@@ -62,18 +61,19 @@ fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
     eventually("all have left", || lab.stats().connections.open == 0);
     eventually("nothing is kept", || taken() < CLIENTS * 128);
 
-    // So does one that was served before, and one that sent a body.
+    // The same for one that was served before and one that sent a body.
     let mut slow = clients();
     for (number, client) in slow.iter_mut().enumerate() {
-        let answer = if number % 2 == 0 { client.get("/fast") } else { client.post("/echo", b"x") };
-        assert_eq!(answer.status, 200);
+        let response =
+            if number % 2 == 0 { client.get("/fast") } else { client.post("/echo", b"x") };
+        assert_eq!(response.status, 200);
         client.send(head);
     }
     eventually("their buffers are given back", || taken() <= most);
-    // And it is a client as before.
+    // They are still served.
     for client in &mut slow {
         client.send(b"\r\n\r\n");
-        assert_eq!(client.read_answer(false).status, 200);
+        assert_eq!(client.read_response(false).status, 200);
         assert_eq!(client.get("/bytes/100").body.len(), 100);
     }
     drop(slow);

@@ -1,4 +1,4 @@
-//! The thread-pool model against mathematics.
+//! The thread-pool model against queueing theory.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
@@ -19,7 +19,7 @@ fn pool(threads: usize, service: &str) -> Lab {
     start(LabConfig { threads: Some(threads), service, ..LabConfig::default() })
 }
 
-/// Sends `n` requests at once and returns when each was answered, sorted.
+/// Sends `n` concurrent requests and returns the sorted response times.
 fn at_once(lab: &Lab, n: usize, target: &str) -> Vec<Duration> {
     let mut clients: Vec<Client> = (0..n).map(|_| Client::connect(lab.addr())).collect();
     let begun = Instant::now();
@@ -30,7 +30,7 @@ fn at_once(lab: &Lab, n: usize, target: &str) -> Vec<Duration> {
         .into_iter()
         .map(|mut client| {
             thread::spawn(move || {
-                assert_eq!(client.read_answer(false).status, 200);
+                assert_eq!(client.read_response(false).status, 200);
                 begun.elapsed()
             })
         })
@@ -66,7 +66,7 @@ fn one_thread_serves_in_the_order_of_arrival_across_connections() {
         eventually("it has arrived", || lab.stats().requests == number + 1);
         let done = done.clone();
         readers.push(thread::spawn(move || {
-            client.read_answer(false);
+            client.read_response(false);
             done.send((Instant::now(), number)).unwrap();
         }));
     }
@@ -83,7 +83,7 @@ fn without_a_pool_all_are_served_together() {
         start(LabConfig { service: Some("const:100ms".parse().unwrap()), ..LabConfig::default() });
     let times = at_once(&lab, 50, "/fast");
     assert!(times[0] >= Duration::from_millis(100));
-    // One after the other would take five seconds.
+    // Serially they would take five seconds.
     assert!(times[49] < Duration::from_secs(2), "{:?}", times[49]);
 }
 
@@ -96,7 +96,7 @@ fn the_delay_of_a_route_holds_a_thread_too() {
 }
 
 #[test]
-fn a_thread_is_held_until_the_answer_is_handed_over() {
+fn a_thread_is_held_until_the_response_is_handed_over() {
     let lab = start(LabConfig { threads: Some(1), ..LabConfig::default() });
     let mut streaming = Client::connect(lab.addr());
     streaming.send_get("/stream/2?every=150ms");
@@ -119,7 +119,7 @@ fn the_lab_can_be_asked_while_all_threads_are_busy() {
         assert!(metrics.text().lines().any(|l| l == line), "{line}: {}", metrics.text());
     }
     assert_eq!(common::get(&lab, "/config").status, 200);
-    // Those that hang go one by one, and the next takes the thread.
+    // The hanging clients leave one by one, and the next request takes the worker.
     while let Some(client) = clients.pop() {
         drop(client);
         let left = clients.len() as u64;
@@ -140,7 +140,7 @@ fn an_abandoned_request_still_takes_its_turn_and_its_time() {
         eventually("it has arrived", || lab.stats().requests == number + 1);
     }
     eventually("they have gone", || lab.stats().in_flight == 0);
-    assert!(lab.stats().waiting > 0, "they wait though nobody waits for them");
+    assert!(lab.stats().waiting > 0, "abandoned requests still wait");
     common::get(&lab, "/fast");
     assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
     let stats = lab.shutdown();
@@ -164,13 +164,13 @@ fn the_service_times_of_a_seed_are_the_same_whatever_the_cores() {
     let one = mean(1, 9);
     let two = mean(2, 9);
     assert_eq!((one.count, two.count), (120, 120));
-    // Both sums hold the same 120 values; what differs is the timer's lateness.
+    // Both sums have the same 120 draws and differ by the timer's lateness.
     assert!((one.sum_s - two.sum_s).abs() < 0.1, "{one:?} {two:?}");
     assert!(one.sum_s > 0.08, "{one:?}");
 }
 
 #[test]
-fn who_finds_the_queue_full_is_refused_at_once() {
+fn a_full_queue_rejects_at_once() {
     let service = Some("const:300ms".parse().unwrap());
     let lab =
         start(LabConfig { threads: Some(2), queue: Some(1), service, ..LabConfig::default() });
@@ -182,9 +182,9 @@ fn who_finds_the_queue_full_is_refused_at_once() {
     let mut refused = Client::connect(lab.addr());
     assert_eq!(refused.get("/fast").status, 503);
     for client in &mut held {
-        assert_eq!(client.read_answer(false).status, 200);
+        assert_eq!(client.read_response(false).status, 200);
     }
-    // The connection that was refused may come again.
+    // A rejected connection stays usable.
     assert_eq!(refused.get("/fast").status, 200);
     let stats = lab.shutdown();
     assert_eq!((stats.responses[&200], stats.responses[&503], stats.service.count), (4, 1, 4));
@@ -201,10 +201,10 @@ fn an_overload_leaves_it_slower_until_it_has_rested() {
     });
     let longer = Duration::from_millis(150);
     let mut client = Client::connect(lab.addr());
-    // Whoever is alone never waits.
+    // A single client never waits.
     client.get("/fast");
     assert!(lab.stats().service.mean() < longer);
-    // The third of three waits for 100 ms, and takes three times as long.
+    // The third of three waits 100 ms and takes three times as long.
     let times = at_once(&lab, 3, "/fast");
     assert!(times[2] >= Duration::from_millis(50 + 50) + longer, "{times:?}");
     let begun = Instant::now();
@@ -227,7 +227,7 @@ fn a_leaking_pool_serves_as_many_rounds_as_it_has_threads() {
     for _ in 0..12 {
         assert_eq!(client.get("/fast").status, 200);
     }
-    // None is left for the thirteenth.
+    // The thirteenth finds no worker.
     client.send_get("/fast");
     eventually("it waits", || lab.stats().waiting == 1);
     let stats = lab.shutdown();

@@ -1,4 +1,4 @@
-//! What each route answers.
+//! The response of each route.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
@@ -11,34 +11,34 @@ use gake_lab::{DatabaseConfig, DatabaseKind, DatabaseModel, HELP, LabConfig};
 use serde_json::Value;
 
 #[test]
-fn fast_answers_the_same_short_text_again_and_again() {
+fn fast_always_returns_the_same_short_text() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     for _ in 0..3 {
-        let answer = client.get("/fast");
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-        assert_eq!(answer.text(), "Hello from the lab.\n");
+        let response = client.get("/fast");
+        assert_eq!(response.status, 200);
+        assert_eq!(response.header("content-type"), Some("text/plain; charset=utf-8"));
+        assert_eq!(response.text(), "Hello from the lab.\n");
     }
     assert_eq!(lab.stats().connections.opened, 1);
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order_and_at_once() {
+fn pipelined_requests_are_served_in_order_without_delay() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     client.send(
         b"GET /status/201 HTTP/1.1\r\n\r\nGET /fast HTTP/1.1\r\n\r\nGET /hang HTTP/1.1\r\n\r\n",
     );
-    assert_eq!(client.read_answer(false).status, 201);
-    assert_eq!(client.read_answer(false).status, 200);
+    assert_eq!(client.read_response(false).status, 201);
+    assert_eq!(client.read_response(false).status, 200);
 }
 
 #[test]
 fn the_help_page_lists_the_routes() {
     let lab = start(LabConfig::default());
-    let answer = get(&lab, "/");
-    assert_eq!((answer.status, answer.text()), (200, HELP));
+    let response = get(&lab, "/");
+    assert_eq!((response.status, response.text()), (200, HELP));
     for target in ["/nothing", "/fast/er", "//", "/hang/on"] {
         assert_eq!(get(&lab, target).status, 404, "{target}");
     }
@@ -67,7 +67,7 @@ fn delays_are_never_shorter_than_asked() {
         assert!(took < Duration::from_secs(5), "{target} took {took:?}");
     }
     let service = lab.shutdown().service;
-    assert_eq!(service.count, 6, "a delay of nothing holds nobody");
+    assert_eq!(service.count, 6, "a zero delay holds no worker");
     assert!(service.sum_s >= 0.180, "{service:?}");
 }
 
@@ -79,7 +79,7 @@ fn echo_gives_the_request_back() {
         b"PUT /echo?a=1&b=%20 HTTP/1.1\r\nHost: lab\r\nX-Two: 1\r\nX-Two: 2\r\n\
           Content-Length: 4\r\n\r\nbody",
     );
-    let echo: Value = serde_json::from_slice(&client.read_answer(false).body).unwrap();
+    let echo: Value = serde_json::from_slice(&client.read_response(false).body).unwrap();
     assert_eq!(echo["method"], "PUT");
     assert_eq!(echo["path"], "/echo");
     assert_eq!(echo["query"], "a=1&b=%20");
@@ -97,22 +97,22 @@ fn echo_gives_the_request_back() {
     assert_eq!(echo.get("body"), None);
 
     client.send(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
-    let echo: Value = serde_json::from_slice(&client.read_answer(false).body).unwrap();
+    let echo: Value = serde_json::from_slice(&client.read_response(false).body).unwrap();
     assert_eq!(echo["body"], "abcde");
 }
 
 #[test]
 fn echo_caps_what_it_gives_back_and_says_so() {
     let lab = start(LabConfig::default());
-    let answer = Client::connect(lab.addr()).post("/echo", &vec![b'a'; 3 << 20]);
-    let echo: Value = serde_json::from_slice(&answer.body).unwrap();
+    let response = Client::connect(lab.addr()).post("/echo", &vec![b'a'; 3 << 20]);
+    let echo: Value = serde_json::from_slice(&response.body).unwrap();
     assert_eq!(echo["body"].as_str().unwrap().len(), 1 << 20);
     assert_eq!(echo["body_bytes"], 3 << 20);
     assert_eq!(echo["truncated"], true);
 }
 
 #[test]
-fn a_body_that_nobody_asked_for_is_read_and_the_connection_kept() {
+fn an_unexpected_body_is_read_and_the_connection_kept() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     assert_eq!(client.post("/fast", &vec![b'a'; 1 << 20]).status, 200);
@@ -127,9 +127,9 @@ fn statuses_as_asked() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     for code in [200, 201, 204, 301, 304, 404, 418, 500, 503, 599, 799] {
-        let answer = client.get(&format!("/status/{code}"));
-        assert_eq!(answer.status, code);
-        assert_eq!(answer.body.is_empty(), matches!(code, 204 | 304), "{code}");
+        let response = client.get(&format!("/status/{code}"));
+        assert_eq!(response.status, code);
+        assert_eq!(response.body.is_empty(), matches!(code, 204 | 304), "{code}");
     }
     assert_eq!(lab.shutdown().responses.len(), 11);
 }
@@ -139,18 +139,18 @@ fn bytes_and_streams_have_the_length_asked() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     for n in [0usize, 1, 65_536, 65_537, 3_000_000] {
-        let answer = client.get(&format!("/bytes/{n}"));
-        assert_eq!(answer.header("content-length"), Some(n.to_string().as_str()));
-        assert_eq!(answer.body.len(), n);
+        let response = client.get(&format!("/bytes/{n}"));
+        assert_eq!(response.header("content-length"), Some(n.to_string().as_str()));
+        assert_eq!(response.body.len(), n);
     }
     let begun = Instant::now();
-    let answer = client.get("/stream/4?every=10ms");
+    let response = client.get("/stream/4?every=10ms");
     assert!(begun.elapsed() >= Duration::from_millis(30));
-    assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
-    assert_eq!(answer.text(), "chunk 0\nchunk 1\nchunk 2\nchunk 3\n");
-    let answer = client.get("/events?n=2");
-    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    assert_eq!(answer.text(), "data: event 0\n\ndata: event 1\n\n");
+    assert_eq!(response.header("transfer-encoding"), Some("chunked"));
+    assert_eq!(response.text(), "chunk 0\nchunk 1\nchunk 2\nchunk 3\n");
+    let response = client.get("/events?n=2");
+    assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    assert_eq!(response.text(), "data: event 0\n\ndata: event 1\n\n");
     assert_eq!(client.get("/stream/0").body.len(), 0);
     assert_eq!(client.get("/stream/1000").text().lines().count(), 1000);
 }
@@ -163,7 +163,7 @@ fn chunks_come_as_they_are_made() {
     while client.read_line() != "8" {}
     assert_eq!(client.read_line(), "chunk 0");
     drop(client);
-    common::eventually("the break-off counts", || lab.stats().aborted == 1);
+    common::eventually("the abort counts", || lab.stats().aborted == 1);
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn head_has_the_head_of_get_and_no_body() {
     let lab = start(LabConfig::default());
     let mut client = Client::connect(lab.addr());
     for target in ["/fast", "/bytes/100000", "/", "/status/404", "/echo"] {
-        let answer = client.head(target);
-        assert!(answer.header("content-length").is_some_and(|n| n != "0"), "{target}");
+        let response = client.head(target);
+        assert!(response.header("content-length").is_some_and(|n| n != "0"), "{target}");
     }
     client.head("/stream/5");
     assert_eq!(client.get("/fast").status, 200, "the connection is in step");
@@ -219,10 +219,10 @@ fn bad_parameters_get_one_sentence() {
         "/close?after=",
     ];
     for target in targets {
-        let answer = client.get(target);
-        assert_eq!(answer.status, 400, "{target}");
-        assert_eq!(answer.text().lines().count(), 1, "{target}: {}", answer.text());
-        assert!(answer.text().len() > 15, "{target}: {}", answer.text());
+        let response = client.get(target);
+        assert_eq!(response.status, 400, "{target}");
+        assert_eq!(response.text().lines().count(), 1, "{target}: {}", response.text());
+        assert!(response.text().len() > 15, "{target}: {}", response.text());
     }
     assert_eq!(client.get("/stall?for=x").status, 400);
     assert_eq!(lab.shutdown().responses[&400], targets.len() as u64);
@@ -270,8 +270,8 @@ fn the_users_service_has_a_row_for_each_post() {
     let model = DatabaseKind::Model("model:0s,0s".parse().unwrap());
     let lab = start(LabConfig { database: Some(model.into()), ..LabConfig::default() });
     let mut client = Client::connect(lab.addr());
-    let json = |answer: common::Answer| -> (u16, Value) {
-        (answer.status, serde_json::from_slice(&answer.body).unwrap())
+    let json = |response: common::Response| -> (u16, Value) {
+        (response.status, serde_json::from_slice(&response.body).unwrap())
     };
     let ada = br#"{"name":"Ada","mail":"ada@example.com"}"#;
     let made = json(client.post("/users", ada));
@@ -283,7 +283,7 @@ fn the_users_service_has_a_row_for_each_post() {
     assert_eq!(json(client.get("/users/x")).0, 400);
     assert_eq!(json(client.post("/users", b"no JSON")).0, 400);
     client.send(b"DELETE /users HTTP/1.1\r\n\r\n");
-    assert_eq!(client.read_answer(false).status, 200);
+    assert_eq!(client.read_response(false).status, 200);
     assert_eq!(json(client.get("/users/count")).1["count"], 0);
 }
 
@@ -294,8 +294,8 @@ fn a_database_refuses_what_is_over_its_bound_and_a_bounded_pool_waits() {
         let lab = start(LabConfig { database: Some(database), ..LabConfig::default() });
         let mut clients: Vec<Client> = (0..5).map(|_| Client::connect(lab.addr())).collect();
         clients.iter_mut().for_each(|client| client.send_get("/users/count"));
-        let answers: Vec<_> = clients.iter_mut().map(|c| c.read_answer(false)).collect();
-        let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 500).collect();
+        let responses: Vec<_> = clients.iter_mut().map(|c| c.read_response(false)).collect();
+        let refused: Vec<_> = responses.iter().filter(|response| response.status == 500).collect();
         assert!(refused.iter().all(|a| a.text().contains("Too many connections")));
         let metrics = get(&lab, "/metrics").text().to_owned();
         (refused.len(), metrics)

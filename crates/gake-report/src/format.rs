@@ -1,4 +1,4 @@
-//! The formats by name.
+//! The summary formats by name.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use crate::formats::text::{self, Style};
 use crate::formats::{csv, csv_summary, hdrplot, json, junit, markdown, openmetrics};
 use crate::html;
 
-/// A format in which a summary is shown.
+/// A format of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// For people.
@@ -17,9 +17,9 @@ pub enum Format {
     Text,
     /// The whole summary, schema `gake.run/1`.
     Json,
-    /// The series over the run's seconds.
+    /// The time series by second.
     Csv,
-    /// A row for the whole run and one for each label.
+    /// A row for the whole run and one per label.
     CsvSummary,
     /// For a pull request or a ticket.
     Markdown,
@@ -27,19 +27,19 @@ pub enum Format {
     Html,
     /// Objectives as test cases, for CI.
     Junit,
-    /// For Prometheus and its kin.
+    /// For Prometheus and compatible tools.
     OpenMetrics,
     /// The percentile distribution of response times, for HDR plotters.
     Hdrplot,
 }
 
-/// Why a text is not a format.
+/// The text is not the name of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no format {0:?}; there are {names}", names = names())]
 pub struct FormatError(String);
 
 impl Format {
-    /// Every format, in the order in which they are told.
+    /// All formats, in the order in which messages list them.
     pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Json,
@@ -52,7 +52,7 @@ impl Format {
         Self::Hdrplot,
     ];
 
-    /// The name by which it is asked for.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,10 +88,10 @@ impl fmt::Display for Format {
     }
 }
 
-/// Writes a summary in a format; `style` is for text.
+/// Writes a summary in a format; `style` applies to text.
 ///
 /// # Errors
-/// What the writer returns; [`html::NoUi`] for a page that this gake does not carry.
+/// The writer's; [`html::NoUi`] for HTML when gake was built without the page.
 pub fn write(
     summary: &Summary,
     format: Format,

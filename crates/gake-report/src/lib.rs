@@ -1,5 +1,5 @@
-//! Shows what was recorded and judged: text and Markdown for people, JSON, CSV, JUnit and
-//! OpenMetrics for programs, the run file from which every format can be made again, and the
+//! Renders what was recorded and judged: text and Markdown for people, JSON, CSV, JUnit and
+//! OpenMetrics for programs, the run file from which every format can be rendered again, and the
 //! per-request log.
 //!
 //! Nothing here prints: writers take an [`std::io::Write`] or return a `String`.
@@ -9,8 +9,8 @@ pub mod experiment;
 pub mod find;
 mod format;
 pub mod formats;
-mod forms;
 pub mod html;
+mod json_types;
 pub mod log;
 mod metric_sections;
 pub mod runfile;
@@ -21,7 +21,7 @@ mod testing;
 
 pub use format::{Format, FormatError, write};
 pub use formats::text::{Style, failed_bodies, level};
-pub use log::{Log, LogFormat};
+pub use log::{LogFormat, RequestLog};
 pub use runfile::{
-    ReadError, RunFile, RunSeconds, RunSoFar, Second, Warning, join_files, merge_runs, read_run,
+    PartialRun, ReadError, RunFile, RunSeconds, Second, Warning, join_files, merge_runs, read_run,
 };

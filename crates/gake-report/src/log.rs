@@ -1,24 +1,24 @@
-//! The per-request log: one line for each arrival, as CSV or JSON lines.
+//! The per-request log: one line per arrival, as CSV or JSON lines.
 //!
-//! Off by default: it grows with the run. Lines are made by hand into one buffer a batch, so that
-//! a fast run is not slowed by its log.
+//! Off by default: it grows with the run. Lines are formatted by hand into one buffer per batch, so
+//! that the log does not slow down a fast run.
 
 use std::io::{self, Write};
 
 use gake_core::clock::Nanos;
 use gake_core::record::{ExchangeEnd, Outcome};
 
-/// How a line looks.
+/// The format of a request log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Comma-separated values with a header line; what is unknown is empty.
+    /// Comma-separated values with a header line; unknown values are empty.
     Csv,
-    /// One JSON object a line; what is unknown is null.
+    /// One JSON object per line; unknown values are null.
     JsonLines,
 }
 
 impl LogFormat {
-    /// The format that a file name asks for by its ending: `.csv`, `.json` or `.jsonl`.
+    /// The format of a file name's extension: `.csv`, `.json` or `.jsonl`.
     #[must_use]
     pub fn of_path(path: &std::path::Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -29,29 +29,27 @@ impl LogFormat {
     }
 }
 
-/// Writes the log.
+/// Writes a request log.
 #[derive(Debug)]
-pub struct Log<W: Write> {
+pub struct RequestLog<W: Write> {
     out: W,
     format: LogFormat,
     started_unix_ns: u64,
-    /// Names of the labels as they are written: quoted and escaped.
+    /// The names of the labels, quoted and escaped.
     labels: Vec<String>,
     line: Vec<u8>,
 }
 
-/// A field of a line.
 #[derive(Debug, Clone, Copy)]
-enum Field<'a> {
+enum LogField<'a> {
     Number(u64),
     Unknown,
     /// A text without anything to escape.
     Plain(&'a str),
-    /// A text that was escaped before.
+    /// A text that is already escaped.
     Escaped(&'a str),
 }
 
-/// The columns.
 const COLUMNS: [&str; 17] = [
     "number",
     "due_unix_ns",
@@ -72,11 +70,11 @@ const COLUMNS: [&str; 17] = [
     "label",
 ];
 
-impl<W: Write> Log<W> {
+impl<W: Write> RequestLog<W> {
     /// A log whose instants are relative to `started_unix_ns`; writes the header.
     ///
     /// # Errors
-    /// What the writer returns.
+    /// The writer's.
     pub fn new(
         mut out: W,
         format: LogFormat,
@@ -91,10 +89,10 @@ impl<W: Write> Log<W> {
         Ok(Self { out, format, started_unix_ns, labels, line: Vec::new() })
     }
 
-    /// Appends what came of arrivals.
+    /// Appends outcomes.
     ///
     /// # Errors
-    /// What the writer returns.
+    /// The writer's.
     pub fn write(&mut self, outcomes: &[Outcome]) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
@@ -109,39 +107,41 @@ impl<W: Write> Log<W> {
     /// Flushes the writer.
     ///
     /// # Errors
-    /// What the writer returns.
+    /// The writer's.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    fn fields(&self, outcome: &Outcome) -> [Field<'_>; COLUMNS.len()] {
+    fn fields(&self, outcome: &Outcome) -> [LogField<'_>; COLUMNS.len()] {
         let exchange = &outcome.exchange;
-        let at = |offset: Nanos| Field::Number(self.started_unix_ns.saturating_add(offset));
-        let number = |value: Option<u64>| value.map_or(Field::Unknown, Field::Number);
+        let at = |offset: Nanos| LogField::Number(self.started_unix_ns.saturating_add(offset));
+        let number = |value: Option<u64>| value.map_or(LogField::Unknown, LogField::Number);
         let (status, fault) = match exchange.end {
-            ExchangeEnd::Response(answer) => (Field::Number(answer.status.into()), Field::Unknown),
-            ExchangeEnd::Fault(fault) => (Field::Unknown, Field::Plain(fault.name())),
-            ExchangeEnd::Unfinished => (Field::Unknown, Field::Plain("unfinished")),
+            ExchangeEnd::Response(response) => {
+                (LogField::Number(response.status.into()), LogField::Unknown)
+            }
+            ExchangeEnd::Fault(fault) => (LogField::Unknown, LogField::Plain(fault.name())),
+            ExchangeEnd::Unfinished => (LogField::Unknown, LogField::Plain("unfinished")),
         };
         let label = self.labels.get(usize::from(exchange.label));
         [
-            Field::Number(outcome.arrival.number),
+            LogField::Number(outcome.arrival.number),
             at(outcome.arrival.due),
             at(outcome.fired),
             at(exchange.write),
-            exchange.first_byte.map_or(Field::Unknown, at),
+            exchange.first_byte.map_or(LogField::Unknown, at),
             at(exchange.done),
-            Field::Number(outcome.response()),
-            Field::Number(exchange.service()),
-            Field::Number(outcome.lateness()),
-            Field::Number(outcome.blocked),
+            LogField::Number(outcome.response()),
+            LogField::Number(exchange.service()),
+            LogField::Number(outcome.lateness()),
+            LogField::Number(outcome.blocked),
             number(exchange.connect),
             number(exchange.tls),
             status,
             fault,
-            Field::Number(exchange.bytes_in),
-            Field::Number(exchange.bytes_out),
-            label.map_or(Field::Unknown, |label| Field::Escaped(label)),
+            LogField::Number(exchange.bytes_in),
+            LogField::Number(exchange.bytes_out),
+            label.map_or(LogField::Unknown, |label| LogField::Escaped(label)),
         ]
     }
 }
@@ -156,7 +156,7 @@ fn escaped(format: LogFormat, text: &str) -> String {
     }
 }
 
-fn push_line(line: &mut Vec<u8>, format: LogFormat, fields: &[Field<'_>; COLUMNS.len()]) {
+fn push_line(line: &mut Vec<u8>, format: LogFormat, fields: &[LogField<'_>; COLUMNS.len()]) {
     for (i, (name, field)) in COLUMNS.iter().zip(fields).enumerate() {
         match format {
             LogFormat::Csv => {
@@ -180,12 +180,12 @@ fn push_line(line: &mut Vec<u8>, format: LogFormat, fields: &[Field<'_>; COLUMNS
     line.push(b'\n');
 }
 
-fn push_field(line: &mut Vec<u8>, field: Field<'_>, unknown: &str, quote: &str) {
+fn push_field(line: &mut Vec<u8>, field: LogField<'_>, unknown: &str, quote: &str) {
     match field {
-        Field::Number(number) => push_number(line, number),
-        Field::Unknown => line.extend_from_slice(unknown.as_bytes()),
-        Field::Escaped(text) => line.extend_from_slice(text.as_bytes()),
-        Field::Plain(text) => {
+        LogField::Number(number) => push_number(line, number),
+        LogField::Unknown => line.extend_from_slice(unknown.as_bytes()),
+        LogField::Escaped(text) => line.extend_from_slice(text.as_bytes()),
+        LogField::Plain(text) => {
             for part in [quote, text, quote] {
                 line.extend_from_slice(part.as_bytes());
             }
@@ -193,7 +193,7 @@ fn push_field(line: &mut Vec<u8>, field: Field<'_>, unknown: &str, quote: &str) 
     }
 }
 
-/// Decimal digits without the machinery of formatting: it is most of a line's cost.
+/// Decimal digits without the formatting machinery, which would dominate a line's cost.
 fn push_number(line: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -213,13 +213,13 @@ mod tests {
     use gake_core::record::Fault;
 
     use super::*;
-    use crate::testing::{MS, answered, faulted};
+    use crate::testing::{MS, faulted, responded};
 
     fn outcomes() -> Vec<Outcome> {
-        let mut all = vec![answered(0, 0, MS, 200), faulted(1, MS, 2 * MS, Fault::Reset)];
+        let mut all = vec![responded(0, 0, MS, 200), faulted(1, MS, 2 * MS, Fault::Reset)];
         all[0].exchange.connect = Some(90_000);
         all[1].exchange.label = 1;
-        all.push(answered(u64::MAX, u64::MAX / 4, MS, 503));
+        all.push(responded(u64::MAX, u64::MAX / 4, MS, 503));
         all[2].exchange.end = ExchangeEnd::Unfinished;
         all
     }
@@ -227,7 +227,7 @@ mod tests {
     fn log(format: LogFormat) -> String {
         let labels = ["plain".to_owned(), "a \"b\", c".to_owned()];
         let mut out = Vec::new();
-        let mut log = Log::new(&mut out, format, 1_000, &labels).unwrap();
+        let mut log = RequestLog::new(&mut out, format, 1_000, &labels).unwrap();
         log.write(&outcomes()[..1]).unwrap();
         log.write(&outcomes()[1..]).unwrap();
         log.flush().unwrap();

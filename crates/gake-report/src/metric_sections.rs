@@ -1,5 +1,5 @@
-//! The metrics of a run, as people read them: of a script its checks, requests, groups and
-//! iterations, then its own metrics; k6's other series are left to the formats for programs.
+//! The metrics of a run for people: a script's checks, requests, groups and iterations, then its
+//! custom metrics. k6's other series are left to the formats for programs.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,22 @@ use gake_core::record::Run;
 use gake_judge::stats::{per_second, share};
 use gake_text::units;
 
-/// Rows under a heading.
-pub(crate) struct Section {
+pub(crate) struct MetricSection {
     pub(crate) heading: &'static str,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<MetricRow>,
 }
 
-/// A metric, or the part of it under some tags.
-pub(crate) struct Row {
+/// A metric, or its samples under some tags.
+pub(crate) struct MetricRow {
     pub(crate) name: String,
     pub(crate) samples: u64,
-    /// What the samples add up to.
+    /// The aggregate of the samples.
     pub(crate) figures: String,
-    /// Of a check, whether it passed each time.
+    /// Whether a check always passed.
     pub(crate) passed: Option<bool>,
 }
 
-/// Metrics of k6 that have sections or lines of their own, or repeat what others say.
+/// Metrics of k6 that have sections or lines of their own, or repeat others.
 const K6: [&str; 21] = [
     "checks",
     "data_received",
@@ -51,31 +50,30 @@ const K6: [&str; 21] = [
     "ws_msgs_sent",
 ];
 
-/// Tags of k6 that tell series apart for thresholds, not for readers.
+/// Tags by which k6 splits series for thresholds, not for readers.
 const QUIET: [&str; 5] = ["group", "expected_response", "method", "status", "proto"];
 
-/// The sections that have rows.
-pub(crate) fn sections(run: &Run) -> Vec<Section> {
+pub(crate) fn sections(run: &Run) -> Vec<MetricSection> {
     let all = match run.plan.fires_iterations() {
         true => of_script(run),
-        false => vec![Section { heading: "metrics", rows: plain(run) }],
+        false => vec![MetricSection { heading: "metrics", rows: plain(run) }],
     };
     all.into_iter().filter(|section| !section.rows.is_empty()).collect()
 }
 
-fn plain(run: &Run) -> Vec<Row> {
+fn plain(run: &Run) -> Vec<MetricRow> {
     let row = |(key, value): (&gake_core::metric::SeriesKey, &SeriesValue)| {
         row(format!("{}{}", key.metric.name, key.tags), value, key.metric.unit, run)
     };
     run.tally.series.sorted().into_iter().map(row).collect()
 }
 
-fn row(name: String, value: &SeriesValue, unit: MetricUnit, run: &Run) -> Row {
+fn row(name: String, value: &SeriesValue, unit: MetricUnit, run: &Run) -> MetricRow {
     let figures = series_figures(value, unit, run.completing);
-    Row { name, samples: value.samples(), figures, passed: None }
+    MetricRow { name, samples: value.samples(), figures, passed: None }
 }
 
-fn of_script(run: &Run) -> Vec<Section> {
+fn of_script(run: &Run) -> Vec<MetricSection> {
     let by = |metric: &str, name: &dyn Fn(&Tags) -> Option<String>| merged(run, metric, name);
     let checks = by("checks", &|tags| {
         let check = tags.get("check").unwrap_or_default();
@@ -89,7 +87,7 @@ fn of_script(run: &Run) -> Vec<Section> {
             SeriesValue::Rate { passed, samples } => passed == samples,
             _ => true,
         };
-        Row { passed: Some(passed), ..row(name, &value, MetricUnit::Number, run) }
+        MetricRow { passed: Some(passed), ..row(name, &value, MetricUnit::Number, run) }
     });
     let named = |tags: &Tags| Some(tags.get("name").unwrap_or_default().to_owned());
     let failed = by("http_req_failed", &named);
@@ -113,20 +111,20 @@ fn of_script(run: &Run) -> Vec<Section> {
     let iterations =
         iterations.into_iter().map(|(name, value)| row(name, &value, MetricUnit::Time, run));
     vec![
-        Section { heading: "checks", rows: checks.collect() },
-        Section { heading: "requests by name", rows: requests.collect() },
-        Section { heading: "groups", rows: groups.collect() },
-        Section { heading: "iterations", rows: iterations.collect() },
-        Section { heading: "metrics", rows: own(run) },
+        MetricSection { heading: "checks", rows: checks.collect() },
+        MetricSection { heading: "requests by name", rows: requests.collect() },
+        MetricSection { heading: "groups", rows: groups.collect() },
+        MetricSection { heading: "iterations", rows: iterations.collect() },
+        MetricSection { heading: "metrics", rows: own(run) },
     ]
 }
 
-/// The group of a sample, without k6's mark of the root; empty outside of any.
+/// The group of a sample without k6's mark of the root; empty outside of groups.
 fn group(tags: &Tags) -> &str {
     tags.get("group").unwrap_or_default().trim_start_matches("::")
 }
 
-/// The series of a metric joined by what `name` makes of their tags; `None` leaves one out.
+/// The series of a metric, merged by what `name` makes of their tags; `None` omits one.
 fn merged(
     run: &Run,
     metric: &str,
@@ -141,8 +139,8 @@ fn merged(
     joined
 }
 
-/// The metrics that are not k6's own, by the tags that a script gives.
-fn own(run: &Run) -> Vec<Row> {
+/// The metrics that are not k6's own, by the tags that a script sets.
+fn own(run: &Run) -> Vec<MetricRow> {
     let has_one = run.plan.scenarios().len() == 1;
     let is_shown = |key: &str| !(QUIET.contains(&key) || has_one && key == Plan::NAME_TAG);
     let mut joined: BTreeMap<String, (&Definition, SeriesValue)> = BTreeMap::new();
@@ -160,7 +158,7 @@ fn own(run: &Run) -> Vec<Row> {
     joined.into_iter().map(|(name, (metric, value))| row(name, &value, metric.unit, run)).collect()
 }
 
-/// What the samples of a series add up to, over `span`.
+/// The aggregate of a series over `span`.
 pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
     let show = |value: f64| shown(value, unit);
     match value {
@@ -185,7 +183,7 @@ pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos)
 
 fn shown(value: f64, unit: MetricUnit) -> String {
     match unit {
-        // What is below nothing is no time, but a difference may be.
+        // No time is negative, but a difference may be.
         _ if value < 0.0 => format!("-{}", shown(-value, unit)),
         MetricUnit::Time => units::duration(value),
         MetricUnit::Bytes => units::bytes(value),

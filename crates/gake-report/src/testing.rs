@@ -1,4 +1,4 @@
-//! Runs for the tests, made with the real recorder.
+//! Runs for tests, made with the real recorder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Outcome {
+pub(crate) fn responded(number: u64, due: Nanos, took: Nanos, status: u16) -> Outcome {
     let write = due + 20_000.min(took / 4);
     Outcome {
         arrival: Arrival { number, due },
@@ -53,7 +53,7 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
 }
 
 pub(crate) fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Outcome {
-    let outcome = answered(number, due, took, 0);
+    let outcome = responded(number, due, took, 0);
     let exchange = Exchange {
         first_byte: None,
         end: ExchangeEnd::Fault(fault),
@@ -63,13 +63,13 @@ pub(crate) fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Out
     Outcome { exchange, ..outcome }
 }
 
-/// A long-tailed time between 0.8 ms and 200 ms, the same for the same number.
+/// A long-tailed time between 0.8 ms and 200 ms, determined by the number.
 fn took(number: u64) -> Nanos {
     let x = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64;
     (0.8e6 + 0.7e6 * (-(1.0 - x).ln()).powf(2.2)).min(2e8) as Nanos
 }
 
-/// The outcomes of one second at 1,000/s; `trouble` adds what goes wrong in bad runs.
+/// The outcomes of one second at 1,000/s; `trouble` adds failures.
 pub(crate) fn second_of(second: u64, labels: usize, trouble: bool) -> Vec<Outcome> {
     let outcome = |n: u64| {
         let number = second * 1_000 + n;
@@ -80,8 +80,8 @@ pub(crate) fn second_of(second: u64, labels: usize, trouble: bool) -> Vec<Outcom
             3 if trouble && second == 4 => {
                 faulted(number, due, MS, Fault::Malformed("bad status line"))
             }
-            _ if trouble && n % 50 == 7 => answered(number, due, took(number), 503),
-            _ => answered(number, due, took(number), 200),
+            _ if trouble && n % 50 == 7 => responded(number, due, took(number), 503),
+            _ => responded(number, due, took(number), 200),
         };
         if second == 0 && n < 12 {
             outcome.exchange.connect = Some(180_000 + n * 9_000);
@@ -95,7 +95,6 @@ pub(crate) fn second_of(second: u64, labels: usize, trouble: bool) -> Vec<Outcom
     (0..1_000).map(outcome).collect()
 }
 
-/// The tallies of a run's seconds.
 pub(crate) fn tallies(seconds: u64, labels: usize, trouble: bool) -> Vec<Tally> {
     let of = |second| {
         let mut tally = Tally::new(labels);
@@ -118,7 +117,7 @@ pub(crate) fn second(at: u64, tally: &Tally) -> Second<'_> {
         asked: Some(1_000.0),
         tally,
         scenarios: &[],
-        // A test's few bytes; the counts must outlive this call.
+        // A few bytes of a test; the counts must outlive this call.
         warmup: Box::leak(Box::default()),
         gauges: Gauges { open: 12, peak: 12 },
         cpu: 80 * MS,
@@ -126,7 +125,6 @@ pub(crate) fn second(at: u64, tally: &Tally) -> Second<'_> {
     }
 }
 
-/// The run that these tallies make.
 pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
     let seconds = tallies.len() as u64;
     let mut tally = Tally::new(plan.labels.len());
@@ -173,7 +171,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
     }
 }
 
-/// A target that tells of itself for three seconds.
+/// A target watched for three seconds.
 pub(crate) fn watched() -> WatchRecord {
     let reading = |source: &str, name: &str, unit, value| GaugeReading {
         source: source.to_owned(),
@@ -203,7 +201,6 @@ pub(crate) fn watched() -> WatchRecord {
     watched
 }
 
-/// A run without any failure.
 pub(crate) fn healthy() -> Run {
     run(plan(), &tallies(10, 0, false))
 }
@@ -215,7 +212,7 @@ pub(crate) fn troubled() -> Run {
     run(plan, &tallies(10, 3, true))
 }
 
-/// A run that counts for itself: checks, times, numbers, bytes, a level.
+/// A run with custom metrics: checks, times, numbers, bytes, a gauge.
 pub(crate) fn counting() -> Run {
     let mut run = healthy();
     let table = &mut run.tally.series;
@@ -236,7 +233,7 @@ pub(crate) fn counting() -> Run {
     run
 }
 
-/// Compares with a kept file; with `GAKE_BLESS=1` the file is written instead.
+/// Compares with a golden file; `GAKE_BLESS=1` writes the file instead.
 pub(crate) fn bless(path: &std::path::Path, text: &str) {
     if std::env::var_os("GAKE_BLESS").is_some() {
         std::fs::write(path, text).unwrap();
@@ -250,7 +247,7 @@ pub(crate) fn bless(path: &std::path::Path, text: &str) {
     );
 }
 
-/// Two scenarios side by side: requests in an open loop, and users whose iterations have four
+/// Two concurrent scenarios: requests in an open loop, and users whose iterations have four
 /// requests each.
 pub(crate) fn several() -> Run {
     let browse = Plan { name: "browse".to_owned(), ..plan() };

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gake_lab::{BadDatabase, DatabaseKind, DatabaseModel, RealDatabase};
+use gake_lab::{DatabaseKind, DatabaseModel, DatabaseModelError, RealDatabase};
 use gake_sql::{Dsn, DsnError, SqlKind};
 
 use server::UsersServer;
@@ -34,7 +34,7 @@ pub enum UserStoreError {
     /// Unknown kind.
     Form,
     /// An invalid model.
-    Model(BadDatabase),
+    Model(DatabaseModelError),
     /// An invalid DSN.
     Server(DsnError),
     /// No database: MySQL has no default.

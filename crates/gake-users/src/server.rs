@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use gake_lab::{UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
+use gake_lab::{UserConnection, UserDatabase, UserReply, UserRow, UserStatement};
 use gake_sql::{Dsn, Row, SqlKind, SqlSession, quoted};
 use tokio::runtime::Builder;
 
@@ -119,27 +119,27 @@ impl UserDatabase for UsersServer {
 }
 
 impl UserConnection for ServerConnection {
-    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
+    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserReply, String>> {
         async move {
             Ok(match statement {
                 UserStatement::Insert { name, mail } => {
                     let id = self.session.insert(&insert(self.kind, &name, &mail)).await?;
-                    UserAnswer::Row(Some(UserRow { id, name, mail }))
+                    UserReply::Row(Some(UserRow { id, name, mail }))
                 }
                 UserStatement::Get(id) => {
                     let statement = format!("SELECT id, name, mail FROM {TABLE} WHERE id = {id}");
                     let rows = self.session.rows(&statement).await?;
-                    UserAnswer::Row(rows.into_iter().next().and_then(user))
+                    UserReply::Row(rows.into_iter().next().and_then(user))
                 }
                 UserStatement::Count => {
                     let statement = format!("SELECT COUNT(*) FROM {TABLE}");
                     let rows = self.session.rows(&statement).await?;
                     let count = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
-                    UserAnswer::Count(count.ok_or("the server returned no number of rows")?)
+                    UserReply::Count(count.ok_or("the server returned no number of rows")?)
                 }
                 UserStatement::Clear => {
                     self.session.rows(&format!("DELETE FROM {TABLE}")).await?;
-                    UserAnswer::Count(0)
+                    UserReply::Count(0)
                 }
             })
         }

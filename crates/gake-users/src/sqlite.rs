@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use gake_lab::{UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
+use gake_lab::{UserConnection, UserDatabase, UserReply, UserRow, UserStatement};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::TABLE;
@@ -115,7 +115,7 @@ impl UserDatabase for Sqlite {
 }
 
 impl UserConnection for SqliteConnection {
-    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
+    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserReply, String>> {
         async move {
             let connection = self.0.take().ok_or("a statement on this connection was cancelled")?;
             let (connection, reply) = blocking(move || {
@@ -130,29 +130,29 @@ impl UserConnection for SqliteConnection {
     }
 }
 
-fn execute(connection: &Connection, statement: UserStatement) -> rusqlite::Result<UserAnswer> {
+fn execute(connection: &Connection, statement: UserStatement) -> rusqlite::Result<UserReply> {
     match statement {
         UserStatement::Insert { name, mail } => {
             let sql = format!("INSERT INTO {TABLE} (name, mail) VALUES (?1, ?2)");
             connection.prepare(&sql)?.execute(params![name, mail])?;
             let id = connection.last_insert_rowid().unsigned_abs();
-            Ok(UserAnswer::Row(Some(UserRow { id, name, mail })))
+            Ok(UserReply::Row(Some(UserRow { id, name, mail })))
         }
         UserStatement::Get(id) => {
             let sql = format!("SELECT id, name, mail FROM {TABLE} WHERE id = ?1");
             // Ids fit 63 bits.
             let id = i64::try_from(id).unwrap_or(0);
             let user = connection.prepare(&sql)?.query_row([id], user).optional()?;
-            Ok(UserAnswer::Row(user))
+            Ok(UserReply::Row(user))
         }
         UserStatement::Count => {
             let sql = format!("SELECT COUNT(*) FROM {TABLE}");
             let count: i64 = connection.prepare(&sql)?.query_row([], |row| row.get(0))?;
-            Ok(UserAnswer::Count(count.unsigned_abs()))
+            Ok(UserReply::Count(count.unsigned_abs()))
         }
         UserStatement::Clear => {
             connection.execute(&format!("DELETE FROM {TABLE}"), [])?;
-            Ok(UserAnswer::Count(0))
+            Ok(UserReply::Count(0))
         }
     }
 }

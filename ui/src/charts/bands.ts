@@ -5,7 +5,7 @@ import type { Mark } from "./options";
 import type { Placed } from "./redraw";
 import type { Timeline } from "./time";
 
-/** A maximum this far above the medians hides them on a linear scale. */
+/** With a maximum this far above the medians, a linear scale hides them. */
 const SPREAD = 30;
 
 /** p50, p90, p99 and max over time, in microseconds. */

@@ -1,15 +1,15 @@
-/** The bar that stays on top: the verdict, the figures that matter, and the way to each section. */
+/** The sticky bar: the verdict, the main figures, and links to the sections. */
 
 import { el } from "../dom";
 import { onTheme, theme, toggleTheme } from "../theme/theme";
 import type { Group } from "./group";
 
-/** A word with a colour. */
+/** A coloured word. */
 export interface Pill {
   text: string;
   state: "valid" | "suspect" | "invalid" | "running" | "";
   title?: string;
-  /** The section that it leads to; the verdict without one. */
+  /** The section that it links to; by default the verdict. */
   link?: string;
 }
 
@@ -20,7 +20,7 @@ export interface Figure {
   bad?: boolean;
 }
 
-/** The bar; its links are those of the sections below `root` once the page is whole. */
+/** The bar; it links to the sections below `root` once the page is complete. */
 export class Bar {
   readonly element: HTMLElement;
   private readonly pills = el("div", { class: "pills" });
@@ -49,7 +49,7 @@ export class Bar {
     new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
-  /** Shows words and figures, in place of those before. */
+  /** Replaces words and figures. */
   show(pills: Pill[], figures: Figure[]): void {
     const marks = pills.map(({ text, state, title, link }) =>
       el("a", { class: "pill", "data-verdict": state, href: `#${link ?? "verdict"}`, title }, text),
@@ -67,7 +67,7 @@ export class Bar {
     return button;
   }
 
-  /** Links to every section with a heading, and follows the one that is being read. */
+  /** Links to every section with a heading, and marks the current one. */
   link(root: HTMLElement): void {
     const sections = [...root.querySelectorAll<HTMLElement>(":scope > section[id]")].filter((part) => part.querySelector("h2"));
     const entries = sections.map((part) => ({ part, name: part.querySelector("h2")?.firstChild?.textContent ?? "" }));
@@ -82,7 +82,7 @@ export class Bar {
       );
     }
     const anchors = [...this.links.children];
-    // A section is read while it is in the upper third.
+    // A section is current while it is in the upper third.
     this.seen?.disconnect();
     const seen = (this.seen = new IntersectionObserver(
       (changes) => {
@@ -98,14 +98,14 @@ export class Bar {
     this.fit();
   }
 
-  /** Links that do not fit into the bar are in a menu. */
+  /** Links that do not fit into the bar move to a menu. */
   private fit(): void {
     this.element.classList.remove("full");
     this.element.classList.toggle("full", this.links.scrollWidth > this.links.clientWidth + 1);
   }
 }
 
-/** The switch of the theme. */
+/** The theme switch. */
 export function themeButton(): HTMLElement {
   const button = el("button", { class: "tool theme", type: "button", title: "Light or dark", onclick: toggleTheme });
   const label = (): void => {

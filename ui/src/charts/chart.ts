@@ -1,4 +1,4 @@
-/** A chart: title, legend, uPlot below. */
+/** A chart: title, legend, and a uPlot canvas. */
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -10,10 +10,10 @@ import { Legend } from "./legend";
 import type { ChartOptions, Line } from "./options";
 import { range, rounds } from "./scales";
 
-/** Room for the ticks of the y axis, and on narrow screens. */
+/** Width of the y axis, and on narrow screens. */
 const AXIS = [64, 54] as const;
 
-/** Narrower than this a chart has less room for its axis. */
+/** Narrower charts have a narrower axis. */
 const NARROW = 460;
 
 const PRINT_WIDTH = 700;
@@ -25,7 +25,7 @@ export class Chart implements Member {
   private readonly place = el("span", { class: "place" });
   private readonly tip = el("div", { class: "tip", hidden: true });
   private legend: Legend;
-  /** Lines of the run behind, by the line they belong to. */
+  /** The line of each line of the baseline run. */
   private ghosts: number[] = [];
   private hidden = new Set<number>();
   private log: boolean;
@@ -48,7 +48,7 @@ export class Chart implements Member {
       this.place,
       note && el("p", { class: "note" }, note),
     );
-    // A line without a name of its own is read out beside the title.
+    // A single line without a name is read out beside the title.
     const alone = lines.length === 1 && lines[0]?.name === "" && !lines[0].ghost;
     if (alone) caption.insertBefore(this.legend.element, this.place);
     this.element = small
@@ -65,7 +65,7 @@ export class Chart implements Member {
     });
   }
 
-  /** Shows other data of the same things; what the reader has chosen stays. */
+  /** Replaces the data of the same lines; the reader's choices stay. */
   update(options: ChartOptions): void {
     const before = this.options;
     this.options = options;
@@ -94,12 +94,12 @@ export class Chart implements Member {
     this.read(left < 0 ? null : this.indexAt(this.plot?.posToVal(left, "x") ?? 0));
   }
 
-  /** Elements after the keys of the legend. */
+  /** Adds elements after the legend's keys. */
   explain(...elements: HTMLElement[]): void {
     this.legend.explain(elements);
   }
 
-  /** The legend of the lines that there are. */
+  /** The legend of the current lines. */
   private lines(): Legend {
     const { lines, ghost } = this.options;
     this.ghosts = lines.flatMap((line, i) => (line.ghost ? [i] : []));
@@ -144,7 +144,7 @@ export class Chart implements Member {
     }
   }
 
-  /** Follows the width there is. */
+  /** Adapts to the available width. */
   private fit(): void {
     const width = printing() ? Math.min(PRINT_WIDTH, this.holder.clientWidth) : this.holder.clientWidth;
     if (width < 1 || (width === this.width && this.plot)) return;
@@ -171,26 +171,26 @@ export class Chart implements Member {
 
   private data(): uPlot.AlignedData {
     const { x, lines } = this.options;
-    // A logarithm has no place for nothing.
+    // A logarithmic scale cannot show zero.
     const clean = (value: number | null | undefined): number | null =>
       value === undefined || (this.log && value !== null && value <= 0) ? null : value;
     const stepped = this.options.stepped;
-    // What begins where the axis ends cannot be seen.
+    // Points from the end of the axis on are invisible.
     const past = stepped ? x.values.findIndex((at, i) => i > 0 && at >= x.range[1]) : -1;
     const seen = past < 0 ? x.values.length : past;
-    // A step is a line from where it starts to where it ends; the place between two is empty.
+    // A step is a line from its start to its end; the space between two steps is empty.
     const places = Array.from({ length: seen }, (_, i) => this.places(i, seen));
     const drawn = (list: (number | null)[]): (number | null)[] =>
       places.flatMap((at, i) => at.map((_, k) => (k < 2 ? clean(list[i]) : null)));
     const values = lines.map((line) => drawn(line.values));
     for (const i of this.ghosts) values.push(drawn(lines[i]?.ghost ?? []));
     const xs = places.flat();
-    // A scale without a series has no range.
+    // A scale needs a series for its range.
     if (values.length === 0) values.push(xs.map(() => null));
     return [xs, ...values] as uPlot.AlignedData;
   }
 
-  /** Where a value is drawn: at its place, or from the start of its step to the end, and as a gap. */
+  /** Where a value is drawn: at its x, or from the start of its step to the end, followed by a gap. */
   private places(i: number, seen: number): number[] {
     const { values, ends, range: [, last] } = this.options.x;
     const start = values[i] ?? 0;
@@ -201,13 +201,13 @@ export class Chart implements Member {
   }
 
   private settings(): uPlot.Options {
-    const { bands, cells, small, stretches: pieces, marks: bounds } = this.options;
+    const { bands, cells, small, stretches: intervals, marks: bounds } = this.options;
     const log = this.log;
     const named = !small;
     return {
       width: this.width,
       height: this.height(),
-      padding: [small ? 4 : pieces?.some(({ text }) => text !== "") ? NAMES_HEIGHT : 8, small ? 4 : 26, 0, 0],
+      padding: [small ? 4 : intervals?.some(({ text }) => text !== "") ? NAMES_HEIGHT : 8, small ? 4 : 26, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -238,8 +238,8 @@ export class Chart implements Member {
         setSelect: [(plot) => this.selected(plot)],
         drawClear: [
           (plot) => {
-            const { stretches: pieces, under } = this.options;
-            if (pieces) stretches(plot, pieces, named);
+            const { stretches: intervals, under } = this.options;
+            if (intervals) stretches(plot, intervals, named);
             under?.(plot);
           },
         ],
@@ -311,7 +311,7 @@ export class Chart implements Member {
 
   private xRange(min: number, max: number): [number, number] {
     const [from, to] = this.options.x.range;
-    // At the start uPlot asks for the range of the values, which is not the whole.
+    // Initially uPlot passes the range of the values, not of the axis.
     const first = this.options.x.values[0];
     const last = this.plot?.data[0]?.at(-1);
     if (min === null || max === null || (min === first && max === last)) return [from, to];
@@ -368,7 +368,7 @@ export class Chart implements Member {
     this.options.group?.point(x, this);
   }
 
-  /** The point that an x belongs to. */
+  /** The index of the point at an x. */
   private indexAt(x: number): number | null {
     const values = this.options.x.values;
     if (values.length === 0) return null;
@@ -389,22 +389,22 @@ export class Chart implements Member {
     return nearer ? after : before;
   }
 
-  /** Reads the values at a point out in the legend. */
+  /** Shows the values at a point in the legend. */
   private read(index: number | null): void {
     const { x, y, lines } = this.options;
     this.place.textContent = index === null ? "" : x.read(index, x.values[index] ?? 0);
-    const said = (value: number | null): string => (value === null ? "–" : y.read(value));
+    const shown = (value: number | null): string => (value === null ? "–" : y.read(value));
     this.legend.read(
       lines.map((line) => {
         if (index === null) return ["", ""];
         const ghost = line.ghost?.[index];
-        return [said(valueAt(line, index)), typeof ghost === "number" ? y.read(ghost) : ""];
+        return [shown(valueAt(line, index)), typeof ghost === "number" ? y.read(ghost) : ""];
       }),
     );
   }
 }
 
-/** What a drawn plot cannot change. */
+/** The properties that an existing plot cannot change. */
 function shape({ lines, x }: ChartOptions): string {
   return JSON.stringify([lines.map(({ name, colour, dash }) => [name, colour, dash]), x.increments]);
 }
@@ -416,7 +416,7 @@ function dots(line: Line, stepped: boolean): uPlot.Series.Points {
   return stepped || line.dash ? { show: false } : { size: 4 };
 }
 
-/** The value at a point; of lines that span gaps, the one before a gap. */
+/** The value at a point; for lines that span gaps, the last one before the gap. */
 function valueAt(line: Line, index: number): number | null {
   for (let at = index; line.span && at >= 0; at--) {
     const value = line.values[at];

@@ -1,26 +1,26 @@
-/** The distribution of latencies: a histogram, and the curve of percentiles. */
+/** The distribution of latencies: a histogram and the percentile curves. */
 
 import { count, duration, durationTick, tick } from "../format";
 import type { Mark } from "./options";
 import { place, type Placed } from "./redraw";
 import { rounds } from "./scales";
 
-/** Points of a curve for each nine; the same as in gake-report. */
+/** Points of a curve per nine, as in gake-report. */
 const CURVE_STEPS = 16;
 
-/** Samples that must lie beyond a percentile before it is believed. */
+/** Samples that must lie beyond a percentile to trust it. */
 const BEYOND = 10;
 
-/** Counts of response and service time between edges. */
+/** Counts of response and service times between edges. */
 export interface Histogram {
   edges: number[];
   response: number[];
   service: number[];
 }
 
-/** A histogram of both, over that of the run behind as shares of its requests. */
+/** A histogram of both, in front of the baseline's, which is scaled to the same number of requests. */
 export function histogram(data: Histogram, behind: { name: string; data: Histogram; scale: number } | undefined, marks: Mark[]): Placed {
-  // All edges are edges of one scale.
+  // All edges belong to one scale.
   const all = [...new Set([...data.edges, ...(behind?.data.edges ?? [])])].sort((a, b) => a - b);
   const edges = all.map((edge) => Math.max(edge, 512));
   const [first, last] = [edges[0] ?? 512, edges.at(-1) ?? 1024];
@@ -62,7 +62,7 @@ interface Curve {
   values: number[];
 }
 
-/** The curves of percentiles, with an axis of 1/(1-p): each nine has the same width. */
+/** The percentile curves over an axis of 1/(1-p), on which each nine has the same width. */
 export function percentiles(curves: Curve[], behind: { name: string; curves: Curve[] } | undefined, marks: Mark[]): Placed {
   const length = Math.max(2, ...[...curves, ...(behind?.curves ?? [])].map((curve) => curve.values.length));
   const x = Array.from({ length }, (_, n) => 10 ** (n / CURVE_STEPS));
@@ -102,7 +102,7 @@ export function percentiles(curves: Curve[], behind: { name: string; curves: Cur
   });
 }
 
-/** 1/(1-p) as a percentile: `p99.9`, with no more digits than tell it from the next. */
+/** 1/(1-p) as a percentile: `p99.9`, with as few digits as distinguish it from the next. */
 function percentile(x: number): string {
   const digits = Math.max(0, Math.ceil(Math.log10(x) - 2 + 1e-9) + (Number.isInteger(Math.log10(x)) ? 0 : 1));
   const text = ((1 - 1 / x) * 100).toFixed(Math.min(digits, 6));

@@ -1,4 +1,4 @@
-/** What is drawn on a chart beside its lines: stages and bounds. */
+/** Draws stages and bounds on a chart. */
 
 import type uPlot from "uplot";
 import { colour } from "../theme/theme";
@@ -13,10 +13,10 @@ function font(size: number, weight = ""): string {
   return `${weight} ${size * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
 }
 
-/** Room above a chart for the names of its stretches. */
+/** Space above a chart for the names of its stretches. */
 export const NAMES_HEIGHT = 16;
 
-/** Shades pieces of the time, with their names above where they fit. */
+/** Shades intervals of time, with their names above where they fit. */
 export function stretches(plot: uPlot, all: Stretch[], named: boolean): void {
   const { ctx, bbox } = plot;
   const right = bbox.left + bbox.width;
@@ -41,7 +41,7 @@ export function stretches(plot: uPlot, all: Stretch[], named: boolean): void {
   ctx.restore();
 }
 
-/** Draws the bounds of objectives: a line, or where the bound is beyond the chart a word at the edge. */
+/** Draws the bounds of objectives: a line, or a word at the edge if the bound is outside the chart. */
 export function marks(plot: uPlot, all: Mark[], named: boolean): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;

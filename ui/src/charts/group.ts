@@ -1,10 +1,10 @@
-/** Charts over the same x: one cursor and one zoom for all. */
+/** Charts over the same x, with a shared cursor and zoom. */
 
-/** What a group needs of a chart. */
+/** What a group needs from a chart. */
 export interface Member {
-  /** Shows the cursor at an x, or takes it away. */
+  /** Shows the cursor at an x, or hides it. */
   point(x: number | null): void;
-  /** Shows a span of x, or all of it. */
+  /** Shows a span of x, or everything. */
   zoom(span: Span | null): void;
 }
 
@@ -16,10 +16,10 @@ export class Group {
   private readonly members = new Set<Member>();
   private readonly watchers = new Set<(span: Span | null) => void>();
   private busy = false;
-  /** The span shown; null is all. */
+  /** The visible span; null is everything. */
   span: Span | null = null;
 
-  /** Takes a chart in. */
+  /** Adds a chart. */
   add(member: Member): void {
     this.members.add(member);
   }
@@ -29,7 +29,7 @@ export class Group {
     this.watchers.add(watcher);
   }
 
-  /** Shows the cursor at an x on every chart but the one it came from. */
+  /** Shows the cursor at an x on every chart except its origin. */
   point(x: number | null, from: Member): void {
     this.tell((member) => member !== from && member.point(x));
   }
@@ -41,7 +41,7 @@ export class Group {
     for (const watcher of this.watchers) watcher(span);
   }
 
-  /** What a chart is told makes it tell again: that is not passed on. */
+  /** Charts notify the group of the change that it just sent them: ignore that. */
   private tell(what: (member: Member) => void): void {
     if (this.busy) return;
     this.busy = true;

@@ -2,7 +2,7 @@
 
 import { el } from "../dom";
 
-/** What the page is and what it is about; `extra` stands at the right. */
+/** The page's brand and title; `extra` is on the right. */
 export function header(texts: { brand: string; title: string }, ...extra: HTMLElement[]): HTMLElement {
   return el(
     "header",

@@ -1,4 +1,4 @@
-/** How latencies spread over time: a column a second, a cell a piece of the scale. */
+/** Latencies over time as a heat map: a column per interval, a cell per range of latency. */
 
 import type uPlot from "uplot";
 import { el } from "../dom";
@@ -11,7 +11,7 @@ import type { Timeline } from "./time";
 /** Colours of the scale. */
 const STOPS = 5;
 
-/** The heat of a column: how many cells further and counts in turn. */
+/** The heat map; each column has alternating distances to the next cell and counts. */
 export function heat(
   time: Timeline,
   texts: { title: string; note: string },
@@ -19,7 +19,7 @@ export function heat(
   edges: number[],
   marks: Mark[],
 ): Placed {
-  const { starts, lengths } = time.pieces;
+  const { starts, lengths } = time.intervals;
   const columns = gaps.map(cellsOf);
   const most = columns.reduce(
     (highest, cells, i) =>
@@ -28,7 +28,7 @@ export function heat(
   );
   let lowest = Infinity;
   for (const cells of columns) if (cells.length) lowest = Math.min(lowest, cells[0] as number);
-  // On a logarithm the first cell has no lower edge.
+  // On a logarithmic scale the first cell has no lower edge.
   const edge = (cell: number): number => (cell === 0 ? 512 : (edges[cell] ?? 1));
   const span = [edge(Number.isFinite(lowest) ? lowest : 0), edges.at(-1) ?? 1024] as const;
 
@@ -86,13 +86,13 @@ export function heat(
   return placed;
 }
 
-/** Cells and counts in turn. */
+/** Alternating cells and counts. */
 function cellsOf(gaps: number[]): number[] {
   let cell = 0;
   return gaps.map((value, k) => (k % 2 ? value : (cell += value)));
 }
 
-/** The colours of the scale, from few to many. */
+/** The colours of the scale, in ascending order. */
 function palette(): string[] {
   const stops = Array.from({ length: STOPS }, (_, i) => channels(colour(`heat-${i}`)));
   const steps = 8;

@@ -1,16 +1,16 @@
-/** The legend of a chart: it toggles series and reads their values out. */
+/** The legend of a chart: toggles lines and shows their values. */
 
 import { el } from "../dom";
 import type { Line } from "./options";
 
-/** The keys of a chart's lines, and of the run behind. */
+/** The keys of a chart's lines, and of the baseline run. */
 export class Legend {
   readonly element = el("div", { class: "legend", role: "group", "aria-label": "Series" });
   private readonly values: { value: HTMLElement; ghost: HTMLElement }[] = [];
 
   private readonly extra = el("span", { class: "extra" });
 
-  /** `toggle` is called with a line's index, or with -1 for the run behind, and whether it shows. */
+  /** `toggle` gets the index of a line, or -1 for the baseline, and whether it is visible. */
   constructor(
     lines: Line[],
     ghost: string | undefined,
@@ -19,7 +19,7 @@ export class Legend {
   ) {
     lines.forEach((line, i) => {
       const [value, behind] = [el("span", { class: "value" }), el("span", { class: "behind" })];
-      // A line alone has the chart's own name.
+      // A single line has the chart's own name.
       const kind = line.name === "" ? "swatch alone" : line.dash ? "swatch dashed" : "swatch";
       const swatch = el("i", { class: kind });
       swatch.style.setProperty("--swatch", `var(--${line.colour})`);
@@ -47,13 +47,13 @@ export class Legend {
     return button;
   }
 
-  /** Shows elements after the keys. */
+  /** Adds elements after the keys. */
   explain(elements: HTMLElement[]): void {
     this.extra.replaceChildren(...elements);
     this.element.append(this.extra);
   }
 
-  /** Reads out: texts by line, of the run and of the one behind. */
+  /** Shows values by line, of the run and the baseline. */
   read(texts: [string, string][]): void {
     texts.forEach(([value, ghost], i) => {
       const place = this.values[i];

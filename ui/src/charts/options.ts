@@ -1,26 +1,26 @@
-/** What a chart shows. */
+/** The content of a chart. */
 
 import type uPlot from "uplot";
 import type { Group, Span } from "./group";
 
-/** One series. */
+/** One line. */
 export interface Line {
   name: string;
-  /** One value for each x; null for a gap. */
+  /** One value per x; null is a gap. */
   values: (number | null)[];
-  /** The same of the run behind, drawn faint. */
+  /** The values of the baseline run, drawn faint. */
   ghost?: (number | null)[] | undefined;
-  /** The name of a colour of the theme. */
+  /** A colour name of the theme. */
   colour: string;
-  /** The share of the colour that fills the area below, 0 to 1. */
+  /** The opacity of the area below it, 0 to 1. */
   fill?: number;
   width?: number;
   dash?: number[];
-  /** Whether its points are joined over missing ones. */
+  /** Whether it is drawn across gaps. */
   span?: boolean;
-  /** The size of its points, when they stand alone. */
+  /** The size of its points when it has no line. */
   points?: number;
-  /** The size of its points beside the line. */
+  /** The size of its points in addition to the line. */
   marks?: number;
 }
 
@@ -34,14 +34,14 @@ export interface Band {
 
 /** The bound of an objective: a line across the chart. */
 export interface Mark {
-  /** On the y axis, or on the x axis. */
+  /** The position on the y or x axis. */
   at: number;
   axis: "x" | "y";
   text: string;
   met: boolean;
 }
 
-/** A piece of the x axis with a name, shaded. */
+/** A named, shaded interval of the x axis. */
 export interface Stretch {
   from: number;
   to: number;
@@ -55,45 +55,45 @@ export interface ChartOptions {
   note?: string;
   x: {
     values: number[];
-    /** Where each ends, of steps between which there may be nothing. */
+    /** The end of each step, if there may be gaps between them. */
     ends?: number[];
     range: Span;
     log?: boolean;
-    /** Ticks: uPlot's increments, and how one reads. */
+    /** Ticks: uPlot's increments and their format. */
     increments?: number[];
     splits?: number[];
     tick: (x: number) => string;
-    /** How the place of the cursor reads. */
+    /** The text for the position of the cursor. */
     read: (index: number, x: number) => string;
   };
   y: {
     tick: (value: number) => string;
     read: (value: number) => string;
-    /** Whether a logarithmic scale makes sense, and is what to begin with. */
+    /** Whether a logarithmic scale is offered, or initial. */
     log?: "offer" | "start";
-    /** Only this scale makes sense. */
+    /** The only scale that makes sense. */
     always?: "log";
     /** A fixed range. */
     range?: Span;
-    /** The least top of a linear scale. */
+    /** The smallest maximum of a linear scale. */
     top?: number;
   };
   lines: Line[];
-  /** The run behind, when lines have a ghost. */
+  /** The name of the baseline run, if lines have a ghost. */
   ghost?: string | undefined;
   bands?: Band[];
   marks?: Mark[] | undefined;
   stretches?: Stretch[];
-  /** Each x holds up to the next, as with what is counted in a second; else x to x. */
+  /** Whether each value covers the interval up to the next x. */
   stepped?: boolean;
   group?: Group;
   height?: number;
-  /** One among many: no legend, few ticks. */
+  /** A small multiple: no legend, few ticks. */
   small?: boolean;
-  /** Draws under the grid. */
+  /** Draws below the grid. */
   under?: (plot: uPlot) => void;
   /** Draws between grid and lines. */
   cells?: (plot: uPlot) => void;
-  /** A text beside the cursor, from the x index and the y under the pointer. */
+  /** A tooltip, from the x index and the y under the pointer. */
   tip?: (index: number, y: number) => string[] | null;
 }

@@ -1,25 +1,25 @@
 /**
- * Drawing a page again with other data. Its charts stay where they are, with the reader's cursor,
- * zoom and hidden series; everything around them is made anew.
+ * Redraws a page with new data. Its charts keep their element, and so the reader's cursor, zoom and
+ * hidden lines; everything around them is created anew.
  */
 
 import { Chart } from "./chart";
 import type { ChartOptions } from "./options";
 
-/** The charts of the page, by title and turn. */
+/** The charts of the page, by title and occurrence. */
 const charts = new Map<string, Chart>();
-/** How many charts of a title there were in this drawing. */
+/** The number of charts per title in the current drawing. */
 let turns = new Map<string, number>();
-/** What stands for charts in a page that is being drawn again. */
-let standins: Map<Node, HTMLElement> | undefined;
+/** Placeholders of charts in a page that is being redrawn. */
+let placeholders: Map<Node, HTMLElement> | undefined;
 
-/** A chart to be placed in the page. */
+/** A chart to be inserted into the page. */
 export interface Placed {
   element: HTMLElement;
   chart: Chart;
 }
 
-/** A chart of the page: a new one, or that of the drawing before with other data. */
+/** A chart of the page: a new one, or that of the previous drawing with new data. */
 export function place(options: ChartOptions): Placed {
   const title = `${options.small ? "small " : ""}${options.title}`;
   const turn = turns.get(title) ?? 0;
@@ -28,22 +28,22 @@ export function place(options: ChartOptions): Placed {
   let chart = charts.get(key);
   if (chart) chart.update(options);
   else charts.set(key, (chart = new Chart(options)));
-  if (!standins) return { element: chart.element, chart };
+  if (!placeholders) return { element: chart.element, chart };
   const element = document.createElement("figure");
-  element.dataset["standin"] = "";
-  standins.set(element, chart.element);
+  element.dataset["placeholder"] = "";
+  placeholders.set(element, chart.element);
   return { element, chart };
 }
 
-/** Draws `make` into `root`, over what was drawn there before. */
+/** Draws `make` into `root`, replacing the previous drawing. */
 export function redraw(root: HTMLElement, make: () => Node[]): void {
   turns = new Map();
-  standins = new Map();
-  replace(root, make(), standins);
-  standins = undefined;
+  placeholders = new Map();
+  replace(root, make(), placeholders);
+  placeholders = undefined;
 }
 
-/** Gives `old` the children `fresh`, without moving a chart that has its place. */
+/** Replaces the children of `old` without moving a chart that stays. */
 function replace(old: Element, fresh: Node[], charts: Map<Node, HTMLElement>): void {
   const taken = new Set<Element>();
   const wanted = fresh.map((node) => settle(old, node, charts, taken));
@@ -54,16 +54,16 @@ function replace(old: Element, fresh: Node[], charts: Map<Node, HTMLElement>): v
   });
 }
 
-/** A fresh node with its charts: the old node at its place, if that has them. */
+/** A new node with its charts: the old node in its place, if that contains them. */
 function settle(parent: Element, node: Node, charts: Map<Node, HTMLElement>, taken: Set<Element>): Node {
   const chart = charts.get(node);
   if (chart) return chart;
   if (!(node instanceof Element)) return node;
-  const inside = [...node.querySelectorAll("[data-standin]")];
-  const homes = inside.map((standin) => childWith(parent, charts.get(standin)));
+  const inside = [...node.querySelectorAll("[data-placeholder]")];
+  const homes = inside.map((placeholder) => childWith(parent, charts.get(placeholder)));
   const home = homes.find((home) => home && home.tagName === node.tagName && !taken.has(home));
   if (!home) {
-    for (const standin of inside) standin.replaceWith(charts.get(standin) ?? standin);
+    for (const placeholder of inside) placeholder.replaceWith(charts.get(placeholder) ?? placeholder);
     return node;
   }
   taken.add(home);

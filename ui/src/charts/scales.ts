@@ -2,13 +2,13 @@
 
 import type { ChartOptions, Mark } from "./options";
 
-/** A bound this far above the values is told at the edge, not shown at its place. */
+/** A bound this far above the values is drawn at the edge instead of extending the axis. */
 const FAR = 1.8;
 
 /** The same on a logarithmic scale. */
 const FAR_LOG = 100;
 
-/** Values that read well on a logarithmic scale, about as many as asked for at most. */
+/** Round values for a logarithmic scale, at most about `most`. */
 export function rounds(from: number, to: number, most: number): number[] {
   for (const steps of [[1, 2, 5], [1, 3], [1]]) {
     const values: number[] = [];
@@ -23,7 +23,7 @@ export function rounds(from: number, to: number, most: number): number[] {
   return [];
 }
 
-/** The next 1, 2 or 5 times a power of ten, upwards or downwards. */
+/** The next higher or lower 1, 2 or 5 times a power of ten. */
 function round(value: number, way: 1 | -1): number {
   const decade = 10 ** Math.floor(Math.log10(value) + 1e-9);
   const steps = [1, 2, 5, 10].map((step) => step * decade);
@@ -31,7 +31,7 @@ function round(value: number, way: 1 | -1): number {
   return steps.filter((step) => step <= value * (1 + 1e-9)).at(-1) ?? decade;
 }
 
-/** The range of the y axis: that of the values, and of the bounds that are near them. */
+/** The range of the y axis: that of the values and of the bounds near them. */
 export function range(
   y: ChartOptions["y"],
   marks: Mark[],

@@ -1,4 +1,4 @@
-/** Charts over the run's time. */
+/** Charts over the time of a run. */
 
 import { clock } from "../format";
 import type { Group, Span } from "./group";
@@ -7,8 +7,8 @@ import { place, type Placed } from "./redraw";
 
 const INCREMENTS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
-/** Pieces of a run's time: where they start, how long they are, and where all of it ends. */
-export class Pieces {
+/** The intervals of a run: their starts, their lengths, and the end of the run. */
+export class Intervals {
   readonly end: number;
 
   constructor(
@@ -16,42 +16,42 @@ export class Pieces {
     readonly lengths: number[],
     elapsed: number,
     readonly warmup: number,
-    /** Whether something went wrong in the last piece. */
+    /** Whether there were failures in the last interval. */
     trouble: boolean,
   ) {
     const last = starts.at(-1) ?? 0;
     const length = lengths.at(-1) ?? 1;
     const there = Math.min(elapsed - last, length);
-    // Of a last second that was hardly there, as a drain leaves it, only trouble is worth a look.
+    // A very short last interval, such as a drain, is shown only with failures.
     const sliver = starts.length > 1 && there < length / 4;
     this.end = last + (sliver ? (trouble ? length : 0) : there);
   }
 
-  /** How much of a piece there was: the last one may be cut short by the end of the run. */
+  /** The duration of an interval: the end of the run may cut the last one short. */
   private covered(i: number): number {
     const length = this.lengths[i] ?? 1;
     const there = Math.min(length, this.end - (this.starts[i] ?? 0));
-    // A sliver at the end would read as a peak.
+    // Scaled up, a very short one would look like a peak.
     return this.starts.length > 1 && there < length / 2 ? length : Math.max(there, 1e-3);
   }
 
-  /** Counts by piece as numbers a second; none in the warm-up, which is in no figure. */
+  /** Counts per interval as rates; null in the warm-up, which no figure includes. */
   rates(counts: number[]): (number | null)[] {
     return this.measured(counts.map((count, i) => count / this.covered(i)));
   }
 
-  /** Values without those of the warm-up. */
+  /** Values without the warm-up. */
   measured(values: (number | null)[]): (number | null)[] {
     const over = (i: number): number => (this.starts[i] ?? 0) + (this.lengths[i] ?? 1);
     return values.map((value, i) => (over(i) <= this.warmup ? null : value));
   }
 
-  /** What was asked for, in the warm-up too. */
+  /** The planned rate, including the warm-up. */
   asked(counts: (number | null)[]): number[] {
     return counts.map((count, i) => (count ?? 0) / this.covered(i));
   }
 
-  /** The piece that holds an instant; none beyond the end. */
+  /** The interval that contains an instant; null after the end. */
   at(instant: number): number | null {
     if (instant >= this.end) return null;
     let [low, high] = [0, this.starts.length];
@@ -64,47 +64,47 @@ export class Pieces {
   }
 }
 
-/** A line over the time: values of a run, and how to take them from another one. */
+/** A line over time: values of a run, and of the baseline run. */
 export interface TimeLine extends Omit<Line, "values" | "ghost"> {
-  /** One value for each piece. */
+  /** One value per interval. */
   values: (number | null)[];
-  /** The same of the run behind, one for each of its pieces. */
+  /** The baseline's values, one per interval of its own. */
   behind?: (number | null)[] | undefined;
 }
 
-/** What a chart over time needs beside its lines. */
+/** The options of a chart over time, apart from its lines. */
 export type TimeOptions = Omit<ChartOptions, "x" | "stepped" | "group" | "lines" | "stretches" | "ghost"> & {
   lines: TimeLine[];
 };
 
-/** The axis of a run's charts, with the run that lies behind. */
+/** The time axis of a run's charts, with the baseline run. */
 export class Timeline {
   readonly range: Span;
   private readonly starts: number[];
   private readonly lengths: number[];
 
   constructor(
-    readonly pieces: Pieces,
+    readonly intervals: Intervals,
     readonly group: Group,
     private readonly stages: Stretch[],
-    private readonly behind?: { name: string; pieces: Pieces },
+    private readonly behind?: { name: string; intervals: Intervals },
   ) {
-    const other = behind?.pieces;
-    const end = pieces.starts.length > 0 ? (pieces.starts.at(-1) ?? 0) + (pieces.lengths.at(-1) ?? 1) : 0;
-    // What the run behind has after the end of this one.
+    const other = behind?.intervals;
+    const end = intervals.starts.length > 0 ? (intervals.starts.at(-1) ?? 0) + (intervals.lengths.at(-1) ?? 1) : 0;
+    // The baseline's intervals after the end of this run.
     const later = other ? other.starts.findIndex((start) => start >= end) : -1;
     const from = later < 0 ? Infinity : later;
-    this.starts = [...pieces.starts, ...(other?.starts.slice(from) ?? [])];
-    this.lengths = [...pieces.lengths, ...(other?.lengths.slice(from) ?? [])];
-    this.range = [0, Math.max(pieces.end, other?.end ?? 0)];
+    this.starts = [...intervals.starts, ...(other?.starts.slice(from) ?? [])];
+    this.lengths = [...intervals.lengths, ...(other?.lengths.slice(from) ?? [])];
+    this.range = [0, Math.max(intervals.end, other?.end ?? 0)];
   }
 
-  /** The pieces of the run behind. */
-  get other(): Pieces | undefined {
-    return this.behind?.pieces;
+  /** The intervals of the baseline run. */
+  get other(): Intervals | undefined {
+    return this.behind?.intervals;
   }
 
-  /** Values of the run behind on the pieces of this axis. */
+  /** The baseline's values on the intervals of this axis. */
   private ghost(values: (number | null)[]): (number | null)[] {
     const { other } = this;
     if (!other) return [];
@@ -115,17 +115,17 @@ export class Timeline {
     });
   }
 
-  /** How a piece reads. */
+  /** The text of an interval. */
   read(i: number): string {
     const start = this.starts[i] ?? 0;
     const length = this.lengths[i] ?? 1;
     return length <= 1 ? clock(start) : `${clock(start)} – ${clock(start + length)}`;
   }
 
-  /** A chart over it. */
+  /** A chart over this axis. */
   chart(options: TimeOptions): Placed {
-    const { pieces, behind } = this;
-    const warmup: Stretch = { from: 0, to: pieces.warmup, text: "warm-up", shade: "warm-up" };
+    const { intervals, behind } = this;
+    const warmup: Stretch = { from: 0, to: intervals.warmup, text: "warm-up", shade: "warm-up" };
     return place({
       ...options,
       lines: options.lines.map(({ behind: other, ...line }) => ({
@@ -143,7 +143,7 @@ export class Timeline {
         tick: clock,
         read: (i) => this.read(i),
       },
-      stretches: pieces.warmup > 0 ? [warmup, ...this.stages] : this.stages,
+      stretches: intervals.warmup > 0 ? [warmup, ...this.stages] : this.stages,
     });
   }
 }

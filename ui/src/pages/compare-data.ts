@@ -5,7 +5,7 @@ import type { RunData } from "./run-data";
 export interface CompareData {
   kind: "compare";
   gake: string;
-  /** The schema gake.compare/1, in which docs/gake.compare.1.schema.json says what is what. */
+  /** Schema gake.compare/1, documented in docs/gake.compare.1.schema.json. */
   comparison: {
     outcome: Outcome;
     conclusion: string;
@@ -16,7 +16,7 @@ export interface CompareData {
     warnings: string[];
     figures: Figure[];
   };
-  /** How the intervals are to be read. */
+  /** Explains the intervals. */
   legend: string;
   /** B, with A behind it. */
   run: RunData;

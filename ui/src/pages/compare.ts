@@ -1,4 +1,4 @@
-/** The report of a comparison: what differs and how surely, then B's charts with A behind them. */
+/** The page of a comparison: the differences and their confidence, then B's charts with A behind. */
 
 import { Bar } from "../charts/bar";
 import { Group } from "../charts/group";
@@ -7,7 +7,7 @@ import { el } from "../dom";
 import { bytes, duration, number, percent, rate } from "../format";
 import { table } from "../table";
 import type { CompareData, Figure } from "./compare-data";
-import { section } from "./parts";
+import { section } from "./elements";
 import { charts, footer } from "./run";
 import { source } from "./run-source";
 import { quantile } from "./run-top";
@@ -85,7 +85,7 @@ function value(figure: Figure, of: number | null): string {
   return { per_second: rate, share: percent, ns: duration, bytes, number }[figure.unit](of);
 }
 
-/** A change in per cent, or of error ratios in points. */
+/** A change in percent, or in percentage points for error ratios. */
 function moved(of: number | null, unit: string): string {
   if (of === null) return "∞";
   const size = Math.abs(of) * 100;
@@ -93,7 +93,7 @@ function moved(of: number | null, unit: string): string {
   return `${of < 0 ? "−" : "+"}${text}${unit}`;
 }
 
-/** Each figure with its change, the interval of it, and what that means. */
+/** Each figure with its change, the interval, and the verdict. */
 function figures({ comparison }: CompareData): HTMLElement {
   const unit = (figure: Figure): string => (figure.unit === "share" ? " pt" : " %");
   const seen = comparison.figures.flatMap(({ change }) => (change ? [Math.abs(change.low ?? 0), Math.abs(change.high ?? 0)] : []));
@@ -116,7 +116,7 @@ function figures({ comparison }: CompareData): HTMLElement {
       number: true,
     },
     { name: "", show: (row) => forest(row, widest, comparison.tolerance) },
-    { name: "detects", title: "The smallest change that would have been found 4 times of 5", show: (row) => (row.change?.detectable == null ? "–" : moved(row.change.detectable, unit(row)).slice(1)), number: true },
+    { name: "detects", title: "The smallest change with an 80 % chance of detection", show: (row) => (row.change?.detectable == null ? "–" : moved(row.change.detectable, unit(row)).slice(1)), number: true },
     { name: "verdict", show: (row) => el("span", { class: row.verdict === "better" ? "good" : "" }, VERDICTS[row.verdict]), bad: (row) => row.beyond_tolerance },
   ]);
   return el("div", {}, rows, ...notes);

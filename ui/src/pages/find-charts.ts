@@ -1,4 +1,4 @@
-/** The charts of a search. */
+/** The charts of a capacity search. */
 
 import { Chart } from "../charts/chart";
 import { faded } from "../charts/draw";
@@ -8,13 +8,13 @@ import { duration, durationTick, number, rate, tick } from "../format";
 import { colour } from "../theme/theme";
 import type { Find, Stair, Step } from "./find-data";
 
-/** What is further from the allowed is drawn at the edge. */
+/** Values outside these ratios are drawn at the edge. */
 const EDGES = [1e-3, 1e2] as const;
 
 /** Points of a curve. */
 const CURVE = 120;
 
-/** Loads this far apart need a logarithmic axis. */
+/** A ratio of loads from which the axis is logarithmic. */
 const SPREAD = 12;
 
 const OUTCOMES: [Step["outcome"], string, string][] = [
@@ -22,20 +22,20 @@ const OUTCOMES: [Step["outcome"], string, string][] = [
   ["fail", "fail", "red"],
   ["inconclusive", "either", "orange"],
   ["limited", "generator was the limit", "grey"],
-  ["contaminated", "set aside", "purple"],
+  ["contaminated", "excluded", "purple"],
 ];
 
-/** Whether a step looks for where to measure, and decides nothing. */
+/** Whether a step only explores where to measure. */
 export function explores(step: Step): boolean {
   return ["ladder", "probe", "map"].includes(step.purpose);
 }
 
-/** Values from one to another in equal ratios. */
+/** `n` values in a geometric sequence. */
 function ratios(from: number, to: number, n: number): number[] {
   return Array.from({ length: n + 1 }, (_, i) => from * (to / from) ** (i / n));
 }
 
-/** An axis of loads, logarithmic where they are far apart. */
+/** An axis of loads, logarithmic for a wide range. */
 function axis(values: number[], read: (index: number, x: number) => string): ChartOptions["x"] {
   const seen = values.filter((value) => value > 0);
   const [low, high] = [Math.min(...seen), Math.max(...seen)];
@@ -45,10 +45,10 @@ function axis(values: number[], read: (index: number, x: number) => string): Cha
   return { values, range, log, ...(log && { splits: rounds(range[0], range[1], 8) }), tick, read };
 }
 
-/** Each step: what was missed of what is allowed, over the load; with what is known of it. */
+/** Each step: the missed share of the allowance over the load, with the fitted curve. */
 export function steps(found: Find): Chart | null {
   const { answer, dimension } = found;
-  // A trial of streams has a user for each.
+  // Streams are measured in users.
   const own = dimension === "streams" ? "users" : dimension;
   const load = dimension === "connect-rate" || dimension === "tls-handshakes" ? "rate" : own;
   const binding = answer.bound_by === null ? -1 : found.objectives.indexOf(answer.bound_by);
@@ -93,14 +93,14 @@ export function steps(found: Find): Chart | null {
   const bands: Band[] = known ? [{ upper: 3, lower: 2, colour: "blue", fill: 0.14 }] : [];
   const isRate = load === "rate";
   const read = (value: number): string => (isRate ? rate(value) : number(value));
-  const said = (step: Step): string => `${step.purpose}, ${OUTCOMES.find(([name]) => name === step.outcome)?.[1]}`;
+  const shown = (step: Step): string => `${step.purpose}, ${OUTCOMES.find(([name]) => name === step.outcome)?.[1]}`;
   const objective = answer.bound_by ?? "the worst of the objectives";
   return new Chart({
-    title: "Missed, of what is allowed",
-    note: `Each point is a step; above 1 it misses ${objective}.${known ? " The band: where the curve lies with 95 %. Shaded: the interval of the capacity; the line: the level to plan with." : ""}`,
+    title: "Missed, as a share of the allowance",
+    note: `Each point is a step; above 1 it misses ${objective}.${known ? " The band: 95 % confidence for the curve. Shaded: the interval of the capacity; the line: the level to plan with." : ""}`,
     x: axis(places.map((place) => place.at), (i, at) => {
       const step = places[i]?.step;
-      return step ? `${read(at)}: ${said(step)}` : read(at);
+      return step ? `${read(at)}: ${shown(step)}` : read(at);
     }),
     y: {
       tick: (value) => `${Number(value.toPrecision(2))}`,
@@ -124,14 +124,14 @@ export function steps(found: Find): Chart | null {
   });
 }
 
-/** Times, on the scale on which all of them can be read. */
+/** An axis of times, logarithmic for a wide range. */
 function times(values: (number | null)[]): ChartOptions["y"] {
   const seen = values.filter((value) => value !== null && value > 0) as number[];
   const far = Math.max(...seen) > 30 * Math.min(...seen);
   return { tick: (s) => durationTick(s * 1e9), read: (s) => duration(s * 1e9), log: far ? "start" : "offer" };
 }
 
-/** Throughput and response time against the number in flight, with the scalability law. */
+/** Throughput and response time over the number in flight, with the scalability law. */
 export function ladder(found: Find): Chart[] {
   const { scaling: law } = found;
   const rungs = found.answer.ladder.filter((rung) => rung.users > 0).sort((a, b) => a.users - b.users);
@@ -157,14 +157,14 @@ export function ladder(found: Find): Chart[] {
     new Chart({
       ...group,
       title: "Mean response time",
-      note: "Of the ok ones.",
+      note: "Of ok responses.",
       y: times(rungs.map((rung) => rung.response_s)),
       lines: [{ name: "measured", values: places.map(({ rung }) => rung?.response_s ?? null), colour: "orange", points: 8, span: true }],
     }),
   ];
 }
 
-/** Goodput and response time over the load, on the way up and on the way down. */
+/** Goodput and response time over the load, on the way up and down. */
 export function map(stairs: Stair[]): Chart[] {
   const levels = [...new Set(stairs.map((stair) => stair.level))].filter((level) => level > 0).sort((a, b) => a - b);
   if (levels.length === 0) return [];
@@ -183,7 +183,7 @@ export function map(stairs: Stair[]): Chart[] {
   return [
     new Chart({
       title: "Goodput",
-      note: "Ended ok and in time, against what was asked, on the way up and back.",
+      note: "Ended ok and in time, against the planned rate, on the way up and down.",
       x,
       y: { tick, read: rate },
       lines: [{ name: "asked", values: levels, colour: "grey", dash: [5, 3], width: 1.5 }, ...legs(good)],
@@ -191,7 +191,7 @@ export function map(stairs: Stair[]): Chart[] {
     }),
     new Chart({
       title: "Response time",
-      note: "The mean of the ok ones.",
+      note: "The mean of ok responses.",
       x,
       y: times(stairs.map(took)),
       lines: legs(took),

@@ -6,18 +6,18 @@ export interface FindData {
   started: string;
   /** Why it ended, in words. */
   ended: string;
-  /** What must be known to read the number. */
+  /** Further facts needed to read the number. */
   notes: string[];
-  /** What to do when there is no answer, or none as narrow as asked. */
+  /** What to do without a result, or with one that is less precise than requested. */
   next: string[];
-  /** What the map says, in words; the first names the class. */
+  /** The behaviour beyond the capacity; the first entry is the class. */
   beyond: { good: boolean; text: string }[];
-  /** Steps that are not here: the first ones. */
+  /** Omitted steps: the first ones. */
   more_steps: number;
   find: Find;
 }
 
-/** The schema gake.find/1, in which docs/gake.find.1.schema.json says what is what. */
+/** Schema gake.find/1, documented in docs/gake.find.1.schema.json. */
 export interface Find {
   target: string;
   dimension: "rate" | "users" | "connections" | "connect-rate" | "tls-handshakes" | "streams";
@@ -49,7 +49,7 @@ export interface Find {
   } | null;
   pool: { throughput: number; service_s: number; slots: Ranged } | null;
   map: { stairs: Stair[] } | null;
-  /** What limited the target in the steps in which it was at its limit. */
+  /** Causes found in the steps in which the target was at its limit. */
   causes: { id: string; evidence: string; advice: string; check: string; steps: number }[];
   overloaded_steps: number;
 }
@@ -70,7 +70,7 @@ export interface Step {
   errors: number;
   throughput: number;
   response_s: number;
-  /** For each objective; over 1 it failed. */
+  /** One ratio per objective; above 1 it failed. */
   of_allowed: (number | null)[];
   outcome: "pass" | "fail" | "inconclusive" | "limited" | "contaminated";
   limited: string | null;

@@ -1,4 +1,4 @@
-/** The report of a search: the capacity, how sure it is, and the evidence. */
+/** The page of a search: the capacity, its confidence, and the evidence. */
 
 import { Bar } from "../charts/bar";
 import { header } from "../charts/header";
@@ -7,15 +7,15 @@ import { count, duration, number, rate } from "../format";
 import { table } from "../table";
 import { explores, ladder, map, steps } from "./find-charts";
 import type { Find, FindData, Step } from "./find-data";
-import { card, facts, pair, section, slug, tile } from "./parts";
+import { card, facts, pair, section, slug, tile } from "./elements";
 
-/** What outcomes are called. */
+/** The outcomes in words. */
 const OUTCOMES: Record<Step["outcome"], string> = {
   pass: "✔ pass",
   fail: "✘ fail",
   inconclusive: "either",
   limited: "generator",
-  contaminated: "set aside",
+  contaminated: "excluded",
 };
 
 /** Draws the page. */
@@ -39,7 +39,7 @@ export function find(root: HTMLElement, data: FindData): void {
     root.append(section("Beyond the capacity", el("ul", { class: "said" }, ...lines), pair(...map(found.map.stairs))));
   }
   root.append(section("Steps", all(found), data.more_steps > 0 && el("p", { class: "note" }, `The first ${count(data.more_steps)} steps are in the JSON output.`)));
-  root.append(el("footer", {}, `gake ${data.gake}. Drag over a chart to zoom, double-click to see all of it again.`));
+  root.append(el("footer", {}, `gake ${data.gake}. Drag over a chart to zoom, double-click to reset.`));
   top.link(root);
 }
 
@@ -50,22 +50,22 @@ const STATES = {
   unknown: ["invalid", "✘ Unknown"],
 } as const;
 
-/** The bar on top. */
+/** The sticky bar. */
 function bar({ answer, dimension, objectives }: Find): Bar {
   const [state, text] = STATES[answer.found];
-  const said = (value: number | null): string => (value === null ? "–" : level(dimension, value));
-  const interval = answer.low !== null && answer.high !== null ? [{ name: "95 %", value: `${said(answer.low)} – ${said(answer.high)}` }] : [];
+  const shown = (value: number | null): string => (value === null ? "–" : level(dimension, value));
+  const interval = answer.low !== null && answer.high !== null ? [{ name: "95 %", value: `${shown(answer.low)} – ${shown(answer.high)}` }] : [];
   return new Bar(
     [{ text, state, title: objectives.join(", ") }],
     [
-      { name: "capacity", value: answer.found === "infeasible" ? "none" : said(answer.capacity) },
+      { name: "capacity", value: answer.found === "infeasible" ? "none" : shown(answer.capacity) },
       ...interval,
-      ...(answer.safe === null ? [] : [{ name: "plan with", value: said(answer.safe) }]),
+      ...(answer.safe === null ? [] : [{ name: "plan with", value: shown(answer.safe) }]),
     ],
   );
 }
 
-/** A level of what was searched, in words. */
+/** A level of the dimension, in words. */
 function level(dimension: Find["dimension"], value: number): string {
   if (dimension === "rate") return rate(value);
   if (dimension === "connect-rate") return `${rate(value)} connections`;
@@ -102,7 +102,7 @@ function verdict({ find: found }: FindData): HTMLElement {
 }
 
 function tiles({ answer, dimension }: Find): HTMLElement {
-  const said = (value: number | null): string => (value === null ? "–" : level(dimension, value));
+  const shown = (value: number | null): string => (value === null ? "–" : level(dimension, value));
   const [low, high] = [answer.low, answer.high];
   const half = low !== null && high !== null && low > 0 ? Math.sqrt(high / low) - 1 : null;
   return el(
@@ -110,9 +110,9 @@ function tiles({ answer, dimension }: Find): HTMLElement {
     { class: "tiles three", "aria-label": "Headline figures" },
     card(
       "Capacity",
-      el("div", { class: "row" }, tile("median", answer.found === "infeasible" ? "none" : said(answer.capacity)), tile("95 % from", said(low)), tile("to", said(high)), tile("±", half === null ? "–" : `${(half * 100).toFixed(1)} %`)),
+      el("div", { class: "row" }, tile("median", answer.found === "infeasible" ? "none" : shown(answer.capacity)), tile("95 % from", shown(low)), tile("to", shown(high)), tile("±", half === null ? "–" : `${(half * 100).toFixed(1)} %`)),
     ),
-    card("Plan with", el("div", { class: "row" }, tile("95 % confident that the capacity is higher", said(answer.safe)))),
+    card("Plan with", el("div", { class: "row" }, tile("95 % confident that the capacity is higher", shown(answer.safe)))),
     card(
       "Target",
       el(
@@ -126,7 +126,7 @@ function tiles({ answer, dimension }: Find): HTMLElement {
   );
 }
 
-/** What limited the target, and what to try. */
+/** The causes that limited the target, with advice. */
 function causes({ causes: all, overloaded_steps: steps }: Find): HTMLElement {
   const items = all.map((cause) =>
     el(
@@ -147,7 +147,7 @@ function list(title: string, texts: string[]): HTMLElement {
   return el("section", { class: "findings", id: slug(title) }, el("h2", {}, title), el("ul", {}, ...texts.map((text) => el("li", {}, text))));
 }
 
-/** The ladder, and the laws that fit it. */
+/** The ladder and the fitted models. */
 function scaling(found: Find): HTMLElement {
   const { scaling: law, pool } = found;
   const ranged = (value: { value: number; low: number; high: number | null }, show: (n: number) => string): string =>
@@ -167,7 +167,7 @@ function scaling(found: Find): HTMLElement {
       el(
         "p",
         { class: "note" },
-        `Throughput stops at ${rate(pool.throughput)} while one request takes ${duration(pool.service_s * 1e9)}: about ${ranged(pool.slots, number)} are served at once. A pool of that size (threads, connections to a database) would be the limit.`,
+        `Throughput peaks at ${rate(pool.throughput)} while one request takes ${duration(pool.service_s * 1e9)}: about ${ranged(pool.slots, number)} are served concurrently. A pool of that size (threads, connections to a database) would be the limit.`,
       ) || false,
   );
 }
@@ -184,8 +184,8 @@ function all(found: Find): HTMLElement {
       { name: "requests", show: (row) => count(row.due), key: (row) => row.due, number: true },
       { name: "errors", show: (row) => count(row.errors), key: (row) => row.errors, number: true },
       { name: "ok", show: (row) => rate(row.throughput), key: (row) => row.throughput, number: true },
-      { name: "response", title: "Mean of the ok ones", show: (row) => (row.response_s > 0 ? duration(row.response_s * 1e9) : "–"), key: (row) => row.response_s, number: true },
-      { name: "of allowed", title: "What was missed as a part of what the objectives allow; over 1 they are missed", show: (row) => (explores(row) || row.of_allowed.length === 0 ? "–" : Number.isFinite(worst(row)) ? number(worst(row)) : "∞"), key: worst, number: true },
+      { name: "response", title: "Mean of ok responses", show: (row) => (row.response_s > 0 ? duration(row.response_s * 1e9) : "–"), key: (row) => row.response_s, number: true },
+      { name: "of allowed", title: "The missed share of what the objectives allow; above 1 they are missed", show: (row) => (explores(row) || row.of_allowed.length === 0 ? "–" : Number.isFinite(worst(row)) ? number(worst(row)) : "∞"), key: worst, number: true },
       {
         name: "",
         show: (row) => el("span", { title: row.limited ?? undefined, class: row.outcome === "pass" ? "good" : "" }, explores(row) ? "" : OUTCOMES[row.outcome]),

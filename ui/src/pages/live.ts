@@ -1,4 +1,4 @@
-/** A run in progress: the report of what there is so far, until it is the report. */
+/** The live page: the report of a run so far, which becomes the final report. */
 
 import type { Pill } from "../charts/bar";
 import { el } from "../dom";
@@ -6,19 +6,19 @@ import type { RunData } from "./run-data";
 import { save } from "./run-source";
 import { RunPage } from "./run";
 
-/** Where the page keeps the token of its address. */
+/** The storage key of the address's token. */
 const TOKEN = "gake token";
 
-const LOST: Pill = { text: "▲ Connection lost", state: "suspect", title: "gake is gone or cannot be reached; the page tries again" };
+const LOST: Pill = { text: "▲ Connection lost", state: "suspect", title: "gake has ended or cannot be reached; the page retries" };
 
-/** Follows the run of the server that sent this page. */
+/** Follows the run on the server that sent this page. */
 export function live(root: HTMLElement, first: RunData): void {
   const page = new RunPage(root);
   const token = readToken();
   const source = fetch("./").then((answer) => answer.text());
   let [data, text] = [first, ""];
   let [lost, drawn, stopping, dragging] = [false, false, false, false];
-  // The rate that was asked for, and the one that the data had then.
+  // The requested rate, and the rate in the data at that time.
   let [wanted, before]: (number | undefined)[] = [];
 
   const post = (path: string): Promise<Response | undefined> =>
@@ -32,11 +32,11 @@ export function live(root: HTMLElement, first: RunData): void {
   const setRate = async (percent: number): Promise<void> => {
     [dragging, wanted, before] = [false, percent, data.live?.rate_percent];
     draw();
-    // Until the data say another than before, or the server refuses.
+    // Until the data have another rate than before, or the server refuses.
     if (!(await post(`rate?percent=${percent}`))?.ok) wanted = undefined;
     draw();
   };
-  // What changes the rate comes after this; a drag that changes nothing draws what it has kept back.
+  // Events that change the rate follow; after a drag without a change, draw what was held back.
   const release = (): void =>
     void setTimeout(() => {
       dragging = false;
@@ -70,7 +70,7 @@ export function live(root: HTMLElement, first: RunData): void {
     ];
   };
   const draw = (): void => {
-    // What nobody sees is drawn when it is seen; a slider that is held stays where it is.
+    // Not while the page is hidden; not while the slider is dragged.
     drawn = !document.hidden && !dragging;
     if (drawn) keepingFocus(() => page.show(data, { ...(lost && data.live && { pill: LOST }), tools: tools() }));
   };
@@ -99,7 +99,7 @@ function tool(text: string, press: () => void, disabled = false): HTMLElement {
   return el("button", { class: "tool", type: "button", onclick: press, disabled }, text);
 }
 
-/** The token of the address; it is kept for when the page is loaded again. */
+/** The token of the address, which is stored for reloads. */
 function readToken(): string | null {
   const given = /^#token=([0-9a-f]+)$/.exec(location.hash)?.[1];
   if (given) {
@@ -109,18 +109,18 @@ function readToken(): string | null {
   return given ?? sessionStorage.getItem(TOKEN);
 }
 
-/** Saves the page as it was sent, with the last data in it and a policy that asks for nothing. */
+/** Saves the page as it was sent, with the last data and a policy without network requests. */
 async function keep(source: Promise<string>, text: string, data: RunData): Promise<void> {
   const start = 'id="page">';
   const page = await source;
   const from = page.indexOf(start) + start.length;
-  // The data have no "<": the next one ends their element.
+  // The data contain no "<": the next one ends their element.
   const report = page.slice(0, from) + text + page.slice(page.indexOf("<", from));
   const name = `gake-${data.started.slice(0, 19).replace(/[:T]/g, "-")}.html`;
   save(name, "text/html", report.replace("default-src 'none'; connect-src 'self';", "default-src 'none';"));
 }
 
-/** Draws, and leaves the focus where it was: on the element or on the one made in its place. */
+/** Draws and keeps the focus: on the same element or on its replacement. */
 function keepingFocus(draw: () => void): void {
   const before = document.activeElement;
   const alike = before && [...document.querySelectorAll(before.tagName)].filter((other) => same(before, other)).indexOf(before);
@@ -132,7 +132,7 @@ function keepingFocus(draw: () => void): void {
   if (after instanceof HTMLInputElement && caret !== null) after.setSelectionRange(caret, caret);
 }
 
-/** Whether two elements are for the same thing. */
+/** Whether two elements have the same purpose. */
 function same(one: Element, other: Element): boolean {
   const name = (element: Element): string | null => element.getAttribute("href") ?? element.getAttribute("aria-label") ?? element.textContent;
   return one.tagName === other.tagName && one.className === other.className && name(one) === name(other);

@@ -1,4 +1,4 @@
-/** `vegeta plot`: latency over the time since the start of the attack, a series per result. */
+/** `vegeta plot`: latency over the time since the start of the attack, a line per result. */
 
 import { Chart } from "../charts/chart";
 import type { Line } from "../charts/options";
@@ -7,7 +7,7 @@ import { header } from "../charts/header";
 import { el } from "../dom";
 import { clock, durationTick, duration } from "../format";
 
-/** What the page is made from. */
+/** The data of the page. */
 export interface PlotData {
   kind: "plot";
   title: string;

@@ -6,7 +6,7 @@ import { heat } from "../charts/heat";
 import type { Timeline, TimeLine } from "../charts/time";
 import { el } from "../dom";
 import { bytes, bytesTick, count, duration, durationTick, percent, rate, tick } from "../format";
-import { facts, pair, section } from "./parts";
+import { facts, pair, section } from "./elements";
 import { bodies, faults, latencies, statuses } from "./run-tables";
 import type { RunData, Target } from "./run-data";
 import { marks } from "./run-marks";
@@ -14,30 +14,30 @@ import { gauges, levels, settings } from "./run-target";
 
 const ERROR_COLOURS = ["red", "orange", "purple", "yellow", "blue", "sky", "green", "grey"];
 
-/** What ended in each piece. */
+/** Requests that ended in each interval. */
 function completed({ series }: RunData): number[] {
   return series.ok.map((ok, i) => ok + (series.failed[i] ?? 0));
 }
 
-/** Requests a second. */
+/** Requests per second. */
 export function traffic(data: RunData, time: Timeline): HTMLElement {
   const { series } = data;
-  const { pieces } = time;
+  const { intervals } = time;
   const over = data.over?.run;
   const asked = series.asked.some((value) => value !== null);
   const chart = time.chart({
-    title: "Requests a second",
-    note: "Asked: due by the plan. Sent: as they left. Completed: as they ended, with a response or a fault. Goodput: ended ok.",
+    title: "Requests per second",
+    note: "Asked: due by the plan. Sent: when they were sent. Completed: when they ended, with a response or a fault. Goodput: ended ok.",
     y: { tick, read: rate },
     lines: [
       ...(asked
-        ? [{ name: "asked", values: pieces.asked(series.asked), colour: "grey", dash: [5, 3], width: 1.5 }]
+        ? [{ name: "asked", values: intervals.asked(series.asked), colour: "grey", dash: [5, 3], width: 1.5 }]
         : []),
-      { name: "sent", values: pieces.rates(series.fired), colour: "orange" },
-      { name: "completed", values: pieces.rates(completed(data)), colour: "purple" },
+      { name: "sent", values: intervals.rates(series.fired), colour: "orange" },
+      { name: "completed", values: intervals.rates(completed(data)), colour: "purple" },
       {
         name: "goodput",
-        values: pieces.rates(series.ok),
+        values: intervals.rates(series.ok),
         behind: over && time.other?.rates(over.series.ok),
         colour: "blue",
         fill: 0.14,
@@ -55,7 +55,7 @@ export function latency(data: RunData, time: Timeline): HTMLElement {
   const { series } = data;
   const over = data.over?.run;
   if (!data.curves.some((curve) => curve.metric === "response")) {
-    return section("Latency", el("p", { class: "empty" }, "Nothing was answered, so there is no response time."), latencies(data));
+    return section("Latency", el("p", { class: "empty" }, "There was no response, so there is no response time."), latencies(data));
   }
   const bounds = marks(data, "response");
   const response = bands(
@@ -98,7 +98,7 @@ export function latency(data: RunData, time: Timeline): HTMLElement {
   );
 }
 
-/** What went wrong, by kind. */
+/** Errors by kind. */
 export function errors(data: RunData, time: Timeline): HTMLElement {
   const kinds = data.series.errors;
   const over = data.over?.run;
@@ -106,36 +106,36 @@ export function errors(data: RunData, time: Timeline): HTMLElement {
     const text = data.figures.due > 0 ? "None: every request got a response that meets the expectation." : "None: nothing was sent.";
     return section("Errors", el("p", { class: "empty" }, text), statuses(data));
   }
-  const { pieces } = time;
+  const { intervals } = time;
   const other = (kind: string): (number | null)[] | undefined => {
     const counts = over?.series.errors.find((one) => one.kind === kind)?.counts;
     return counts && time.other?.rates(counts);
   };
   const lines = kinds.map((kind, i): TimeLine => ({
     name: kind.kind,
-    values: pieces.rates(kind.counts),
+    values: intervals.rates(kind.counts),
     behind: other(kind.kind),
     colour: ERROR_COLOURS[i % ERROR_COLOURS.length] ?? "red",
     fill: 0.08,
     ...(i >= ERROR_COLOURS.length && { dash: [4, 3] }),
   }));
   const chart = time.chart({
-    title: "Errors a second",
+    title: "Errors per second",
     note: "By kind, when they ended: unexpected statuses, faults, unfinished and dropped requests.",
     y: { tick, read: rate, log: "offer" },
     lines: [...lines, ...allowed(data, time)],
   });
-  const said = data.failed_bodies.length > 0 ? [bodies(data)] : [];
-  return section("Errors", chart.element, el("div", { class: "pair" }, statuses(data), faults(data)), ...said);
+  const failedBodies = data.failed_bodies.length > 0 ? [bodies(data)] : [];
+  return section("Errors", chart.element, el("div", { class: "pair" }, statuses(data), faults(data)), ...failedBodies);
 }
 
-/** Errors a second that an objective on their share allows: it moves with the load. */
+/** The error rate that an objective on the share of errors allows: it follows the load. */
 function allowed(data: RunData, time: Timeline): TimeLine[] {
   const { series } = data;
   const ended = completed(data).map((n, i) => n + (series.unfinished[i] ?? 0) + (series.dropped[i] ?? 0) + (series.unsent[i] ?? 0));
   return marks(data, "errors").map(({ at, text }) => ({
     name: `${text} allows`,
-    values: time.pieces.rates(ended.map((n) => n * at)),
+    values: time.intervals.rates(ended.map((n) => n * at)),
     colour: "ink",
     dash: [5, 4],
     width: 1.25,
@@ -145,24 +145,24 @@ function allowed(data: RunData, time: Timeline): TimeLine[] {
 /** Connections and bytes. */
 export function connections(data: RunData, time: Timeline): HTMLElement {
   const { series, figures } = data;
-  const { pieces, other } = time;
+  const { intervals, other } = time;
   const over = data.over?.run;
   const levels = time.chart({
     title: "In flight and open",
     note: "Requests in flight: the mean over each point. Connections open: at its end.",
     y: { tick, read: (value) => tick(Math.round(value * 100) / 100) },
     lines: [
-      { name: "in flight", values: pieces.measured(series.in_flight), behind: over && other?.measured(over.series.in_flight), colour: "blue", fill: 0.14 },
+      { name: "in flight", values: intervals.measured(series.in_flight), behind: over && other?.measured(over.series.in_flight), colour: "blue", fill: 0.14 },
       { name: "open connections", values: series.open, colour: "green" },
     ],
   });
   const transfer = time.chart({
-    title: "Bytes a second",
+    title: "Bytes per second",
     note: "Heads included, before TLS, counted when the request ended.",
     y: { tick: bytesTick, read: (value) => `${bytes(value)}/s`, top: 10 },
     lines: [
-      { name: "in", values: pieces.rates(series.bytes_in), behind: over && other?.rates(over.series.bytes_in), colour: "blue" },
-      { name: "out", values: pieces.rates(series.bytes_out), colour: "orange" },
+      { name: "in", values: intervals.rates(series.bytes_in), behind: over && other?.rates(over.series.bytes_in), colour: "blue" },
+      { name: "out", values: intervals.rates(series.bytes_out), colour: "orange" },
     ],
   });
   const span = figures.span_ns / 1e9;
@@ -175,15 +175,15 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
       ["open at most", count(figures.peak)],
       ["received", flow(figures.bytes_in)],
       ["sent", flow(figures.bytes_out)],
-      ["stale, opened again", figures.stale_reconnects && count(figures.stale_reconnects)],
-      ["TCP segments sent again", figures.retransmits && count(figures.retransmits)],
+      ["stale, reopened", figures.stale_reconnects && count(figures.stale_reconnects)],
+      ["TCP segments retransmitted", figures.retransmits && count(figures.retransmits)],
       ["closed for unsolicited bytes", figures.excess && count(figures.excess)],
-      ["idle ones not opened", figures.idle_failed && count(figures.idle_failed)],
-      ["idle ones lost", figures.idle_lost && count(figures.idle_lost)],
+      ["idle connections not opened", figures.idle_failed && count(figures.idle_failed)],
+      ["idle connections lost", figures.idle_lost && count(figures.idle_lost)],
       ["redirects followed", figures.redirects && count(figures.redirects)],
       ["protocol", figures.protocol],
       ["streams", figures.streams && count(figures.streams)],
-      ["sent again, not handled", figures.unhandled && count(figures.unhandled)],
+      ["sent again, unprocessed", figures.unhandled && count(figures.unhandled)],
       ["streams reset", figures.stream_resets && count(figures.stream_resets)],
       ["GOAWAYs", figures.goaways && count(figures.goaways)],
       ["packets lost", figures.quic_lost && count(figures.quic_lost)],
@@ -193,14 +193,14 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
   );
 }
 
-/** What the target said of itself. */
-export function target(data: RunData, said: Target, time: Timeline): HTMLElement {
-  const drawn = time.pieces.starts.length > 0 && said.gauges.some((gauge) => gauge.values);
+/** The watched target. */
+export function target(data: RunData, watched: Target, time: Timeline): HTMLElement {
+  const drawn = time.intervals.starts.length > 0 && watched.gauges.some((gauge) => gauge.values);
   return section(
     "The target",
-    drawn && pair(...levels(data, said, time)),
-    said.gauges.length > 0 && gauges(said),
-    said.settings.length > 0 && settings(said),
+    drawn && pair(...levels(data, watched, time)),
+    watched.gauges.length > 0 && gauges(watched),
+    watched.settings.length > 0 && settings(watched),
   );
 }
 
@@ -233,7 +233,7 @@ export function generator(data: RunData, time: Timeline): HTMLElement {
       ["CPU time", duration(figures.cpu_ns)],
       ["a request", figures.sent > 0 && duration(figures.cpu_ns / figures.sent)],
       ["of the workers' cores", percent(figures.cpu_share)],
-      // Known at the end.
+      // Known only at the end.
       ["busiest worker", !data.live && percent(figures.busiest)],
       ["waited for a core", !data.live && duration(figures.run_delay_ns)],
       ["memory", figures.rss_bytes > 0 && bytes(figures.rss_bytes)],

@@ -6,7 +6,7 @@ export interface RunData {
   target: string;
   plan: string;
   origin: { commands: string[]; hosts: string[]; versions: string[] };
-  /** Of an open loop with several: rates at both ends, in seconds of the run. */
+  /** The stages of an open loop with several: start and end in seconds of the run, with their rates. */
   stages: { start: number; end: number; from: number; to: number }[];
   started: string;
   elapsed_ns: number;
@@ -15,7 +15,7 @@ export interface RunData {
   validity: "valid" | "suspect" | "invalid";
   reasons: string[];
   objectives: Objective[];
-  /** How the target did, where that is no good news. */
+  /** Bad news about the target. */
   target_news: { text: string; state: "suspect" | "invalid"; meaning: string }[];
   findings: { id: string; evidence: string; advice: string; check: string }[];
   figures: Figures;
@@ -26,7 +26,7 @@ export interface RunData {
   labels: Label[];
   more_labels: number;
   label_series: LabelSeries | null;
-  /** Metrics of the run's own, those of a heading side by side. */
+  /** Checks and custom metrics, grouped by section. */
   metrics: MetricRow[];
   more_metrics: number;
   agents: Agent[];
@@ -36,24 +36,24 @@ export interface RunData {
   histogram: { edges: number[]; response: number[]; service: number[] };
   curves: Curve[];
   target_levels: Target | null;
-  /** The run that lies behind, and what it is called. */
+  /** The baseline run, drawn behind, and its name. */
   over: { name: string; run: RunData } | null;
   /**
-   * Of a run in progress: how long requests are sent, whether the page may stop it, and the rate in
-   * percent of the plan's when the page may change it.
+   * Of a live run: how long requests are sent, whether the page may stop it, and the rate in percent
+   * of the plan's if the page may change it.
    */
   live?: { length_s: number | null; control: boolean; rate_percent?: number };
 }
 
-/** A metric under one set of tags, with what its samples add up to. */
+/** A metric under one set of tags, with its aggregate. */
 export interface MetricRow {
   /** `checks`, `requests by name`, `groups`, `iterations` or `metrics`. */
   section: string;
   name: string;
   samples: number;
-  /** Figures, with two spaces between them. */
+  /** Figures separated by two spaces. */
   figures: string;
-  /** Of a check, whether it passed each time. */
+  /** Whether a check always passed. */
   passed?: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface Objective {
   text: string;
   shown: string;
   met: boolean;
-  /** What was measured as a part of the bound. */
+  /** The measured value as a share of the bound. */
   used: number | null;
   limit: Limit | null;
 }
@@ -72,7 +72,7 @@ export interface Limit {
   metric: string;
   /** `p99`, `mean`, `min` or `max` of a latency. */
   statistic: string | null;
-  /** Nanoseconds, a share, a number, a number a second, or in the level's unit. */
+  /** Nanoseconds, a share, a number, a rate, or the unit of the level. */
   bound: number;
   upper: boolean;
   label: string | null;
@@ -85,7 +85,7 @@ export interface Figures {
   failed: number;
   unfinished: number;
   dropped: number;
-  /** Fired, and never sent: no local port, no descriptor. */
+  /** Fired and never sent: no local port or descriptor left. */
   unsent: number;
   asked_rate: number | null;
   sent_rate: number;
@@ -102,7 +102,7 @@ export interface Figures {
   idle_failed: number;
   idle_lost: number;
   redirects: number;
-  /** What the connections spoke. */
+  /** The protocols of the connections. */
   protocol: string;
   streams: number;
   unhandled: number;
@@ -120,7 +120,7 @@ export interface Figures {
   cores: number;
 }
 
-/** What an agent of a fleet did. */
+/** An agent of a fleet. */
 export interface Agent {
   name: string;
   validity: string;
@@ -138,12 +138,12 @@ export interface Latency {
   max: number;
   /** p50, p90, p95, p99, p99.9. */
   quantiles: number[];
-  /** How many of these can be believed. */
+  /** The number of these quantiles with enough samples. */
   trusted: number;
 }
 
 export interface Label {
-  /** Its place in the plan, and in the series of labels. */
+  /** Its index in the plan and in the series of labels. */
   index: number;
   name: string;
   sent: number;
@@ -152,7 +152,7 @@ export interface Label {
   service_p99: number;
 }
 
-/** The first labels of the plan over time, on points of their own; times in microseconds. */
+/** The first labels of the plan over time, with points of their own; times in microseconds. */
 export interface LabelSeries {
   second: number[];
   seconds: number[];
@@ -164,7 +164,7 @@ export interface LabelSeries {
   }[];
 }
 
-/** A column for each figure; times in microseconds. */
+/** A column per figure; times in microseconds. */
 export interface Series {
   second: number[];
   seconds: number[];
@@ -186,7 +186,7 @@ export interface Series {
   open: number[];
   cpu: number[];
   errors: { kind: string; counts: number[] }[];
-  /** How many cells further and counts in turn. */
+  /** Alternating distances to the next cell and counts. */
   heat: number[][];
   heat_edges: number[];
 }
@@ -198,7 +198,7 @@ export interface Curve {
   values: number[];
 }
 
-/** What the watched target said. */
+/** The watched target. */
 export interface Target {
   sources: string[];
   gauges: Gauge[];
@@ -209,12 +209,12 @@ export interface Target {
 }
 
 export interface Gauge {
-  /** Its place in `sources`. */
+  /** An index into `sources`. */
   source: number;
   name: string;
   unit: "share" | "bytes" | "count" | "per_second" | "seconds";
   mean: number;
   max: number;
-  /** At each point of the series; null when it is not drawn. */
+  /** At each point of the series; null if it is not drawn. */
   values: (number | null)[] | null;
 }

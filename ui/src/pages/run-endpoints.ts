@@ -1,30 +1,30 @@
-/** Endpoints: a table and a small chart of each, which a word filters. */
+/** Endpoints: a table and small charts, with a filter. */
 
 import { nanos } from "../charts/bands";
 import { faded } from "../charts/draw";
 import type { Group } from "../charts/group";
-import { Pieces, Timeline } from "../charts/time";
+import { Intervals, Timeline } from "../charts/time";
 import { el } from "../dom";
 import { count, duration, durationTick, percent } from "../format";
 import { recall, remember } from "../memory";
 import { listing, type Column } from "../table";
-import { change } from "./parts";
+import { change } from "./elements";
 import type { Label, LabelSeries, RunData } from "./run-data";
 import { marksOf } from "./run-marks";
 import { quantile } from "./run-top";
 
-/** Small charts that are drawn before the reader asks for more. */
+/** Small charts that are drawn initially. */
 const SHOWN = 12;
 
-/** Fewer endpoints need no filter. */
+/** With fewer endpoints there is no filter. */
 const FILTER = 6;
 
-/** What an endpoint's table and charts show of failures. */
+/** The share of failures in an endpoint's table row and chart. */
 function share(label: Label): number {
   return label.sent > 0 ? label.failed / label.sent : 0;
 }
 
-/** Each endpoint, in the order that the reader chooses. */
+/** The endpoints, in the reader's order. */
 export function endpoints(data: RunData, group: Group): HTMLElement {
   const list = listing(data.labels, columns(data));
   const small = data.label_series && charts(data, data.label_series, group);
@@ -67,11 +67,11 @@ function columns(data: RunData): Column<Label>[] {
   ];
 }
 
-/** A small chart of each endpoint that there is a series of. */
+/** A small chart per endpoint with a series. */
 function charts(data: RunData, series: LabelSeries, group: Group): { element: HTMLElement; filter: (keep: (label: Label) => boolean) => void } | null {
   if (series.second.length < 3) return null;
-  const pieces = new Pieces(series.second, series.seconds, data.elapsed_ns / 1e9, data.warmup_s, true);
-  const time = new Timeline(pieces, group, []);
+  const intervals = new Intervals(series.second, series.seconds, data.elapsed_ns / 1e9, data.warmup_s, true);
+  const time = new Timeline(intervals, group, []);
   const drawn = data.labels.filter((label) => series.labels[label.index]);
   const made = new Map<Label, HTMLElement>();
   const figure = (label: Label): HTMLElement => {
@@ -119,7 +119,7 @@ function charts(data: RunData, series: LabelSeries, group: Group): { element: HT
 
 function one(data: RunData, label: Label, series: LabelSeries, time: Timeline): HTMLElement {
   const line = series.labels[label.index];
-  const [p50, p99] = [nanos(line?.p50), nanos(line?.p99)].map((values) => time.pieces.measured(values));
+  const [p50, p99] = [nanos(line?.p50), nanos(line?.p99)].map((values) => time.intervals.measured(values));
   const seen = (p50 ?? []).filter((value) => value !== null && value > 0) as number[];
   const most = (p99 ?? []).reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
   const far = most > 30 * seen.reduce((low, value) => Math.min(low, value), Infinity);
@@ -134,7 +134,7 @@ function one(data: RunData, label: Label, series: LabelSeries, time: Timeline): 
     ],
     bands: [{ upper: 1, lower: 0, colour: "blue", fill: 0.22 }],
     marks: marksOf(data, "response", label.name),
-    // Failures stand at the bottom, as a share of what ended.
+    // Failures at the bottom, as a share of requests that ended.
     under: (plot) => {
       const { ctx, bbox } = plot;
       ctx.save();

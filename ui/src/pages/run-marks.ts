@@ -1,9 +1,9 @@
-/** The bounds of objectives on the charts that show what they bound. */
+/** The bounds of objectives on the charts of their metrics. */
 
 import type { Mark } from "../charts/options";
 import type { RunData } from "./run-data";
 
-/** Bounds on a metric of the whole run; of a latency, of these statistics alone. */
+/** Bounds on a metric of the whole run; for a latency, of the charted statistics only. */
 export function marks(data: RunData, metric: string, axis: Mark["axis"] = "y"): Mark[] {
   return bounds(data, metric, null, axis);
 }

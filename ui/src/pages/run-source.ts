@@ -1,8 +1,8 @@
-/** Where a run comes from, and its data to take along. */
+/** The origin of a run, and its data for download. */
 
 import { el } from "../dom";
 import { count } from "../format";
-import { copier, facts } from "./parts";
+import { copier, facts } from "./elements";
 import type { RunData } from "./run-data";
 
 /** The command, the machine, and downloads. */
@@ -33,7 +33,7 @@ export function source(data: RunData): HTMLElement {
   );
 }
 
-/** Offers a text as a file. */
+/** Offers a text as a download. */
 export function save(name: string, type: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const link = el("a", { href: address, download: name });
@@ -43,7 +43,7 @@ export function save(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** The series, a row for each point; times in microseconds. */
+/** The series, one row per point; times in microseconds. */
 function csv(data: RunData): string {
   const { series } = data;
   const times = (name: string, parts: string[], values: (number | null)[][]): [string, (number | null)[]][] =>

@@ -3,20 +3,20 @@
 import { el } from "../dom";
 import { clock, count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import { section } from "./parts";
+import { section } from "./elements";
 import type { Agent, Latency, MetricRow, RunData } from "./run-data";
 import { quantile } from "./run-top";
 
-/** What each latency is. */
+/** Names and explanations of the latencies. */
 const METRICS: Record<string, [string, string]> = {
-  response: ["response", "due to last byte; time-outs, unfinished and dropped as having waited as long"],
+  response: ["response", "due to last byte; timeouts, unfinished and dropped requests count as lower bounds"],
   ok_response: ["response, ok", "the same, of requests that met the expectation"],
   service: ["service", "first byte written to last byte read"],
   first_byte: ["first byte", "first byte written to first byte read"],
   download: ["download", "first byte read to last byte read"],
   connect: ["connect", "opening a connection"],
   tls: ["TLS", "the handshake"],
-  blocked: ["blocked", "waiting for a free connection, of requests that had to"],
+  blocked: ["blocked", "waiting for a free connection, of requests that waited"],
   lateness: ["lateness", "due to fired, the generator's own delay"],
   fault_response: ["early faults", "due to end, of requests that a fault ended; in no other row"],
   rtt: ["round trip", "TCP's smoothed estimate, sampled; acknowledgements that the server delays count"],
@@ -24,7 +24,7 @@ const METRICS: Record<string, [string, string]> = {
 
 const QUANTILES = ["p50", "p90", "p95", "p99", "p99.9"];
 
-/** Every latency that was seen. */
+/** Every latency with samples. */
 export function latencies(data: RunData): HTMLElement {
   const columns: Column<Latency>[] = [
     {
@@ -46,7 +46,7 @@ export function latencies(data: RunData): HTMLElement {
 /** Responses by status. */
 export function statuses(data: RunData): HTMLElement {
   const total = data.statuses.reduce((sum, row) => sum + row.count, 0);
-  if (total === 0) return el("p", { class: "empty" }, "Nothing was answered.");
+  if (total === 0) return el("p", { class: "empty" }, "There was no response.");
   return table(data.statuses, [
     { name: "Status", show: (row) => String(row.code), bad: (row) => !row.ok },
     { name: "responses", show: (row) => count(row.count), number: true },
@@ -55,25 +55,25 @@ export function statuses(data: RunData): HTMLElement {
   ]);
 }
 
-/** Faults, and what to do. */
+/** Faults with advice. */
 export function faults(data: RunData): HTMLElement {
-  if (data.faults.length === 0) return el("p", { class: "empty" }, "No faults: every request was answered.");
+  if (data.faults.length === 0) return el("p", { class: "empty" }, "No faults: every request got a response.");
   return table(data.faults, [
     { name: "Fault", show: (row) => el("span", {}, el("b", {}, row.text), el("small", {}, row.advice)) },
     { name: "requests", show: (row) => count(row.count), number: true },
   ]);
 }
 
-/** What the target said of its failures. */
+/** Bodies of failed responses. */
 export function bodies(data: RunData): HTMLElement {
   return table(data.failed_bodies, [
-    { name: "Body of failed answers", show: (row) => el("code", {}, row.text === "" ? "(empty)" : row.text) },
+    { name: "Body of failed responses", show: (row) => el("code", {}, row.text === "" ? "(empty)" : row.text) },
     { name: "status", show: (row) => String(row.status), number: true },
-    { name: "answers", show: (row) => count(row.count), number: true },
+    { name: "responses", show: (row) => count(row.count), number: true },
   ]);
 }
 
-/** A section for each heading of the run's own metrics. */
+/** A section per heading of checks and custom metrics. */
 export function metrics(data: RunData): HTMLElement[] {
   const headings = [...new Set(data.metrics.map((row) => row.section))];
   const sections = headings.map((heading) => {
@@ -85,15 +85,15 @@ export function metrics(data: RunData): HTMLElement[] {
   return sections;
 }
 
-/** What a row of a section is called. */
+/** The heading of the first column. */
 const SUBJECTS: Record<string, string> = { checks: "Check", "requests by name": "Name", groups: "Group", iterations: "Iterations" };
 
-/** The rows of a section, of checks those that failed first. */
+/** The rows of a section; failed checks come first. */
 function metricTable(heading: string, rows: MetricRow[]): HTMLElement {
   const name = (row: MetricRow): string => (row.name === "" ? "(no name)" : row.name);
   const mark = ({ passed }: MetricRow): string => (passed === undefined ? "" : passed ? "✔ " : "✘ ");
   const failed = ({ passed }: MetricRow): boolean => passed === false;
-  // The figures of checks and requests begin with their counts.
+  // The figures of checks and requests start with their counts.
   const counted = heading === "checks" || heading === "requests by name";
   const samples: Column<MetricRow> = { name: "samples", show: (row) => count(row.samples), number: true };
   return table([...rows].sort((a, b) => Number(failed(b)) - Number(failed(a))), [
@@ -103,7 +103,7 @@ function metricTable(heading: string, rows: MetricRow[]): HTMLElement {
   ]);
 }
 
-/** What the agents of a fleet did. */
+/** The agents of a fleet. */
 export function agents(data: RunData): HTMLElement {
   const late = (row: Agent): string => (row.sent > 0 ? duration(row.lateness_p99_ns) : "–");
   const list = table(data.agents, [
@@ -121,7 +121,7 @@ export function agents(data: RunData): HTMLElement {
   return el("div", {}, list, more);
 }
 
-/** What happened beside requests. */
+/** Events other than requests. */
 export function events(data: RunData): HTMLElement {
   return table(data.events, [
     { name: "At", show: (row) => clock(row.s), number: true },

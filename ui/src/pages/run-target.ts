@@ -1,4 +1,4 @@
-/** What the watched target said of itself: levels over time, all of them, settings in force. */
+/** The watched target: levels over time, all levels in a table, settings. */
 
 import type { ChartOptions, Mark } from "../charts/options";
 import type { Placed } from "../charts/redraw";
@@ -11,7 +11,7 @@ import { marks } from "./run-marks";
 
 type Unit = Gauge["unit"];
 
-/** How values of a unit read. */
+/** The formats of the units. */
 const UNITS: Record<Unit, ChartOptions["y"]> = {
   share: { tick: (value) => `${Math.round(value * 100)} %`, read: percent, top: 1 / 1.08 },
   count: { tick, read: number },
@@ -20,7 +20,7 @@ const UNITS: Record<Unit, ChartOptions["y"]> = {
   seconds: { tick: (s) => durationTick(s * 1e9), read: (s) => duration(s * 1e9) },
 };
 
-/** A level in people's words, and what it is shown together with. */
+/** The name of a level, and of the group that it is shown with. */
 const WORDS: Record<string, [string, string]> = {
   cpu: ["CPU, of all cores", "Processor"],
   cores: ["CPU, in cores", "Processor"],
@@ -48,21 +48,21 @@ const WORDS: Record<string, [string, string]> = {
   pool_busy: ["busy worker threads", "Workers"],
   db_connections: ["connections to the database, of those allowed", "Use of limits"],
   db_open: ["connections to the database", "Connections and descriptors"],
-  db_running: ["connections of the database at work", "Workers"],
-  db_lock_waits: ["connections of the database that wait for a lock", "Queues"],
-  db_io_waits: ["connections of the database that wait for a disk", "Queues"],
+  db_running: ["active database connections", "Workers"],
+  db_lock_waits: ["database connections waiting for a lock", "Queues"],
+  db_io_waits: ["database connections waiting for a disk", "Queues"],
   db_pool_busy: ["database connections in use", "Workers"],
   listen_overflows: ["accept queue overflows", "Refused by the kernel"],
   listen_drops: ["dropped connection attempts", "Refused by the kernel"],
-  retransmits: ["TCP segments sent again", "Refused by the kernel"],
+  retransmits: ["TCP segments retransmitted", "Refused by the kernel"],
 };
 
 const COLOURS = ["blue", "orange", "green", "purple", "red", "sky"];
 
-/** Levels this far apart do not share a scale. */
+/** A ratio of levels from which they do not share a scale. */
 const SPREAD = 25;
 
-/** A level in words. */
+/** The name of a level. */
 function words(name: string): string {
   return WORDS[name]?.[0] ?? name.replaceAll("_", " ");
 }
@@ -71,7 +71,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Gauges that read well on one scale: of a theme, of a unit, of like size. */
+/** Gauges that fit one scale: same theme, same unit, similar size. */
 function groups(gauges: Gauge[]): Gauge[][] {
   const theme = (gauge: Gauge): string => WORDS[gauge.name]?.[1] ?? "";
   const drawn = gauges.filter((gauge) => gauge.values);
@@ -91,13 +91,13 @@ function groups(gauges: Gauge[]): Gauge[][] {
   return made.sort((a, b) => place(a) - place(b));
 }
 
-/** The charts, each titled once: by its level, or by what its levels have in common. */
+/** The charts, titled by their level or their group. */
 export function levels(data: RunData, target: Target, time: Timeline): Placed[] {
   const behind = data.over?.run.target_levels?.gauges ?? [];
   return groups(target.gauges).map((group) => {
     const [first] = group as [Gauge];
     const alone = group.length === 1;
-    // The source tells apart what has one name.
+    // The source distinguishes levels of the same name.
     const twice = (gauge: Gauge): boolean => group.some((other) => other !== gauge && other.name === gauge.name);
     const lines = group.map((gauge, i): TimeLine => ({
       name: alone ? "" : twice(gauge) ? `${words(gauge.name)}, ${target.sources[gauge.source]}` : words(gauge.name),
@@ -123,7 +123,7 @@ export function gauges(target: Target): HTMLElement {
     { name: "Source", show: source, key: (row) => row.source },
   ]);
   const parts = [
-    target.gauges.some((gauge) => !gauge.values) && "Levels that never changed are not drawn, nor more than 40.",
+    target.gauges.some((gauge) => !gauge.values) && "Levels that never changed are not drawn, and at most 40 are.",
     target.more_gauges > 0 && `${count(target.more_gauges)} more levels are in the JSON output.`,
     target.lost && "The target has more levels than gake keeps.",
   ];
@@ -131,7 +131,7 @@ export function gauges(target: Target): HTMLElement {
   return el("div", {}, list, note !== "" && el("p", { class: "note" }, note));
 }
 
-/** The settings in force. */
+/** The settings of the target. */
 export function settings(target: Target): HTMLElement {
   return el(
     "div",

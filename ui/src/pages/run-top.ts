@@ -3,13 +3,13 @@
 import type { Figure, Pill } from "../charts/bar";
 import { el } from "../dom";
 import { clock, count, duration, percent, rate } from "../format";
-import { card, change, tile } from "./parts";
+import { card, change, tile } from "./elements";
 import type { Latency, Objective, RunData } from "./run-data";
 
 const WORDS = {
-  valid: ["✔", "Valid", "the figures can be believed"],
-  suspect: ["▲", "Suspect", "read the reasons before believing the figures"],
-  invalid: ["✘", "Invalid", "the figures cannot be believed"],
+  valid: ["✔", "Valid", "the figures are believable"],
+  suspect: ["▲", "Suspect", "read the reasons before trusting the figures"],
+  invalid: ["✘", "Invalid", "the figures are not believable"],
 } as const;
 
 /** Whether requests were due and none of them ended ok. */
@@ -17,40 +17,40 @@ function failed(data: RunData): boolean {
   return data.figures.due > 0 && data.figures.ok === 0;
 }
 
-/** What an error's share reads as. */
+/** The share of errors as text. */
 function errorShare(data: RunData): string {
   const { due, ok } = data.figures;
   return due > 0 ? percent((due - ok) / due) : "–";
 }
 
-/** A quantile, marked when few samples lie beyond it. */
+/** A quantile, marked if few samples lie beyond it. */
 export function quantile(latency: Latency | undefined, i: number): string {
   if (!latency || latency.count === 0) return "–";
   return `${i < latency.trusted ? "" : "~"}${duration(latency.quantiles[i] ?? 0)}`;
 }
 
-/** How far a run in progress is. */
+/** The progress of a live run. */
 function progress({ live, elapsed_ns }: RunData): string {
   const length = live?.length_s ? ` of ${clock(live.length_s)}` : "";
   return `${clock(elapsed_ns / 1e9)}${length}`;
 }
 
-/** What a run in progress is called. */
+/** The pill of a live run. */
 function running(data: RunData): Pill {
-  return { text: `● Running ${progress(data)}`, state: "running", title: "Everything on this page is of the run so far" };
+  return { text: `● Running ${progress(data)}`, state: "running", title: "Everything on this page covers the run so far" };
 }
 
 /** One statement of the verdict. */
 interface Statement extends Pill {
   state: "valid" | "suspect" | "invalid";
-  /** What it means, or why. */
+  /** Its meaning, or the reason. */
   meaning: string;
   advice?: string;
 }
 
 /**
- * The statements of the verdict, the worst first: that nothing succeeded, that objectives were
- * missed or met, how the target did, whether the figures can be believed. The order is that of the text format.
+ * The statements of the verdict, the worst first: nothing succeeded, objectives missed or met, the
+ * state of the target, whether the figures are believable. The order is that of the text format.
  */
 function statements(data: RunData): Statement[] {
   const [mark, word, meaning] = WORDS[data.validity];
@@ -60,10 +60,10 @@ function statements(data: RunData): Statement[] {
   for (const { text, state, meaning } of data.target_news) {
     all.push({ text: `${WORDS[state][0]} ${text.charAt(0).toUpperCase()}${text.slice(1)}`, state, meaning });
   }
-  // Without a response, a measurement that can be believed has nothing to say.
+  // Without a response a believable measurement says nothing.
   if (!none || data.validity !== "valid") all.push({ text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}`, meaning });
   const judged = objectivesPill(data);
-  // Objectives of an invalid measurement are not decided.
+  // An invalid measurement does not decide objectives.
   const first = judged?.state === "invalid" && data.validity !== "invalid" && !none;
   if (judged) all.splice(first ? 0 : all.length, 0, judged);
   const order = ["invalid", "suspect", "valid"];
@@ -75,10 +75,10 @@ function cause({ faults, statuses }: RunData): { meaning: string; advice?: strin
   const [fault] = faults;
   const bad = statuses.filter((status) => !status.ok).sort((a, b) => b.count - a.count)[0];
   if (fault && fault.count >= (bad?.count ?? 0)) return { meaning: fault.text, advice: fault.advice };
-  return { meaning: bad ? `status ${bad.code}` : "nothing was answered", advice: fault?.advice };
+  return { meaning: bad ? `status ${bad.code}` : "no response", advice: fault?.advice };
 }
 
-/** Whether the objectives were met; nothing when there are none. */
+/** Whether the objectives were met; null without objectives. */
 function objectivesPill({ objectives }: RunData): Statement | null {
   const all = objectives.length;
   if (all === 0) return null;
@@ -93,7 +93,7 @@ function objectivesPill({ objectives }: RunData): Statement | null {
   };
 }
 
-/** The words of the bar on top. */
+/** The pills of the sticky bar. */
 export function pills(data: RunData): Pill[] {
   if (!data.live) return statements(data);
   const nothing: Pill[] = failed(data) ? [{ text: "✘ Nothing succeeded", state: "invalid" }] : [];
@@ -101,7 +101,7 @@ export function pills(data: RunData): Pill[] {
   return [...nothing, running(data), ...(judged ? [judged] : [])];
 }
 
-/** The figures of the bar on top. */
+/** The figures of the sticky bar. */
 export function headline(data: RunData): Figure[] {
   const response = data.latencies[0];
   const errors = data.figures.due > data.figures.ok;
@@ -113,7 +113,7 @@ export function headline(data: RunData): Figure[] {
   ];
 }
 
-/** The plan, when it ran, and which run lies behind. */
+/** The plan, when it ran, and the baseline run. */
 export function plan(data: RunData): HTMLElement {
   const started = data.started.replace("T", " ").replace("Z", " UTC");
   return el(
@@ -130,7 +130,7 @@ export function verdict(data: RunData): HTMLElement {
   return data.live ? verdictSoFar(data) : finalVerdict(data);
 }
 
-/** The verdict of a run that has ended: its first statement decides the colour. */
+/** The verdict of a finished run: its first statement decides the colour. */
 function finalVerdict(data: RunData): HTMLElement {
   const [worst, ...others] = statements(data);
   const say = ({ text, meaning }: Statement): string => (meaning === "" ? text : `${text}: ${meaning}`);
@@ -141,7 +141,7 @@ function finalVerdict(data: RunData): HTMLElement {
   return verdictBox(worst?.state ?? data.validity, line, ...others.map((other) => el("p", { class: "note" }, say(other))), reasons(data));
 }
 
-/** The verdict of a run in progress. */
+/** The verdict of a live run. */
 function verdictSoFar(data: RunData): HTMLElement {
   const [mark, word, meaning] = WORDS[data.validity];
   const line = el("p", { class: "line" }, el("strong", {}, "● Running"), `: ${progress(data)}`, data.ended && ` · ${data.ended}`);
@@ -154,12 +154,12 @@ function verdictBox(state: Pill["state"], ...children: (HTMLElement | false)[]):
   return el("section", { class: "verdict", id: "verdict", "data-verdict": state, "aria-label": "Verdict" }, ...children);
 }
 
-/** Why the figures are believed, or not. */
+/** Why the figures are doubtful. */
 function reasons(data: RunData): HTMLElement | false {
   return data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason)));
 }
 
-/** Each objective with a meter: how much of what it allows was used. */
+/** Each objective with a meter: the used share of its allowance. */
 export function objectives(data: RunData): HTMLElement | null {
   const { objectives: all } = data;
   if (all.length === 0) return null;
@@ -183,7 +183,7 @@ export function objectives(data: RunData): HTMLElement | null {
   );
 }
 
-/** A bar from nothing to twice the bound, which is a line in its middle. */
+/** A bar from zero to twice the bound, which is a line in its middle. */
 function meter({ limit, met, used: share }: Objective): HTMLElement | null {
   if (!limit || share === null) return null;
   const fill = el("i");
@@ -197,7 +197,7 @@ function meter({ limit, met, used: share }: Objective): HTMLElement | null {
   );
 }
 
-/** What limited the run, and what to try. */
+/** What limited the run, with advice. */
 export function findings(data: RunData): HTMLElement | null {
   if (data.findings.length === 0) return null;
   const items = data.findings.map((finding) =>
@@ -267,7 +267,7 @@ function times(data: RunData, before: Before): HTMLElement {
   return box;
 }
 
-/** A bar of what became of the requests. */
+/** A bar of the outcomes of the requests. */
 function proportions(data: RunData): HTMLElement {
   const { ok, failed: bad, unfinished, dropped, unsent } = data.figures;
   const bar = el("div", { class: "proportions", "aria-hidden": "true" });

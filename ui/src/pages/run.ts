@@ -1,14 +1,14 @@
-/** The report of a run: can it be believed, what came, how fast, what went wrong, and why. */
+/** The page of a run: whether it is believable, the results, failures, and causes. */
 
 import { Bar, type Pill } from "../charts/bar";
 import { Group } from "../charts/group";
 import { header } from "../charts/header";
 import type { Stretch } from "../charts/options";
 import { redraw } from "../charts/redraw";
-import { Pieces, Timeline } from "../charts/time";
+import { Intervals, Timeline } from "../charts/time";
 import { el } from "../dom";
 import { rate } from "../format";
-import { section } from "./parts";
+import { section } from "./elements";
 import { connections, errors, generator, latency, target, traffic } from "./run-charts";
 import { endpoints } from "./run-endpoints";
 import { agents, events, metrics } from "./run-tables";
@@ -16,15 +16,15 @@ import type { RunData } from "./run-data";
 import { source } from "./run-source";
 import { findings, headline, objectives, pills, plan, tiles, verdict } from "./run-top";
 
-/** What the page of a run in progress has beside its data. */
-export interface Around {
-  /** A word before all others. */
+/** Parts of the live page besides its data. */
+export interface PageExtras {
+  /** A pill before all others. */
   pill?: Pill;
   /** Buttons beside the title. */
   tools?: HTMLElement[];
 }
 
-/** The page of a run; it can be shown again with more data. */
+/** The page of a run, which can be shown again with more data. */
 export class RunPage {
   private readonly group = new Group();
   private bar: Bar | undefined;
@@ -32,7 +32,7 @@ export class RunPage {
   constructor(private readonly root: HTMLElement) {}
 
   /** Shows the run. */
-  show(data: RunData, { pill, tools = [] }: Around = {}): void {
+  show(data: RunData, { pill, tools = [] }: PageExtras = {}): void {
     document.title = `gake: ${data.target}`;
     const words = [...(pill ? [pill] : []), ...pills(data)];
     if (this.bar) this.bar.show(words, headline(data));
@@ -59,7 +59,7 @@ export function run(root: HTMLElement, data: RunData): void {
   new RunPage(root).show(data);
 }
 
-/** The sections with the run's charts and tables. */
+/** The sections with charts and tables. */
 export function charts(data: RunData, group: Group): HTMLElement[] {
   const time = timeline(data, group);
   const seen = data.series.second.length > 0;
@@ -78,24 +78,24 @@ export function charts(data: RunData, group: Group): HTMLElement[] {
   return parts.filter((part) => part !== false && part !== null);
 }
 
-/** How the pages are used, and what made them. */
+/** Usage hints and the version. */
 export function footer(version: string): HTMLElement {
-  return el("footer", {}, `gake ${version}. Drag over a chart to zoom, double-click to see all of it again.`);
+  return el("footer", {}, `gake ${version}. Drag over a chart to zoom, double-click to reset.`);
 }
 
 function timeline(data: RunData, group: Group): Timeline {
-  const behind = data.over && { name: data.over.name, pieces: pieces(data.over.run) };
-  return new Timeline(pieces(data), group, stages(data), behind ?? undefined);
+  const behind = data.over && { name: data.over.name, intervals: intervals(data.over.run) };
+  return new Timeline(intervals(data), group, stages(data), behind ?? undefined);
 }
 
-/** The pieces of a run's series. */
-function pieces({ series, elapsed_ns, warmup_s }: RunData): Pieces {
+/** The intervals of a run's series. */
+function intervals({ series, elapsed_ns, warmup_s }: RunData): Intervals {
   const last = series.second.length - 1;
   const trouble = [series.failed, series.unfinished, series.dropped, series.unsent].some((counts) => (counts[last] ?? 0) > 0);
-  return new Pieces(series.second, series.seconds, elapsed_ns / 1e9, warmup_s, trouble);
+  return new Intervals(series.second, series.seconds, elapsed_ns / 1e9, warmup_s, trouble);
 }
 
-/** The stages, every other one shaded. */
+/** The stages, with alternating shades. */
 function stages(data: RunData): Stretch[] {
   return data.stages.map(({ start, end, from, to }, i) => ({
     from: start,

@@ -1,4 +1,4 @@
-/** The data of a shadow's page: a list of `gake.shadow-report/1`, cut by gake/src/cmd/shadow/page.rs. */
+/** The data of a shadow page: a list of `gake.shadow-report/1`, shortened by gake/src/cmd/shadow/page.rs. */
 
 export interface ShadowData {
   kind: "shadow";
@@ -18,11 +18,11 @@ export interface Report {
   ignored: number;
   fields_lost: number;
   bodies_cut: number;
-  /** Of all fields and endpoints, those not shown here included. */
+  /** Of all fields and endpoints, including those not shown. */
   fields: number;
   slower: number;
   all_endpoints: number;
-  /** Codes of master and shadow, and how often. */
+  /** Status codes of master and shadow, and their count. */
   statuses: [string, string, number][];
   differences: Difference[];
   more_differences: number;
@@ -41,7 +41,7 @@ export interface Difference {
   exchanges: number;
   secondary: number;
   paired: number;
-  /** The part of the answers that differs beyond noise. */
+  /** The share of responses that differ beyond noise. */
   rate: number;
   q: number | null;
   looks_like: string | null;

@@ -1,11 +1,11 @@
-/** The report of a shadow: does it answer as the master does, where not, and how fast is it. */
+/** The page of a shadow: whether it responds as the master does, the differences, and its speed. */
 
 import { themeButton } from "../charts/bar";
 import { header } from "../charts/header";
 import { el } from "../dom";
 import { count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import { copier, facts, section } from "./parts";
+import { copier, facts, section } from "./elements";
 import type { Difference, Endpoint, Report, ShadowData, Verdict } from "./shadow-data";
 
 const VERDICTS: [Verdict, string, string][] = [
@@ -58,8 +58,8 @@ function verdict(report: Report): HTMLElement {
           : (["valid", "✔", "No difference found"] as const);
   const { false_discoveries, tolerance, latency } = report.terms;
   const terms = [
-    report.secondary !== null && `of what is called real, ${percent(false_discoveries)} at most is expected to be chance`,
-    tolerance > 0 && `${percent(tolerance)} of an endpoint's answers may differ in a field`,
+    report.secondary !== null && `at most ${percent(false_discoveries)} of the real differences are expected to be chance`,
+    tolerance > 0 && `${percent(tolerance)} of an endpoint's responses may differ in a field`,
     `${percent(latency)} slower is tolerated`,
   ].filter((part) => part !== false);
   const line = terms.join("; ");
@@ -71,13 +71,13 @@ function verdict(report: Report): HTMLElement {
   );
 }
 
-/** What became of the requests. */
+/** The outcomes of the requests. */
 function ledger(report: Report): HTMLElement {
   const list = facts([
     ["requests compared", count(report.exchanges)],
     ...(report.secondary === null ? [] : [[`also with ${report.secondary}`, count(report.paired)] as [string, string]]),
     ["endpoints", count(report.all_endpoints)],
-    ["not asked, or client left", report.skipped && count(report.skipped)],
+    ["not sent, or client left", report.skipped && count(report.skipped)],
     ["differences left out by rules", report.ignored && count(report.ignored)],
     ["differences in fields beyond the bound", report.fields_lost && count(report.fields_lost)],
     ["bodies too long to compare", report.bodies_cut && count(report.bodies_cut)],
@@ -106,7 +106,7 @@ function differences(rows: Difference[], kind: Verdict): HTMLElement {
   if (paired) {
     columns.push(
       { name: "noise", title: "Exchanges in which the second instance differed from the master", show: (row) => share(noise(row), row.secondary, row.paired), key: noise, number: true },
-      { name: "beyond noise", title: "The part of the answers that differs beyond noise", show: (row) => percent(row.rate), key: (row) => row.rate, number: true },
+      { name: "beyond noise", title: "The share of responses that differ beyond noise", show: (row) => percent(row.rate), key: (row) => row.rate, number: true },
       { name: "q", title: "The rate of false discoveries at which it is real", show: (row) => small(row.q), key: (row) => row.q ?? 1, number: true },
     );
   }
@@ -119,7 +119,7 @@ function share(value: number, n: number, of: number): HTMLElement {
   return el("span", {}, percent(value), el("small", {}, `${count(n)} of ${count(of)}`));
 }
 
-/** The place, how it differs, and an example. */
+/** The field, the kind of difference, and an example. */
 function field(row: Difference): HTMLElement {
   const { example, looks_like } = row;
   return el(
@@ -146,7 +146,7 @@ const PACES = { slower: "✘ slower", faster: "faster", alike: "", too_few: "too
 
 function endpoints(report: Report): HTMLElement {
   const seen = report.endpoints.map((endpoint) => endpoint.latency.ratio).filter((ratio) => ratio !== null);
-  // All intervals on one scale, the same way up and down from 1.
+  // All intervals on one scale that is symmetric around 1.
   const widest = Math.max(1.05, ...seen.map((ratio) => Math.max(ratio.high, ratio.low > 0 ? 1 / ratio.low : 1)));
   const time = (name: string, of: (latency: Endpoint["latency"]) => number): Column<Endpoint> => ({
     name,
@@ -177,7 +177,7 @@ function endpoints(report: Report): HTMLElement {
   const more = report.all_endpoints - report.endpoints.length;
   return section(
     "Endpoints",
-    el("p", { class: "note" }, `Time to the answer's head. The ratio is the shadow's time divided by that of ${other}, request by request: its median, with the 95 % interval.`),
+    el("p", { class: "note" }, `Time to the response head. The ratio is the shadow's time divided by that of ${other}, request by request: its median, with the 95 % interval.`),
     list,
     more > 0 && el("p", { class: "note" }, `${count(more)} more endpoints, those with fewest requests, are in the JSON output.`),
   );
@@ -204,7 +204,7 @@ function forest({ ratio, pace }: Endpoint["latency"], widest: number): HTMLEleme
   return line;
 }
 
-/** How often the master said this and the shadow that. */
+/** How often each pair of status codes of master and shadow occurred. */
 function statuses(report: Report): HTMLElement {
   const order = (a: string, b: string): number => a.localeCompare(b);
   const masters = [...new Set(report.statuses.map(([master]) => master))].sort(order);
@@ -225,12 +225,12 @@ function statuses(report: Report): HTMLElement {
   );
 }
 
-/** Rules to paste. */
+/** Rules to copy. */
 function rules(text: string): HTMLElement {
   const block = el("pre", { tabindex: 0, "aria-label": "Rules" }, text);
   return section(
     "Suggested rules",
-    el("div", { class: "between" }, el("p", { class: "note" }, "For what is noise or looks like it: put them into a file and give it with --rules FILE."), copier(text, block)),
+    el("div", { class: "between" }, el("p", { class: "note" }, "For noise and what looks like it: save them to a file and pass it with --rules FILE."), copier(text, block)),
     block,
   );
 }

@@ -7,9 +7,9 @@ import type { ChartOptions, Line } from "../charts/options";
 import { el } from "../dom";
 import { duration, durationTick, percent, rate, tick } from "../format";
 import { table, type Column } from "../table";
-import { section } from "./parts";
+import { section } from "./elements";
 
-/** What the page is made from. */
+/** The data of the page. */
 export interface TrendData {
   kind: "trend";
   gake: string;
@@ -39,10 +39,10 @@ export function trend(root: HTMLElement, data: TrendData): void {
       { name: "p50", values: runs.map((run) => run.p50_ns), colour: "blue" },
       { name: "p99", values: runs.map((run) => run.p99_ns), colour: "blue-3" },
     ]),
-    chart(runs, "Goodput", "Requests a second that ended ok.", { tick, read: rate }, [
+    chart(runs, "Goodput", "Ok requests per second.", { tick, read: rate }, [
       { name: "goodput", values: runs.map((run) => run.goodput), colour: "green" },
     ]),
-    chart(runs, "Capacity", "Of each search, with its 95 % interval.", { tick, read: rate }, [
+    chart(runs, "Capacity", "From each search, with its 95 % interval.", { tick, read: rate }, [
       { name: "capacity", values: runs.map((run) => run.capacity?.[0] ?? null), colour: "orange" },
       { name: "95 % from", values: runs.map((run) => run.capacity?.[1] ?? null), colour: "grey", dash: [4, 3] },
       { name: "to", values: runs.map((run) => run.capacity?.[2] ?? null), colour: "grey", dash: [4, 3] },
@@ -54,11 +54,11 @@ export function trend(root: HTMLElement, data: TrendData): void {
       ? section("Over its runs", ...charts.map((made) => made.element))
       : el("p", { class: "empty" }, "The history has no run of this target."),
     section("Runs", table([...runs].reverse(), columns())),
-    el("footer", {}, `gake ${data.gake}. Drag over a chart to zoom, double-click to see all of it again.`),
+    el("footer", {}, `gake ${data.gake}. Drag over a chart to zoom, double-click to reset.`),
   );
 }
 
-/** A chart over the runs; nothing when no run has a value. */
+/** A chart over the runs; null when no run has a value. */
 function chart(runs: Run[], title: string, note: string, y: ChartOptions["y"], lines: Line[]): Chart | null {
   if (!lines.some((line) => line.values.some((value) => value !== null))) return null;
   const last = Math.max(runs.length - 1, 1);

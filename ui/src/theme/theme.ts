@@ -1,4 +1,4 @@
-/** Light and dark: as the system has it, or as the reader chose; always light on paper. */
+/** Light and dark: the system's choice or the reader's; always light on paper. */
 
 export type Theme = "light" | "dark";
 
@@ -7,7 +7,7 @@ const paper = matchMedia("print");
 const listeners = new Set<() => void>();
 let chosen: Theme | undefined;
 
-/** The theme in force. */
+/** The current theme. */
 export function theme(): Theme {
   if (paper.matches) return "light";
   return chosen ?? (dark.matches ? "dark" : "light");
@@ -18,7 +18,7 @@ export function printing(): boolean {
   return paper.matches;
 }
 
-/** Chooses the other theme. */
+/** Switches to the other theme. */
 export function toggleTheme(): void {
   chosen = theme() === "dark" ? "light" : "dark";
   apply();
@@ -29,7 +29,7 @@ export function onTheme(listener: () => void): void {
   listeners.add(listener);
 }
 
-/** Follows the system's theme and the printer. */
+/** Follows the system's theme and printing. */
 export function watchTheme(): void {
   dark.addEventListener("change", apply);
   paper.addEventListener("change", apply);
@@ -41,7 +41,7 @@ function apply(): void {
   for (const listener of listeners) listener();
 }
 
-/** The value of a custom property, for what is drawn on canvas. */
+/** The value of a custom property, for drawing on canvas. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gake_core::Load;
 use gake_core::plan::OTHER_DESCRIPTORS;
 use gake_core::record::Outcome;
-use gake_report::vegeta::{Encoding, ResultWriter};
+use gake_report::vegeta::{ResultEncoding, ResultWriter};
 use gake_run::{GivenRequests, Inputs, unix_now};
 
 use super::files;
@@ -93,7 +93,7 @@ fn handler(
     console: &Console,
     is_read: Arc<AtomicBool>,
 ) -> Result<OutcomeHandler, Failure> {
-    let mut writer = ResultWriter::new(files::create(output, console)?, Encoding::Gob);
+    let mut writer = ResultWriter::new(files::create(output, console)?, ResultEncoding::Gob);
     Ok(Box::new(move |outcomes: &[Outcome]| {
         let written = outcomes
             .iter()

@@ -1,6 +1,6 @@
 //! `vegeta encode`: converts results between encodings.
 
-use gake_report::vegeta::{Encoding, ResultWriter};
+use gake_report::vegeta::{ResultEncoding, ResultWriter};
 
 use super::files::{self, ResultFiles};
 use crate::flags::{Flag, switch, value};
@@ -23,7 +23,7 @@ bytes out, bytes in, error, body (base64), attack, number, method, URL, headers 
 /// Runs the command.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
-    let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(Encoding::Json);
+    let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(ResultEncoding::Json);
     let mut results = ResultFiles::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
     let mut writer = ResultWriter::new(files::create(name, console)?, to);

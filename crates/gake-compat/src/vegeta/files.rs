@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use gake_files::Access;
-use gake_report::vegeta::{Reader, RecordError, RoundRobin, VegetaRecord};
+use gake_report::vegeta::{RecordError, ResultReader, RoundRobin, VegetaRecord};
 
 use gake_session::Failure;
 use gake_session::console::{Console, stdin};
@@ -62,7 +62,7 @@ impl ResultFiles {
     }
 }
 
-fn reader(name: &str) -> Result<Reader<Box<dyn BufRead + Send>>, Failure> {
+fn reader(name: &str) -> Result<ResultReader<Box<dyn BufRead + Send>>, Failure> {
     let input: Box<dyn BufRead + Send> = match name {
         "stdin" => Box::new(BufReader::with_capacity(READ_AHEAD, stdin())),
         path => {
@@ -70,7 +70,7 @@ fn reader(name: &str) -> Result<Reader<Box<dyn BufRead + Send>>, Failure> {
             Box::new(BufReader::with_capacity(READ_AHEAD, file))
         }
     };
-    Reader::detect(input).map_err(|error| failure(name, &error))
+    ResultReader::detect(input).map_err(|error| failure(name, &error))
 }
 
 fn failure(name: &str, error: &RecordError) -> Failure {

@@ -1,7 +1,7 @@
 //! Assertions as checks.
 
 use super::sampler::pattern;
-use super::{Element, Plan};
+use super::{Element, JmeterPlan};
 use crate::template::quoted;
 
 /// Bits of a response assertion's type.
@@ -11,7 +11,7 @@ const EQUALS: u32 = 8;
 const SUBSTRING: u32 = 16;
 const OR: u32 = 32;
 
-/// What a response assertion looks at.
+/// The fields that a response assertion can check.
 const FIELDS: [(&str, &str); 6] = [
     ("Assertion.response_data", "r.body"),
     ("Assertion.response_data_as_document", "r.body"),
@@ -21,7 +21,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("Assertion.sample_label", "r.url"),
 ];
 
-impl Plan {
+impl JmeterPlan {
     /// Adds the checks of an assertion.
     pub(super) fn assertion(&mut self, own: Element, checks: &mut Vec<(String, String)>) {
         let text = |name: &str| own.text(name).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Plan {
             let text = self.template(one.own.text().unwrap_or_default());
             let is_found = match kind & !(NOT | OR) {
                 EQUALS => format!("{field} === {}", text.js()),
-                // A failed request has no body.
+                // The body of a failed request is null.
                 SUBSTRING => format!("String({field}).includes({})", text.js()),
                 WHOLE => {
                     let mut whole = crate::template::Template::from("^(?:");

@@ -1,25 +1,29 @@
 //! Controllers.
 
-use super::{Element, Plan, Scope};
-use crate::script::Node;
+use super::{Element, JmeterPlan, SamplerScope};
+use crate::script::ScriptNode;
 use crate::template::{quoted, variable_name};
 
-impl Plan {
-    /// What a controller does with what is below it.
+impl JmeterPlan {
+    /// Converts a controller and the elements below it.
     pub(super) fn controller<'a>(
         &mut self,
         own: Element<'a>,
-        outer: &Scope<'a>,
+        outer: &SamplerScope<'a>,
         depth: usize,
-    ) -> Vec<Node> {
+    ) -> Vec<ScriptNode> {
         let scope = self.scope(outer, own);
         let nodes = self.nodes(own, &scope, depth + 1);
         let text = |name: &str| own.text(name).unwrap_or_default();
-        let block = |open: String, nodes| vec![Node::Block(open, nodes, "}")];
+        let block = |open: String, nodes| vec![ScriptNode::Block(open, nodes, "}")];
         match own.tag() {
             "GenericController" | "RecordingController" | "CriticalSectionController" => nodes,
             "TransactionController" => {
-                vec![Node::Block(format!("group({}, () => {{", quoted(own.name())), nodes, "});")]
+                vec![ScriptNode::Block(
+                    format!("group({}, () => {{", quoted(own.name())),
+                    nodes,
+                    "});",
+                )]
             }
             "LoopController" if text("LoopController.loops") != "-1" => {
                 let count = self.number(text("LoopController.loops"));
@@ -40,7 +44,7 @@ impl Plan {
             "IfController" => match condition(text("IfController.condition")) {
                 Some(condition) => block(format!("if ({condition}) {{"), nodes),
                 None => {
-                    let kind = "a condition is not translated: what it guards is always sent";
+                    let kind = "a condition is not translated: its branch is always sent";
                     self.script.warnings.add(kind, text("IfController.condition"));
                     nodes
                 }
@@ -48,27 +52,26 @@ impl Plan {
             tag => {
                 self.script
                     .warnings
-                    .add("what a controller holds is sent once each iteration", tag);
+                    .add("the contents of a controller are sent once per iteration", tag);
                 nodes
             }
         }
     }
 
-    /// One of the parts, at random or in turn.
-    fn one_of(&mut self, own: Element, nodes: Vec<Node>, depth: usize) -> Vec<Node> {
+    /// One of the nodes, at random or round-robin.
+    fn one_of(&mut self, own: Element, nodes: Vec<ScriptNode>, depth: usize) -> Vec<ScriptNode> {
         let count = nodes.len();
         let which = match own.tag() {
             "RandomController" => format!("random(0, {})", count.saturating_sub(1)),
             _ => format!("exec.vu.iterationInScenario % {}", count.max(1)),
         };
         let choice = format!("choice{depth}");
-        let blocks = nodes
-            .into_iter()
-            .enumerate()
-            .map(|(at, node)| Node::Block(format!("if ({choice} === {at}) {{"), vec![node], "}"));
-        let inner =
-            std::iter::once(Node::Lines(vec![format!("const {choice} = {which};")])).chain(blocks);
-        vec![Node::Block("{".to_owned(), inner.collect(), "}")]
+        let blocks = nodes.into_iter().enumerate().map(|(at, node)| {
+            ScriptNode::Block(format!("if ({choice} === {at}) {{"), vec![node], "}")
+        });
+        let inner = std::iter::once(ScriptNode::Lines(vec![format!("const {choice} = {which};")]))
+            .chain(blocks);
+        vec![ScriptNode::Block("{".to_owned(), inner.collect(), "}")]
     }
 }
 
@@ -82,7 +85,7 @@ fn child_number(own: Element) -> String {
     number.unwrap_or(100.0).to_string()
 }
 
-/// A simple comparison as an expression: `"${name}" == "text"`.
+/// A simple comparison as a JavaScript expression: `"${name}" == "text"`.
 fn condition(text: &str) -> Option<String> {
     let text = text.trim();
     let mut inner = text;
@@ -103,7 +106,7 @@ fn condition(text: &str) -> Option<String> {
     let mut rest = rest.as_str();
     while let Some((before, tail)) = rest.split_once("${") {
         let (name, tail) = tail.split_once('}')?;
-        // Quotes around a variable make it a text, which it is.
+        // Quotes around a variable make it a string, which it already is.
         let quote =
             before.chars().next_back().filter(|c| ['"', '\''].contains(c) && tail.starts_with(*c));
         let before = quote.map_or(before, |quote| before.strip_suffix(quote).unwrap_or(before));
@@ -118,6 +121,6 @@ fn condition(text: &str) -> Option<String> {
     code.push_str(rest);
     let is_simple = !code.contains(['(', ';', '{'])
         && ["==", "!=", "<", ">"].iter().any(|sign| code.contains(sign));
-    // Both sides are texts.
+    // Both sides are strings.
     is_simple.then_some(code)
 }

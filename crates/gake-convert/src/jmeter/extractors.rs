@@ -1,10 +1,10 @@
 //! Extractors: lines that set variables from a response.
 
 use super::sampler::pattern;
-use super::{Element, Plan};
+use super::{Element, JmeterPlan};
 use crate::template::{Template, quoted, variable_name};
 
-impl Plan {
+impl JmeterPlan {
     /// Adds the lines of an extractor.
     pub(super) fn extractor(&mut self, own: Element, after: &mut Vec<String>) {
         let text = |name: &str| own.text(name).unwrap_or_default();
@@ -74,10 +74,10 @@ impl Plan {
         after.push(format!("vars.{name} = {found}, {number}, {default});"));
     }
 
-    /// The number of a match; the first in place of all.
+    /// The number of a match; the first instead of all.
     fn first_of(&mut self, number: &str, name: &str) -> String {
         if number.trim().starts_with('-') {
-            let kind = "an extractor takes the first match, in place of all";
+            let kind = "an extractor takes the first match instead of all";
             self.script.warnings.add(kind, name);
             return "1".to_owned();
         }
@@ -95,7 +95,7 @@ impl Plan {
             let Some(path) = gjson(path) else {
                 self.script
                     .warnings
-                    .add("a path of JSON is not translated, and its variable not set", path);
+                    .add("a JSONPath is not translated, and its variable is not set", path);
                 continue;
             };
             let name = variable_name(name);
@@ -122,7 +122,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A path of JSONPath as k6's `json()` takes it: `$.a[0]['b']` is `a.0.b`.
+/// Converts JSONPath to the path syntax of k6's `json()`: `$.a[0]['b']` is `a.0.b`.
 pub(super) fn gjson(path: &str) -> Option<String> {
     let path = path.trim();
     let mut rest = path.strip_prefix('$').unwrap_or(path);

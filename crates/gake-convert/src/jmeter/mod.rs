@@ -1,4 +1,4 @@
-//! A JMeter plan.
+//! JMeter plans.
 
 mod checks;
 mod controllers;
@@ -10,49 +10,48 @@ mod values;
 use roxmltree::{Document, Node as Xml};
 
 use crate::ConvertError;
-use crate::script::{Node, ScriptDraft};
+use crate::script::{ScriptDraft, ScriptNode};
 use crate::template::{Template, quoted};
 
-/// An element with the tree of what is below it.
+/// An element and its hash tree.
 #[derive(Clone, Copy)]
 struct Element<'a> {
     own: Xml<'a, 'a>,
     below: Option<Xml<'a, 'a>>,
 }
 
-/// What the elements around a sampler add to it.
+/// What the enclosing elements add to a sampler.
 #[derive(Clone, Default)]
-struct Scope<'a> {
-    /// Defaults of requests, the nearest first.
+struct SamplerScope<'a> {
+    /// Request defaults, the innermost first.
     defaults: Vec<Element<'a>>,
     headers: Vec<(String, Template)>,
     credentials: Vec<(String, Template)>,
-    /// Lines in front of a request: pauses.
+    /// Lines before a request: pauses.
     before: Vec<String>,
     checks: Vec<(String, String)>,
-    /// Lines behind a request: extractors.
+    /// Lines after a request: extractors.
     after: Vec<String>,
 }
 
-/// A plan on its way to a script.
+/// A plan in conversion.
 #[derive(Default)]
-struct Plan {
+struct JmeterPlan {
     script: ScriptDraft,
     /// Lines at the start of each iteration of a thread group: rows of its files.
     start: Vec<String>,
 }
 
-/// How deep a plan may be.
 const DEPTH_MAX: usize = 64;
 
-/// The script of a plan: a scenario for each thread group.
+/// The script of a plan: one scenario per thread group.
 pub(crate) fn script(text: &str) -> Result<ScriptDraft, ConvertError> {
     let document = Document::parse(text).map_err(|error| ConvertError::Xml(error.to_string()))?;
-    let mut plan = Plan::default();
+    let mut plan = JmeterPlan::default();
     let top = document.root_element().children().find(|node| node.has_tag_name("hashTree"));
     for element in top.map(elements).unwrap_or_default() {
         plan.user_variables(element);
-        let scope = plan.scope(&Scope::default(), element);
+        let scope = plan.scope(&SamplerScope::default(), element);
         for inner in element.elements() {
             plan.thread_group(inner, &scope);
         }
@@ -64,7 +63,7 @@ pub(crate) fn script(text: &str) -> Result<ScriptDraft, ConvertError> {
     Ok(plan.script)
 }
 
-/// The enabled elements of a tree, each with its own tree.
+/// The enabled elements of a tree, each with its hash tree.
 fn elements<'a>(tree: Xml<'a, 'a>) -> Vec<Element<'a>> {
     let nodes: Vec<Xml> = tree.children().filter(Xml::is_element).collect();
     let mut elements = Vec::new();
@@ -79,7 +78,7 @@ fn elements<'a>(tree: Xml<'a, 'a>) -> Vec<Element<'a>> {
 
 impl<'a> Element<'a> {
     fn tag(&self) -> &'a str {
-        // Plugins are named by their classes.
+        // The tags of plugins are class names.
         let name = self.own.tag_name().name();
         name.rsplit('.').next().unwrap_or(name)
     }
@@ -97,7 +96,7 @@ impl<'a> Element<'a> {
         child(self.own, name)
     }
 
-    /// The text of a property, when there is any.
+    /// The text of a property, unless it is empty.
     fn text(&self, name: &str) -> Option<&'a str> {
         self.child(name).and_then(|node| node.text()).map(str::trim).filter(|text| !text.is_empty())
     }
@@ -106,7 +105,7 @@ impl<'a> Element<'a> {
         self.text(name) == Some("true")
     }
 
-    /// Properties below a collection, such as the arguments of a request.
+    /// Properties of a collection, such as the arguments of a request.
     fn list(&self, collection: &str) -> Vec<Self> {
         let list = self.own.descendants().find(|node| node.attribute("name") == Some(collection));
         let items = list.into_iter().flat_map(|list| list.children().filter(Xml::is_element));
@@ -118,8 +117,8 @@ fn child<'a>(node: Xml<'a, 'a>, name: &str) -> Option<Xml<'a, 'a>> {
     node.children().find(|child| child.attribute("name") == Some(name))
 }
 
-impl Plan {
-    /// The variables of an element: those of the plan, or of a list of user defined ones.
+impl JmeterPlan {
+    /// The variables of the plan or of a list of user-defined variables.
     fn user_variables(&mut self, element: Element) {
         for argument in element.list("Arguments.arguments") {
             let value = argument.text("Argument.value").unwrap_or_default();
@@ -130,8 +129,8 @@ impl Plan {
         }
     }
 
-    /// The scope below an element: what its tree adds to the scope around it.
-    fn scope<'a>(&mut self, outer: &Scope<'a>, owner: Element<'a>) -> Scope<'a> {
+    /// The scope below an element: its hash tree in addition to the enclosing scope.
+    fn scope<'a>(&mut self, outer: &SamplerScope<'a>, owner: Element<'a>) -> SamplerScope<'a> {
         let mut scope = outer.clone();
         for element in owner.elements() {
             let text = |name: &str| element.text(name).unwrap_or_default();
@@ -178,7 +177,7 @@ impl Plan {
         scope
     }
 
-    /// A file of rows: one row an iteration, its cells in variables.
+    /// A CSV file: one row per iteration, its cells in variables.
     fn csv(&mut self, element: Element) {
         let Some(file) = element.text("filename") else {
             self.script.warnings.add("a data set names no file, and is left out", element.name());
@@ -200,7 +199,7 @@ impl Plan {
             Some("shareMode.thread") => "exec.vu.iterationInScenario",
             _ => "exec.scenario.iterationInTest",
         };
-        // The first row has the names where the plan has none.
+        // Without names in the plan, the first row has them.
         let (count, first) = match names.is_empty() {
             true => (format!("(data{number}.length - 1)"), " + 1"),
             false => (format!("data{number}.length"), ""),
@@ -245,7 +244,7 @@ impl Plan {
                 format!("({delay} + Math.random() * {range}) / 1000")
             }
             "GaussianRandomTimer" | "PoissonRandomTimer" => {
-                // The mean, and a deviation that is about as wide.
+                // The mean, and a deviation of about the same width.
                 let (delay, range) = (number("ConstantTimer.delay"), number("RandomTimer.range"));
                 let sum = "(Math.random() + Math.random() + Math.random() - 1.5)";
                 format!("Math.max(0, {delay} + 2 * {sum} * {range}) / 1000")
@@ -260,10 +259,9 @@ impl Plan {
 
     /// Code of another language, as a comment.
     fn quoted_code(&mut self, element: Element) -> Vec<String> {
-        self.script.warnings.add(
-            "a script of JMeter is not translated, and is quoted in a comment",
-            element.name(),
-        );
+        self.script
+            .warnings
+            .add("a JMeter script is not translated, and is quoted in a comment", element.name());
         let code = ["script", "BeanShellSampler.query", "BeanShellPreProcessor.query"];
         let code = code
             .iter()
@@ -276,11 +274,16 @@ impl Plan {
             .collect()
     }
 
-    /// Parts of a function from the tree below an element.
-    fn nodes<'a>(&mut self, owner: Element<'a>, scope: &Scope<'a>, depth: usize) -> Vec<Node> {
+    /// The nodes of the hash tree below an element.
+    fn nodes<'a>(
+        &mut self,
+        owner: Element<'a>,
+        scope: &SamplerScope<'a>,
+        depth: usize,
+    ) -> Vec<ScriptNode> {
         let mut nodes = Vec::new();
         if depth > DEPTH_MAX {
-            self.script.warnings.add("what is nested too deeply is left out", owner.name());
+            self.script.warnings.add("elements nested too deeply are left out", owner.name());
             return nodes;
         }
         for element in owner.elements() {
@@ -288,7 +291,7 @@ impl Plan {
             if tag.starts_with("HTTPSampler") {
                 let scope = self.scope(scope, element);
                 let request = self.request(element, &scope);
-                nodes.push(Node::Request(Box::new(request)));
+                nodes.push(ScriptNode::Request(Box::new(request)));
             } else if tag.ends_with("Controller")
                 || tag == "InterleaveControl"
                 || tag == "RandomOrderController"
@@ -298,14 +301,14 @@ impl Plan {
                 if element.text("ActionProcessor.action") == Some("1") {
                     let pause =
                         self.number(element.text("ActionProcessor.duration").unwrap_or_default());
-                    nodes.push(Node::Lines(vec![format!("sleep({});", seconds(&pause))]));
+                    nodes.push(ScriptNode::Lines(vec![format!("sleep({});", seconds(&pause))]));
                 }
-                let scope = self.scope(&Scope::default(), element);
-                nodes.push(Node::Lines(scope.before));
+                let scope = self.scope(&SamplerScope::default(), element);
+                nodes.push(ScriptNode::Lines(scope.before));
             } else if ["JSR223Sampler", "BeanShellSampler"].contains(&tag) {
-                nodes.push(Node::Lines(self.quoted_code(element)));
+                nodes.push(ScriptNode::Lines(self.quoted_code(element)));
             } else if tag.ends_with("Sampler") && tag != "DebugSampler" {
-                self.script.warnings.add("a sampler that is not of HTTP is left out", tag);
+                self.script.warnings.add("a non-HTTP sampler is left out", tag);
             }
         }
         nodes

@@ -1,12 +1,16 @@
 //! HTTP samplers.
 
-use super::{Element, Plan, Scope};
-use crate::script::{Part, ScriptRequest, is_own_header};
+use super::{Element, JmeterPlan, SamplerScope};
+use crate::script::{MultipartPart, ScriptRequest, is_own_header};
 use crate::template::{Template, component, quoted, url_text};
 
-impl Plan {
-    /// The request of a sampler, with what its scope adds.
-    pub(super) fn request<'a>(&mut self, own: Element<'a>, scope: &Scope<'a>) -> ScriptRequest {
+impl JmeterPlan {
+    /// The request of a sampler in its scope.
+    pub(super) fn request<'a>(
+        &mut self,
+        own: Element<'a>,
+        scope: &SamplerScope<'a>,
+    ) -> ScriptRequest {
         let text = |name: &str| {
             let nearest = std::iter::once(&own).chain(&scope.defaults);
             nearest.clone().find_map(|element| element.text(&format!("HTTPSampler.{name}")))
@@ -41,7 +45,7 @@ impl Plan {
             request.params.push(format!("timeout: {timeout}"));
         }
         if text("image_parser") == Some("true") {
-            self.script.warnings.add("what a page embeds is not fetched", own.name());
+            self.script.warnings.add("embedded resources are not fetched", own.name());
         }
         self.arguments(own, scope, &mut request);
         request
@@ -59,7 +63,7 @@ impl Plan {
             url.push(":");
             url.append(self.template(port));
         } else if let Some(port @ ("80" | "443")) = text("port") {
-            // Left out where the scheme has it.
+            // The scheme's default port is left out.
             let is_usual = [("80", "http"), ("443", "https")]
                 .contains(&(port, text("protocol").unwrap_or("http")));
             url.push(&if is_usual { String::new() } else { format!(":{port}") });
@@ -71,8 +75,13 @@ impl Plan {
         url
     }
 
-    /// Puts arguments and files into URL or body.
-    fn arguments<'a>(&mut self, own: Element<'a>, scope: &Scope<'a>, request: &mut ScriptRequest) {
+    /// Puts arguments and files into the URL or the body.
+    fn arguments<'a>(
+        &mut self,
+        own: Element<'a>,
+        scope: &SamplerScope<'a>,
+        request: &mut ScriptRequest,
+    ) {
         let owners = std::iter::once(&own).chain(&scope.defaults);
         let arguments: Vec<Element> =
             owners.flat_map(|owner| owner.list("Arguments.arguments")).collect();
@@ -160,10 +169,10 @@ impl Plan {
         let mut parts = Vec::new();
         for argument in arguments {
             let text = |name: &str| argument.text(name).unwrap_or_default();
-            parts.push(Part {
+            parts.push(MultipartPart {
                 name: self.template(text("Argument.name")),
                 value: self.template(text("Argument.value")),
-                ..Part::default()
+                ..MultipartPart::default()
             });
         }
         for file in files {
@@ -181,7 +190,7 @@ impl Plan {
                     format!("upload{number}")
                 }
             };
-            parts.push(Part {
+            parts.push(MultipartPart {
                 name: self.template(file.text("File.paramname").unwrap_or("file")),
                 value: Template::code(value),
                 file: Some(name.to_owned()),
@@ -201,7 +210,7 @@ fn joined(pairs: Vec<Template>) -> Template {
     all
 }
 
-/// A pattern of Java as one of JavaScript.
+/// A Java regular expression as a JavaScript one.
 pub(super) fn pattern(template: &Template, flags: &str) -> String {
     let code = template.js();
     let (code, flags) = match code.strip_prefix("\"(?i)") {

@@ -1,15 +1,15 @@
 //! Thread groups as scenarios.
 
-use super::{Element, Plan, Scope};
-use crate::script::{Function, Node};
+use super::{Element, JmeterPlan, SamplerScope};
+use crate::script::{ScriptFunction, ScriptNode};
 use crate::template::variable_name;
 
-/// How long a group runs that would never end.
-const FOR_EVER: &str = "10m";
+/// The duration of a group that has no end.
+const ENDLESS_DURATION: &str = "10m";
 
-impl Plan {
-    /// The scenario of a thread group, and its function.
-    pub(super) fn thread_group<'a>(&mut self, group: Element<'a>, scope: &Scope<'a>) {
+impl JmeterPlan {
+    /// Converts a thread group to a scenario and its function.
+    pub(super) fn thread_group<'a>(&mut self, group: Element<'a>, scope: &SamplerScope<'a>) {
         let tag = group.tag();
         if !tag.ends_with("ThreadGroup") {
             return;
@@ -33,11 +33,10 @@ impl Plan {
             self.script.warnings.add("a second group of its kind is left out", group.name());
             return;
         }
-        nodes.insert(0, Node::Lines(start));
-        self.script.functions.push(Function { head, nodes });
+        nodes.insert(0, ScriptNode::Lines(start));
+        self.script.functions.push(ScriptFunction { head, nodes });
     }
 
-    /// A name that no other function has.
     fn function_name(&self, name: &str) -> String {
         let mut own = String::new();
         for word in name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
@@ -55,7 +54,7 @@ impl Plan {
         std::iter::once(own.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(own)
     }
 
-    /// The options of a scenario, and lines in front of each iteration.
+    /// The options of a scenario, and lines before each iteration.
     fn scenario(&mut self, group: Element) -> (String, Vec<String>) {
         let tag = group.tag();
         let mut number = |name: &str| self.number(group.text(name).unwrap_or_default());
@@ -73,7 +72,7 @@ impl Plan {
         if tag != "ThreadGroup" {
             self.script
                 .warnings
-                .add("a thread group of a plugin has one user and one iteration", tag);
+                .add("a thread group of a plugin runs with one user and one iteration", tag);
             return ("executor: 'per-vu-iterations', vus: 1, iterations: 1".to_owned(), Vec::new());
         }
         let (users, ramp) = (number("ThreadGroup.num_threads"), number("ThreadGroup.ramp_time"));
@@ -94,7 +93,7 @@ impl Plan {
             let options = format!(
                 "executor: 'per-vu-iterations', vus: {users}, iterations: {loops}, maxDuration: {most}{start}"
             );
-            // Threads start one after another.
+            // Threads start one by one.
             let wait = format!(
                 "if (exec.vu.iterationInScenario === 0) sleep(({ramp} * (exec.vu.idInInstance - 1)) / {users});"
             );
@@ -104,8 +103,8 @@ impl Plan {
         let length = match is_timed {
             true => time(&duration, "s"),
             false => {
-                self.script.warnings.add("a thread group never ends: here it ends after", FOR_EVER);
-                format!("'{FOR_EVER}'")
+                self.script.warnings.add("an endless thread group ends after", ENDLESS_DURATION);
+                format!("'{ENDLESS_DURATION}'")
             }
         };
         if ramp == "0" || ramp == "1" && users == "1" {
@@ -134,7 +133,7 @@ fn stage(length: &str, unit: &str, users: &str) -> String {
     format!("{{ duration: {}, target: {users} }}", time(length, unit))
 }
 
-/// A duration: a number, or an expression of one.
+/// A duration of a number or an expression.
 fn time(number: &str, unit: &str) -> String {
     match number.parse::<f64>() {
         Ok(_) => format!("'{number}{unit}'"),

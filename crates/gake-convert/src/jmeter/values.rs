@@ -1,10 +1,9 @@
 //! Text with JMeter's variables and functions: `${name}`, `${__Random(1,6)}`.
 
-use super::Plan;
+use super::JmeterPlan;
 use crate::template::{Template, quoted, variable_name};
 
-impl Plan {
-    /// Text with its variables.
+impl JmeterPlan {
     pub(super) fn template(&mut self, text: &str) -> Template {
         let mut template = Template::default();
         let mut rest = text;
@@ -18,7 +17,7 @@ impl Plan {
         template
     }
 
-    /// A number, or an expression that gives one.
+    /// A number, or a numeric expression.
     pub(super) fn number(&mut self, text: &str) -> String {
         let text = text.trim();
         if text.is_empty() {
@@ -83,7 +82,7 @@ impl Plan {
                 format!("({})", numbers.join(" + "))
             }
             _ => {
-                self.script.warnings.add("a function of JMeter is sent as its text", name);
+                self.script.warnings.add("a JMeter function is sent literally", name);
                 return template.push(&format!("${{{reference}}}"));
             }
         };
@@ -91,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Where the brace closes that was opened in front of a text.
+/// The index of the brace that closes one opened before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 1;
     for (at, c) in text.char_indices() {
@@ -107,7 +106,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The arguments of a function, separated by commas that no backslash escapes.
+/// Splits the arguments of a function at commas, except escaped ones.
 fn arguments(text: &str) -> Vec<String> {
     let mut arguments = vec![String::new()];
     let (mut depth, mut is_escaped) = (0, false);
@@ -131,7 +130,7 @@ fn arguments(text: &str) -> Vec<String> {
     arguments
 }
 
-/// JMeter's escapes of a dollar.
+/// Removes JMeter's escapes of dollar signs.
 fn unescaped(text: &str) -> String {
     text.replace("\\$", "$")
 }

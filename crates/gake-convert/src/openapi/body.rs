@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::sample::{sample, text_of};
 use super::{Description, object};
-use crate::script::{Part, ScriptRequest};
+use crate::script::{MultipartPart, ScriptRequest};
 use crate::template::Template;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Content types that are preferred, best first, by a part of them.
+/// Preferred content types, the best first, by substring.
 const PREFERRED: [&str; 5] =
     ["application/json", "json", FORM, "multipart/form-data", "text/plain"];
 
@@ -39,7 +39,7 @@ impl<'a> Description<'a> {
         self.content(kind, value, schema, request);
     }
 
-    /// The same for Swagger 2, where bodies and fields are parameters.
+    /// The same for Swagger 2, where bodies and form fields are parameters.
     fn body_of_parameters(
         &mut self,
         operation: &'a Value,
@@ -84,7 +84,11 @@ impl<'a> Description<'a> {
                 self.sample_file(name)
             } else {
                 let (value, _) = self.sample_of(field);
-                Part { name: name.into(), value: text_of(&value).into(), ..Part::default() }
+                MultipartPart {
+                    name: name.into(),
+                    value: text_of(&value).into(),
+                    ..MultipartPart::default()
+                }
             });
         }
         if is_multipart && !consumes.contains(&FORM) || fields.iter().any(is_file) {
@@ -94,10 +98,12 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// A file that stands for the user's.
-    fn sample_file(&mut self, name: &str) -> Part {
-        self.script.warnings.add("a file of a form is a sample: put your own in its place", name);
-        Part {
+    /// A placeholder for a file of the user's.
+    fn sample_file(&mut self, name: &str) -> MultipartPart {
+        self.script
+            .warnings
+            .add("a file in a form is a placeholder: replace it with your own", name);
+        MultipartPart {
             name: name.into(),
             value: "sample".into(),
             file: Some("sample.txt".to_owned()),
@@ -105,7 +111,7 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// A body of some type.
+    /// Adds a body of a content type.
     fn content(
         &mut self,
         kind: &str,
@@ -127,15 +133,19 @@ impl<'a> Description<'a> {
                     parts.push(self.sample_file(name));
                 } else if let Some(value) = value.get(name) {
                     let value = text_of(value).into();
-                    parts.push(Part { name: name.as_str().into(), value, ..Part::default() });
+                    parts.push(MultipartPart {
+                        name: name.as_str().into(),
+                        value,
+                        ..MultipartPart::default()
+                    });
                 }
             }
             if parts.is_empty() {
                 let own = object(Some(&value));
-                parts.extend(own.map(|(name, value)| Part {
+                parts.extend(own.map(|(name, value)| MultipartPart {
                     name: name.as_str().into(),
                     value: text_of(value).into(),
-                    ..Part::default()
+                    ..MultipartPart::default()
                 }));
             }
             return request.multipart_body(&parts, BOUNDARY, &mut self.script.warnings);

@@ -1,4 +1,4 @@
-//! An OpenAPI 3 or Swagger 2 description.
+//! OpenAPI 3 and Swagger 2 descriptions.
 
 mod body;
 mod sample;
@@ -7,31 +7,31 @@ mod security;
 use serde_json::Value;
 
 use crate::default_function;
-use crate::script::{Node, ScriptDraft, ScriptRequest};
+use crate::script::{ScriptDraft, ScriptNode, ScriptRequest};
 use crate::template::{Template, component, url_text};
 
 use sample::{sample, text_of};
 
 const METHODS: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
 
-/// The variable with the server.
+/// The variable that holds the server's URL.
 const BASE_URL: &str = "BASE_URL";
 
-/// A description, and the script that is made of it.
+/// A description in conversion.
 struct Description<'a> {
     root: &'a Value,
     script: ScriptDraft,
 }
 
-/// An operation, with what its path says.
+/// An operation and its path item.
 struct Operation<'a> {
     path: &'a str,
     item: &'a Value,
     own: &'a Value,
 }
 
-/// A request for each operation, in the order of the text. Values are those that the description
-/// gives: examples, defaults, first values, bounds; others are made up, and are variables.
+/// One request per operation, in the order of the text. Values come from the description's
+/// examples, defaults, enumerations and bounds; all others are placeholders in variables.
 pub(crate) fn script(root: &Value, text: &str) -> ScriptDraft {
     let mut description = Description { root, script: ScriptDraft::default() };
     let server = description.server(root);
@@ -51,7 +51,7 @@ pub(crate) fn script(root: &Value, text: &str) -> ScriptDraft {
         for method in METHODS {
             let Some(own) = item.get(method) else { continue };
             let request = description.request(method, &Operation { path, item, own });
-            nodes.push(Node::Request(Box::new(request)));
+            nodes.push(ScriptNode::Request(Box::new(request)));
         }
     }
     description.script.functions = default_function(nodes);
@@ -59,10 +59,10 @@ pub(crate) fn script(root: &Value, text: &str) -> ScriptDraft {
 }
 
 impl<'a> Description<'a> {
-    /// What a value refers to, or itself.
+    /// Follows the references of a value.
     fn resolve(&mut self, value: &'a Value) -> &'a Value {
         let mut value = value;
-        // Circles of references end.
+        // A bound, as references may be circular.
         for _ in 0..16 {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return value };
             let target = reference.strip_prefix('#').and_then(|pointer| {
@@ -70,7 +70,9 @@ impl<'a> Description<'a> {
                 self.root.pointer(pointer).or_else(|| self.root.pointer(&plain))
             });
             let Some(target) = target else {
-                self.script.warnings.add("a reference leads out of the description", reference);
+                self.script
+                    .warnings
+                    .add("a reference to another document is not followed", reference);
                 return &Value::Null;
             };
             value = target;
@@ -78,7 +80,7 @@ impl<'a> Description<'a> {
         &Value::Null
     }
 
-    /// The URL of the first server of an object; none for the variable.
+    /// The URL of an object's first server; `None` if the variable must provide it.
     fn server(&mut self, owner: &Value) -> Option<String> {
         if let Some(server) = owner.pointer("/servers/0") {
             let mut url = server.get("url").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -136,7 +138,7 @@ impl<'a> Description<'a> {
         request
     }
 
-    /// The parameters of an operation, and those of its path that it does not replace.
+    /// The parameters of an operation, and the inherited ones of its path item.
     fn parameters(&mut self, operation: &Operation<'a>) -> Vec<&'a Value> {
         let mut parameters: Vec<&Value> = Vec::new();
         for owner in [operation.own, operation.item] {
@@ -154,7 +156,7 @@ impl<'a> Description<'a> {
         parameters
     }
 
-    /// The URL: server and path, with values for the parameters of the path.
+    /// The URL: the server and the path with its parameters.
     fn url(&mut self, operation: &Operation<'a>, parameters: &[&'a Value]) -> Template {
         let nearest =
             [operation.own, operation.item].into_iter().find(|one| one.get("servers").is_some());
@@ -164,7 +166,7 @@ impl<'a> Description<'a> {
         };
         let owner = nearest.unwrap_or(self.root);
         if self.server(owner).is_none() {
-            // The path of a server that has no host.
+            // The server URL is only a path.
             let path = owner.pointer("/servers/0/url").and_then(Value::as_str);
             url.push(
                 path.map_or_else(|| base_path(owner), |path| path.trim_end_matches('/').to_owned())
@@ -193,7 +195,7 @@ impl<'a> Description<'a> {
         url
     }
 
-    /// The value of a parameter: what the description gives, or else a variable with a value.
+    /// The value of a parameter from the description, or a variable with a placeholder.
     fn value(&mut self, parameter: &'a Value, name: &str) -> Template {
         let (value, is_given) = self.sample_of(parameter);
         let text = match &value {
@@ -206,7 +208,7 @@ impl<'a> Description<'a> {
         let is_path = parameter.get("in").and_then(Value::as_str) == Some("path");
         let text = if is_path { "1".to_owned() } else { text };
         self.script.warnings.add(
-            "a parameter has no example, and a value is made up: give it with -e NAME=VALUE",
+            "a parameter without an example has a placeholder: set it with -e NAME=VALUE",
             name,
         );
         if !self.script.variables.iter().any(|known| known.0 == name) {
@@ -215,7 +217,7 @@ impl<'a> Description<'a> {
         Template::variable(name)
     }
 
-    /// A sample of a parameter, and whether the description gives it.
+    /// A sample of a parameter, and whether it comes from the description.
     fn sample_of(&mut self, parameter: &'a Value) -> (Value, bool) {
         if let Some(example) = self.example(parameter) {
             return (example, true);
@@ -269,7 +271,6 @@ impl<'a> Description<'a> {
     }
 }
 
-/// The entries of an object.
 fn object(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     value.and_then(Value::as_object).into_iter().flatten()
 }
@@ -280,17 +281,17 @@ fn base_path(owner: &Value) -> String {
     if path.is_empty() || path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
-/// Whether a parameter is sent: when it must be.
+/// Whether a parameter is required.
 fn is_sent(parameter: &Value) -> bool {
     parameter.get("required") == Some(&Value::Bool(true))
 }
 
-/// Headers that are described by content and security.
+/// Headers that the content and security define.
 fn is_described_elsewhere(name: &str) -> bool {
     ["accept", "content-type", "authorization"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
-/// The first success that is described.
+/// The first described success status.
 fn status(operation: &Value) -> Option<u16> {
     let keys = object(operation.get("responses")).filter_map(|(key, _)| key.parse().ok());
     keys.into_iter().find(|status| (200..300).contains(status))

@@ -1,10 +1,10 @@
-//! Values by their schemas.
+//! Sample values of schemas.
 
 use serde_json::{Map, Value, json};
 
 use super::{Description, object};
 
-/// How deep values are made: recursive schemas end.
+/// The deepest nesting: schemas may be recursive.
 const DEPTH_MAX: usize = 8;
 
 /// Samples of strings, by format.
@@ -25,12 +25,11 @@ const FORMATS: [(&str, &str); 14] = [
     ("phone", "+15550100"),
 ];
 
-/// A value of a schema.
 pub(super) fn sample<'a>(description: &mut Description<'a>, schema: &'a Value) -> Value {
     of(description, schema, 0)
 }
 
-/// Whether a schema says which values are good: by an example, a default, a list, a format, a bound.
+/// Whether a schema specifies a value: by an example, default, enumeration, format or bound.
 pub(super) fn is_given<'a>(description: &mut Description<'a>, schema: &'a Value) -> bool {
     let schema = description.resolve(schema);
     given(schema).is_some()
@@ -111,7 +110,7 @@ fn of<'a>(description: &mut Description<'a>, schema: &'a Value, depth: usize) ->
     }
 }
 
-/// An object: what it must have, and what has an example; all where it must have nothing.
+/// An object with its required properties and those with an example; with all if none is required.
 fn properties<'a>(description: &mut Description<'a>, schema: &'a Value, depth: usize) -> Value {
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
@@ -132,10 +131,9 @@ fn properties<'a>(description: &mut Description<'a>, schema: &'a Value, depth: u
     Value::Object(own)
 }
 
-/// A whole number within the bounds.
 fn number(schema: &Value) -> i64 {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    // A flag in version 3.0, a number in 3.1.
+    // A boolean in version 3.0, a number in 3.1.
     let above = match schema.get("exclusiveMinimum") {
         Some(Value::Bool(true)) => bound("minimum").map(|least| least.floor() + 1.0),
         Some(Value::Number(least)) => least.as_f64().map(|least| least.floor() + 1.0),
@@ -166,7 +164,7 @@ fn string(schema: &Value) -> String {
     text
 }
 
-/// A value as text, without the quotes of JSON.
+/// A value as text, without JSON's quotes.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

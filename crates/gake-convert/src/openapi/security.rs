@@ -1,4 +1,4 @@
-//! Security of operations: what they send comes from variables.
+//! Security schemes of operations, with credentials in variables.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::script::{ScriptRequest, basic_auth};
 use crate::template::Template;
 
 impl<'a> Description<'a> {
-    /// Adds what the first requirement of an operation wants, unless none is needed.
+    /// Adds the credentials of an operation's first security requirement, if any.
     pub(super) fn secure(&mut self, operation: &'a Value, request: &mut ScriptRequest) {
         let requirements = operation.get("security").or_else(|| self.root.get("security"));
         let requirements =
@@ -37,7 +37,7 @@ impl<'a> Description<'a> {
             ("apiKey", _, "cookie") => {
                 let mut cookie = Template::from(format!("{}=", text("name")));
                 cookie.append(own);
-                // Joined with other cookies when it is written.
+                // The writer joins it with other cookies.
                 request.headers.push(("Cookie".to_owned(), cookie));
             }
             ("apiKey", ..) => request.set_header(text("name"), own),
@@ -55,7 +55,7 @@ impl<'a> Description<'a> {
                 let kind = if scheme.is_empty() { kind } else { scheme };
                 self.script
                     .warnings
-                    .add("a security scheme that k6 does not have is left out", kind);
+                    .add("a security scheme that k6 does not support is left out", kind);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{plain, template};
 use crate::script::{ScriptDraft, ScriptRequest, basic_auth};
 use crate::template::{Template, url_text};
 
-/// The attributes of an authorization: a list of pairs, or in version 2.0 an object.
+/// The attributes of an authorization: a list of pairs, or an object in version 2.0.
 struct Attributes<'a>(Option<&'a Value>);
 
 impl Attributes<'_> {
@@ -26,7 +26,7 @@ impl Attributes<'_> {
     }
 }
 
-/// Adds what an authorization sends.
+/// Adds the credentials of an authorization.
 pub(super) fn add(auth: Option<&Value>, request: &mut ScriptRequest, script: &mut ScriptDraft) {
     let Some(auth) = auth else { return };
     let kind = auth.get("type").and_then(Value::as_str).unwrap_or("noauth");
@@ -67,7 +67,7 @@ pub(super) fn add(auth: Option<&Value>, request: &mut ScriptRequest, script: &mu
             let (user, password) = (own.get("username", script), own.get("password", script));
             credentials(request, kind, user.unwrap_or_default(), password.unwrap_or_default());
         }
-        _ => script.warnings.add("an authorization that k6 does not have is left out", kind),
+        _ => script.warnings.add("an authorization that k6 does not support is left out", kind),
     }
 }
 
@@ -77,7 +77,7 @@ fn authorize(request: &mut ScriptRequest, prefix: &str, token: Template) {
     request.set_header("Authorization", value);
 }
 
-/// What k6 takes from the URL: `http://user:password@host`.
+/// k6 takes them from the URL: `http://user:password@host`.
 fn credentials(request: &mut ScriptRequest, kind: &str, user: Template, password: Template) {
     request.params.push(format!("auth: {}", crate::template::quoted(kind)));
     let mut pair = user.encoded(crate::template::component);

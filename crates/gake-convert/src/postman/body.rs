@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{enabled, is_enabled, list, plain, template};
-use crate::script::{Part, ScriptDraft, ScriptRequest};
+use crate::script::{MultipartPart, ScriptDraft, ScriptRequest};
 use crate::template::Template;
 
 /// The content type of raw text, by its language.
@@ -15,7 +15,6 @@ const LANGUAGES: [(&str, &str); 5] = [
     ("text", "text/plain"),
 ];
 
-/// Whether there is anything to send.
 pub(super) fn is_some(body: &Value) -> bool {
     let mode = body.get("mode").and_then(Value::as_str).unwrap_or_default();
     body.get(mode).is_some_and(|own| match own {
@@ -26,7 +25,7 @@ pub(super) fn is_some(body: &Value) -> bool {
     })
 }
 
-/// Adds a body, and the content type that goes with it.
+/// Adds a body and its content type.
 pub(super) fn add(body: &Value, request: &mut ScriptRequest, script: &mut ScriptDraft) {
     let mode = body.get("mode").and_then(Value::as_str).unwrap_or_default();
     let own = body.get(mode);
@@ -63,13 +62,13 @@ pub(super) fn add(body: &Value, request: &mut ScriptRequest, script: &mut Script
                 request.body = Some(Template::code(script.file(path)));
                 request.default_header("Content-Type", "application/octet-stream");
             }
-            None => script.warnings.add("a body of a file is left out, for no file is named", ""),
+            None => script.warnings.add("a file body is left out because it names no file", ""),
         },
         _ => {}
     }
 }
 
-fn parts(own: Option<&Value>, script: &mut ScriptDraft) -> Vec<Part> {
+fn parts(own: Option<&Value>, script: &mut ScriptDraft) -> Vec<MultipartPart> {
     let mut parts = Vec::new();
     for field in list(own).filter(|field| is_enabled(field)) {
         let name = template(&field.get("key").map(plain).unwrap_or_default(), script);
@@ -77,7 +76,7 @@ fn parts(own: Option<&Value>, script: &mut ScriptDraft) -> Vec<Part> {
         let kind = kind.map(str::to_owned);
         if field.get("type").and_then(Value::as_str) != Some("file") {
             let value = template(&field.get("value").map(plain).unwrap_or_default(), script);
-            parts.push(Part { name, value, file: None, kind });
+            parts.push(MultipartPart { name, value, file: None, kind });
             continue;
         }
         let paths = match field.get("src") {
@@ -86,11 +85,9 @@ fn parts(own: Option<&Value>, script: &mut ScriptDraft) -> Vec<Part> {
             _ => Vec::new(),
         };
         if paths.is_empty() {
-            script
-                .warnings
-                .add("a field of a form names no file, and is sent empty", &name.label());
+            script.warnings.add("a form field names no file, and is sent empty", &name.label());
             let value = Template::code("''");
-            parts.push(Part {
+            parts.push(MultipartPart {
                 name: name.clone(),
                 value,
                 file: Some("file".to_owned()),
@@ -100,13 +97,18 @@ fn parts(own: Option<&Value>, script: &mut ScriptDraft) -> Vec<Part> {
         for path in paths {
             let file = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
             let value = Template::code(script.file(&path));
-            parts.push(Part { name: name.clone(), value, file: Some(file), kind: kind.clone() });
+            parts.push(MultipartPart {
+                name: name.clone(),
+                value,
+                file: Some(file),
+                kind: kind.clone(),
+            });
         }
     }
     parts
 }
 
-/// The JSON of a query: the query, its variables, its operation.
+/// The JSON of a GraphQL request: the query, its variables, its operation.
 fn graphql(own: Option<&Value>, request: &mut ScriptRequest, script: &mut ScriptDraft) {
     let text =
         |name: &str| own.and_then(|own| own.get(name)).filter(|own| !own.is_null()).map(plain);

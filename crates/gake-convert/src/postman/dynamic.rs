@@ -10,7 +10,7 @@ pub(super) fn expression(name: &str) -> Option<String> {
     Some(format!("pick([{}])", values.join(", ")))
 }
 
-/// Those that are computed.
+/// Computed variables.
 const EXPRESSIONS: &[(&str, &str)] = &[
     ("guid", "crypto.randomUUID()"),
     ("randomUUID", "crypto.randomUUID()"),
@@ -52,7 +52,7 @@ const EXPRESSIONS: &[(&str, &str)] = &[
     ("randomBitcoin", "('1' + random(1e12, 9e12).toString(36) + random(1e12, 9e12).toString(36))"),
 ];
 
-/// Those of which one of some values is taken.
+/// Variables with one of several values.
 const VALUES: &[(&[&str], &str)] = &[
     (&["randomFirstName", "randomNamePrefix"], "Ada,Alan,Barbara,Edsger,Grace,Ken,Linus,Margaret"),
     (&["randomLastName"], "Dijkstra,Hamilton,Hopper,Liskov,Lovelace,Thompson,Torvalds,Turing"),

@@ -2,27 +2,27 @@
 
 use serde_json::Value;
 
-use super::javascript::{Translated, translate};
+use super::javascript::{TranslatedScript, translate};
 use super::{is_enabled, list};
 use crate::script::{ScriptDraft, ScriptRequest};
 use crate::template::quoted;
 use crate::writer::comment;
 
-/// The scripts that run before and after a request, outer ones first.
+/// The scripts before and after a request, outer ones first.
 #[derive(Clone, Default)]
-pub(super) struct Events<'a>(Vec<Event<'a>>);
+pub(super) struct EventScripts<'a>(Vec<EventScript<'a>>);
 
 #[derive(Clone)]
-struct Event<'a> {
+struct EventScript<'a> {
     is_test: bool,
-    /// The item that has it.
+    /// The name of the item that defines it.
     owner: &'a str,
-    /// Whether it is the request's own, not that of a folder.
+    /// The depth of the item: the request's own script or a folder's.
     depth: usize,
     code: String,
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventScripts<'a> {
     /// Adds the scripts of an item.
     pub(super) fn add(&mut self, events: Option<&'a Value>, owner: &'a str) {
         let depth = self.0.last().map_or(0, |event| event.depth + 1);
@@ -36,12 +36,12 @@ impl<'a> Events<'a> {
             };
             let is_test = event.get("listen").and_then(Value::as_str) == Some("test");
             if !code.trim().is_empty() {
-                self.0.push(Event { is_test, owner, depth, code });
+                self.0.push(EventScript { is_test, owner, depth, code });
             }
         }
     }
 
-    /// Adds what they do to a request, and quotes what they do beyond that.
+    /// Adds the scripts to a request, quoting what cannot be translated.
     pub(super) fn translate(&self, request: &mut ScriptRequest, script: &mut ScriptDraft) {
         let title = request.remarks.first().cloned().unwrap_or_default();
         for event in &self.0 {
@@ -59,10 +59,10 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Quotes what is not translated: at the request, or once at the top for those of a folder.
+/// Quotes what is not translated: at the request, or for a folder once at the top.
 fn quote(
-    translated: &Translated,
-    event: &Event,
+    translated: &TranslatedScript,
+    event: &EventScript,
     is_own: bool,
     request: &mut ScriptRequest,
     script: &mut ScriptDraft,
@@ -89,14 +89,13 @@ fn quote(
         is_new
     };
     if is_new {
-        let kind =
-            "a script of Postman could not be translated whole: the rest is quoted in comments";
+        let kind = "a Postman script is translated only in part: the rest is quoted in comments";
         script.warnings.add(kind, event.owner);
     }
 }
 
-/// The lines, in a function whose errors do not end the iteration where they can throw.
-fn block(translated: &Translated, owner: &str) -> Vec<String> {
+/// The lines, wrapped so that an error does not end the iteration if they can throw.
+fn block(translated: &TranslatedScript, owner: &str) -> Vec<String> {
     let lines = translated.lines.iter().flat_map(|one| one.lines()).map(str::to_owned);
     if !translated.can_throw {
         return lines.collect();

@@ -1,12 +1,12 @@
-//! What tests expect, as expressions.
+//! The expectations of tests, as JavaScript expressions.
 
 use super::lexer::mask;
 
-/// Words of a chain that change nothing.
+/// Chain words without an effect.
 const FILLERS: [&str; 12] =
     ["to", "be", "been", "is", "that", "which", "and", "has", "have", "with", "at", "of"];
 
-/// Properties of a response that are expected without an argument.
+/// Expected properties of a response that take no argument.
 const STATES: [(&str, &str); 8] = [
     ("ok", "res.status === 200"),
     ("success", "res.status >= 200 && res.status < 300"),
@@ -18,7 +18,7 @@ const STATES: [(&str, &str); 8] = [
     ("json", "typeof res.json() === 'object'"),
 ];
 
-/// Comparisons: words, and the expression of `{a}`, the value, and `{b}`, the argument.
+/// Comparisons: chain words, and an expression of the value `{a}` and the argument `{b}`.
 const COMPARISONS: [(&[&str], &str); 16] = [
     (&["equal", "equals", "eq"], "{a} === {b}"),
     (&["eql", "eqls"], "JSON.stringify({a}) === JSON.stringify({b})"),
@@ -38,14 +38,14 @@ const COMPARISONS: [(&[&str], &str); 16] = [
     (&["undefined"], "{a} === undefined"),
 ];
 
-/// Comparisons that end a chain without an argument.
+/// Comparisons without an argument.
 const BARE: [(&[&str], &str); 3] = [
     (&["ok"], "Boolean({a})"),
     (&["exist", "exists"], "({a} !== undefined && {a} !== null)"),
     (&["empty"], "Object.keys({a}).length === 0"),
 ];
 
-/// The expression of `pm.expect(value).to...` or `pm.response.to...`.
+/// The expression for `pm.expect(value).to...` or `pm.response.to...`.
 pub(super) fn expectation(statement: &str) -> Option<String> {
     let statement = statement.trim().trim_end_matches(';').trim_end();
     let masked = mask(statement);
@@ -107,7 +107,7 @@ fn compared(value: &str, word: &str, argument: Option<&str>) -> Option<String> {
         |code: &str| code.chars().all(|c| c.is_alphanumeric() || "_.$'\"[]()".contains(c));
     let value = if is_simple(value) { value.to_owned() } else { format!("({value})") };
     let argument = argument.unwrap_or_default();
-    // `property(name, value)` and `within(a, b)` have two.
+    // `property(name, value)` and `within(a, b)` have two arguments.
     if first_argument(argument, &mask(argument)).len() != argument.trim().len() {
         return None;
     }
@@ -133,7 +133,7 @@ fn response(word: &str, argument: Option<&str>) -> Option<String> {
     }
 }
 
-/// Where the bracket closes that was opened in front of masked code.
+/// The index of the bracket that closes one opened before the masked code.
 fn closing(masked: &str) -> Option<usize> {
     let mut depth = 1;
     for (at, c) in masked.char_indices() {

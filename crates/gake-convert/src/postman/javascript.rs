@@ -1,22 +1,21 @@
-//! Scripts of Postman as statements of k6, where they are simple.
+//! Translates simple Postman scripts to statements of k6.
 
 use super::lexer::{is_end, mask, statements};
 use crate::template::{quoted, variable_name};
 
-/// A script as far as it is translated.
+/// The translated part of a script.
 #[derive(Debug, Default)]
-pub(super) struct Translated {
-    /// Statements.
+pub(super) struct TranslatedScript {
     pub(super) lines: Vec<String>,
     /// Whether they can throw.
     pub(super) can_throw: bool,
-    /// Whether some are checks.
+    /// Whether some of them are checks.
     pub(super) has_checks: bool,
-    /// Statements that are not translated.
+    /// Statements that were not translated.
     pub(super) lost: Vec<String>,
 }
 
-/// Expressions of the sandbox and those of k6.
+/// Postman expressions and their k6 equivalents.
 const EXPRESSIONS: &[(&str, &str)] = &[
     ("JSON.parse(responseBody)", "res.json()"),
     ("JSON.parse(pm.response.text())", "res.json()"),
@@ -37,12 +36,12 @@ const EXPRESSIONS: &[(&str, &str)] = &[
 const SCOPES: [&str; 4] =
     ["pm.environment", "pm.globals", "pm.collectionVariables", "pm.variables"];
 
-/// Functions with the name of a variable: those that read, write, remove it.
+/// Functions that read, write or remove a named variable.
 const READERS: [&str; 2] = ["postman.getEnvironmentVariable", "postman.getGlobalVariable"];
 const WRITERS: [&str; 2] = ["postman.setEnvironmentVariable", "postman.setGlobalVariable"];
 const REMOVERS: [&str; 2] = ["postman.clearEnvironmentVariable", "postman.clearGlobalVariable"];
 
-/// What k6 does not have.
+/// Code without an equivalent in k6.
 const UNKNOWN: [&str; 25] = [
     "pm.",
     "pm[",
@@ -71,9 +70,8 @@ const UNKNOWN: [&str; 25] = [
     "async ",
 ];
 
-/// Translates a script.
-pub(super) fn translate(code: &str, is_test: bool) -> Translated {
-    let mut translated = Translated::default();
+pub(super) fn translate(code: &str, is_test: bool) -> TranslatedScript {
+    let mut translated = TranslatedScript::default();
     let mut lost_names: Vec<String> = Vec::new();
     for statement in statements(code) {
         let is_lost = lost_names.iter().any(|name| mentions(&statement, name));
@@ -96,7 +94,7 @@ pub(super) fn translate(code: &str, is_test: bool) -> Translated {
     translated
 }
 
-/// The names that a statement declares.
+/// The names declared by a statement.
 fn declared(statement: &str) -> Vec<String> {
     let masked = mask(statement);
     let mut names = Vec::new();
@@ -115,7 +113,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// Where a name stands in masked text, as a name of its own.
+/// The positions of a name in masked code, except as part of a longer name.
 fn occurrences<'a>(masked: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     masked.match_indices(name).map(|found| found.0).filter(move |at| {
         let before = masked[..*at].chars().next_back();
@@ -129,13 +127,13 @@ fn mentions(code: &str, name: &str) -> bool {
     occurrences(&mask(code), name).next().is_some()
 }
 
-/// The arguments of a call that begins at `at` with its name.
-struct Call {
+/// A function call and its arguments.
+struct CallExpression {
     end: usize,
     arguments: Vec<String>,
 }
 
-fn call(code: &str, masked: &str, open: usize) -> Option<Call> {
+fn call(code: &str, masked: &str, open: usize) -> Option<CallExpression> {
     let mut depth = 0usize;
     let mut start = open + 1;
     let mut arguments = Vec::new();
@@ -149,7 +147,7 @@ fn call(code: &str, masked: &str, open: usize) -> Option<Call> {
                     if !last.is_empty() || !arguments.is_empty() {
                         arguments.push(last.to_owned());
                     }
-                    return Some(Call { end: at + 1, arguments });
+                    return Some(CallExpression { end: at + 1, arguments });
                 }
             }
             ',' if depth == 1 => {
@@ -162,7 +160,7 @@ fn call(code: &str, masked: &str, open: usize) -> Option<Call> {
     None
 }
 
-/// Code with the variables and responses of k6; none where something else is left.
+/// Code with k6's variables and responses; `None` if anything else is left.
 fn expression(code: &str) -> Option<String> {
     let mut code = code.to_owned();
     for scope in SCOPES {
@@ -196,7 +194,7 @@ fn expression(code: &str) -> Option<String> {
         if own.iter().any(|name| name == root) {
             continue;
         }
-        // Expressions with a call are masked but for their letters.
+        // Masking leaves only the letters of expressions that contain a call.
         while let Some(at) = occurrences(&mask(&code), from).next() {
             code.replace_range(at..at + from.len(), to);
         }
@@ -214,7 +212,7 @@ fn expression(code: &str) -> Option<String> {
 fn calls(
     mut code: String,
     name: &str,
-    replace: impl Fn(&Call) -> Option<String>,
+    replace: impl Fn(&CallExpression) -> Option<String>,
 ) -> Option<String> {
     let open = format!("{name}(");
     loop {
@@ -234,18 +232,18 @@ fn variable(argument: &str) -> Option<String> {
     })
 }
 
-fn read(call: &Call) -> Option<String> {
+fn read(call: &CallExpression) -> Option<String> {
     variable(call.arguments.first()?)
 }
 
-fn write(call: &Call) -> Option<String> {
+fn write(call: &CallExpression) -> Option<String> {
     match call.arguments.as_slice() {
         [name, value] => Some(format!("{} = {value}", variable(name)?)),
         _ => None,
     }
 }
 
-fn remove(call: &Call) -> Option<String> {
+fn remove(call: &CallExpression) -> Option<String> {
     Some(format!("delete {}", variable(call.arguments.first()?)?))
 }
 
@@ -257,7 +255,7 @@ fn string(literal: &str) -> Option<&str> {
     (plain && !inner.contains("${")).then_some(inner)
 }
 
-/// The name of a header as k6 writes it: `Content-Type`.
+/// A header name in k6's spelling: `Content-Type`.
 fn header(literal: &str) -> Option<String> {
     let words = string(literal)?.split('-').map(|word| {
         let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
@@ -285,7 +283,7 @@ fn check(statement: &str) -> Option<String> {
         Some(name) => quoted(name),
         None => format!("[{}]", expression(&name)?),
     };
-    // What can throw is a test that does not hold.
+    // A test that throws does not hold.
     let holds = match holds.contains(['(', '{', '[']) {
         true => format!("holds(() => {holds})"),
         false => holds,
@@ -293,7 +291,7 @@ fn check(statement: &str) -> Option<String> {
     Some(format!("check(res, {{ {name}: () => {holds} }});"))
 }
 
-/// What a test's function expects, as an expression or a block that returns it.
+/// The expectation in a test function, as an expression or a block that returns it.
 fn test_body(function: &str) -> Option<String> {
     let masked = mask(function);
     if masked.starts_with("async") {
@@ -327,7 +325,7 @@ fn test_body(function: &str) -> Option<String> {
     })
 }
 
-/// A test's body in which an expectation that does not hold throws.
+/// The body of a test in which a violated expectation throws.
 fn throwing(body: &str) -> Option<String> {
     let mut body = body.trim().to_owned();
     loop {

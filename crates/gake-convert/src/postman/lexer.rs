@@ -1,6 +1,6 @@
-//! The structure of JavaScript: its statements, and what is neither text nor comment.
+//! The structure of JavaScript: statements, and code without strings and comments.
 
-/// The statements of code, without comments between them.
+/// Splits code into statements without the comments between them.
 pub(super) fn statements(code: &str) -> Vec<String> {
     let masked = mask(code);
     let mut statements = Vec::new();
@@ -23,26 +23,26 @@ pub(super) fn statements(code: &str) -> Vec<String> {
             !masked[*start..*end].trim_matches([' ', '\n', '\t', '\r', ';']).is_empty()
         })
         .map(|(start, end)| {
-            // Comments in front of it are masked as spaces.
+            // Leading comments are masked as spaces.
             let lead = masked[start..end].len() - masked[start..end].trim_start().len();
             code[start + lead..end].trim().to_owned()
         })
         .collect()
 }
 
-/// Whether a line's end is that of a statement.
+/// Whether a line break ends a statement.
 pub(super) fn is_end(before: &str, after: &str) -> bool {
     let (before, after) = (before.trim_end(), after.trim_start());
-    let goes_on = ["else", "catch", "finally"].iter().any(|word| after.starts_with(word));
+    let continues = ["else", "catch", "finally"].iter().any(|word| after.starts_with(word));
     !before.is_empty()
-        && !goes_on
+        && !continues
         && !before.ends_with(['=', '+', '&', '|', '?', ':', ',', '.', '<', '>', '-', '*'])
         && !before.ends_with("else")
         && !after.starts_with(['.', '?', ':', '+', '&', '|', ',', '=', '{'])
 }
 
-/// Code of the same length in which strings, comments and patterns are blank, so that names and
-/// brackets are found by their text. Quotes stay.
+/// Code of the same length with the contents of strings, comments and regular expressions blanked,
+/// so that names and brackets can be searched for. Quotes are kept.
 pub(super) fn mask(code: &str) -> String {
     let mut masked: Vec<u8> =
         code.bytes().map(|byte| if byte < 128 { byte } else { b'_' }).collect();
@@ -60,7 +60,7 @@ pub(super) fn mask(code: &str) -> String {
             quote @ (b'"' | b'\'' | b'`') => {
                 let end = string_end(bytes, at, quote);
                 let inner = at + 1..end.saturating_sub(1).max(at + 1);
-                // What a template computes is code.
+                // Interpolations of a template literal are code.
                 if quote != b'`' || position(&bytes[inner.clone()], b"${").is_none() {
                     masked[inner].fill(b' ');
                 }

@@ -1,4 +1,4 @@
-//! A Postman collection, version 2.
+//! Postman collections, version 2.
 
 mod auth;
 mod body;
@@ -11,17 +11,17 @@ mod lexer;
 use serde_json::Value;
 
 use crate::default_function;
-use crate::script::{Node, ScriptDraft, ScriptRequest, is_own_header};
+use crate::script::{ScriptDraft, ScriptNode, ScriptRequest, is_own_header};
 use crate::template::{Template, url_text};
 
-use events::Events;
+use events::EventScripts;
 
-/// What requests have from the folders around them.
+/// What requests inherit from their folders.
 #[derive(Clone, Default)]
 struct Folder<'a> {
     auth: Option<&'a Value>,
-    events: Events<'a>,
-    /// Whether bodies of GET are sent.
+    events: EventScripts<'a>,
+    /// Whether GET requests keep their bodies.
     keeps_bodies: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn script(collection: &Value) -> ScriptDraft {
     for variable in list(collection.get("variable")) {
         let name = variable.get("key").or_else(|| variable.get("id")).and_then(Value::as_str);
         let value = variable.get("value").map(plain).unwrap_or_default();
-        // A variable without a value waits for one from outside.
+        // A variable without a value must come from outside.
         if let Some(name) = name.filter(|_| !value.is_empty() && is_enabled(variable)) {
             let value = template(&value, &mut script);
             script.variables.push((name.to_owned(), value));
@@ -46,7 +46,7 @@ pub(crate) fn script(collection: &Value) -> ScriptDraft {
 fn collect<'a>(
     item: &'a Value,
     outer: &Folder<'a>,
-    nodes: &mut Vec<Node>,
+    nodes: &mut Vec<ScriptNode>,
     script: &mut ScriptDraft,
 ) {
     let mut folder = outer.clone();
@@ -73,7 +73,7 @@ fn collect<'a>(
         request.params.push("redirects: 0".to_owned());
     }
     folder.events.translate(&mut request, script);
-    nodes.push(Node::Request(Box::new(request)));
+    nodes.push(ScriptNode::Request(Box::new(request)));
 }
 
 fn request(own: &Value, folder: &Folder, script: &mut ScriptDraft) -> Option<ScriptRequest> {
@@ -90,7 +90,7 @@ fn request(own: &Value, folder: &Folder, script: &mut ScriptDraft) -> Option<Scr
         ..ScriptRequest::default()
     };
     match own.get("header") {
-        // `Name: value`, one in a line.
+        // `Name: value`, one per line.
         Some(Value::String(lines)) => {
             for (name, value) in lines.lines().filter_map(|line| line.split_once(':')) {
                 header(&mut request, name, value.trim(), script);
@@ -130,7 +130,7 @@ fn header(request: &mut ScriptRequest, name: &str, value: &str, script: &mut Scr
     }
 }
 
-/// A URL: its text without the query, the enabled parameters, its path variables in their places.
+/// A URL: the raw text without its query, the enabled parameters, and the path variables.
 fn url(url: &Value, script: &mut ScriptDraft) -> Option<Template> {
     let raw = url.as_str().or_else(|| url.get("raw")?.as_str()).filter(|raw| !raw.is_empty());
     let raw = raw.map(str::to_owned).or_else(|| joined(url))?;
@@ -170,7 +170,7 @@ fn url(url: &Value, script: &mut ScriptDraft) -> Option<Template> {
     Some(own)
 }
 
-/// `name=value`, or the name alone.
+/// `name=value`, or only the name.
 fn parameter(one: &Value) -> Option<String> {
     let key = one.get("key").map(plain).unwrap_or_default();
     let value = one.get("value").filter(|value| !value.is_null()).map(plain);
@@ -181,7 +181,7 @@ fn parameter(one: &Value) -> Option<String> {
     }
 }
 
-/// The text of a URL without one.
+/// The text of a URL object without a raw text.
 fn joined(url: &Value) -> Option<String> {
     let parts = |name: &str, by: &str| match url.get(name)? {
         Value::String(text) => Some(text.clone()),
@@ -199,14 +199,14 @@ fn joined(url: &Value) -> Option<String> {
     Some(format!("{}{host}{port}/{}", scheme.unwrap_or_default(), path.trim_start_matches('/')))
 }
 
-/// A segment `:name`; without a variable of its name it is text.
+/// A path segment `:name`; literal text if no variable has that name.
 fn path_variable(name: &str, url: &Value, script: &mut ScriptDraft) -> Template {
     let of_name = |wanted: &str| {
         list(url.get("variable")).find(|one| {
             one.get("key").or_else(|| one.get("id")).and_then(Value::as_str) == Some(wanted)
         })
     };
-    // `:id.json` may be the variable `id` and more text.
+    // `:id.json` may be the variable `id` followed by text.
     let (name, rest) = match of_name(name) {
         Some(_) => (name, ""),
         None => name.split_at(name.find(['.', ';']).unwrap_or(name.len())),
@@ -215,7 +215,7 @@ fn path_variable(name: &str, url: &Value, script: &mut ScriptDraft) -> Template 
     let mut own = match value.map(plain) {
         None => template(&format!(":{name}"), script),
         Some(value) if value.is_empty() => {
-            let text = "a variable of a path is empty: give it with -e NAME=VALUE";
+            let text = "a path variable is empty: set it with -e NAME=VALUE";
             script.warnings.add(text, name);
             Template::code(format!("(vars.{} || \"\")", crate::template::variable_name(name)))
         }
@@ -232,15 +232,13 @@ fn with_scheme(url: &str) -> String {
     }
 }
 
-/// Text with Postman's variables.
+/// Text with Postman's variables replaced.
 fn template(text: &str, script: &mut ScriptDraft) -> Template {
     Template::braces(text, &mut |template, name| match name.strip_prefix('$') {
         Some(dynamic) => match dynamic::expression(dynamic) {
             Some(code) => template.push_code(code, name),
             None => {
-                script
-                    .warnings
-                    .add("a dynamic variable is unknown, and a number takes its place", name);
+                script.warnings.add("an unknown dynamic variable is replaced by a number", name);
                 template.push_code("random(0, 1000)", name);
             }
         },
@@ -256,7 +254,7 @@ fn list(list: Option<&Value>) -> impl Iterator<Item = &Value> {
     list.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The enabled pairs of a list.
+/// The enabled entries of a list.
 fn enabled(pairs: Option<&Value>) -> Vec<(String, String)> {
     let pair = |one: &Value| {
         let value = one.get("value").map(plain).unwrap_or_default();
@@ -265,7 +263,6 @@ fn enabled(pairs: Option<&Value>) -> Vec<(String, String)> {
     list(pairs).filter(|one| is_enabled(one)).filter_map(pair).collect()
 }
 
-/// A value as text.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,5 +1,6 @@
 //! JMeter plans.
 
+use expect_test::expect;
 use gake_convert::{ConvertOptions, convert};
 
 use super::assert_lines;
@@ -121,12 +122,9 @@ fn a_plan() {
         ],
     );
     assert!(!converted.script.contains("// off"), "{}", converted.script);
-    assert_eq!(
-        converted.warnings,
-        [
-            "1 × a file is read by the script, from its folder (\"users.csv\")",
-            "1 × a script of JMeter is not translated, and is quoted in a comment (code)",
-            "1 × a sampler that is not of HTTP is left out (JDBCSampler)",
-        ]
-    );
+    expect![[r#"
+        1 × a file is read by the script, from its folder ("users.csv")
+        1 × a JMeter script is not translated, and is quoted in a comment (code)
+        1 × a non-HTTP sampler is left out (JDBCSampler)"#]]
+    .assert_eq(&converted.warnings.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! Scripts from what others have of requests.
+//! Scripts converted from other formats.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -6,6 +6,7 @@ mod jmeter;
 mod openapi;
 mod postman;
 
+use expect_test::expect;
 use gake_convert::{ConvertError, ConvertOptions, Converted, command_line, convert};
 use serde_json::{Value, json};
 
@@ -13,12 +14,11 @@ fn converted(text: &str) -> Converted {
     convert(text, ConvertOptions::default()).unwrap()
 }
 
-/// The script of JSON.
 fn script_of(value: &Value) -> String {
     converted(&value.to_string()).script
 }
 
-/// Asserts that lines are in a script, in this order, whatever their indentation.
+/// Asserts that a script contains lines in this order, ignoring indentation.
 fn assert_lines(script: &str, lines: &[&str]) {
     let mut own = script.lines().map(str::trim);
     for line in lines {
@@ -122,7 +122,7 @@ fn a_har_with_a_value_that_comes_from_a_response() {
     assert_lines(
         &converted.script,
         &[
-            // A redirect that was recorded is not followed, or its target would be sent twice.
+            // A recorded redirect is not followed: its target would be sent twice.
             "maxRedirects: 0,",
             r#"res = http.request("GET", "https://h/login", null, {"#,
             r#""Authorization": "none","#,
@@ -135,9 +135,7 @@ fn a_har_with_a_value_that_comes_from_a_response() {
     );
     assert_eq!(converted.script.matches("take it from there").count(), 1);
     assert_eq!(converted.script.matches("http.request").count(), 3);
-    let expected = "1 × a value of an earlier response is sent as it was recorded (data.token of \
-        the response to request 1)";
-    assert_eq!(converted.warnings, [expected]);
+    expect!["1 × a value of an earlier response is sent as it was recorded (data.token of the response to request 1)"].assert_eq(&converted.warnings.join("\n"));
 }
 
 #[test]
@@ -172,8 +170,8 @@ fn the_bodies_of_a_har() {
         let call = format!("http.request(\"POST\", \"http://h/\", {body}, {{");
         assert!(converted.script.contains(&call), "{body}: {}", converted.script);
     }
-    let expected = "1 × a file's contents are not in the recording, and sent empty (x.txt)";
-    assert_eq!(converted.warnings, [expected]);
+    expect!["1 × a file's contents are not in the recording, and sent empty (x.txt)"]
+        .assert_eq(&converted.warnings.join("\n"));
 }
 
 #[test]
@@ -205,7 +203,7 @@ fn the_query_pauses_and_static_files_of_a_har() {
         "{}",
         lean.script
     );
-    assert_eq!(lean.warnings, ["1 × an image, font or style sheet is left out"]);
+    expect!["1 × an image, font or style sheet is left out"].assert_eq(&lean.warnings.join("\n"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! OpenAPI and Swagger descriptions.
 
+use expect_test::expect;
 use serde_json::json;
 
 use super::{assert_lines, converted, script_of};
@@ -112,13 +113,10 @@ fn parameters_and_security() {
         ],
     );
     assert!(!converted.script.contains("optional"), "{}", converted.script);
-    assert_eq!(
-        converted.warnings,
-        [
-            "1 × a parameter has no example, and a value is made up: give it with -e NAME=VALUE (free)",
-            "4 × a variable has no value: give it with -e NAME=VALUE (key, password, token, ...)",
-        ]
-    );
+    expect![[r#"
+        1 × a parameter without an example has a placeholder: set it with -e NAME=VALUE (free)
+        4 × a variable has no value: set it with -e NAME=VALUE (key, password, token, ...)"#]]
+    .assert_eq(&converted.warnings.join("\n"));
 }
 
 #[test]

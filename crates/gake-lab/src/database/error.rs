@@ -1,15 +1,15 @@
-//! Why the database gives no answer.
+//! Errors of the users service's database.
 
 /// Why a statement could not be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DatabaseError {
-    /// The model's, in the words of MySQL.
+    /// From the model, in MySQL's words.
     #[error("Error 1040: Too many connections")]
     TooManyConnections,
-    /// The pool's.
+    /// From the connection pool.
     #[error("timed out waiting for a connection of the pool")]
     AcquireTimeout,
-    /// A real database's, in its own words.
+    /// From a real database, in its own words.
     #[error("{0}")]
-    Said(String),
+    Server(String),
 }

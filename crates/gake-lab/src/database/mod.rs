@@ -1,8 +1,8 @@
-//! The users service: rows behind a pool of connections to a database.
+//! The users service: rows behind a pool of database connections.
 //!
-//! The database is a model, which takes a time to connect and a time for a statement and refuses
-//! connections over its bound, or a real one ([`UserDatabase`]). The pool is real in both cases, and
-//! has the bounds and defaults of Go's `database/sql`: any number open, two kept idle.
+//! The database is a model with fixed connect and statement times and a connection limit, or a real
+//! one ([`UserDatabase`]). The pool is real in both cases, with the bounds and defaults of Go's
+//! `database/sql`: unlimited open connections, two idle.
 
 mod error;
 mod model;
@@ -13,56 +13,56 @@ mod users;
 use std::str::FromStr;
 use std::time::Duration;
 
-pub(crate) use pool::Pool;
-pub use real::{RealDatabase, UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
-pub(crate) use users::{BODY_CAP, Users};
+pub(crate) use pool::ConnectionPool;
+pub use real::{RealDatabase, UserConnection, UserDatabase, UserReply, UserRow, UserStatement};
+pub(crate) use users::{BODY_CAP, UserService};
 
 use crate::duration::{LONGEST, parse_duration};
 
-/// Connections that the pool keeps idle when nothing else is said, as `database/sql` does.
+/// Idle connections that the pool keeps by default, as `database/sql` does.
 const IDLE: usize = 2;
 
-/// The database of the users service, and the pool in front of it.
+/// The database of the users service and its connection pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseConfig {
-    /// The database.
+    /// A model, or a real database.
     pub kind: DatabaseKind,
-    /// Connections that the pool opens at most; further requests wait. `None` is any number.
+    /// Most open connections; further requests wait. `None` is unlimited.
     pub max_open: Option<usize>,
-    /// Connections that the pool keeps when nobody uses them; others are closed.
+    /// Idle connections that are kept; more are closed.
     pub max_idle: usize,
-    /// How long a request waits for a connection of the pool; `None` is for ever.
+    /// How long a request waits for a pooled connection; `None` is unlimited.
     pub acquire_timeout: Option<Duration>,
-    /// A connection that is older is not used again; `None` is for ever.
+    /// A connection older than this is not reused; `None` is unlimited.
     pub lifetime: Option<Duration>,
-    /// Every n-th row is acknowledged and lost; `None` loses none.
+    /// Acknowledge every n-th row without storing it; `None` loses none.
     pub lose_every: Option<u64>,
 }
 
-/// A model, or a database that exists.
+/// A model, or a real database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseKind {
-    /// Nothing but times and a bound.
+    /// Fixed times and a connection limit.
     Model(DatabaseModel),
-    /// Whatever the program that starts the lab can open.
+    /// A database opened by the program that starts the lab.
     Real(RealDatabase),
 }
 
-/// A database that does nothing but take its time and count.
+/// A modelled database: fixed times and a connection limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseModel {
-    /// How long it takes to open a connection.
+    /// Time to open a connection.
     pub connect: Duration,
-    /// How long a statement takes.
+    /// Time to execute a statement.
     pub statement: Duration,
-    /// Connections that the database allows; `None` is any number.
+    /// Most connections that the database accepts; `None` is unlimited.
     pub server_max: Option<usize>,
 }
 
-/// What is wrong with the text of a [`DatabaseModel`].
+/// The text is not a [`DatabaseModel`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a database: write model:CONNECT,STATEMENT, as in model:150ms,50ms")]
-pub struct BadDatabase(String);
+pub struct DatabaseModelError(String);
 
 impl From<DatabaseKind> for DatabaseConfig {
     /// The pool has the defaults of Go's `database/sql`.
@@ -79,10 +79,10 @@ impl From<DatabaseKind> for DatabaseConfig {
 }
 
 impl FromStr for DatabaseModel {
-    type Err = BadDatabase;
+    type Err = DatabaseModelError;
 
-    fn from_str(text: &str) -> Result<Self, BadDatabase> {
-        let bad = || BadDatabase(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, DatabaseModelError> {
+        let bad = || DatabaseModelError(text.to_owned());
         let times = text.strip_prefix("model:").and_then(|times| times.split_once(','));
         let (connect, statement) = times.ok_or_else(bad)?;
         let time = |text: &str| {

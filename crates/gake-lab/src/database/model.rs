@@ -1,52 +1,50 @@
-//! A database server that does nothing but take its time and count.
+//! A modelled database server: it takes time and counts.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DatabaseModel;
 use super::error::DatabaseError;
-use super::real::{UserAnswer, UserRow, UserStatement};
+use super::real::{UserReply, UserRow, UserStatement};
 use crate::timer::Timer;
 
-/// Users that are kept with their names; of others only the number is known.
-const KEPT: usize = 100_000;
+/// Users stored in full; of later ones only the number is known.
+const STORED_MAX: usize = 100_000;
 
-/// The server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct ModelServer {
     model: DatabaseModel,
     open: AtomicUsize,
     connects: AtomicU64,
     refused: AtomicU64,
-    rows: Mutex<Rows>,
+    rows: Mutex<UserTable>,
 }
 
 #[derive(Debug, Default)]
-struct Rows {
-    /// The first ones, in order.
+struct UserTable {
+    /// The first rows, in order of id.
     kept: Vec<UserRow>,
     count: u64,
     last_id: u64,
 }
 
-/// An open connection; closed when dropped.
+/// An open connection; dropping it closes it.
 #[derive(Debug)]
-pub(super) struct Connection {
-    server: Arc<Server>,
+pub(super) struct ModelConnection {
+    server: Arc<ModelServer>,
 }
 
-impl Server {
+impl ModelServer {
     pub(super) fn new(model: DatabaseModel) -> Self {
         let (connects, refused) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { model, open: AtomicUsize::new(0), connects, refused, rows: Mutex::default() }
     }
 
-    /// Opens a connection, which counts from the start of its handshake on. Over the bound it is
-    /// refused at once.
+    /// Opens a connection, which counts from the start of its handshake. Refused at the limit.
     pub(super) async fn connect(
         self: &Arc<Self>,
         timer: &Arc<Timer>,
-    ) -> Result<Connection, DatabaseError> {
+    ) -> Result<ModelConnection, DatabaseError> {
         self.connects.fetch_add(1, Relaxed);
         let most = self.model.server_max.unwrap_or(usize::MAX);
         let room = |open: usize| (open < most).then_some(open + 1);
@@ -54,13 +52,13 @@ impl Server {
             self.refused.fetch_add(1, Relaxed);
             return Err(DatabaseError::TooManyConnections);
         }
-        // Open from now on, so that one that is given up in between is closed.
-        let connection = Connection { server: Arc::clone(self) };
+        // Counted from here, so that an abandoned handshake is closed too.
+        let connection = ModelConnection { server: Arc::clone(self) };
         timer.sleep(self.model.connect).await;
         Ok(connection)
     }
 
-    /// Its figures under the names of MySQL's exporter, which gake knows.
+    /// Writes the metrics of MySQL's exporter, which gake recognises.
     pub(super) fn render(&self, out: &mut String) {
         use std::fmt::Write;
         let (open, connects) = (self.open.load(Relaxed), self.connects.load(Relaxed));
@@ -83,8 +81,8 @@ impl Server {
     }
 }
 
-impl Connection {
-    pub(super) async fn execute(&self, statement: UserStatement, timer: &Arc<Timer>) -> UserAnswer {
+impl ModelConnection {
+    pub(super) async fn execute(&self, statement: UserStatement, timer: &Arc<Timer>) -> UserReply {
         timer.sleep(self.server.model.statement).await;
         let mut rows = self.rows();
         match statement {
@@ -92,29 +90,29 @@ impl Connection {
                 rows.last_id += 1;
                 rows.count += 1;
                 let user = UserRow { id: rows.last_id, name, mail };
-                if rows.kept.len() < KEPT {
+                if rows.kept.len() < STORED_MAX {
                     rows.kept.push(user.clone());
                 }
-                UserAnswer::Row(Some(user))
+                UserReply::Row(Some(user))
             }
             UserStatement::Get(id) => {
                 let at = rows.kept.binary_search_by_key(&id, |user| user.id);
-                UserAnswer::Row(at.ok().map(|at| rows.kept[at].clone()))
+                UserReply::Row(at.ok().map(|at| rows.kept[at].clone()))
             }
-            UserStatement::Count => UserAnswer::Count(rows.count),
+            UserStatement::Count => UserReply::Count(rows.count),
             UserStatement::Clear => {
-                *rows = Rows { last_id: rows.last_id, ..Rows::default() };
-                UserAnswer::Count(0)
+                *rows = UserTable { last_id: rows.last_id, ..UserTable::default() };
+                UserReply::Count(0)
             }
         }
     }
 
-    fn rows(&self) -> MutexGuard<'_, Rows> {
+    fn rows(&self) -> MutexGuard<'_, UserTable> {
         self.server.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Connection {
+impl Drop for ModelConnection {
     fn drop(&mut self) {
         self.server.open.fetch_sub(1, Relaxed);
     }

@@ -1,4 +1,4 @@
-//! A pool of connections with the bounds of Go's `database/sql`.
+//! A connection pool with the bounds of Go's `database/sql`.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,70 +8,69 @@ use gake_core::clock::nanos;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::DatabaseError;
-use super::real::{RealDatabase, UserAnswer, UserConnection, UserStatement};
+use super::real::{RealDatabase, UserConnection, UserReply, UserStatement};
 use super::{DatabaseConfig, DatabaseKind, model};
 use crate::timer::Timer;
 
-/// The pool.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct ConnectionPool {
     config: DatabaseConfig,
-    server: Server,
-    /// Places among those open, when they are bounded.
-    places: Option<Arc<Semaphore>>,
-    idle: Mutex<Vec<Pooled>>,
+    server: PoolBackend,
+    /// Permits for open connections, when these are bounded.
+    permits: Option<Arc<Semaphore>>,
+    idle: Mutex<Vec<PooledConnection>>,
     open: Arc<AtomicUsize>,
     in_use: AtomicU64,
     closed_idle: AtomicU64,
     waited_ns: AtomicU64,
-    /// Rows that were asked for.
+    /// Rows requested so far.
     inserts: AtomicU64,
 }
 
-/// What the pool leads to.
 #[derive(Debug)]
-enum Server {
-    Model(Arc<model::Server>),
+enum PoolBackend {
+    Model(Arc<model::ModelServer>),
     Real(RealDatabase),
 }
 
-/// A connection of the pool.
 #[derive(Debug)]
-struct Pooled {
-    connection: Connection,
+struct PooledConnection {
+    connection: PoolConnection,
     born: Instant,
-    _open: Open,
+    _open: OpenCount,
 }
 
 #[derive(Debug)]
-enum Connection {
-    Model(model::Connection),
+enum PoolConnection {
+    Model(model::ModelConnection),
     Real(Box<dyn UserConnection>),
 }
 
-/// One of those that are open; no longer when dropped.
+/// Counts an open connection; dropping it uncounts it.
 #[derive(Debug)]
-struct Open(Arc<AtomicUsize>);
+struct OpenCount(Arc<AtomicUsize>);
 
-/// A connection that somebody uses; the pool's again when dropped, unless it is broken.
+/// A connection in use; dropping it returns it to the pool unless it is broken.
 #[derive(Debug)]
 struct Lease<'a> {
-    pool: &'a Pool,
-    connection: Option<Pooled>,
+    pool: &'a ConnectionPool,
+    connection: Option<PooledConnection>,
     is_whole: bool,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(crate) fn new(config: DatabaseConfig) -> Self {
-        let place = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        let permit = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         let server = match &config.kind {
-            DatabaseKind::Model(model) => Server::Model(Arc::new(model::Server::new(*model))),
-            DatabaseKind::Real(real) => Server::Real(real.clone()),
+            DatabaseKind::Model(model) => {
+                PoolBackend::Model(Arc::new(model::ModelServer::new(*model)))
+            }
+            DatabaseKind::Real(real) => PoolBackend::Real(real.clone()),
         };
         Self {
             server,
-            places: config.max_open.map(place),
+            permits: config.max_open.map(permit),
             config,
             idle: Mutex::default(),
             open: Arc::default(),
@@ -82,72 +81,71 @@ impl Pool {
         }
     }
 
-    /// Executes a statement on a connection that idles, else on a new one. Waits where the bound is
-    /// reached.
+    /// Executes a statement on an idle connection, else on a new one. Waits at the limit.
     pub(crate) async fn execute(
         &self,
         statement: UserStatement,
         timer: &Arc<Timer>,
-    ) -> Result<UserAnswer, DatabaseError> {
-        let place = self.place().await?;
+    ) -> Result<UserReply, DatabaseError> {
+        let permit = self.permit().await?;
         self.in_use.fetch_add(1, Relaxed);
-        let mut lease = Lease { pool: self, connection: None, is_whole: true, _place: place };
+        let mut lease = Lease { pool: self, connection: None, is_whole: true, _permit: permit };
         let connection = match self.reused() {
             Some(connection) => connection,
             None => self.connect(timer).await?,
         };
         let connection = lease.connection.insert(connection);
         match &mut connection.connection {
-            Connection::Model(connection) => Ok(connection.execute(statement, timer).await),
-            Connection::Real(connection) => {
-                // Broken, should it be given up in between.
+            PoolConnection::Model(connection) => Ok(connection.execute(statement, timer).await),
+            PoolConnection::Real(connection) => {
+                // Broken if the statement is abandoned midway.
                 lease.is_whole = false;
-                let answer = connection.execute(statement).await.map_err(DatabaseError::Said)?;
+                let answer = connection.execute(statement).await.map_err(DatabaseError::Server)?;
                 lease.is_whole = true;
                 Ok(answer)
             }
         }
     }
 
-    /// Whether the row that is asked for now is to be acknowledged and lost.
+    /// Whether the next row is acknowledged and lost.
     pub(crate) fn loses(&self) -> bool {
         let nth = self.inserts.fetch_add(1, Relaxed) + 1;
         self.config.lose_every.is_some_and(|every| nth.is_multiple_of(every))
     }
 
-    async fn connect(&self, timer: &Arc<Timer>) -> Result<Pooled, DatabaseError> {
+    async fn connect(&self, timer: &Arc<Timer>) -> Result<PooledConnection, DatabaseError> {
         self.open.fetch_add(1, Relaxed);
-        let open = Open(Arc::clone(&self.open));
+        let open = OpenCount(Arc::clone(&self.open));
         let born = Instant::now();
         let connection = match &self.server {
-            Server::Model(server) => Connection::Model(server.connect(timer).await?),
-            Server::Real(database) => {
+            PoolBackend::Model(server) => PoolConnection::Model(server.connect(timer).await?),
+            PoolBackend::Real(database) => {
                 let connected = database.0.connect().await;
-                Connection::Real(connected.map_err(DatabaseError::Said)?)
+                PoolConnection::Real(connected.map_err(DatabaseError::Server)?)
             }
         };
-        Ok(Pooled { connection, born, _open: open })
+        Ok(PooledConnection { connection, born, _open: open })
     }
 
-    async fn place(&self) -> Result<Option<OwnedSemaphorePermit>, DatabaseError> {
-        let Some(places) = &self.places else { return Ok(None) };
-        if let Ok(place) = Arc::clone(places).try_acquire_owned() {
-            return Ok(Some(place));
+    async fn permit(&self) -> Result<Option<OwnedSemaphorePermit>, DatabaseError> {
+        let Some(permits) = &self.permits else { return Ok(None) };
+        if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+            return Ok(Some(permit));
         }
         let begun = Instant::now();
-        let wait = Arc::clone(places).acquire_owned();
-        let place = match self.config.acquire_timeout {
+        let wait = Arc::clone(permits).acquire_owned();
+        let permit = match self.config.acquire_timeout {
             None => wait.await.ok(),
             Some(limit) => tokio::time::timeout(limit, wait).await.ok().and_then(Result::ok),
         };
         let waited = nanos(begun.elapsed());
         self.waited_ns.fetch_add(waited, Relaxed);
-        // The semaphore is never closed: only the time-out leaves none.
-        place.map(Some).ok_or(DatabaseError::AcquireTimeout)
+        // The semaphore is never closed: `None` is a timeout.
+        permit.map(Some).ok_or(DatabaseError::AcquireTimeout)
     }
 
-    /// The connection that idled last and is young enough.
-    fn reused(&self) -> Option<Pooled> {
+    /// The most recently used idle connection that is young enough.
+    fn reused(&self) -> Option<PooledConnection> {
         let mut idle = self.idle();
         while let Some(connection) = idle.pop() {
             let old = self.config.lifetime.is_some_and(|most| connection.born.elapsed() >= most);
@@ -158,7 +156,7 @@ impl Pool {
         None
     }
 
-    fn give_back(&self, connection: Pooled) {
+    fn put_back(&self, connection: PooledConnection) {
         let mut idle = self.idle();
         if idle.len() < self.config.max_idle {
             idle.push(connection);
@@ -168,11 +166,11 @@ impl Pool {
         self.closed_idle.fetch_add(1, Relaxed);
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Pooled>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<PooledConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its figures under the names of Go's exporter, which gake knows.
+    /// Writes the metrics of Go's exporter, which gake recognises.
     pub(crate) fn render(&self, out: &mut String) {
         use std::fmt::Write;
         let max_open = self.config.max_open.unwrap_or(0);
@@ -187,8 +185,8 @@ impl Pool {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "# TYPE {name} {kind}\n{name} {value}");
         }
-        // A real database is asked itself: gake watches mysql:// and postgres:// too.
-        if let Server::Model(server) = &self.server {
+        // A real database has metrics of its own (mysql://, postgres://).
+        if let PoolBackend::Model(server) = &self.server {
             server.render(out);
         }
     }
@@ -198,12 +196,12 @@ impl Drop for Lease<'_> {
     fn drop(&mut self) {
         self.pool.in_use.fetch_sub(1, Relaxed);
         if let Some(connection) = self.connection.take().filter(|_| self.is_whole) {
-            self.pool.give_back(connection);
+            self.pool.put_back(connection);
         }
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! A database that exists, as the users service uses it. The lab knows no database's protocol: who
-//! starts it brings one.
+//! A real database behind the users service. The lab knows no database protocol: its caller brings
+//! one.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,54 +7,54 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-/// A database that has users.
+/// A real database with a table of users.
 pub trait UserDatabase: Debug + Send + Sync {
-    /// Opens a connection. The error is in the database's own words.
+    /// Opens a connection. The error is the database's own message.
     fn connect(&self) -> BoxFuture<'_, Result<Box<dyn UserConnection>, String>>;
 }
 
-/// A connection to a [`UserDatabase`]; closed when dropped.
+/// A connection to a [`UserDatabase`]; dropping it closes it.
 pub trait UserConnection: Debug + Send {
-    /// Executes a statement. After an error, or when it is given up in between, the connection is
-    /// not used again.
-    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>>;
+    /// Executes a statement. After an error, or when dropped midway, the connection is not used
+    /// again.
+    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserReply, String>>;
 }
 
-/// What is asked of the table of users.
+/// A statement on the table of users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserStatement {
-    /// A new row.
+    /// Insert a row.
     Insert {
         /// The user's name.
         name: String,
         /// The user's mail address.
         mail: String,
     },
-    /// The row with this id.
+    /// Select the row with this id.
     Get(u64),
-    /// The number of rows.
+    /// Count the rows.
     Count,
-    /// Every row is deleted.
+    /// Delete every row.
     Clear,
 }
 
-/// The answer to a [`UserStatement`].
+/// The reply to a [`UserStatement`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UserAnswer {
-    /// The row that was inserted or found; `None` if there is none.
+pub enum UserReply {
+    /// The row inserted or selected; `None` if there is none.
     Row(Option<UserRow>),
-    /// The number of rows that there are.
+    /// The number of rows.
     Count(u64),
 }
 
-/// A row.
+/// A row of the table of users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRow {
-    /// Its number, from 1.
+    /// The row's number, from 1.
     pub id: u64,
-    /// The name.
+    /// The user's name.
     pub name: String,
-    /// The mail address.
+    /// The user's mail address.
     pub mail: String,
 }
 
@@ -64,12 +64,12 @@ impl UserRow {
     }
 }
 
-/// A [`UserDatabase`] as a part of the lab's settings; equal to itself alone.
+/// A [`UserDatabase`] in the lab's settings. Two are equal only if they are the same instance.
 #[derive(Debug, Clone)]
 pub struct RealDatabase(pub(super) Arc<dyn UserDatabase>);
 
 impl RealDatabase {
-    /// A database for the settings of a lab.
+    /// Wraps a database for the settings of a lab.
     pub fn new(database: impl UserDatabase + 'static) -> Self {
         Self(Arc::new(database))
     }

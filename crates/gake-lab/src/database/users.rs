@@ -6,58 +6,57 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::error::DatabaseError;
-use super::pool::Pool;
-use super::real::{UserAnswer, UserRow, UserStatement};
+use super::pool::ConnectionPool;
+use super::real::{UserReply, UserRow, UserStatement};
 use crate::timer::Timer;
 
-/// Bytes of a body that are read; more is no user.
+/// Bytes of a request body that are kept; a longer one is no valid user.
 pub(crate) const BODY_CAP: usize = 64 << 10;
 /// Longest name or mail, in bytes.
 const TEXT_MAX: usize = 255;
 
-/// The table of users, and the pool that leads to it.
+/// The service and its connection pool.
 #[derive(Debug)]
-pub(crate) struct Users {
-    pub(crate) pool: Pool,
+pub(crate) struct UserService {
+    pub(crate) pool: ConnectionPool,
 }
 
-/// An answer: its status and its JSON.
-type Told = (StatusCode, Value);
+type JsonReply = (StatusCode, Value);
 
-impl Users {
-    pub(crate) fn new(pool: Pool) -> Self {
+impl UserService {
+    pub(crate) fn new(pool: ConnectionPool) -> Self {
         Self { pool }
     }
 
-    /// Answers one request for `path` under `/users`. A database that cannot be reached is a 500
-    /// with its own words.
-    pub(crate) async fn answer(
+    /// Serves one request for `path` under `/users`. A database error is a 500 with the database's
+    /// own message.
+    pub(crate) async fn serve(
         &self,
         method: &Method,
         path: &str,
         body: &[u8],
         timer: &Arc<Timer>,
-    ) -> Told {
-        let told = match (method.as_str(), path.strip_prefix("/users").unwrap_or_default()) {
+    ) -> JsonReply {
+        let reply = match (method.as_str(), path.strip_prefix("/users").unwrap_or_default()) {
             ("POST", "" | "/") => match user(body) {
                 Ok((name, mail)) => self.insert(name, mail, timer).await,
                 Err(why) => return (StatusCode::BAD_REQUEST, json!({ "error": why })),
             },
-            ("GET" | "HEAD", "/count") => self.told(UserStatement::Count, timer).await,
-            ("DELETE", "" | "/") => self.told(UserStatement::Clear, timer).await,
+            ("GET" | "HEAD", "/count") => self.execute(UserStatement::Count, timer).await,
+            ("DELETE", "" | "/") => self.execute(UserStatement::Clear, timer).await,
             ("GET" | "HEAD", path) if path.len() > 1 => {
                 let Ok(id) = path[1..].parse() else {
                     let why = format!("{:?} is not the number of a user", &path[1..]);
                     return (StatusCode::BAD_REQUEST, json!({ "error": why }));
                 };
-                self.told(UserStatement::Get(id), timer).await
+                self.execute(UserStatement::Get(id), timer).await
             }
             _ => {
                 let why = "POST /users, GET /users/ID, GET /users/count or DELETE /users";
                 return (StatusCode::METHOD_NOT_ALLOWED, json!({ "error": why }));
             }
         };
-        told.unwrap_or_else(|error| {
+        reply.unwrap_or_else(|error| {
             (StatusCode::INTERNAL_SERVER_ERROR, json!({ "error": error.to_string() }))
         })
     }
@@ -67,33 +66,33 @@ impl Users {
         name: String,
         mail: String,
         timer: &Arc<Timer>,
-    ) -> Result<Told, DatabaseError> {
+    ) -> Result<JsonReply, DatabaseError> {
         if self.pool.loses() {
-            // The statement takes its time; what it changes is nothing.
+            // Takes the time of a statement and changes nothing.
             self.pool.execute(UserStatement::Get(0), timer).await?;
             return Ok((StatusCode::OK, UserRow { id: 0, name, mail }.json()));
         }
-        self.told(UserStatement::Insert { name, mail }, timer).await
+        self.execute(UserStatement::Insert { name, mail }, timer).await
     }
 
-    /// Executes a statement and tells its answer.
-    async fn told(
+    /// Executes a statement and returns its reply as JSON.
+    async fn execute(
         &self,
         statement: UserStatement,
         timer: &Arc<Timer>,
-    ) -> Result<Told, DatabaseError> {
+    ) -> Result<JsonReply, DatabaseError> {
         let id = if let UserStatement::Get(id) = &statement { *id } else { 0 };
         Ok(match self.pool.execute(statement, timer).await? {
-            UserAnswer::Row(Some(user)) => (StatusCode::OK, user.json()),
-            UserAnswer::Row(None) => {
+            UserReply::Row(Some(user)) => (StatusCode::OK, user.json()),
+            UserReply::Row(None) => {
                 (StatusCode::NOT_FOUND, json!({ "error": format!("no user {id}") }))
             }
-            UserAnswer::Count(count) => (StatusCode::OK, json!({ "count": count })),
+            UserReply::Count(count) => (StatusCode::OK, json!({ "count": count })),
         })
     }
 }
 
-/// A user's name and mail from a body in JSON; those that are not given are made up.
+/// A user's name and mail from a JSON body; absent ones get defaults.
 fn user(body: &[u8]) -> Result<(String, String), String> {
     if body.is_empty() {
         return Ok(("nobody".to_owned(), "nobody@example.com".to_owned()));
@@ -104,7 +103,7 @@ fn user(body: &[u8]) -> Result<(String, String), String> {
         Some(text) if text.len() > TEXT_MAX => {
             Err(format!("{name} is longer than {TEXT_MAX} bytes"))
         }
-        // PostgreSQL has no such text.
+        // PostgreSQL text cannot hold it.
         Some(text) if text.contains('\0') => Err(format!("{name} has a zero byte")),
         text => Ok(text.unwrap_or(default).to_owned()),
     };

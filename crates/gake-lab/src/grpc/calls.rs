@@ -1,4 +1,4 @@
-//! The methods.
+//! The gRPC methods.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,18 +11,17 @@ use super::encoded;
 use super::frames::Frames;
 use super::messages::{EchoReply, EchoRequest, HealthReply, HealthRequest, ReflectionRequest};
 use super::reflection;
-use super::replies::{Messages, Replies, Status};
+use super::replies::{CallStatus, MessageStream, Replies};
 use crate::timer::Timer;
 
-/// The health that is always reported.
+/// `ServingStatus.SERVING`, the only health that is reported.
 const SERVING: i32 = 1;
 
-/// Services whose health is known; the empty name is that of the server.
+/// Services with a known health; the empty name is the server's.
 const HEALTHY: [&str; 3] = ["", "gake.lab.v1.Echo", "grpc.health.v1.Health"];
 
-/// A method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
+pub(super) enum Method {
     Say,
     Repeat,
     Collect,
@@ -31,8 +30,7 @@ pub(super) enum Call {
     Reflect,
 }
 
-impl Call {
-    /// The method at a path.
+impl Method {
     pub(super) fn named(path: &str) -> Option<Self> {
         Some(match path {
             "/gake.lab.v1.Echo/Say" => Self::Say,
@@ -46,110 +44,116 @@ impl Call {
         })
     }
 
-    /// Whether one message is answered by one.
+    /// Whether one request message gets one reply.
     pub(super) const fn is_unary(self) -> bool {
         matches!(self, Self::Say | Self::Health)
     }
 
-    /// The reply to the message of a unary call, or its failure, and the time that it takes more.
-    pub(super) fn unary(self, message: &Bytes) -> Result<(Duration, Bytes), (Duration, Status)> {
+    /// The reply to a unary call, or its failure, and the additional delay.
+    pub(super) fn unary(
+        self,
+        message: &Bytes,
+    ) -> Result<(Duration, Bytes), (Duration, CallStatus)> {
         if self == Self::Health {
-            let asked: HealthRequest = read(message).map_err(|status| (Duration::ZERO, status))?;
-            return match HEALTHY.contains(&asked.service.as_str()) {
+            let request: HealthRequest =
+                read(message).map_err(|status| (Duration::ZERO, status))?;
+            return match HEALTHY.contains(&request.service.as_str()) {
                 true => Ok((Duration::ZERO, encoded(&HealthReply { status: SERVING }))),
-                false => Err((Duration::ZERO, Status::new(Status::NOT_FOUND, "unknown service"))),
+                false => {
+                    Err((Duration::ZERO, CallStatus::new(CallStatus::NOT_FOUND, "unknown service")))
+                }
             };
         }
-        let asked: EchoRequest = read(message).map_err(|status| (Duration::ZERO, status))?;
-        let delay = Duration::from_millis(asked.delay_ms.into());
-        match end(&asked) {
+        let request: EchoRequest = read(message).map_err(|status| (Duration::ZERO, status))?;
+        let delay = Duration::from_millis(request.delay_ms.into());
+        match end(&request) {
             Some(status) => Err((delay, status)),
-            None => Ok((delay, encoded(&EchoReply { text: asked.text, number: 1 }))),
+            None => Ok((delay, encoded(&EchoReply { text: request.text, number: 1 }))),
         }
     }
 
-    /// The replies to the messages of a stream.
+    /// The replies to a stream of messages.
     pub(super) fn stream(self, frames: Frames, timer: Arc<Timer>) -> Replies {
         Replies::new(match self {
             Self::Repeat => repeat(frames, timer),
             Self::Collect => stream::once(collect(frames)).boxed(),
-            Self::Reflect => answered(frames, |message, _| {
-                let asked: ReflectionRequest = read(message)?;
-                Ok(encoded(&reflection::answer(asked)))
+            Self::Reflect => reply_to_each(frames, |message, _| {
+                let request: ReflectionRequest = read(message)?;
+                Ok(encoded(&reflection::reply(request)))
             }),
-            Self::Chat | Self::Say | Self::Health => answered(frames, |message, number| {
-                let asked: EchoRequest = read(message)?;
-                match end(&asked) {
+            Self::Chat | Self::Say | Self::Health => reply_to_each(frames, |message, number| {
+                let request: EchoRequest = read(message)?;
+                match end(&request) {
                     Some(status) => Err(status),
-                    None => Ok(encoded(&EchoReply { text: asked.text, number })),
+                    None => Ok(encoded(&EchoReply { text: request.text, number })),
                 }
             }),
         })
     }
 }
 
-fn read<M: Message + Default>(message: &Bytes) -> Result<M, Status> {
+fn read<M: Message + Default>(message: &Bytes) -> Result<M, CallStatus> {
     M::decode(message.clone())
-        .map_err(|error| Status::new(Status::INVALID_ARGUMENT, error.to_string()))
+        .map_err(|error| CallStatus::new(CallStatus::INVALID_ARGUMENT, error.to_string()))
 }
 
-/// The failure that a question asks for.
-fn end(asked: &EchoRequest) -> Option<Status> {
-    (asked.status != 0).then(|| Status::new(asked.status, "as asked"))
+/// The failure status that a request demands.
+fn end(request: &EchoRequest) -> Option<CallStatus> {
+    (request.status != 0).then(|| CallStatus::new(request.status, "as asked"))
 }
 
-/// A reply to each message, at once.
-fn answered(
+/// A reply to each message, without delay.
+fn reply_to_each(
     frames: Frames,
-    reply: impl Fn(&Bytes, u32) -> Result<Bytes, Status> + Send + Copy + 'static,
-) -> Messages {
+    reply: impl Fn(&Bytes, u32) -> Result<Bytes, CallStatus> + Send + Copy + 'static,
+) -> MessageStream {
     let replies = stream::unfold(Some((frames, 1)), move |state| async move {
         let (mut frames, number) = state?;
-        let answer = match frames.next().await {
+        let result = match frames.next().await {
             Ok(None) => return None,
             Ok(Some(message)) => reply(&message, number),
             Err(status) => Err(status),
         };
-        let next = answer.is_ok().then_some((frames, number.saturating_add(1)));
-        Some((answer, next))
+        let next = result.is_ok().then_some((frames, number.saturating_add(1)));
+        Some((result, next))
     });
     replies.boxed()
 }
 
 /// All texts in one reply.
-async fn collect(mut frames: Frames) -> Result<Bytes, Status> {
+async fn collect(mut frames: Frames) -> Result<Bytes, CallStatus> {
     let mut reply = EchoReply::default();
     while let Some(message) = frames.next().await? {
-        let asked: EchoRequest = read(&message)?;
-        if let Some(status) = end(&asked) {
+        let request: EchoRequest = read(&message)?;
+        if let Some(status) = end(&request) {
             return Err(status);
         }
-        reply.text.push_str(&asked.text);
+        reply.text.push_str(&request.text);
         reply.number += 1;
     }
     Ok(encoded(&reply))
 }
 
-/// As many replies as were asked for, on a grid of instants.
-fn repeat(mut frames: Frames, timer: Arc<Timer>) -> Messages {
+/// The requested number of replies, at fixed intervals.
+fn repeat(mut frames: Frames, timer: Arc<Timer>) -> MessageStream {
     let begun = async move {
-        let asked: Result<EchoRequest, Status> = match frames.only().await {
+        let request: Result<EchoRequest, CallStatus> = match frames.only().await {
             Ok(message) => read(&message),
             Err(status) => Err(status),
         };
-        match asked {
+        match request {
             Err(status) => stream::iter([Err(status)]).boxed(),
-            Ok(asked) => repeated(asked, timer),
+            Ok(request) => repeated(request, timer),
         }
     };
     stream::once(begun).flatten().boxed()
 }
 
-fn repeated(asked: EchoRequest, timer: Arc<Timer>) -> Messages {
-    let (start, every) = (Instant::now(), Duration::from_millis(asked.every_ms.into()));
-    let ending = stream::iter(end(&asked).map(Err));
-    let replies = stream::iter(1..=asked.count).then(move |number| {
-        let (timer, text) = (Arc::clone(&timer), asked.text.clone());
+fn repeated(request: EchoRequest, timer: Arc<Timer>) -> MessageStream {
+    let (start, every) = (Instant::now(), Duration::from_millis(request.every_ms.into()));
+    let ending = stream::iter(end(&request).map(Err));
+    let replies = stream::iter(1..=request.count).then(move |number| {
+        let (timer, text) = (Arc::clone(&timer), request.text.clone());
         async move {
             if !every.is_zero() && number > 1 {
                 timer.sleep_until(start + every * (number - 1)).await;

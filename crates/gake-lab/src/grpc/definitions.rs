@@ -1,4 +1,4 @@
-//! The definitions of the lab's services, as files of Protocol Buffers.
+//! The Protocol Buffers definitions of the lab's services.
 
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
@@ -6,7 +6,7 @@ use prost_types::{
     FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto,
 };
 
-/// The files. The messages of the echo are in a file of their own, which its service imports.
+/// The echo's messages are in a file of their own, which its service imports.
 pub(super) fn files() -> [FileDescriptorProto; 3] {
     let messages = FileDescriptorProto {
         message_type: vec![
@@ -42,7 +42,7 @@ pub(super) fn files() -> [FileDescriptorProto; 3] {
     [messages, service, health()]
 }
 
-/// The standard definition of the health check, without `Watch`.
+/// The standard health check, without `Watch`.
 fn health() -> FileDescriptorProto {
     let value = |(number, name): (i32, &&str)| EnumValueDescriptorProto {
         name: Some((*name).to_owned()),
@@ -71,12 +71,12 @@ fn health() -> FileDescriptorProto {
     }
 }
 
-/// The full names of a file's services.
+/// The full names of the services in a file.
 pub(super) fn services(file: &FileDescriptorProto) -> impl Iterator<Item = String> {
     file.service.iter().map(|service| format!("{}.{}", file.package(), service.name()))
 }
 
-/// Whether a file defines a service, a method or a message of this full name.
+/// Whether a file defines a service, method or message with this full name.
 pub(super) fn has(file: &FileDescriptorProto, symbol: &str) -> bool {
     let package = file.package();
     let Some(name) = symbol.strip_prefix(package).and_then(|rest| rest.strip_prefix('.')) else {
@@ -100,7 +100,7 @@ fn file(name: &str, package: &str) -> FileDescriptorProto {
     }
 }
 
-/// A message whose fields are numbered from 1.
+/// A message with fields numbered from 1.
 fn message(name: &str, fields: &[(&str, Type)]) -> DescriptorProto {
     let field = |(number, (name, kind)): (i32, &(&str, Type))| FieldDescriptorProto {
         name: Some((*name).to_owned()),
@@ -116,7 +116,7 @@ fn message(name: &str, fields: &[(&str, Type)]) -> DescriptorProto {
     }
 }
 
-/// A method whose sides send one message or (`streams`) many.
+/// A method; `streams` says for each side whether it sends many messages.
 fn method(
     name: &str,
     package: &str,

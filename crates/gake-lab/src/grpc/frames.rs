@@ -1,4 +1,4 @@
-//! Messages in the body of a call: each has a prefix of five bytes.
+//! Length-prefixed gRPC messages.
 
 use std::pin::Pin;
 
@@ -6,15 +6,14 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::Body;
 use hyper::body::Incoming;
 
-use super::replies::Status;
+use super::replies::CallStatus;
 
-/// Bytes before a message: whether it is compressed, and its length.
+/// Bytes of the prefix: the compression flag and the length.
 const PREFIX: usize = 5;
 
-/// Bytes of a message.
+/// Bytes of the longest message accepted.
 const MESSAGE_MAX: usize = 16 << 20;
 
-/// A message with its prefix.
 pub(super) fn framed(message: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(PREFIX + message.len());
     out.put_u8(0);
@@ -23,7 +22,7 @@ pub(super) fn framed(message: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// The messages that a client sends.
+/// Reads the messages of a request body.
 #[derive(Debug)]
 pub(super) struct Frames {
     body: Incoming,
@@ -36,7 +35,7 @@ impl Frames {
     }
 
     /// The next message; `None` at the end of the body.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Status> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, CallStatus> {
         loop {
             if let Some(message) = self.whole()? {
                 return Ok(Some(message));
@@ -45,8 +44,15 @@ impl Frames {
             let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
             match frame {
                 None if self.bytes.is_empty() => return Ok(None),
-                None => return Err(Status::new(Status::INTERNAL, "the last message is cut short")),
-                Some(Err(_)) => return Err(Status::new(Status::CANCELLED, "the client is gone")),
+                None => {
+                    return Err(CallStatus::new(
+                        CallStatus::INTERNAL,
+                        "the last message is cut short",
+                    ));
+                }
+                Some(Err(_)) => {
+                    return Err(CallStatus::new(CallStatus::CANCELLED, "the client is gone"));
+                }
                 Some(Ok(frame)) => {
                     if let Some(data) = frame.data_ref() {
                         self.bytes.extend_from_slice(data);
@@ -56,28 +62,34 @@ impl Frames {
         }
     }
 
-    /// The message of a call that has one.
-    pub(super) async fn only(&mut self) -> Result<Bytes, Status> {
+    /// The only message of a unary call.
+    pub(super) async fn only(&mut self) -> Result<Bytes, CallStatus> {
         let first = self.next().await?;
         let Some(first) = first else {
-            return Err(Status::new(Status::INTERNAL, "there is no message"));
+            return Err(CallStatus::new(CallStatus::INTERNAL, "there is no message"));
         };
         match self.next().await? {
             None => Ok(first),
-            Some(_) => Err(Status::new(Status::INTERNAL, "there is more than one message")),
+            Some(_) => Err(CallStatus::new(CallStatus::INTERNAL, "there is more than one message")),
         }
     }
 
-    fn whole(&mut self) -> Result<Option<Bytes>, Status> {
+    fn whole(&mut self) -> Result<Option<Bytes>, CallStatus> {
         let Some([flags, length @ ..]) = self.bytes.first_chunk::<PREFIX>() else {
             return Ok(None);
         };
         if *flags != 0 {
-            return Err(Status::new(Status::UNIMPLEMENTED, "messages cannot be compressed"));
+            return Err(CallStatus::new(
+                CallStatus::UNIMPLEMENTED,
+                "messages cannot be compressed",
+            ));
         }
         let length = u32::from_be_bytes(*length) as usize;
         if length > MESSAGE_MAX {
-            return Err(Status::new(Status::RESOURCE_EXHAUSTED, "the message is too large"));
+            return Err(CallStatus::new(
+                CallStatus::RESOURCE_EXHAUSTED,
+                "the message is too large",
+            ));
         }
         if self.bytes.len() < PREFIX + length {
             return Ok(None);

@@ -1,33 +1,31 @@
-//! The messages that the lab speaks.
+//! The messages of the lab's gRPC services.
 
 use prost::Message;
 
-/// A question to the echo.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct EchoRequest {
-    /// What comes back.
+    /// Returned by the reply.
     #[prost(string, tag = "1")]
     pub(super) text: String,
-    /// Time added to the service time of `Say`, in milliseconds.
+    /// Added to the service time of `Say`, in milliseconds.
     #[prost(uint32, tag = "2")]
     pub(super) delay_ms: u32,
-    /// The status of gRPC that the call ends with.
+    /// The gRPC status with which the call ends.
     #[prost(uint32, tag = "3")]
     pub(super) status: u32,
-    /// How many replies `Repeat` sends.
+    /// The number of replies to `Repeat`.
     #[prost(uint32, tag = "4")]
     pub(super) count: u32,
-    /// The time between them, in milliseconds.
+    /// The time between replies, in milliseconds.
     #[prost(uint32, tag = "5")]
     pub(super) every_ms: u32,
 }
 
-/// An answer of the echo.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct EchoReply {
     #[prost(string, tag = "1")]
     pub(super) text: String,
-    /// Its number within the call, from 1; of `Collect`, how many messages came.
+    /// The number of this reply within the call, from 1; for `Collect`, of messages received.
     #[prost(uint32, tag = "2")]
     pub(super) number: u32,
 }
@@ -47,7 +45,7 @@ pub(super) struct HealthReply {
     pub(super) status: i32,
 }
 
-/// `ServerReflectionRequest`: one of the questions is asked.
+/// `ServerReflectionRequest`: exactly one query is set.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct ReflectionRequest {
     #[prost(string, tag = "1")]

@@ -1,7 +1,7 @@
-//! Serving gRPC: an echo, the standard health check, and reflection.
+//! gRPC: an echo, the standard health check, and reflection.
 //!
-//! A call is a request like any other: it waits for a thread, takes its service time, and is
-//! counted under its HTTP status.
+//! A call is an ordinary request: it waits for a worker, takes its service time, and is counted
+//! under its HTTP status.
 
 mod calls;
 mod definitions;
@@ -18,50 +18,49 @@ use http::{HeaderMap, HeaderValue, Request, Response, Version};
 use hyper::body::Incoming;
 use prost::Message;
 
-use self::calls::Call;
+use self::calls::Method;
 use self::frames::{Frames, framed};
-use self::replies::{Replies, Status};
-use crate::body::{Answer, Source};
-use crate::connection::Connection;
-use crate::cut::Cut;
+use self::replies::{CallStatus, Replies};
+use crate::abort::Abort;
+use crate::body::{BodySource, ResponseBody, ResponseResult};
+use crate::connection::HttpConnection;
 use crate::flight::Flight;
 use crate::pool;
 
-/// The content type of calls and answers.
+/// The content type of calls and responses.
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
-type Outcome = Result<Response<Answer>, Cut>;
-
-/// Whether a request is a call.
 pub(crate) fn is_call(request: &Request<Incoming>) -> bool {
     let kind = request.headers().get(CONTENT_TYPE);
     request.version() == Version::HTTP_2
         && kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
-/// Answers a call.
-pub(crate) async fn answer(
-    connection: Arc<Connection>,
+pub(crate) async fn serve(
+    connection: Arc<HttpConnection>,
     request: Request<Incoming>,
     mut flight: Flight,
-) -> Outcome {
+) -> ResponseResult {
     let worker = &connection.worker;
     if worker.shared.draw_reset() {
         flight.cut();
-        return Err(Cut::Reset);
+        return Err(Abort::Reset);
     }
-    let Some(call) = Call::named(request.uri().path()) else {
-        return Ok(failed(flight, &Status::new(Status::UNIMPLEMENTED, "there is no such method")));
+    let Some(call) = Method::named(request.uri().path()) else {
+        return Ok(failed(
+            flight,
+            &CallStatus::new(CallStatus::UNIMPLEMENTED, "there is no such method"),
+        ));
     };
-    let Some(place) = pool::place(worker) else {
-        let full = Status::new(Status::RESOURCE_EXHAUSTED, "the queue is full");
+    let Some(permit) = pool::admit(worker) else {
+        let full = CallStatus::new(CallStatus::RESOURCE_EXHAUSTED, "the queue is full");
         return Ok(failed(flight, &full));
     };
     let mut frames = Frames::new(request.into_body());
     if !call.is_unary() {
-        flight.hold(pool::hold(worker, Duration::ZERO, place).await?);
+        flight.hold(pool::hold(worker, Duration::ZERO, permit).await?);
         let replies = call.stream(frames, Arc::clone(&worker.timer));
-        return Ok(respond(flight, Source::Grpc(replies), None));
+        return Ok(respond(flight, BodySource::Grpc(replies), None));
     }
     let message = match frames.only().await {
         Ok(message) => message,
@@ -71,26 +70,29 @@ pub(crate) async fn answer(
         Ok((delay, reply)) => (delay, Ok(reply)),
         Err((delay, status)) => (delay, Err(status)),
     };
-    flight.hold(pool::hold(worker, delay, place).await?);
+    flight.hold(pool::hold(worker, delay, permit).await?);
     Ok(match reply {
-        Ok(reply) => respond(flight, Source::Grpc(Replies::one(reply)), None),
+        Ok(reply) => respond(flight, BodySource::Grpc(Replies::one(reply)), None),
         Err(status) => failed(flight, &status),
     })
 }
 
-/// An answer without messages, whose head has the status.
-fn failed(flight: Flight, status: &Status) -> Response<Answer> {
-    respond(flight, Source::Whole(bytes::Bytes::new()), Some(status.fields()))
+/// A response without messages: the status is in its head.
+fn failed(flight: Flight, status: &CallStatus) -> Response<ResponseBody> {
+    respond(flight, BodySource::Whole(bytes::Bytes::new()), Some(status.fields()))
 }
 
-fn respond(flight: Flight, source: Source, fields: Option<HeaderMap>) -> Response<Answer> {
-    let mut response = Response::new(Answer::new(source, flight, 200, false));
+fn respond(
+    flight: Flight,
+    source: BodySource,
+    fields: Option<HeaderMap>,
+) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::new(source, flight, 200, false));
     *response.headers_mut() = fields.unwrap_or_default();
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }
 
-/// A message in its frame.
 fn encoded(message: &impl Message) -> bytes::Bytes {
     framed(&message.encode_to_vec())
 }

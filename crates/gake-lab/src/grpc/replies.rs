@@ -1,4 +1,4 @@
-//! The body of an answer: messages, then the status in the trailers.
+//! The body of a gRPC response: messages, then the status in the trailers.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,14 +9,13 @@ use futures_util::stream::{self, Stream, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body::Frame;
 
-/// How a call ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Status {
+pub(crate) struct CallStatus {
     code: u32,
     message: String,
 }
 
-impl Status {
+impl CallStatus {
     pub(super) const CANCELLED: u32 = 1;
     pub(super) const INVALID_ARGUMENT: u32 = 3;
     pub(super) const NOT_FOUND: u32 = 5;
@@ -24,12 +23,12 @@ impl Status {
     pub(super) const UNIMPLEMENTED: u32 = 12;
     pub(super) const INTERNAL: u32 = 13;
 
-    /// The status with this code, and ASCII for people.
+    /// `message` must be ASCII.
     pub(super) fn new(code: u32, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// The fields of a head or trailers with it.
+    /// The header fields of the status, for a head or trailers.
     pub(super) fn fields(&self) -> HeaderMap {
         let mut fields = HeaderMap::new();
         fields.insert(HeaderName::from_static("grpc-status"), HeaderValue::from(self.code));
@@ -42,26 +41,25 @@ impl Status {
     }
 }
 
-/// A stream of framed messages. Its end is OK.
-pub(super) type Messages = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
+/// A stream of framed messages; its end means OK.
+pub(super) type MessageStream = Pin<Box<dyn Stream<Item = Result<Bytes, CallStatus>> + Send>>;
 
-/// The messages of an answer, and its trailers.
+/// The messages of a response and its trailers.
 pub(crate) struct Replies {
-    messages: Messages,
+    messages: MessageStream,
     is_over: bool,
 }
 
 impl Replies {
-    pub(super) fn new(messages: Messages) -> Self {
+    pub(super) fn new(messages: MessageStream) -> Self {
         Self { messages, is_over: false }
     }
 
-    /// The answer that is this message.
     pub(super) fn one(message: Bytes) -> Self {
         Self::new(stream::iter([Ok(message)]).boxed())
     }
 
-    /// Whether the trailers have been handed over.
+    /// Whether the trailers have been sent.
     pub(crate) const fn is_over(&self) -> bool {
         self.is_over
     }
@@ -71,7 +69,7 @@ impl Replies {
         let trailers = match ready!(self.messages.poll_next_unpin(cx)) {
             Some(Ok(message)) => return Poll::Ready(Frame::data(message)),
             Some(Err(status)) => status.fields(),
-            None => Status::new(0, "").fields(),
+            None => CallStatus::new(0, "").fields(),
         };
         self.is_over = true;
         Poll::Ready(Frame::trailers(trailers))

@@ -6,16 +6,15 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::{Map, Value, json};
 
-use crate::connection::Connection;
-use crate::handler::Kept;
+use crate::connection::HttpConnection;
+use crate::handler::BodyPrefix;
 
-/// As much of a body as is given back.
+/// Bytes of a body that are returned.
 pub(crate) const BODY_CAP: usize = 1 << 20;
 
-/// Headers that came more than once have a list for a value. A body that is
-/// text is in `body`, another one in `body_base64`; `body_bytes` is how long it
-/// really was and `truncated` whether the end of it was left out.
-pub(crate) fn render(head: &Parts, body: &Kept, connection: &Connection) -> Bytes {
+/// A repeated header has an array as its value. A body in UTF-8 is in `body`, any other in
+/// `body_base64`; `body_bytes` is its full length and `truncated` whether the rest was left out.
+pub(crate) fn render(head: &Parts, body: &BodyPrefix, connection: &HttpConnection) -> Bytes {
     let mut echo = json!({
         "method": head.method.as_str(),
         "path": head.uri.path(),
@@ -40,7 +39,7 @@ pub(crate) fn render(head: &Parts, body: &Kept, connection: &Connection) -> Byte
 fn headers(head: &Parts) -> Map<String, Value> {
     let mut map = Map::new();
     for name in head.headers.keys() {
-        // Values that are not UTF-8 are rare enough to be shown as they are.
+        // Values that are not UTF-8 are too rare for an encoding of their own.
         let text = |value: &http::HeaderValue| {
             Value::String(String::from_utf8_lossy(value.as_bytes()).into_owned())
         };

@@ -1,4 +1,4 @@
-//! The routes: which one a path names, and what it asks for.
+//! The routes: from a URI to the planned response.
 
 pub(crate) mod echo;
 mod params;
@@ -9,11 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{StatusCode, Uri};
 
-use crate::cut::Cut;
+use crate::abort::Abort;
 use crate::draws::Draws;
 use params::{BadParam, Params};
 
-/// The text of `/`: what can be asked for.
+/// The text of `/`: the list of routes.
 pub const HELP: &str = "\
 The lab: a target server whose behaviour is known.
 
@@ -26,21 +26,20 @@ The lab: a target server whose behaviour is known.
   /stream/10?every=10ms       N chunks, one at each interval
   /events?n=10&every=100ms    N server-sent events, one at each interval
   /error?rate=0.1&code=503    this status, this often; else 200
-  /reset?after=100            a TCP reset, without an answer or after N bytes of it
+  /reset?after=100            a TCP reset, without a response or after N bytes of it
   /close?after=100            the same with an orderly close
-  /hang                       no answer, ever
+  /hang                       no response, ever
   /users                      with a database: POST a user, GET /users/1, GET /users/count, DELETE
   /ws?delay=20ms              a WebSocket that sends every message back
 
   grpc://.../gake.lab.v1.Echo/Say   gRPC: Say, Repeat, Collect and Chat, the standard health
-                              check, and reflection, which tells their messages
+                              check, and reflection
 
   /metrics                    counters, as Prometheus text
   /config                     the settings in force, as JSON
   /stall?for=1s               stops the whole server for this long
 ";
 
-/// A route of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
     Help,
@@ -117,7 +116,6 @@ impl Route {
         }
     }
 
-    /// Which route a path names.
     pub(crate) fn of(path: &str) -> Route {
         if path == "/fast" {
             return Route::Fast;
@@ -132,86 +130,95 @@ impl Route {
         named.filter(|route| !has_rest || takes_rest.contains(route)).unwrap_or(Route::Other)
     }
 
-    /// The lab's own routes, which are kept out of what it measures.
+    /// The lab's own routes, which its request counts exclude.
     pub(crate) fn is_control(self) -> bool {
         matches!(self, Route::Metrics | Route::Config | Route::Stall)
     }
 }
 
-/// What a request asks for.
+/// The response that a request demands.
 #[derive(Debug)]
-pub(crate) enum Plan {
+pub(crate) enum ResponsePlan {
     Fast,
     Text(StatusCode, Bytes),
     Echo,
     Bytes(u64),
-    /// Chunks, which are server-sent events or lines.
+    /// Server-sent events or lines.
     Chunks {
         count: u64,
         every: Duration,
         are_events: bool,
     },
-    /// End the connection, at once or after this number of body bytes.
-    Cut {
-        how: Cut,
+    /// Abort the connection before the response or after this number of body bytes.
+    Abort {
+        how: Abort,
         after: Option<u64>,
     },
     Hang,
-    /// The users service.
     Users,
 }
 
-impl Plan {
-    pub(crate) fn bad(bad: &BadParam) -> Plan {
-        Plan::Text(StatusCode::BAD_REQUEST, Bytes::from(format!("{bad}\n")))
+impl ResponsePlan {
+    pub(crate) fn bad(bad: &BadParam) -> ResponsePlan {
+        ResponsePlan::Text(StatusCode::BAD_REQUEST, Bytes::from(format!("{bad}\n")))
     }
 }
 
-/// Reads what `uri` asks for: a delay, and the answer after it.
-pub(crate) fn plan(route: Route, uri: &Uri, draws: &Draws) -> Result<(Duration, Plan), BadParam> {
+/// Parses a request URI into a delay and a plan.
+pub(crate) fn plan(
+    route: Route,
+    uri: &Uri,
+    draws: &Draws,
+) -> Result<(Duration, ResponsePlan), BadParam> {
     let params = Params::of(uri);
     let at_once = |plan| Ok((Duration::ZERO, plan));
     match route {
-        Route::Help => at_once(Plan::Text(StatusCode::OK, Bytes::from_static(HELP.as_bytes()))),
-        Route::Fast => at_once(Plan::Fast),
-        Route::Slow => Ok((slow_delay(&params, draws)?, Plan::Fast)),
-        Route::Delay => Ok((params.path_duration("/delay/20ms")?, Plan::Fast)),
-        Route::Echo => at_once(Plan::Echo),
+        Route::Help => {
+            at_once(ResponsePlan::Text(StatusCode::OK, Bytes::from_static(HELP.as_bytes())))
+        }
+        Route::Fast => at_once(ResponsePlan::Fast),
+        Route::Slow => Ok((slow_delay(&params, draws)?, ResponsePlan::Fast)),
+        Route::Delay => Ok((params.path_duration("/delay/20ms")?, ResponsePlan::Fast)),
+        Route::Echo => at_once(ResponsePlan::Echo),
         Route::Status => at_once(status(params.path_status()?)),
-        Route::Bytes => at_once(Plan::Bytes(params.path_count("/bytes/1000")?)),
+        Route::Bytes => at_once(ResponsePlan::Bytes(params.path_count("/bytes/1000")?)),
         Route::Stream => {
             let count = params.path_count("/stream/10")?;
             let every = params.duration("every")?.unwrap_or_default();
-            at_once(Plan::Chunks { count, every, are_events: false })
+            at_once(ResponsePlan::Chunks { count, every, are_events: false })
         }
         Route::Events => {
             let count = params.count("n")?.unwrap_or(10);
             let every = params.duration("every")?.unwrap_or_default();
-            at_once(Plan::Chunks { count, every, are_events: true })
+            at_once(ResponsePlan::Chunks { count, every, are_events: true })
         }
         Route::Error => at_once(error(&params, draws)?),
-        Route::Reset => at_once(Plan::Cut { how: Cut::Reset, after: params.count("after")? }),
-        Route::Close => at_once(Plan::Cut { how: Cut::Close, after: params.count("after")? }),
-        Route::Hang => at_once(Plan::Hang),
-        Route::Users => at_once(Plan::Users),
+        Route::Reset => {
+            at_once(ResponsePlan::Abort { how: Abort::Reset, after: params.count("after")? })
+        }
+        Route::Close => {
+            at_once(ResponsePlan::Abort { how: Abort::Close, after: params.count("after")? })
+        }
+        Route::Hang => at_once(ResponsePlan::Hang),
+        Route::Users => at_once(ResponsePlan::Users),
         Route::WebSocket => {
             let text = Bytes::from_static(b"this is a WebSocket: ask for the upgrade\n");
-            at_once(Plan::Text(StatusCode::UPGRADE_REQUIRED, text))
+            at_once(ResponsePlan::Text(StatusCode::UPGRADE_REQUIRED, text))
         }
-        // The lab's own routes are answered elsewhere.
+        // Handled elsewhere.
         Route::Grpc | Route::Metrics | Route::Config | Route::Stall | Route::Other => {
             let text = Bytes::from_static(b"no such route: / lists what there is\n");
-            at_once(Plan::Text(StatusCode::NOT_FOUND, text))
+            at_once(ResponsePlan::Text(StatusCode::NOT_FOUND, text))
         }
     }
 }
 
-/// How long `/ws` takes for a message.
+/// The delay of `/ws` per message.
 pub(crate) fn message_delay(uri: &Uri) -> Result<Duration, BadParam> {
     Ok(Params::of(uri).duration("delay")?.unwrap_or_default())
 }
 
-/// How long `/stall` is to last: a second unless `for` says otherwise.
+/// The length of a `/stall`, 1 s by default.
 pub(crate) fn stall_length(uri: &Uri) -> Result<Duration, BadParam> {
     Ok(Params::of(uri).duration("for")?.unwrap_or(Duration::from_secs(1)))
 }
@@ -219,7 +226,7 @@ pub(crate) fn stall_length(uri: &Uri) -> Result<Duration, BadParam> {
 fn slow_delay(params: &Params<'_>, draws: &Draws) -> Result<Duration, BadParam> {
     let min = params.duration("min")?.unwrap_or(Duration::from_millis(100));
     let max = params.duration("max")?;
-    // With only a minimum beyond the usual maximum, that is what is wanted.
+    // A minimum alone may exceed the default maximum.
     let max = max.unwrap_or(Duration::from_millis(500).max(min));
     if min > max {
         return Err(BadParam::new("min must not be longer than max"));
@@ -227,17 +234,17 @@ fn slow_delay(params: &Params<'_>, draws: &Draws) -> Result<Duration, BadParam> 
     Ok(min + (max - min).mul_f64(draws.next().unit()))
 }
 
-fn error(params: &Params<'_>, draws: &Draws) -> Result<Plan, BadParam> {
+fn error(params: &Params<'_>, draws: &Draws) -> Result<ResponsePlan, BadParam> {
     let rate = params.fraction("rate")?.unwrap_or(1.0);
     let code = params.status("code")?.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    Ok(if draws.next().unit() < rate { status(code) } else { Plan::Fast })
+    Ok(if draws.next().unit() < rate { status(code) } else { ResponsePlan::Fast })
 }
 
-fn status(code: StatusCode) -> Plan {
+fn status(code: StatusCode) -> ResponsePlan {
     let is_bodiless = matches!(code.as_u16(), 204 | 205 | 304);
     let reason = code.canonical_reason().unwrap_or("no name");
     let text = if is_bodiless { String::new() } else { format!("{} {reason}\n", code.as_u16()) };
-    Plan::Text(code, Bytes::from(text))
+    ResponsePlan::Text(code, Bytes::from(text))
 }
 
 #[cfg(test)]
@@ -274,7 +281,7 @@ mod tests {
         let draws = Draws::new(5, 2);
         let uri: Uri = "/error?rate=0.1&code=500".parse().unwrap();
         let is_error =
-            |_: &u32| matches!(plan(Route::Error, &uri, &draws), Ok((_, Plan::Text(..))));
+            |_: &u32| matches!(plan(Route::Error, &uri, &draws), Ok((_, ResponsePlan::Text(..))));
         let errors = (0..20_000).filter(is_error).count();
         assert!((1_800..2_200).contains(&errors), "{errors}");
     }

@@ -1,4 +1,4 @@
-//! The parameters of a route, and the sentence for a bad one.
+//! The parameters of a route, and the error of an invalid one.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use http::{StatusCode, Uri};
 
 use crate::duration::parse_duration_ms;
 
-/// One sentence that says what is wrong with a parameter.
+/// A sentence about an invalid parameter.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadParam(String);
@@ -18,8 +18,8 @@ impl BadParam {
     }
 }
 
-/// What a URI says beside the name of its route. Query parameters that a route
-/// does not know are ignored: clients add them to get past caches.
+/// A URI without the name of its route. Unknown query parameters are ignored: clients add them to
+/// bypass caches.
 pub(crate) struct Params<'a> {
     path: &'a str,
     query: &'a str,
@@ -35,7 +35,7 @@ impl<'a> Params<'a> {
         self.parsed(name, |text| parse_duration_ms(text).map_err(|error| error.to_string()))
     }
 
-    /// A number of things in the query.
+    /// A count in the query.
     pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, BadParam> {
         self.parsed(name, count)
     }
@@ -48,23 +48,23 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// A status in the query.
+    /// An HTTP status in the query.
     pub(crate) fn status(&self, name: &str) -> Result<Option<StatusCode>, BadParam> {
         self.parsed(name, status)
     }
 
-    /// The path behind the route's name, as a duration.
+    /// The path after the route's name, as a duration.
     pub(crate) fn path_duration(&self, example: &str) -> Result<Duration, BadParam> {
         let text = self.path_rest(example)?;
         parse_duration_ms(text).map_err(|error| BadParam::new(error.to_string()))
     }
 
-    /// The path behind the route's name, as a number of things.
+    /// The path after the route's name, as a count.
     pub(crate) fn path_count(&self, example: &str) -> Result<u64, BadParam> {
         count(self.path_rest(example)?).map_err(BadParam)
     }
 
-    /// The path behind the route's name, as a status.
+    /// The path after the route's name, as an HTTP status.
     pub(crate) fn path_status(&self) -> Result<StatusCode, BadParam> {
         status(self.path_rest("/status/503")?).map_err(BadParam)
     }
@@ -72,7 +72,7 @@ impl<'a> Params<'a> {
     fn path_rest(&self, example: &str) -> Result<&'a str, BadParam> {
         let rest = self.path.get(1..).and_then(|tail| tail.split_once('/'));
         let rest = rest.map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
-        rest.ok_or_else(|| BadParam::new(format!("something is missing: write {example}")))
+        rest.ok_or_else(|| BadParam::new(format!("a value is missing: write {example}")))
     }
 
     fn parsed<T>(
@@ -92,7 +92,7 @@ impl<'a> Params<'a> {
 }
 
 fn count(text: &str) -> Result<u64, String> {
-    // u64 alone would take "+5".
+    // u64's parser would accept "+5".
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let value = text.parse().ok().filter(|_| is_plain);
     value
@@ -100,10 +100,10 @@ fn count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a whole number from 0 to 2^60"))
 }
 
-/// Far beyond any use, and clear of the arithmetic of lengths.
+/// Far beyond any use, and safe in length arithmetic.
 const MOST: u64 = 1 << 60;
 
-/// 1xx are no answers and a server may not send them as such.
+/// 1xx are not final responses, and a server may not send them as such.
 fn status(text: &str) -> Result<StatusCode, String> {
     let code = count(text).ok().filter(|code| (200..=999).contains(code));
     let code = code.and_then(|code| StatusCode::from_u16(code as u16).ok());

@@ -8,8 +8,7 @@ use serde_json::json;
 use crate::DatabaseKind;
 use crate::shared::Shared;
 
-/// Settings that are off are `null`; durations are written as on a command
-/// line.
+/// Absent settings are `null`; durations are written as on the command line.
 pub(crate) fn render(shared: &Shared) -> String {
     let config = &shared.config;
     let text = |duration: Duration| format_duration(duration);
@@ -29,7 +28,7 @@ pub(crate) fn render(shared: &Shared) -> String {
     let database = config.database.as_ref().map(|db| {
         let model = match &db.kind {
             DatabaseKind::Model(model) => Some(model),
-            // How it is reached may hold a password.
+            // Its URL may contain a password.
             DatabaseKind::Real(_) => None,
         };
         json!({

@@ -1,8 +1,7 @@
 //! Counters that cost a load and a store.
 //!
-//! Every worker thread has its own, on cache lines of its own, and is the only
-//! one that writes them: so no locked instruction is needed, and whoever wants
-//! the whole adds them up.
+//! Every worker thread has its own on its own cache lines and is their only writer: no locked
+//! instruction is needed, and readers sum them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -24,7 +23,7 @@ impl Counter {
     }
 }
 
-/// As [`Counter`], for seconds.
+/// A [`Counter`] of seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Seconds(AtomicU64);
 
@@ -38,17 +37,17 @@ impl Seconds {
     }
 }
 
-/// The statuses that can be answered, 100 to 999.
+/// The statuses that can be sent, 100 to 999.
 const STATUSES: usize = 900;
 
-/// What one worker thread counts. Aligned so that no two threads share a line,
-/// nor the pair of lines that processors fetch together.
+/// What one worker thread counts. Aligned so that threads share neither a cache line nor the pair
+/// of lines that processors prefetch together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct WorkerCounters {
     routes: [Counter; Route::COUNT],
     responses: Box<[Counter]>,
-    /// Requests that have ended, in whatever way.
+    /// Requests that have ended, however.
     settled: Counter,
     pub(crate) control: Counter,
     aborted: Counter,
@@ -93,7 +92,7 @@ impl WorkerCounters {
         self.routes[route as usize].add(1);
     }
 
-    pub(crate) fn answered(&self, status: u16) {
+    pub(crate) fn responded(&self, status: u16) {
         if let Some(counter) = self.responses.get(usize::from(status).wrapping_sub(100)) {
             counter.add(1);
         }
@@ -122,10 +121,9 @@ impl WorkerCounters {
         self.service_squares_s2.add(s * s);
     }
 
-    /// Adds this thread's share to the whole.
+    /// Adds this thread's counts to the total.
     pub(crate) fn add_to(&self, stats: &mut Stats) {
-        // What ends a thing is read before what began it, so that a difference
-        // taken under load is never below zero.
+        // Ends are read before beginnings, so that a difference taken under load is never negative.
         let settled = self.settled.get();
         let (wait_ended, slot_freed) = (self.wait_ended.get(), self.slot_freed.get());
         for (index, counter) in self.responses.iter().enumerate() {
@@ -159,8 +157,8 @@ impl WorkerCounters {
     }
 }
 
-/// Connections are counted for the whole lab: the peak is a fact of the whole,
-/// and a connection is rare beside a request.
+/// Connections are counted for the whole lab: the peak is global, and a connection is rare compared
+/// with a request.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionCounters {
     opened: AtomicU64,
@@ -171,7 +169,7 @@ pub(crate) struct ConnectionCounters {
 }
 
 impl ConnectionCounters {
-    /// Counts a connection in and returns its number, from 1.
+    /// Counts a connection and returns its number, from 1.
     pub(crate) fn opened(&self) -> u64 {
         let open = self.open.fetch_add(1, Relaxed) + 1;
         self.peak.fetch_max(open, Relaxed);

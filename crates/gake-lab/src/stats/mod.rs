@@ -1,4 +1,4 @@
-//! What the lab served: a snapshot, and the lines that show it.
+//! What the lab served: a snapshot and its summary lines.
 
 mod counters;
 mod prometheus;
@@ -10,39 +10,38 @@ use std::time::Duration;
 pub(crate) use counters::{ConnectionCounters, WorkerCounters};
 pub(crate) use prometheus::render as render_prometheus;
 
-/// What the lab has served up to one instant.
+/// What the lab has served so far.
 ///
-/// A request counts when its head has been read. Each ends in exactly one way:
-/// `requests = sum of responses + aborted + cut + unfinished + in_flight`
-/// (exactly so when nothing moves; a snapshot under load is taken counter by
-/// counter). `/metrics`, `/config` and `/stall` are in `control_requests` and
-/// in no other request or response figure.
+/// A request counts once its head has been read, and ends in exactly one way:
+/// `requests = sum of responses + aborted + cut + unfinished + in_flight` (exact when idle; a
+/// snapshot under load is taken counter by counter). `/metrics`, `/config` and `/stall` count only
+/// in `control_requests`.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Requests whose head was read.
     pub requests: u64,
-    /// The same by route, such as `/fast`; `other` is what no route matched.
-    /// Routes that were not asked for are left out.
+    /// Requests by route, such as `/fast`; `other` matched no route. Routes without requests are
+    /// absent.
     pub routes: BTreeMap<&'static str, u64>,
     /// Requests to `/metrics`, `/config` and `/stall`.
     pub control_requests: u64,
-    /// Answers handed over whole, by status.
+    /// Responses handed over whole, by status.
     pub responses: BTreeMap<u16, u64>,
-    /// The client went away before its answer was whole.
+    /// Requests whose client disconnected before the response was whole.
     pub aborted: u64,
-    /// Answers that were broken off on purpose: `/reset`, `/close`.
+    /// Responses aborted on purpose: `/reset`, `/close`.
     pub cut: u64,
-    /// Still unanswered when the lab stopped.
+    /// Requests in flight when the lab stopped.
     pub unfinished: u64,
-    /// What came was not an HTTP request.
+    /// Connections that sent something other than HTTP.
     pub malformed: u64,
     /// Requests read and not yet ended.
     pub in_flight: u64,
-    /// Requests that wait for a worker of the pool, abandoned ones included.
+    /// Requests that wait for a worker, abandoned ones included.
     pub waiting: u64,
-    /// Workers of the pool that hold a request, abandoned ones included.
-    /// Without a pool: requests being served.
+    /// Workers that hold a request, abandoned ones included. Without a pool: requests being
+    /// served.
     pub threads_busy: u64,
     /// Connections.
     pub connections: ConnectionStats,
@@ -50,9 +49,9 @@ pub struct Stats {
     pub bytes_in: u64,
     /// Bytes written to sockets, heads included.
     pub bytes_out: u64,
-    /// The service times that were really given.
+    /// The actual service times.
     pub service: ServiceStats,
-    /// For how long the whole server stood still.
+    /// Total time for which the whole server was stalled.
     pub stalled: Duration,
     /// How long the lab has run.
     pub elapsed: Duration,
@@ -66,21 +65,20 @@ pub struct ConnectionStats {
     pub opened: u64,
     /// Accepted and not yet closed.
     pub open: u64,
-    /// The most that were open at once.
+    /// The most that were open at the same time.
     pub peak: u64,
-    /// Closed by the connection time-out.
+    /// Closed by the connection timeout.
     pub timed_out: u64,
-    /// Accepts that failed, for want of descriptors as a rule.
+    /// Accepts that failed, usually for lack of descriptors.
     pub accept_errors: u64,
 }
 
-/// How long requests held their worker: the service time, and the delay of
-/// `/slow` and `/delay`, as measured, the timer's lateness included. Only
-/// requests that have one of the two count.
+/// How long requests held their worker: the measured service time plus the delay of `/slow` and
+/// `/delay`, including the timer's lateness. Requests with neither do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ServiceStats {
-    /// Times given.
+    /// Number of samples.
     pub count: u64,
     /// Their sum, in seconds.
     pub sum_s: f64,
@@ -97,7 +95,7 @@ impl ServiceStats {
         Duration::try_from_secs_f64(self.sum_s / self.count as f64).unwrap_or_default()
     }
 
-    /// The standard deviation of the whole; zero without samples.
+    /// The population standard deviation; zero without samples.
     pub fn stddev(&self) -> Duration {
         if self.count == 0 {
             return Duration::ZERO;
@@ -110,13 +108,13 @@ impl ServiceStats {
 }
 
 impl Stats {
-    /// Answers handed over whole, of any status.
+    /// Responses handed over whole, of any status.
     pub fn responses_total(&self) -> u64 {
         self.responses.values().sum()
     }
 }
 
-/// The few lines that a server prints at its end, without a last newline.
+/// The summary that a server prints at its end, without a final newline.
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "requests     {}", self.requests)?;
@@ -162,10 +160,12 @@ fn list<K: fmt::Display>(
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn the_end_lines() {
+    fn the_summary() {
         let stats = Stats {
             requests: 4,
             routes: BTreeMap::from([("/fast", 3), ("other", 1)]),
@@ -173,14 +173,13 @@ mod tests {
             service: ServiceStats { count: 2, sum_s: 0.04, sum_squares_s2: 0.001 },
             ..Stats::default()
         };
-        assert_eq!(
-            stats.to_string(),
-            "requests     4  (/fast 3, other 1)\n\
-             responses    4  (200 3, 404 1)\n\
-             unanswered   aborted 0, cut 0, unfinished 0, in flight 0, malformed 0\n\
-             connections  opened 0, peak 0, open 0\n\
-             bytes        in 0, out 0\n\
-             service      mean 20.000 ms, deviation 10.000 ms, 2 times"
-        );
+        expect![[r#"
+            requests     4  (/fast 3, other 1)
+            responses    4  (200 3, 404 1)
+            unanswered   aborted 0, cut 0, unfinished 0, in flight 0, malformed 0
+            connections  opened 0, peak 0, open 0
+            bytes        in 0, out 0
+            service      mean 20.000 ms, deviation 10.000 ms, 2 times"#]]
+        .assert_eq(&stats.to_string());
     }
 }

@@ -5,14 +5,13 @@ use std::fmt::Write;
 use super::Stats;
 use crate::LabConfig;
 
-/// Renders `stats`, and the bounds in `config`.
 pub(crate) fn render(stats: &Stats, config: &LabConfig) -> String {
     let mut out = String::with_capacity(2048);
     let routes = stats.routes.iter().map(|(route, n)| (format!("{{route=\"{route}\"}}"), *n));
     family(&mut out, "requests_total", "counter", "Requests whose head was read.", routes);
     let statuses =
         stats.responses.iter().map(|(status, n)| (format!("{{status=\"{status}\"}}"), *n));
-    family(&mut out, "responses_total", "counter", "Answers handed over whole.", statuses);
+    family(&mut out, "responses_total", "counter", "Responses handed over whole.", statuses);
 
     let c = &stats.connections;
     for (name, kind, help, value) in [
@@ -22,8 +21,13 @@ pub(crate) fn render(stats: &Stats, config: &LabConfig) -> String {
             "Requests to the lab itself.",
             stats.control_requests,
         ),
-        ("aborted_total", "counter", "Clients gone before their answer was whole.", stats.aborted),
-        ("cut_total", "counter", "Answers broken off on purpose.", stats.cut),
+        (
+            "aborted_total",
+            "counter",
+            "Clients gone before their response was whole.",
+            stats.aborted,
+        ),
+        ("cut_total", "counter", "Responses aborted on purpose.", stats.cut),
         ("malformed_total", "counter", "Input that was not HTTP.", stats.malformed),
         ("in_flight", "gauge", "Requests read and not yet ended.", stats.in_flight),
         ("queue", "gauge", "Requests that wait for a worker.", stats.waiting),
@@ -47,7 +51,7 @@ pub(crate) fn render(stats: &Stats, config: &LabConfig) -> String {
         }
     }
     let stalled = [(String::new(), stats.stalled.as_secs_f64())];
-    let help = "Seconds for which the whole server stood still.";
+    let help = "Seconds for which the whole server was stalled.";
     family(&mut out, "stalled_seconds_total", "counter", help, stalled);
     let s = &stats.service;
     let sums = [("_sum".to_owned(), s.sum_s), ("_count".to_owned(), s.count as f64)];
@@ -61,7 +65,7 @@ pub(crate) fn render(stats: &Stats, config: &LabConfig) -> String {
     out
 }
 
-/// One metric: its two comment lines and a line for each (suffix, value).
+/// One metric: its comment lines, and a line per (suffix, value).
 fn family<V: std::fmt::Display>(
     out: &mut String,
     name: &str,

@@ -1,4 +1,4 @@
-//! A client so plain that it cannot hide what the server did.
+//! A client too simple to hide what the server did.
 
 // Not every test file uses every helper, and all of it is test code.
 #![allow(dead_code, clippy::unwrap_used)]
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gake_lab::{Lab, LabConfig};
 
-/// No test waits longer than this for anything.
+/// Upper bound of every wait in these tests.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn start(config: LabConfig) -> Lab {
@@ -17,13 +17,13 @@ pub fn start(config: LabConfig) -> Lab {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -59,26 +59,26 @@ impl Client {
         self.send(format!("GET {target} HTTP/1.1\r\nHost: lab\r\n\r\n").as_bytes());
     }
 
-    pub fn get(&mut self, target: &str) -> Answer {
+    pub fn get(&mut self, target: &str) -> Response {
         self.send_get(target);
-        self.read_answer(false)
+        self.read_response(false)
     }
 
-    pub fn head(&mut self, target: &str) -> Answer {
+    pub fn head(&mut self, target: &str) -> Response {
         self.send(format!("HEAD {target} HTTP/1.1\r\nHost: lab\r\n\r\n").as_bytes());
-        self.read_answer(true)
+        self.read_response(true)
     }
 
-    pub fn post(&mut self, target: &str, body: &[u8]) -> Answer {
+    pub fn post(&mut self, target: &str, body: &[u8]) -> Response {
         let length = body.len();
         let head =
             format!("POST {target} HTTP/1.1\r\nHost: lab\r\nContent-Length: {length}\r\n\r\n");
         self.send(head.as_bytes());
         self.send(body);
-        self.read_answer(false)
+        self.read_response(false)
     }
 
-    pub fn read_answer(&mut self, is_head: bool) -> Answer {
+    pub fn read_response(&mut self, is_head: bool) -> Response {
         let end = loop {
             if let Some(at) = self.buffered.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -92,17 +92,18 @@ impl Client {
             let (key, value) = line.split_once(": ").unwrap();
             (key.to_owned(), value.to_owned())
         };
-        let mut answer = Answer { status, headers: lines.map(header).collect(), body: Vec::new() };
+        let mut response =
+            Response { status, headers: lines.map(header).collect(), body: Vec::new() };
         if is_head {
-        } else if answer.header("transfer-encoding") == Some("chunked") {
-            answer.body = self.read_chunks();
-        } else if let Some(length) = answer.header("content-length") {
-            answer.body = self.read_exact(length.parse().unwrap());
+        } else if response.header("transfer-encoding") == Some("chunked") {
+            response.body = self.read_chunks();
+        } else if let Some(length) = response.header("content-length") {
+            response.body = self.read_exact(length.parse().unwrap());
         }
-        answer
+        response
     }
 
-    /// Everything until the end, and how it ended.
+    /// All bytes until the end, and how it ended.
     pub fn read_to_end(&mut self) -> (Vec<u8>, io::Result<()>) {
         let mut ended = Ok(());
         loop {
@@ -156,12 +157,10 @@ impl Client {
     }
 }
 
-/// One request on a connection of its own.
-pub fn get(lab: &Lab, target: &str) -> Answer {
+pub fn get(lab: &Lab, target: &str) -> Response {
     Client::connect(lab.addr()).get(target)
 }
 
-/// Waits until something is so.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

@@ -1,6 +1,7 @@
 //! A comparison as JSON, schema `gake.compare/1`.
 //!
-//! The fields are documented on the types, from which `docs/gake.compare.1.schema.json` is made.
+//! The fields are documented on the types; `docs/gake.compare.1.schema.json` is generated from
+//! them.
 
 use gake_core::plan::Plan;
 use gake_core::record::Run;
@@ -8,20 +9,20 @@ use gake_judge::compare::{ALPHA, ComparedFigure, FigureChange, FigureKind};
 use serde::Serialize;
 
 use super::CompareReport;
-use crate::forms::plan::finished;
+use crate::json_types::plan::finished;
 
 /// The comparison as one JSON object over several lines.
 ///
 /// # Errors
-/// Never with the numbers there are; they are finite or null.
+/// Never in practice: the numbers are finite or null.
 pub fn json(report: &CompareReport<'_>) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(&ComparisonForm::from(report))? + "\n")
+    Ok(serde_json::to_string_pretty(&ComparisonJson::from(report))? + "\n")
 }
 
-/// Two runs compared: what differs, and with what confidence.
+/// A comparison of two runs: what differs, and with what confidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "gake.compare/1"))]
-pub(crate) struct ComparisonForm {
+pub(crate) struct ComparisonJson {
     /// Always `gake.compare/1`.
     schema: &'static str,
     /// The version of gake that wrote this.
@@ -29,30 +30,28 @@ pub(crate) struct ComparisonForm {
     /// The conclusion about B: `better`, `worse`, `different`, `no_difference` or
     /// `inconclusive`.
     outcome: &'static str,
-    /// The same in a sentence.
+    /// The conclusion in a sentence.
     conclusion: String,
-    /// The change that does not matter yet, as a share.
+    /// The change that is still irrelevant, as a share.
     tolerance: f64,
-    /// The chance of any false alarm over all figures, kept by Holm's procedure.
+    /// The chance of any false alarm over all figures, controlled by Holm's procedure.
     alpha: f64,
-    /// Pairs of slices when A and B took turns; null when they are two runs.
+    /// Pairs of slices when A and B alternated; null when they are two runs.
     pairs: Option<usize>,
-    /// A.
-    a: SideForm,
-    /// B.
-    b: SideForm,
-    /// Why a run is invalid, each with its side; then nothing can be concluded.
-    invalid: Vec<InvalidForm>,
-    /// What differs between the plans, and other reasons to be careful.
+    a: SideJson,
+    b: SideJson,
+    /// Why a run is invalid, by side; then the comparison has no conclusion.
+    invalid: Vec<InvalidJson>,
+    /// Differences between the plans, and other reasons for caution.
     warnings: Vec<String>,
-    /// Every figure looked at.
-    figures: Vec<FigureForm>,
+    /// Every compared figure.
+    figures: Vec<FigureJson>,
 }
 
-impl From<&CompareReport<'_>> for ComparisonForm {
+impl From<&CompareReport<'_>> for ComparisonJson {
     fn from(report: &CompareReport<'_>) -> Self {
         let comparison = report.comparison;
-        let side = |i: usize| SideForm::new(report.names[i], report.sides[i]);
+        let side = |i: usize| SideJson::new(report.names[i], report.sides[i]);
         let invalid = comparison.invalid.iter();
         Self {
             schema: "gake.compare/1",
@@ -65,7 +64,7 @@ impl From<&CompareReport<'_>> for ComparisonForm {
             a: side(0),
             b: side(1),
             invalid: invalid
-                .map(|(run, reason)| InvalidForm { run: *run, reason: reason.text.clone() })
+                .map(|(run, reason)| InvalidJson { run: *run, reason: reason.text.clone() })
                 .collect(),
             warnings: comparison.warnings.clone(),
             figures: comparison.figures.iter().map(Into::into).collect(),
@@ -73,19 +72,19 @@ impl From<&CompareReport<'_>> for ComparisonForm {
     }
 }
 
-/// One of the two.
+/// One side of the comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct SideForm {
-    /// What the user named it: a file or a command.
+struct SideJson {
+    /// The user's name for it: a file or a command.
     name: String,
-    /// When it started, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     started_unix_ns: u64,
-    /// What was asked.
+    /// The plan of the run.
     plan: Plan,
 }
 
-impl SideForm {
+impl SideJson {
     fn new(name: &str, run: &Run) -> Self {
         let plan = finished(&run.plan);
         Self { name: name.to_owned(), started_unix_ns: run.started_unix_ns, plan }
@@ -95,40 +94,38 @@ impl SideForm {
 /// Why a run is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct InvalidForm {
-    /// `A` or `B`.
+struct InvalidJson {
     run: char,
-    /// What was seen.
+    /// The evidence.
     reason: String,
 }
 
-/// One figure of both.
+/// One figure on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FigureForm {
-    /// Its name, such as `response.p99`, or as it was asked for.
+struct FigureJson {
+    /// Such as `response.p99`, or as requested.
     name: String,
     /// The unit of `a` and `b`: `per_second`, `share` (0 to 1), `ns`, `bytes` or `number`.
     unit: &'static str,
-    /// Its value in A; null if unknown.
+    /// The value in A; null if unknown.
     a: Option<f64>,
-    /// Its value in B.
+    /// The value in B; null if unknown.
     b: Option<f64>,
-    /// Its conclusion: `better`, `worse`, `different`, `no_difference` or
-    /// `inconclusive`.
+    /// The conclusion: `better`, `worse`, `different`, `no_difference` or `inconclusive`.
     verdict: &'static str,
     /// Whether it is worse by more than the tolerance; then so is B.
     beyond_tolerance: bool,
-    /// Whether nothing is concluded before it is decided.
+    /// Whether the comparison stays inconclusive until this figure is decided.
     headline: bool,
-    /// B/A − 1; of error ratios B − A. Null when it cannot be told.
-    change: Option<ChangeForm>,
+    /// B/A − 1; for error ratios B − A. Null when unknown.
+    change: Option<ChangeJson>,
     /// Why there is no change.
     problem: Option<String>,
 }
 
-impl From<&ComparedFigure> for FigureForm {
-    fn from(figure: &ComparedFigure) -> Self {
+impl From<&Figure> for FigureJson {
+    fn from(figure: &Figure) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
             name: figure.name.clone(),
@@ -150,26 +147,26 @@ impl From<&ComparedFigure> for FigureForm {
     }
 }
 
-/// How B differs. 1 + each number is the ratio B/A, but for error ratios.
+/// The change from A to B. 1 + each number is the ratio B/A, except for error ratios.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ChangeForm {
-    /// The best guess.
+struct ChangeJson {
+    /// The point estimate.
     estimate: f64,
-    /// Lower end of the interval; null if unknown.
+    /// The lower end of the interval; null if unknown.
     low: Option<f64>,
-    /// Upper end of the interval; null if unknown.
+    /// The upper end of the interval; null if unknown.
     high: Option<f64>,
-    /// The interval's chance to miss the truth, as Holm's procedure gave it.
+    /// The chance that the interval misses the truth, after Holm's procedure.
     alpha: f64,
-    /// The smallest level at which there is a difference.
+    /// The smallest significance level at which there is a difference.
     p: f64,
-    /// The smallest change that would have been found with 80 % chance; null when none would.
+    /// The smallest change with an 80 % chance of detection; null if there is none.
     detectable: Option<f64>,
 }
 
-impl From<&FigureChange> for ChangeForm {
-    fn from(change: &FigureChange) -> Self {
+impl From<&Change> for ChangeJson {
+    fn from(change: &Change) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
             estimate: change.estimate,

@@ -7,7 +7,7 @@ use gake_judge::compare::ComparisonOutcome;
 use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::formats::markdown::{code, prose};
 
-/// The comparison as Markdown; ends with a line break. Figures that do not decide unfold.
+/// The comparison as Markdown, with a final newline. Figures that do not decide are folded.
 #[must_use]
 pub fn markdown(report: &CompareReport<'_>) -> String {
     let comparison = report.comparison;

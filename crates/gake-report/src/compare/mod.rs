@@ -12,18 +12,18 @@ pub use json::json;
 pub use markdown::markdown;
 pub use text::text;
 
-/// A comparison with what was compared.
+/// A comparison and its two sides.
 #[derive(Debug, Clone, Copy)]
 pub struct CompareReport<'a> {
-    /// What came of it.
+    /// The figures of both sides, compared.
     pub comparison: &'a Comparison,
-    /// A and B.
+    /// The runs A and B.
     pub sides: [&'a Run; 2],
-    /// What the user named them: files or commands.
+    /// The user's names for them: files or commands.
     pub names: [&'a str; 2],
 }
 
-/// A figure's value as people read it.
+/// A figure's value for display.
 fn value(kind: FigureKind, value: f64) -> String {
     match kind {
         _ if !value.is_finite() => "–".to_owned(),
@@ -35,7 +35,7 @@ fn value(kind: FigureKind, value: f64) -> String {
     }
 }
 
-/// A change without its unit, which stands at the end of an interval once.
+/// A change without its unit, which an interval shows once at its end.
 fn bare(x: f64) -> String {
     let sign = if x < 0.0 { "−" } else { "+" };
     let percent = x.abs() * 100.0;
@@ -47,7 +47,7 @@ fn bare(x: f64) -> String {
     }
 }
 
-/// The unit of a change: per cent of A, or of error ratios the points between them.
+/// The unit of a change: percent of A, or percentage points for error ratios.
 fn unit(kind: FigureKind) -> &'static str {
     if kind == FigureKind::Share { "pt" } else { "%" }
 }
@@ -65,8 +65,8 @@ fn estimate(figure: &ComparedFigure) -> String {
     )
 }
 
-/// The smallest change that would have been found.
-fn detectable(figure: &ComparedFigure) -> String {
+/// The smallest change that would have been detected.
+fn detectable(figure: &Figure) -> String {
     let detectable = figure.change.and_then(|change| change.detectable);
     detectable.map_or_else(
         || "–".to_owned(),
@@ -74,7 +74,6 @@ fn detectable(figure: &ComparedFigure) -> String {
     )
 }
 
-/// An outcome in words.
 fn words(outcome: ComparisonOutcome) -> &'static str {
     match outcome {
         ComparisonOutcome::Better => "better",
@@ -85,7 +84,7 @@ fn words(outcome: ComparisonOutcome) -> &'static str {
     }
 }
 
-/// Why figures have no interval: each reason once, with the figures that it is about.
+/// The reasons why figures have no interval, each with its figures.
 fn problems(comparison: &Comparison) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for figure in &comparison.figures {
@@ -103,15 +102,15 @@ fn problems(comparison: &Comparison) -> Vec<String> {
     reasons.into_iter().map(said).collect()
 }
 
-/// How the intervals are to be read, in a sentence.
+/// A sentence that explains the intervals.
 pub(crate) fn legend(comparison: &Comparison) -> String {
     let how = match comparison.pairs {
-        Some(pairs) => format!("{pairs} pairs of slices taken in turns"),
+        Some(pairs) => format!("{pairs} pairs of alternating slices"),
         None => "seconds of each run".to_owned(),
     };
     format!(
-        "intervals from {how}; with {} figures looked at, the chance of any false alarm is {} \
-         (Holm); detects is the smallest change found 4 times of 5",
+        "intervals from {how}; with {} figures compared, the chance of any false alarm is {} \
+         (Holm); detects is the smallest change with an 80 % chance of detection",
         comparison.figures.iter().filter(|figure| figure.change.is_some()).count(),
         units::percent(gake_judge::compare::ALPHA)
     )

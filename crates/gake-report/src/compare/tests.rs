@@ -1,4 +1,4 @@
-//! The comparison against kept files.
+//! Comparisons against golden files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use gake_judge::compare::{
     CompareOptions, ComparedRun, Comparison, FigureSelection, RunMetrics, RunObservations, compare,
 };
 
-use super::json::ComparisonForm;
+use super::json::ComparisonJson;
 use super::{CompareReport, json, markdown, text};
 use crate::Style;
 use crate::testing::{bless, plan, run, tallies};
@@ -62,7 +62,6 @@ fn a_comparison_is_a_page_too() {
         (&data["kind"], &data["comparison"]["outcome"]),
         (&"compare".into(), &"worse".into())
     );
-    // B, with A behind it.
     assert_eq!(data["run"]["figures"]["failed"], b.run.tally.counts.failed);
     assert_eq!(data["run"]["over"]["run"]["figures"]["failed"], a.run.tally.counts.failed);
     assert_eq!(data["run"]["over"]["name"], "before.hlog");
@@ -81,7 +80,7 @@ fn a_run_against_itself() {
 
 #[test]
 fn the_schema_in_docs_is_that_of_the_types() {
-    let schema = schemars::schema_for!(ComparisonForm);
+    let schema = schemars::schema_for!(ComparisonJson);
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.compare.1.schema.json");
     bless(&path, &text);

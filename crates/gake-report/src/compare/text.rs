@@ -1,19 +1,19 @@
-//! The page: the conclusion about B, then figure by figure.
+//! A comparison as text: the conclusion about B, then figure by figure.
 
 use gake_judge::compare::{ComparedFigure, ComparisonOutcome};
 
 use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::Style;
-use crate::formats::text::page::{Page, Paint, fit};
+use crate::formats::text::page::{Paint, TextPage, fit};
 
-/// Columns of a figure's name at most.
+/// Most columns of a figure's name.
 const NAMES_MAX: usize = 40;
 
-/// The page; ends with a line break.
+/// The comparison as text, with a final newline.
 #[must_use]
 pub fn text(report: &CompareReport<'_>, style: Style) -> String {
     let comparison = report.comparison;
-    let mut page = Page::new(style.for_tables());
+    let mut page = TextPage::new(style.for_tables());
     let (mark, paint) = mark(comparison.outcome);
     page.wrapped(2, mark, paint, &comparison.conclusion);
     for (run, reason) in &comparison.invalid {
@@ -43,7 +43,7 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
             let heading = page.paint(Paint::Heading, of);
             page.line(&heading);
         }
-        // What stands by itself below a heading is not under it.
+        // A row without a group is not indented below a heading.
         let indent = if of.is_empty() && !group.is_empty() { "" } else { "  " };
         if !of.is_empty() {
             group = of;
@@ -58,9 +58,9 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
     page.text()
 }
 
-fn row(page: &mut Page, figure: &ComparedFigure, name: &str, wide: usize) {
+fn row(page: &mut TextPage, figure: &Figure, name: &str, wide: usize) {
     let (_, paint) = mark(figure.verdict);
-    // What is worse within the tolerance is no alarm.
+    // Worse within the tolerance is no alarm.
     let within = figure.verdict == ComparisonOutcome::Worse && !figure.beyond;
     let paint = if within { Paint::Plain } else { paint };
     let verdict = page.paint(paint, words(figure.verdict));

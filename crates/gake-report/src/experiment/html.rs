@@ -1,4 +1,4 @@
-//! An experiment as one HTML page that needs neither network nor scripts.
+//! An experiment as one self-contained HTML page without scripts.
 
 use std::fmt::Write;
 use std::iter;
@@ -22,7 +22,7 @@ section{margin:2rem 0}ul{margin:.3rem 0}";
 /// The width and height of a chart.
 const CHART: (f64, f64) = (800.0, 100.0);
 
-/// The page.
+/// The experiment as a page, with a final newline.
 #[must_use]
 pub fn html(report: &ExperimentReport) -> String {
     let mut page = String::new();
@@ -111,7 +111,7 @@ fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentS
     page.push_str("</section>");
 }
 
-/// A line over the seconds of a run, from zero up.
+/// A line chart over the seconds of a run, from zero up.
 fn chart(page: &mut String, name: &str, points: &[SeriesPoint], of: impl Fn(&SeriesPoint) -> f64) {
     let (width, height) = CHART;
     let most = points.iter().map(&of).fold(0.0, f64::max);
@@ -131,7 +131,7 @@ fn chart(page: &mut String, name: &str, points: &[SeriesPoint], of: impl Fn(&Ser
     page.push_str("\"/></svg>");
 }
 
-/// A text as HTML shows it: nothing in it is markup, and nothing is hidden.
+/// Escapes a text for HTML, and control characters in it.
 fn escaped(text: &str) -> String {
     let text = foreign::line(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

@@ -1,6 +1,7 @@
-//! JSON, schema `gake.experiment/1`. Rates are a second, times in nanoseconds.
+//! JSON, schema `gake.experiment/1`. Rates are per second, times in nanoseconds.
 //!
-//! The fields are documented on the types, from which `docs/gake.experiment.1.schema.json` is made.
+//! The fields are documented on the types; `docs/gake.experiment.1.schema.json` is generated from
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -8,61 +9,61 @@ use gake_core::clock::nanos;
 use serde::Serialize;
 
 use super::{ExperimentReport, ExperimentStep};
-use crate::formats::json::{FailedBodiesForm, GeneratorForm};
-use crate::forms::watched::WatchedForm;
+use crate::formats::json::{FailedBodiesJson, GeneratorUsageJson};
+use crate::json_types::watched::WatchedTargetJson;
 
 /// The report as one JSON object over several lines.
 ///
 /// # Errors
-/// When a figure is not a number.
+/// When a figure is not finite.
 pub fn json(report: &ExperimentReport) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(&ExperimentForm::from(report))? + "\n")
+    Ok(serde_json::to_string_pretty(&ExperimentJson::from(report))? + "\n")
 }
 
 /// An experiment.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ExperimentForm {
+struct ExperimentJson {
     /// Always `gake.experiment/1`.
     schema: &'static str,
-    /// Its name.
+    /// The experiment's name on the command line.
     experiment: String,
-    /// What it shows.
+    /// Its purpose.
     about: String,
-    /// What was loaded.
+    /// The target.
     target: String,
     /// Whether times and numbers were scaled down.
     quick: bool,
-    /// Whether every step is as theory expects; null when theory says nothing, or when a step is
-    /// missing or not judged and no other is unexpected.
+    /// Whether every step is as theory expects; null without theory, or when a step is missing or
+    /// not judged and no other is unexpected.
     as_expected: Option<bool>,
-    /// Whether it reached its end: no step is missing because it broke off, was interrupted, or
-    /// could not run the step.
+    /// Whether all steps ran: none is missing because the experiment failed or was interrupted, or
+    /// because the step could not run.
     complete: bool,
     /// What was left out.
     notes: Vec<String>,
     /// The steps, in order.
-    steps: Vec<StepForm>,
+    steps: Vec<ExperimentStepJson>,
 }
 
-/// A step.
+/// One step of an experiment.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct StepForm {
-    /// What is different in it.
+struct ExperimentStepJson {
+    /// The setting that changes in it.
     name: String,
-    /// The command that starts the same server; null for the user's own.
+    /// The command that starts the same server; null for the user's own server.
     server: Option<String>,
-    /// Whether it is as theory expects; null when theory says nothing, or when they differ and the
-    /// generator did not get its cores.
+    /// Whether it is as theory expects; null without theory, or when they differ and the generator
+    /// did not get its cores.
     as_expected: Option<bool>,
     /// What theory expects.
-    expectations: Vec<ExpectationForm>,
+    expectations: Vec<ExpectationJson>,
     /// Requests sent: ok + failed + unfinished.
     sent: u64,
-    /// Answers that were ok.
+    /// Responses that met the expectation.
     ok: u64,
-    /// Other answers, and faults.
+    /// Other responses, and faults.
     failed: u64,
     /// In flight at the end.
     unfinished: u64,
@@ -70,86 +71,84 @@ struct StepForm {
     dropped: u64,
     /// Fired and never sent: the generator had no descriptor or local port left.
     unsent: u64,
-    /// What was not ok, by fault and status.
+    /// Failures by fault and status.
     problems: BTreeMap<String, u64>,
-    /// The most frequent bodies of failed answers; null when there are none, or when they were not
-    /// kept.
-    failed_bodies: Option<FailedBodiesForm>,
-    /// Answers that were ok, a second.
+    /// The most frequent bodies of failed responses; null when there are none or they were not
+    /// recorded.
+    failed_bodies: Option<FailedBodiesJson>,
+    /// Ok responses per second.
     goodput: f64,
     /// Response times.
-    response_ns: ResponseForm,
-    /// The most connections open at once.
+    response_ns: ResponseJson,
+    /// The most connections open at the same time.
     peak_connections: u64,
-    /// Whether the figures can be believed: `valid`, `suspect` or `invalid`.
+    /// Whether the figures are believable: `valid`, `suspect` or `invalid`.
     validity: &'static str,
-    /// What was found: causes first.
-    findings: Vec<FoundForm>,
-    /// What was sampled of the target, a database's counts among it; null when nothing was.
-    target: Option<WatchedForm>,
-    /// What the generator itself used.
-    generator: GeneratorForm,
+    /// Findings, causes first.
+    findings: Vec<StepFindingJson>,
+    /// Samples of the target, including a database's counters; null when it was not watched.
+    target: Option<WatchedTargetJson>,
+    /// The generator's own resource usage.
+    generator: GeneratorUsageJson,
     /// The step over time.
-    series: Vec<MomentForm>,
+    series: Vec<SecondJson>,
 }
 
-/// What theory expects.
+/// An expectation of theory.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ExpectationForm {
-    /// The figure.
+struct ExpectationJson {
     what: String,
-    /// What theory says.
+    /// The predicted value, with its formula.
     theory: String,
-    /// What was seen.
+    /// The measured value.
     seen: String,
     /// Whether they agree.
     met: bool,
 }
 
-/// Response times, from the instant a request was due.
+/// Response times from the due instant, in nanoseconds.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ResponseForm {
+struct ResponseJson {
     /// The mean.
     mean: f64,
     /// The median.
     p50: u64,
     /// The 99th percentile.
     p99: u64,
-    /// The longest.
+    /// The maximum.
     max: u64,
 }
 
-/// A finding.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FoundForm {
-    /// Its stable name.
+struct StepFindingJson {
+    /// Its stable id.
     id: &'static str,
     /// `cause`, `symptom` or `context`.
     rank: &'static str,
-    /// What was seen.
+    /// The measured facts.
     evidence: String,
-    /// What to try.
+    /// The recommended action.
     advice: String,
 }
 
-/// One second.
+/// One second of a step.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct MomentForm {
+struct SecondJson {
     /// Since the start of the step.
     second: u64,
     /// Connections open at its end.
     open_connections: u64,
     /// The mean number of requests in flight.
     in_flight: f64,
-    /// Answers that were ok.
+    /// Ok responses.
     ok: u64,
 }
 
-impl From<&ExperimentReport> for ExperimentForm {
+impl From<&ExperimentReport> for ExperimentJson {
     fn from(report: &ExperimentReport) -> Self {
         Self {
             schema: "gake.experiment/1",
@@ -160,28 +159,28 @@ impl From<&ExperimentReport> for ExperimentForm {
             as_expected: report.is_as_expected(),
             complete: report.is_complete,
             notes: report.notes.clone(),
-            steps: report.steps.iter().map(StepForm::from).collect(),
+            steps: report.steps.iter().map(ExperimentStepJson::from).collect(),
         }
     }
 }
 
-impl From<&ExperimentStep> for StepForm {
+impl From<&ExperimentStep> for ExperimentStepJson {
     fn from(step: &ExperimentStep) -> Self {
         let (run, verdict) = (&step.summary.run, &step.summary.verdict);
         let (counts, response) = (step.tally().counts, step.tally().latency.response());
-        let expectation = |one: &super::Expectation| ExpectationForm {
+        let expectation = |one: &super::Expectation| ExpectationJson {
             what: one.what.clone(),
             theory: one.theory.clone(),
             seen: one.seen.clone(),
             met: one.met,
         };
-        let finding = |one: &gake_judge::Finding| FoundForm {
+        let finding = |one: &gake_judge::Finding| StepFindingJson {
             id: one.id,
             rank: one.rank.name(),
             evidence: one.evidence.clone(),
             advice: one.advice.clone(),
         };
-        let moment = |point: &gake_core::record::SeriesPoint| MomentForm {
+        let moment = |point: &gake_core::record::SeriesPoint| SecondJson {
             second: point.second,
             open_connections: point.open,
             in_flight: point.in_flight,
@@ -199,9 +198,9 @@ impl From<&ExperimentStep> for StepForm {
             dropped: counts.dropped,
             unsent: counts.unsent,
             problems: step.problems().into_iter().collect(),
-            failed_bodies: FailedBodiesForm::new(&run.bodies),
+            failed_bodies: FailedBodiesJson::new(&run.bodies),
             goodput: step.goodput(),
-            response_ns: ResponseForm {
+            response_ns: ResponseJson {
                 mean: response.mean(),
                 p50: response.quantile(0.5),
                 p99: response.quantile(0.99),
@@ -210,8 +209,8 @@ impl From<&ExperimentStep> for StepForm {
             peak_connections: run.peak_connections,
             validity: verdict.validity.name(),
             findings: verdict.findings.iter().map(finding).collect(),
-            target: WatchedForm::new(&run.watched, nanos(run.plan.warmup)),
-            generator: GeneratorForm::new(run),
+            target: WatchedTargetJson::new(&run.watched, nanos(run.plan.warmup)),
+            generator: GeneratorUsageJson::new(run),
             series: run.series.points().iter().map(moment).collect(),
         }
     }
@@ -221,6 +220,7 @@ impl From<&ExperimentStep> for StepForm {
 mod tests {
     use std::path::Path;
 
+    use expect_test::expect;
     use gake_core::record::{GaugeReading, LevelUnit, TargetSetting, WatchRecord};
     use gake_judge::{Finding, Rank, Summary};
 
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_schema_in_docs_is_that_of_the_types() {
-        let schema = schemars::schema_for!(ExperimentForm);
+        let schema = schemars::schema_for!(ExperimentJson);
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.experiment.1.schema.json");
@@ -264,20 +264,20 @@ mod tests {
     }
 
     #[test]
-    fn every_format_tells_what_is_not_as_expected() {
-        let told = |met| {
+    fn every_format_shows_what_is_not_as_expected() {
+        let rendered = |met| {
             let report = report(met);
             let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
             (form, text(&report, crate::Style::default()), super::super::html(&report))
         };
-        let (form, text, html) = told(false);
+        let (form, text, html) = rendered(false);
         assert_eq!(form["as_expected"], false);
         assert_eq!(form["steps"][0]["as_expected"], true);
         assert_eq!(form["steps"][1]["expectations"][0]["met"], false);
         assert!(text.contains("1 of 2 steps not as expected"), "{text}");
         assert!(text.contains("saw <5>, but theory says 2 + 2 = 4"), "{text}");
         assert!(html.contains("saw &lt;5&gt;, but theory says 2 + 2 = 4"), "{html}");
-        let (form, text, html) = told(true);
+        let (form, text, html) = rendered(true);
         assert_eq!(form["as_expected"], true);
         for page in [&text, &html] {
             assert_eq!(page.matches("ok 100 % → ").count(), 1, "of the second step: {page}");
@@ -287,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn what_broke_off_is_not_as_expected() {
-        let told = |met| {
+    fn an_incomplete_experiment_is_not_as_expected() {
+        let rendered = |met| {
             let report = ExperimentReport { is_complete: false, ..report(met) };
             let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
             assert_eq!(form["complete"], false);
@@ -296,16 +296,16 @@ mod tests {
             assert!(html.contains(&report.verdict()), "{html}");
             (form["as_expected"].clone(), report.verdict())
         };
-        let (as_expected, verdict) = told(true);
+        let (as_expected, verdict) = rendered(true);
         assert!(as_expected.is_null(), "{as_expected}");
-        assert_eq!(verdict, "incomplete, steps are missing: 2 steps as expected");
-        let (as_expected, verdict) = told(false);
+        expect!["incomplete, steps are missing: 2 steps as expected"].assert_eq(&verdict);
+        let (as_expected, verdict) = rendered(false);
         assert_eq!(as_expected, false);
-        assert_eq!(verdict, "incomplete, steps are missing: 1 of 2 steps as expected");
+        expect!["incomplete, steps are missing: 1 of 2 steps as expected"].assert_eq(&verdict);
     }
 
     #[test]
-    fn every_format_has_the_most_frequent_bodies_of_failed_answers() {
+    fn every_format_has_the_most_frequent_bodies_of_failed_responses() {
         let mut report = report(true);
         for (count, body) in [(1, "d"), (2, "c"), (3, "b"), (4, "<Too many>")] {
             for _ in 0..count {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_told_over_time_where_the_process_was_sampled() {
+    fn sockets_are_shown_over_time_where_the_process_was_sampled() {
         let mut report = report(true);
         assert_eq!(report.steps[0].sockets(), None);
         let mut watched = WatchRecord::default();
@@ -338,12 +338,12 @@ mod tests {
         watched.add(at(2), &[reading("established", 310.0)]);
         watched.add(at(3), &[reading("established", 0.0), reading("time_wait", 310.0)]);
         report.steps[0].summary.run.watched = watched;
-        let told =
+        let expected =
             "established 300 at 1 s and 40 in SYN, 310 at 2 s, 0 at 3 s and 310 in TIME_WAIT";
-        assert_eq!(report.steps[0].sockets().as_deref(), Some(told));
+        assert_eq!(report.steps[0].sockets().as_deref(), Some(expected));
         let text = text(&report, crate::Style::default());
         assert!(text.contains("  sockets     established 300 at 1 s"), "{text}");
-        assert!(super::super::html(&report).contains(told));
+        assert!(super::super::html(&report).contains(expected));
     }
 
     #[test]

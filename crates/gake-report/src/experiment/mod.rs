@@ -1,5 +1,5 @@
-//! An experiment: steps on a server whose limits are known, what theory expects of each, and what
-//! was seen.
+//! An experiment: steps on a server with known limits, what theory predicts for each, and what was
+//! measured.
 
 mod html;
 mod json;
@@ -15,39 +15,39 @@ pub use html::html;
 pub use json::json;
 pub use text::{line, text};
 
-/// The expectation that what was acknowledged is there. What is missing is lost, whoever had the
-/// cores.
+/// The expectation that every acknowledged row exists. A missing row is lost data, even when the
+/// generator lacked its cores.
 const ROWS: &str = "rows";
 
-/// Why theory is not applied to a step.
+/// Why a step is not judged.
 const DISTURBED: &str = "the generator did not get its cores";
 
-/// Bodies of failed answers shown of a step at most.
+/// Most bodies of failed responses shown per step.
 const BODIES_MAX: usize = 3;
 
-/// Readings of a step's sockets shown at most.
+/// Most socket readings shown per step.
 const READINGS_MAX: usize = 6;
 
-/// The columns of the table of steps, after the name.
+/// The columns of the step table, after the name.
 const FIGURES: [&str; 7] = ["ok", "not ok", "goodput", "p50", "p99", "max", "cause"];
 
-/// An experiment that is over, or was interrupted.
+/// An experiment that has ended or was interrupted.
 #[derive(Debug, Clone)]
 pub struct ExperimentReport {
     /// Its name on the command line.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// Its purpose, in a sentence.
     pub about: String,
-    /// What was loaded: the built-in lab, or a URL.
+    /// The target: the built-in lab, or a URL.
     pub target: String,
-    /// When it began, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// Whether times and numbers were scaled down.
     pub quick: bool,
     /// What was left out, in sentences.
     pub notes: Vec<String>,
-    /// Whether it reached its end: no step is missing because it broke off, was interrupted, or could
-    /// not run the step.
+    /// Whether all steps ran: none is missing because the experiment failed or was interrupted, or
+    /// because the step could not run.
     pub is_complete: bool,
     /// The steps, in order.
     pub steps: Vec<ExperimentStep>,
@@ -56,46 +56,46 @@ pub struct ExperimentReport {
 /// One step: a load on a server with known settings.
 #[derive(Debug, Clone)]
 pub struct ExperimentStep {
-    /// What is different in it, in a few words.
+    /// The setting that changes in it, in a few words.
     pub name: String,
-    /// The command that starts the same server; empty for the user's own.
+    /// The command that starts the same server; empty for the user's own server.
     pub server: String,
     /// The run and its verdict.
     pub summary: Summary,
-    /// The scenario whose figures are shown; the whole run without one.
+    /// The scenario whose figures are shown; `None` shows the whole run.
     pub subject: Option<usize>,
-    /// What theory expects; empty when the server is the user's own.
+    /// Predictions of theory; empty when the server is the user's own.
     pub expectations: Vec<Expectation>,
 }
 
-/// What theory expects of a step, and what was seen.
+/// A prediction of theory, and the measured value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// The figure: `ok`, `rate`, `cause` ...
     pub what: String,
-    /// What theory says, with its formula and number.
+    /// The predicted value, with its formula.
     pub theory: String,
-    /// What was seen.
+    /// The measured value.
     pub seen: String,
     /// Whether they agree.
     pub met: bool,
 }
 
 impl ExperimentReport {
-    /// How many steps are not as theory expects.
+    /// The number of steps that are not as theory expects.
     #[must_use]
     pub fn unexpected(&self) -> usize {
         self.steps.iter().filter(|step| step.is_as_expected() == Some(false)).count()
     }
 
-    /// Whether theory says anything of its steps.
+    /// Whether theory predicts anything about its steps.
     #[must_use]
     pub fn has_theory(&self) -> bool {
         self.steps.iter().any(|step| !step.expectations.is_empty())
     }
 
-    /// Whether every step that theory speaks of is as it expects; `None` where it says nothing, and
-    /// where a step is missing or not judged and no other is unexpected.
+    /// Whether every step with a prediction is as expected; `None` without predictions, or when a
+    /// step is missing or not judged and no other is unexpected.
     #[must_use]
     pub fn is_as_expected(&self) -> Option<bool> {
         let unexpected = self.unexpected() > 0;
@@ -103,13 +103,13 @@ impl ExperimentReport {
         known.then_some(!unexpected)
     }
 
-    /// How many steps are not judged, because other processes had the cores.
+    /// The number of steps that are not judged, because other processes had the cores.
     #[must_use]
     pub fn disturbed(&self) -> usize {
         self.steps.iter().filter(|step| step.is_disturbed()).count()
     }
 
-    /// Whether no step had a success, and no theory expected that; so it is without steps.
+    /// Whether no step had a success, in an experiment without theory; true without steps.
     #[must_use]
     pub fn nothing_ok(&self) -> bool {
         !self.has_theory() && self.steps.iter().all(|step| step.tally().counts.ok == 0)
@@ -148,17 +148,16 @@ impl ExperimentReport {
 }
 
 impl ExperimentStep {
-    /// Whether theory and figures agree; `None` where theory says nothing, and where they differ
-    /// because the generator did not get its cores.
+    /// Whether theory and figures agree; `None` without theory, or when they differ because the
+    /// generator did not get its cores.
     #[must_use]
     pub fn is_as_expected(&self) -> Option<bool> {
         let known = !self.expectations.is_empty() && !self.is_disturbed();
         known.then(|| self.are_all_met())
     }
 
-    /// Whether theory and figures differ and the generator did not get its cores: others had them,
-    /// or requests left late. Theory speaks of a generator that does what it is asked for. A wrong
-    /// number of rows has no such excuse.
+    /// Whether theory and figures differ while the generator lacked its cores or sent late: theory
+    /// assumes a generator that keeps its schedule. A wrong number of rows has no such excuse.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
         let delayed = self.causes().any(|cause| cause.id == "run_delay");
@@ -171,7 +170,7 @@ impl ExperimentStep {
         self.expectations.iter().all(|one| one.met)
     }
 
-    /// What was recorded of its subject.
+    /// The tally of its subject.
     #[must_use]
     pub fn tally(&self) -> &Tally {
         let run = &self.summary.run;
@@ -179,13 +178,13 @@ impl ExperimentStep {
         scenario.map_or(&run.tally, |scenario| &scenario.tally)
     }
 
-    /// Answers of its subject that were ok, a second.
+    /// Ok responses of its subject, per second.
     #[must_use]
     pub fn goodput(&self) -> f64 {
         per_second(self.tally().counts.ok as f64, self.summary.run.completing)
     }
 
-    /// Its row of the table, one cell for each of [`FIGURES`].
+    /// Its table row, one cell for each of [`FIGURES`].
     pub(crate) fn figures(&self) -> [String; FIGURES.len()] {
         let tally = self.tally();
         let (counts, response) = (&tally.counts, tally.latency.response());
@@ -201,7 +200,7 @@ impl ExperimentStep {
         ]
     }
 
-    /// What is different from the step before: the share that was ok, and the 99th percentile.
+    /// The change from the step before: the share that was ok, and the 99th percentile.
     pub(crate) fn change(&self, before: &Self) -> String {
         let of = |step: &Self| {
             let tally = step.tally();
@@ -213,8 +212,7 @@ impl ExperimentStep {
         format!("ok {ok_before} → {ok}, p99 {p99_before} → {p99}")
     }
 
-    /// The cause that theory names, where it was found: others may be true beside it. The first one
-    /// without theory.
+    /// The predicted cause if it was found, else the first one.
     pub(crate) fn shown_cause(&self) -> Option<&'static str> {
         let theory = || self.expectations.iter().filter(|one| one.what == "cause" && one.met);
         let is_named =
@@ -223,12 +221,13 @@ impl ExperimentStep {
         causes.clone().find(|id| is_named(id)).or_else(|| causes.next())
     }
 
-    /// What limited it, first things first.
+    /// The causes that limited it, the strongest first.
     pub(crate) fn causes(&self) -> impl Iterator<Item = &Finding> + Clone {
         self.summary.verdict.findings.iter().filter(|finding| finding.rank == Rank::Cause)
     }
 
-    /// The target's sockets over time, where its process was sampled: a few readings, evenly spread.
+    /// The target's sockets over time: a few evenly spaced readings; `None` when its process was
+    /// not sampled.
     pub(crate) fn sockets(&self) -> Option<String> {
         let of = |name: &'static str| {
             let mut named = self.summary.run.watched.named(name);
@@ -256,7 +255,7 @@ impl ExperimentStep {
         Some(format!("established {}", readings.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Requests that did not succeed, by fault and unexpected status, the most frequent first.
+    /// Failures by fault and unexpected status, the most frequent first.
     pub(crate) fn problems(&self) -> Vec<(String, u64)> {
         let (tally, expect) = (self.tally(), &self.summary.run.plan.expect);
         let statuses = tally.statuses().iter().filter(|(status, _)| !expect.accepts(*status));
@@ -270,7 +269,7 @@ impl ExperimentStep {
     }
 }
 
-/// The reading of that time; a state that no socket is in has none.
+/// The reading of that time; 0 for a state that no socket is in.
 fn at(gauge: &Gauge, at: Nanos) -> f64 {
     let found = gauge.samples().iter().find(|sample| sample.at.abs_diff(at) < SECOND / 2);
     found.map_or(0.0, |sample| sample.mean)

@@ -1,4 +1,4 @@
-//! An experiment on a page: the verdict, a table, then each step against theory.
+//! An experiment as text: the verdict, a table, then each step against theory.
 
 use std::iter;
 
@@ -6,16 +6,16 @@ use gake_text::units;
 
 use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;
-use crate::formats::text::page::{Page, Paint, fit};
-use crate::formats::text::{figures, target, trouble};
+use crate::formats::text::page::{Paint, TextPage, fit};
+use crate::formats::text::{figures, problems, target};
 
-/// Columns of a step's name at most.
+/// Most columns of a step's name.
 const NAME_MAX: usize = 48;
 
-/// The page.
+/// The experiment as text, with a final newline.
 #[must_use]
 pub fn text(report: &ExperimentReport, style: Style) -> String {
-    let mut page = Page::new(style.for_tables());
+    let mut page = TextPage::new(style.for_tables());
     page.headed("experiment", &format!("{}: {}", report.name, report.about));
     page.headed("target", &report.target);
     let paint = match report.is_as_expected() {
@@ -37,7 +37,7 @@ pub fn text(report: &ExperimentReport, style: Style) -> String {
     page.text()
 }
 
-fn table(page: &mut Page, steps: &[ExperimentStep]) {
+fn table(page: &mut TextPage, steps: &[ExperimentStep]) {
     let longest = steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(4, NAME_MAX);
     page.gap();
@@ -56,7 +56,7 @@ fn table(page: &mut Page, steps: &[ExperimentStep]) {
     }
 }
 
-/// One step in a line, as it is told when it ends.
+/// One step in a line, as reported when it ends.
 #[must_use]
 pub fn line(step: &ExperimentStep) -> String {
     let missed = step.expectations.iter().find(|one| !one.met);
@@ -82,7 +82,7 @@ pub fn line(step: &ExperimentStep) -> String {
     format!("{}: {figures}", step.name)
 }
 
-fn detail(page: &mut Page, step: &ExperimentStep, before: Option<&ExperimentStep>) {
+fn detail(page: &mut TextPage, step: &ExperimentStep, before: Option<&ExperimentStep>) {
     let (paint, verdict) = match step.is_as_expected() {
         None if step.is_disturbed() => (Paint::Warn, format!(": not judged: {DISTURBED}")),
         None => (Paint::Heading, String::new()),
@@ -110,7 +110,7 @@ fn detail(page: &mut Page, step: &ExperimentStep, before: Option<&ExperimentStep
     let bodies = &step.summary.run.bodies;
     if !bodies.is_empty() {
         page.line("  failed bodies");
-        trouble::listed(page, bodies, BODIES_MAX);
+        problems::listed(page, bodies, BODIES_MAX);
     }
     if let Some(cause) = step.causes().find(|cause| Some(cause.id) == step.shown_cause()) {
         page.wrapped(14, "  evidence", Paint::Quiet, &format!("{}: {}", cause.id, cause.evidence));

@@ -1,12 +1,12 @@
-//! A search on a target that is a formula: it misses its objective like load^30, from 100/s on.
-//! Tests of other crates include this file too.
+//! A search on a modelled target that misses its objective like load^30, from 100/s on. Tests of
+//! other crates include this file.
 
 use gake_judge::search::{
     ClauseCounts, Observation, Search, SearchAction, SearchOptions, Trial, TrialLoad,
 };
 use gake_judge::{BadCount, Objective};
 
-/// The search for p99<50ms, over. `users` is the throughput of a closed loop.
+/// A finished search for p99<50ms. `users` is the throughput of a closed loop.
 pub fn searched(users: fn(f64) -> f64) -> Search {
     let objective: Objective = "p99<50ms".parse().unwrap();
     let mut search = Search::new(vec![objective.clause().unwrap()], SearchOptions::default());

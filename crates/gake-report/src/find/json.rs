@@ -1,4 +1,5 @@
-//! JSON, schema `gake.find/1`. Rates are a second, times in seconds unless the name says more.
+//! JSON, schema `gake.find/1`. Rates are per second, times in seconds unless the name says
+//! otherwise.
 
 use std::collections::BTreeMap;
 
@@ -7,198 +8,198 @@ use gake_judge::{Cause, Finding};
 use serde::Serialize;
 
 use super::FindReport;
-use super::models::{MapForm, PoolForm, ScalingForm};
-use crate::formats::json::FailedBodiesForm;
+use super::models::{OverloadMapJson, PoolJson, ScalingJson};
+use crate::formats::json::FailedBodiesJson;
 
 /// The report as one JSON object over several lines.
 ///
 /// # Errors
-/// When a figure is not a number.
+/// When a figure is not finite.
 pub fn json(report: &FindReport) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(&FindForm::from(report))? + "\n")
+    Ok(serde_json::to_string_pretty(&FindJson::from(report))? + "\n")
 }
 
-/// A search that is over.
+/// A finished capacity search.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct FindForm {
+pub(crate) struct FindJson {
     /// Always `gake.find/1`.
     schema: &'static str,
-    /// What was loaded: a URL or a targets file.
+    /// The target: a URL or a targets file.
     target: String,
-    /// What was searched: `rate`, `users`, `connections`, `connect-rate`, `tls-handshakes` or
-    /// `streams`. Every level below is in its unit: requests a second, or a number.
+    /// The dimension: `rate`, `users`, `connections`, `connect-rate`, `tls-handshakes` or
+    /// `streams`. Every level below is in its unit: requests per second, or a number.
     dimension: &'static str,
-    /// How arrivals were spread: `uniform` or `poisson`.
+    /// The arrival process: `uniform` or `poisson`.
     arrivals: String,
     /// The objectives.
     objectives: Vec<String>,
-    /// The time it might take.
+    /// The time budget.
     budget_s: f64,
-    /// The precision asked for: half the width of the 95 % interval, as a part of the capacity.
+    /// The requested precision: half the width of the 95 % interval, as a share of the capacity.
     precision: f64,
-    /// The answer.
-    answer: AnswerForm,
+    /// The result.
+    answer: CapacityJson,
     /// Every step, in order.
-    steps: Vec<StepForm>,
+    steps: Vec<SearchStepJson>,
     /// How throughput grows with concurrency: the universal scalability law; null when the ladder
     /// has too few rungs.
-    scaling: Option<ScalingForm>,
+    scaling: Option<ScalingJson>,
     /// The pool that explains the ladder's plateau; null without a plateau.
-    pool: Option<PoolForm>,
-    /// What comes after the capacity; null when it was not mapped.
-    map: Option<MapForm>,
-    /// What limited the target, the most frequent first.
-    causes: Vec<CauseForm>,
-    /// Steps in which the target was at its limit, and causes were looked for.
+    pool: Option<PoolJson>,
+    /// The behaviour beyond the capacity; null when it was not mapped.
+    map: Option<OverloadMapJson>,
+    /// Causes that limited the target, the most frequent first.
+    causes: Vec<CauseJson>,
+    /// Steps in which the target was at its limit, and causes were sought.
     overloaded_steps: u64,
-    /// The most frequent bodies of failed answers of all steps; absent when none came, or they
-    /// were not asked for.
+    /// The most frequent bodies of failed responses over all steps; absent when there are none or
+    /// they were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed_bodies: Option<FailedBodiesForm>,
+    failed_bodies: Option<FailedBodiesJson>,
 }
 
-/// What limited the target.
+/// A cause that limited the target.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct CauseForm {
-    /// Its stable name, that of a finding of a run.
+struct CauseJson {
+    /// Its stable id, as in the findings of a run.
     id: &'static str,
-    /// What was seen, under the highest load.
+    /// The measured facts under the highest load.
     evidence: String,
-    /// What to try.
+    /// The recommended action.
     advice: String,
-    /// Where the same number can be read with another tool.
+    /// Where another tool shows the same number.
     check: String,
-    /// In how many of the overloaded steps.
+    /// The number of overloaded steps with this cause.
     steps: u64,
 }
 
-impl From<&Cause> for CauseForm {
+impl From<&Cause> for CauseJson {
     fn from(cause: &Cause) -> Self {
         let Finding { id, evidence, advice, check, .. } = cause.finding.clone();
         Self { id, evidence, advice, check, steps: cause.runs }
     }
 }
 
-/// The answer.
+/// The result of a search.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct AnswerForm {
-    /// `capacity`: it lies in an interval. `at_least`: it is `capacity` at least, see `why`.
-    /// `infeasible`: the objectives do not hold at `capacity` either, the lowest level tried.
+struct CapacityJson {
+    /// `capacity`: it is within an interval. `at_least`: it is `capacity` or higher, see `why`.
+    /// `infeasible`: the objectives do not hold even at `capacity`, the lowest level tried.
     /// `unknown`.
     found: &'static str,
-    /// The capacity (the median of what is known), or the level that `found` speaks of.
+    /// The capacity (the posterior median), or the level to which `found` refers.
     capacity: Option<f64>,
-    /// The 95 % interval: its lower end.
+    /// The lower end of the 95 % interval.
     low: Option<f64>,
-    /// Its upper end.
+    /// The upper end of the 95 % interval.
     high: Option<f64>,
-    /// The level to plan with: the capacity is above it in 95 % of the searches at least.
+    /// The level to plan with: the capacity is higher in at least 95 % of searches.
     safe: Option<f64>,
-    /// Why no more can be said.
+    /// Why the result is not more precise.
     why: Option<String>,
-    /// The budget that would probably do, with steps as short as they may be, when this one was
-    /// spent before enough was known; `null` too when nothing was answered.
+    /// When the budget ran out: the budget that would probably suffice, with steps of minimal
+    /// length; null when nothing responded, or the budget sufficed.
     budget_needed_s: Option<f64>,
     /// Why the search ended: `precision`, `ceiling`, `budget`, `interrupted`, `infeasible`,
     /// `target_gone` or `generator`.
     ended: &'static str,
     /// The objective that bounds the capacity.
     bound_by: Option<String>,
-    /// How steeply it turns bad: the bad share grows like the load to this power.
+    /// Steepness: the bad share grows like the load to this power.
     steepness: Option<f64>,
-    /// The load hardly changes how often the objective is missed.
+    /// Whether the load hardly changes how often the objective is missed.
     flat: bool,
-    /// How much the capacity changes from step to step, as a part of it.
+    /// Variation of the capacity from step to step, as a share of it.
     noise: f64,
-    /// The target was in another state for a while: it failed where it had passed.
-    hysteresis: Option<HysteresisForm>,
-    /// The most ok responses a second of a closed loop.
+    /// Set when the target was in another state for a while: it failed where it had passed.
+    hysteresis: Option<HysteresisJson>,
+    /// The most ok responses per second of a closed loop.
     throughput_max: f64,
     /// Mean response time without load.
     unloaded_s: f64,
     /// The ladder: throughput against concurrency.
-    ladder: Vec<RungForm>,
-    /// Time of trials and rests.
+    ladder: Vec<RungJson>,
+    /// Total time of trials and rests.
     spent_s: f64,
 }
 
-/// The target was in another state for a while.
+/// A period in which the target was in another state.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct HysteresisForm {
-    /// How often.
+struct HysteresisJson {
+    /// The number of such periods.
     times: u32,
     /// A level that had passed ...
     passed: f64,
-    /// ... when this lower one failed badly.
+    /// ... when this lower level failed badly.
     failed: f64,
-    /// Rest until it was as before.
+    /// Rest until it had recovered.
     rested_s: f64,
-    /// Whether it was as before in the end.
+    /// Whether it recovered.
     recovered: bool,
 }
 
 /// A rung of the ladder.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct RungForm {
+struct RungJson {
     /// Users, or the mean number in flight of an open loop.
     users: f64,
-    /// Ok responses a second.
+    /// Ok responses per second.
     throughput: f64,
-    /// Their mean time.
+    /// Mean response time of the ok responses.
     response_s: f64,
 }
 
-/// A step.
+/// One trial of a search.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct StepForm {
-    /// What it was for: `ladder`, `floor`, `bracket`, `refine`, `probe` or `map`.
+struct SearchStepJson {
+    /// Its purpose: `ladder`, `floor`, `bracket`, `refine`, `probe` or `map`.
     purpose: &'static str,
     /// `rate`, `users` or `connections`.
     load: &'static str,
-    /// How much of it was asked.
+    /// The requested level.
     asked: f64,
-    /// The level that counts: the rate really due, or the number asked.
+    /// The level that counts: the rate actually due, or the number requested.
     level: f64,
-    /// The part left out of the figures.
+    /// The warm-up, which figures exclude.
     warmup_s: f64,
-    /// The part that counts.
+    /// The measured time.
     measured_s: f64,
-    /// The whole step, its drain included.
+    /// The whole step, including its drain.
     took_s: f64,
     /// Arrivals due.
     due: u64,
-    /// Those that ended ok.
+    /// Arrivals that ended ok.
     ok: u64,
-    /// Those that did not.
+    /// Arrivals that did not.
     errors: u64,
-    /// Of these, never finished or never sent.
+    /// Errors that were never finished or never sent.
     unfinished: u64,
-    /// Ok responses a second.
+    /// Ok responses per second.
     throughput: f64,
-    /// Mean response time of the ok ones.
+    /// Mean response time of the ok responses.
     response_s: f64,
     /// Mean number in flight.
     in_flight: f64,
-    /// For each objective, what was missed or used as a part of what is allowed; over 1 it failed.
+    /// For each objective, the missed or used share of its allowance; above 1 it failed.
     of_allowed: Vec<f64>,
-    /// The mean of each level of the target that is bounded, by its name and in its own unit
-    /// (shares from 0 to 1); absent without such objectives.
+    /// The mean of each bounded level of the target, by name and in its own unit (shares from 0
+    /// to 1); absent without such objectives.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     levels: BTreeMap<String, f64>,
-    /// `pass`, `fail`, `inconclusive` (either by luck), `limited` (by the generator) or
-    /// `contaminated` (made while the target was in another state).
+    /// `pass`, `fail`, `inconclusive`, `limited` (by the generator) or `contaminated` (while the
+    /// target was in another state).
     outcome: &'static str,
     /// How the generator may have decided it.
     limited: Option<String>,
 }
 
-impl From<&FindReport> for FindForm {
+impl From<&FindReport> for FindJson {
     fn from(report: &FindReport) -> Self {
         Self {
             schema: "gake.find/1",
@@ -208,20 +209,20 @@ impl From<&FindReport> for FindForm {
             objectives: report.objectives(),
             budget_s: report.budget.as_secs_f64(),
             precision: report.precision,
-            answer: AnswerForm::from(&report.answer),
-            steps: report.steps.iter().map(|step| StepForm::new(report, step)).collect(),
-            scaling: report.answer.scaling().map(ScalingForm::from),
-            pool: report.answer.pool().map(PoolForm::from),
-            map: report.map.as_ref().map(MapForm::from),
-            causes: report.causes.iter().map(CauseForm::from).collect(),
+            answer: CapacityJson::from(&report.answer),
+            steps: report.steps.iter().map(|step| SearchStepJson::new(report, step)).collect(),
+            scaling: report.answer.scaling().map(ScalingJson::from),
+            pool: report.answer.pool().map(PoolJson::from),
+            map: report.map.as_ref().map(OverloadMapJson::from),
+            causes: report.causes.iter().map(CauseJson::from).collect(),
             overloaded_steps: report.overloaded,
-            failed_bodies: FailedBodiesForm::new(&report.bodies),
+            failed_bodies: FailedBodiesJson::new(&report.bodies),
         }
     }
 }
 
-impl From<&SearchResult> for AnswerForm {
-    fn from(answer: &SearchResult) -> Self {
+impl From<&CapacityAnswer> for CapacityJson {
+    fn from(answer: &CapacityAnswer) -> Self {
         let (found, capacity) = match &answer.found {
             CapacityResult::Capacity(e) => ("capacity", Some(e.capacity)),
             CapacityResult::AtLeast { level, .. } => ("at_least", Some(*level)),
@@ -248,7 +249,7 @@ impl From<&SearchResult> for AnswerForm {
             steepness: answer.steepness,
             flat: answer.flat,
             noise: answer.noise,
-            hysteresis: answer.hysteresis.map(|h| HysteresisForm {
+            hysteresis: answer.hysteresis.map(|h| HysteresisJson {
                 times: h.times,
                 passed: h.passed,
                 failed: h.failed,
@@ -257,20 +258,20 @@ impl From<&SearchResult> for AnswerForm {
             }),
             throughput_max: answer.throughput_max,
             unloaded_s: answer.unloaded,
-            ladder: answer.rungs.iter().map(RungForm::from).collect(),
+            ladder: answer.rungs.iter().map(RungJson::from).collect(),
             spent_s: answer.spent,
         }
     }
 }
 
-impl From<&Rung> for RungForm {
+impl From<&Rung> for RungJson {
     fn from(rung: &Rung) -> Self {
         Self { users: rung.users, throughput: rung.throughput, response_s: rung.response }
     }
 }
 
-impl StepForm {
-    fn new(report: &FindReport, step: &SearchStep) -> Self {
+impl SearchStepJson {
+    fn new(report: &FindReport, step: &Step) -> Self {
         let (trial, seen) = (&step.trial, &step.seen);
         let levels = report.clauses.iter().enumerate().filter_map(|(number, clause)| {
             Some((clause.target_level()?.to_owned(), step.mean_level(number)?))
@@ -303,6 +304,7 @@ pub(crate) mod tests {
     use std::path::Path;
     use std::time::Duration;
 
+    use expect_test::expect;
     use gake_core::schedule::Process;
     use gake_judge::overload;
     use gake_judge::search::Dimension;
@@ -311,7 +313,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::testing::bless;
 
-    /// A target that holds 100/s and not more, searched.
+    /// A finished search on a target that holds 100/s and no more.
     pub(crate) fn report() -> FindReport {
         let search = searched(|users| (50.0 * users).min(120.0));
         let stairs = overload::steps(100.0, None);
@@ -334,14 +336,14 @@ pub(crate) mod tests {
 
     #[test]
     fn the_schema_in_docs_is_that_of_the_types() {
-        let schema = schemars::schema_for!(FindForm);
+        let schema = schemars::schema_for!(FindJson);
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.find.1.schema.json");
         bless(&path, &text);
     }
 
     #[test]
-    fn the_answer_and_its_evidence_are_told() {
+    fn a_search_as_json_and_text() {
         let report = report();
         let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
         assert_eq!(form["schema"], "gake.find/1");
@@ -352,8 +354,36 @@ pub(crate) mod tests {
         assert!((95.0..105.0).contains(&of("capacity")), "{}", of("capacity"));
         assert_eq!(form["steps"].as_array().unwrap().len(), report.steps.len());
         let page = crate::find::text(&report, crate::Style::default());
-        for part in ["capacity ", "plan with", "95 %:", "refine", "beyond", "pass", "fail"] {
-            assert!(page.contains(part), "{part}: {page}");
-        }
+        expect![[r#"
+            capacity      98.2/s   (95 %: 94.8/s to 102/s)
+            plan with     94.8/s: 95 % confident that the capacity is higher
+            objectives    p99<50ms
+            ended         after 71.1 s: the requested precision is reached (5.0 %)
+
+            target        20.0 ms without load; 120/s at most in a closed loop
+            scaling       USL with λ 52.4/s, σ 0.054 (0.000 to 0.336), κ 0.03894: the steps
+                          do not determine a peak
+
+            beyond        unknown: no overload was reached (the data do not exclude another
+                          class)
+            recovery      unknown: there was no overload
+
+            stair          load         ok    in time    refused  response
+
+            step               load    time   requests  response    missed   allowed
+            ladder           1 user  750 ms         38   20.0 ms       0 %
+            ladder          2 users  750 ms         75   20.0 ms     1.3 %     1.0 %
+            ladder          4 users  750 ms         90   20.0 ms     100 %     1.0 %
+            ladder          8 users  750 ms         90   20.0 ms     100 %     1.0 %
+            floor              30/s  4.00 s        120   20.0 ms       0 %            either
+            bracket            84/s  4.00 s        336   20.0 ms       0 %            pass
+            bracket           105/s  4.00 s        420   20.0 ms     4.3 %     1.0 %  fail
+            refine           91.8/s  8.00 s        735   20.0 ms    0.14 %     1.0 %  pass
+            refine           93.7/s  8.00 s        750   20.0 ms    0.13 %     1.0 %  pass
+            refine            103/s  8.00 s        820   20.0 ms     2.1 %     1.0 %  fail
+            refine           95.2/s  8.00 s        761   20.0 ms    0.26 %     1.0 %  pass
+            refine            102/s  8.00 s        812   20.0 ms     1.6 %     1.0 %  fail
+        "#]]
+        .assert_eq(&page);
     }
 }

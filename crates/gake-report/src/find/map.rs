@@ -1,12 +1,12 @@
-//! What comes after the capacity, on the page.
+//! The behaviour beyond the capacity.
 
 use gake_judge::overload::{LoadLevel, Overload, OverloadClass, Recovery};
 use gake_text::units;
 
-use crate::formats::text::page::{INDENT, Page, Paint};
+use crate::formats::text::page::{INDENT, Paint, TextPage};
 
-/// The class, the knee, the recovery, and the stairs.
-pub(super) fn show(page: &mut Page, overload: &Overload) {
+/// Shows the class, the knee, the recovery, and the stairs.
+pub(super) fn show(page: &mut TextPage, overload: &Overload) {
     page.gap();
     page.wrapped(INDENT, "beyond", meaning(overload.class).0, &class(overload));
     for line in details(overload) {
@@ -20,17 +20,17 @@ pub(super) fn show(page: &mut Page, overload: &Overload) {
     stairs(page, overload);
 }
 
-/// The class, and what it means.
+/// The class and its meaning.
 pub(crate) fn class(overload: &Overload) -> String {
-    let doubt = if overload.sure { "" } else { " (the seconds do not exclude another class)" };
+    let doubt = if overload.sure { "" } else { " (the data do not exclude another class)" };
     format!("{}: {}{doubt}", overload.class.name(), meaning(overload.class).1)
 }
 
-/// How much is left, where it begins, and what became of the rest.
+/// The retained throughput, the knee, and the fate of the excess.
 pub(crate) fn details(overload: &Overload) -> Vec<String> {
     let retained = overload.retained.as_ref().map(|retained| {
         format!(
-            "{} of the best throughput is left on the highest stair (95 %: {} to {})",
+            "{} of the best throughput remains on the highest stair (95 %: {} to {})",
             units::percent(retained.value),
             units::percent(retained.low),
             units::percent(retained.high)
@@ -39,11 +39,11 @@ pub(crate) fn details(overload: &Overload) -> Vec<String> {
     [retained, knee(overload), refusals(overload)].into_iter().flatten().collect()
 }
 
-/// Where the way down was worse than the way up.
+/// A level that was worse on the way down than on the way up.
 pub(crate) fn hysteresis(overload: &Overload) -> Option<String> {
     let (level, up, down) = overload.hysteresis?;
     Some(format!(
-        "at {} {} were good on the way up and {} on the way down: hysteresis",
+        "hysteresis: at {}, {} were good on the way up and {} on the way down",
         units::rate(level),
         units::percent(up),
         units::percent(down)
@@ -52,18 +52,15 @@ pub(crate) fn hysteresis(overload: &Overload) -> Option<String> {
 
 fn meaning(class: OverloadClass) -> (Paint, &'static str) {
     match class {
-        OverloadClass::Graceful => (Paint::Good, "throughput stays, what is too much waits"),
-        OverloadClass::Shedding => {
-            (Paint::Good, "what is too much is refused, and the accepted are in time")
-        }
-        OverloadClass::Retrograde => (
+        Class::Graceful => (Paint::Good, "throughput holds; excess requests queue"),
+        Class::Shedding => (Paint::Good, "excess requests are refused; accepted ones are in time"),
+        Class::Retrograde => (
             Paint::Warn,
-            "more load makes less throughput: bound the concurrency (a pool, a limit at the \
-             balancer)",
+            "more load reduces throughput: bound the concurrency (a pool, a limit at the balancer)",
         ),
         OverloadClass::Collapsing => (
             Paint::Bad,
-            "under overload most of the throughput is lost: refuse early what cannot be served",
+            "under overload most of the throughput is lost: reject early what cannot be served",
         ),
         OverloadClass::Unknown => (Paint::Plain, "no overload was reached"),
     }
@@ -74,7 +71,7 @@ fn knee(overload: &Overload) -> Option<String> {
     let kind = if overload.cliff {
         "a cliff: most are late or refused from one stair to the next"
     } else {
-        "a knee: requests get late bit by bit"
+        "a knee: requests gradually become late"
     };
     Some(format!("between {} and {} is {kind}", units::rate(low), units::rate(high)))
 }
@@ -83,7 +80,7 @@ fn refusals(overload: &Overload) -> Option<String> {
     overload.retained?;
     if overload.refused == 0.0 {
         let in_time = units::percent(overload.in_time);
-        return Some(format!("nothing of the overload was refused; {in_time} of it was in time"));
+        return Some(format!("none of the overload was refused; {in_time} of it was in time"));
     }
     Some(format!(
         "of the overload {} was refused (after {} on average); of the accepted {} were in time",
@@ -93,11 +90,11 @@ fn refusals(overload: &Overload) -> Option<String> {
     ))
 }
 
-/// Whether it was as before in the end.
+/// Whether the target recovered.
 pub(crate) fn recovery(overload: &Overload) -> (Paint, String) {
     match overload.recovery {
         Recovery::After(seconds) => {
-            (Paint::Good, format!("as before {seconds:.0} s after the overload"))
+            (Paint::Good, format!("recovered {seconds:.0} s after the overload"))
         }
         Recovery::Draining => (
             Paint::Warn,
@@ -111,11 +108,11 @@ pub(crate) fn recovery(overload: &Overload) -> (Paint, String) {
              the capacity; restarts or a pause of the load will bring it back"
                 .to_owned(),
         ),
-        Recovery::Unknown => (Paint::Plain, "not seen: there was no overload".to_owned()),
+        Recovery::Unknown => (Paint::Plain, "unknown: there was no overload".to_owned()),
     }
 }
 
-fn stairs(page: &mut Page, overload: &Overload) {
+fn stairs(page: &mut TextPage, overload: &Overload) {
     page.gap();
     let header = format!(
         "{:<8} {:>10} {:>10} {:>10} {:>10} {:>9}",

@@ -1,4 +1,4 @@
-//! The answer of a search, for people and as JSON.
+//! The result of a capacity search, for people and as JSON.
 
 #[cfg(test)]
 mod formula;
@@ -18,39 +18,38 @@ use gake_judge::{Cause, Clause};
 pub use json::json;
 pub use text::text;
 
-/// A search that is over.
+/// A finished capacity search.
 #[derive(Debug, Clone)]
 pub struct FindReport {
-    /// What was loaded: a URL or a targets file.
+    /// The target: a URL or a targets file.
     pub target: String,
-    /// When it began, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// What was searched.
+    /// The searched dimension.
     pub dimension: Dimension,
-    /// How arrivals were spread.
+    /// The arrival process.
     pub arrivals: Process,
-    /// The time it might take.
+    /// The time budget.
     pub budget: Duration,
-    /// The precision asked for, as a part of the capacity.
+    /// The requested precision, as a share of the capacity.
     pub precision: f64,
     /// The objectives, in the order of each step's ratios.
     pub clauses: Vec<Clause>,
-    /// The answer.
-    pub answer: SearchResult,
-    /// The evidence.
-    pub steps: Vec<SearchStep>,
-    /// What comes after the capacity, when it was mapped.
+    /// The result.
+    pub answer: CapacityAnswer,
+    /// Every step, in order.
+    pub steps: Vec<Step>,
+    /// The behaviour beyond the capacity, when it was mapped.
     pub map: Option<Overload>,
-    /// What limited the steps in which the target was at its limit.
+    /// Causes found in the steps in which the target was at its limit.
     pub causes: Vec<Cause>,
-    /// How many steps those were.
+    /// The number of those steps.
     pub overloaded: u64,
-    /// Bodies of failed answers of all steps, when they were asked for.
+    /// Bodies of failed responses of all steps, when they were recorded.
     pub bodies: FailedBodies,
 }
 
 impl FindReport {
-    /// The objectives as they are read.
     pub(crate) fn objectives(&self) -> Vec<String> {
         self.clauses.iter().map(|clause| clause.text.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! Models and the map in JSON.
+//! The scalability models and the overload map in JSON.
 
 use gake_judge::overload::{LoadLevel, Overload, Recovery};
 use gake_judge::usl::{IntervalEstimate, PoolFit, Usl};
@@ -7,8 +7,7 @@ use serde::Serialize;
 /// A value with its 95 % interval.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct RangedForm {
-    /// The value.
+struct EstimateJson {
     value: f64,
     /// The lower end.
     low: f64,
@@ -19,70 +18,68 @@ struct RangedForm {
 /// The universal scalability law: X(N) = γN/(1 + σ(N − 1) + κN(N − 1)).
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct ScalingForm {
-    /// γ: throughput of one user, a second.
-    gamma: RangedForm,
+pub(super) struct ScalingJson {
+    /// γ: throughput of one user, per second.
+    gamma: EstimateJson,
     /// σ: contention.
-    sigma: RangedForm,
+    sigma: EstimateJson,
     /// κ: coherency.
-    kappa: RangedForm,
-    /// Users at which throughput peaks; null when it does not.
-    peak_users: Option<RangedForm>,
-    /// Throughput there.
-    peak_throughput: Option<RangedForm>,
-    /// Whether the points determine the peak.
+    kappa: EstimateJson,
+    /// Users at the throughput peak; null without a peak.
+    peak_users: Option<EstimateJson>,
+    /// Throughput at the peak.
+    peak_throughput: Option<EstimateJson>,
+    /// Whether the data determine the peak.
     peak_determined: bool,
 }
 
 /// The pool that explains a plateau.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct PoolForm {
-    /// Ok responses a second on the plateau.
+pub(super) struct PoolJson {
+    /// Ok responses per second on the plateau.
     throughput: f64,
     /// Mean response time without load.
     service_s: f64,
-    /// How many are served at once.
-    slots: RangedForm,
+    /// Requests served concurrently.
+    slots: EstimateJson,
 }
 
-/// What comes after the capacity.
+/// The behaviour beyond the capacity.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct MapForm {
+pub(super) struct OverloadMapJson {
     /// `graceful`, `shedding`, `retrograde`, `collapsing` or `unknown`.
     class: &'static str,
-    /// Whether the seconds leave no other class.
+    /// Whether the data exclude every other class.
     sure: bool,
-    /// Throughput on the highest stair as a part of the best.
-    retained: Option<RangedForm>,
-    /// Requests begin to be late between these two rates.
+    /// Throughput on the highest stair as a share of the best.
+    retained: Option<EstimateJson>,
+    /// The two rates between which requests start to be late.
     knee: Option<(f64, f64)>,
-    /// Whether most are lost from one stair to the next.
+    /// Whether most requests are lost from one stair to the next.
     cliff: bool,
-    /// The part of the overload that was refused.
+    /// The refused share of the overload.
     refused: f64,
-    /// The part of the accepted that was in time.
+    /// The share of accepted requests that was in time.
     in_time: f64,
     /// Mean time to a refusal.
     refusal_s: f64,
-    /// `recovered`, `draining`, `metastable` or `unknown`.
     recovery: &'static str,
-    /// Seconds after the overload until it was as before.
+    /// Seconds from the end of the overload to the recovery.
     recovered_after_s: Option<f64>,
-    /// A level at which the way down was worse than the way up.
-    hysteresis: Option<BranchesForm>,
-    /// Whether the target stopped answering.
+    /// A level that was worse on the way down than on the way up.
+    hysteresis: Option<BranchesJson>,
+    /// Whether the target stopped responding.
     gone: bool,
-    /// Every stair.
-    stairs: Vec<StairForm>,
+    stairs: Vec<StairJson>,
 }
 
 /// The good shares at one level.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct BranchesForm {
-    /// Arrivals a second.
+struct BranchesJson {
+    /// Arrivals per second.
     level: f64,
     /// On the way up.
     up: f64,
@@ -90,13 +87,12 @@ struct BranchesForm {
     down: f64,
 }
 
-/// A stair. Rates are a second.
+/// A stair. Rates are per second.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct StairForm {
-    /// `up` or `down`.
+struct StairJson {
     leg: &'static str,
-    /// Arrivals a second.
+    /// Arrivals per second.
     level: f64,
     /// Ended ok.
     ok: f64,
@@ -104,37 +100,37 @@ struct StairForm {
     good: f64,
     /// Ended otherwise.
     failed: f64,
-    /// Mean response time of the ok ones.
+    /// Mean response time of the ok responses.
     response_s: f64,
 }
 
-impl From<IntervalEstimate> for RangedForm {
-    fn from(ranged: IntervalEstimate) -> Self {
-        let IntervalEstimate { value, low, high } = ranged;
+impl From<Ranged> for EstimateJson {
+    fn from(ranged: Ranged) -> Self {
+        let Ranged { value, low, high } = ranged;
         Self { value, low, high: high.is_finite().then_some(high) }
     }
 }
 
-impl From<Usl> for ScalingForm {
+impl From<Usl> for ScalingJson {
     fn from(law: Usl) -> Self {
         Self {
             gamma: law.gamma.into(),
             sigma: law.sigma.into(),
             kappa: law.kappa.into(),
-            peak_users: law.peak_users.map(RangedForm::from),
-            peak_throughput: law.peak_throughput.map(RangedForm::from),
+            peak_users: law.peak_users.map(EstimateJson::from),
+            peak_throughput: law.peak_throughput.map(EstimateJson::from),
             peak_determined: law.peak_determined,
         }
     }
 }
 
-impl From<PoolFit> for PoolForm {
-    fn from(pool: PoolFit) -> Self {
+impl From<Pool> for PoolJson {
+    fn from(pool: Pool) -> Self {
         Self { throughput: pool.throughput, service_s: pool.service, slots: pool.slots.into() }
     }
 }
 
-impl From<&Overload> for MapForm {
+impl From<&Overload> for OverloadMapJson {
     fn from(overload: &Overload) -> Self {
         let after = match overload.recovery {
             Recovery::After(seconds) => Some(seconds),
@@ -143,7 +139,7 @@ impl From<&Overload> for MapForm {
         Self {
             class: overload.class.name(),
             sure: overload.sure,
-            retained: overload.retained.map(RangedForm::from),
+            retained: overload.retained.map(EstimateJson::from),
             knee: overload.knee,
             cliff: overload.cliff,
             refused: overload.refused,
@@ -151,18 +147,18 @@ impl From<&Overload> for MapForm {
             refusal_s: overload.refusal,
             recovery: overload.recovery.name(),
             recovered_after_s: after,
-            hysteresis: overload.hysteresis.map(|(level, up, down)| BranchesForm {
+            hysteresis: overload.hysteresis.map(|(level, up, down)| BranchesJson {
                 level,
                 up,
                 down,
             }),
             gone: overload.gone,
-            stairs: overload.levels.iter().map(StairForm::from).collect(),
+            stairs: overload.levels.iter().map(StairJson::from).collect(),
         }
     }
 }
 
-impl From<&LoadLevel> for StairForm {
+impl From<&LoadLevel> for StairJson {
     fn from(level: &LoadLevel) -> Self {
         Self {
             leg: level.step.direction.name(),

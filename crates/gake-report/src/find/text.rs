@@ -1,4 +1,4 @@
-//! The answer on a page: the number first, then how sure it is, then why.
+//! The result of a search as text: the number first, then its uncertainty, then the reasons.
 
 use std::time::Duration;
 
@@ -13,26 +13,25 @@ use gake_text::units;
 
 use super::{FindReport, map};
 use crate::Style;
-use crate::formats::text::page::{INDENT, Page, Paint};
-use crate::formats::text::trouble;
+use crate::formats::text::page::{INDENT, Paint, TextPage};
+use crate::formats::text::problems;
 
-/// The page.
+/// The result as text, with a final newline.
 #[must_use]
 pub fn text(report: &FindReport, style: Style) -> String {
-    let mut page = Page::new(style.for_tables());
+    let mut page = TextPage::new(style.for_tables());
     headline(&mut page, report);
     notes(&mut page, report);
     if let Some(overload) = &report.map {
         map::show(&mut page, overload);
     }
     causes(&mut page, report);
-    trouble::bodies(&mut page, &report.bodies);
+    problems::bodies(&mut page, &report.bodies);
     steps(&mut page, report);
     page.text()
 }
 
-/// What limited the target.
-fn causes(page: &mut Page, report: &FindReport) {
+fn causes(page: &mut TextPage, report: &FindReport) {
     if report.overloaded == 0 {
         return;
     }
@@ -58,8 +57,8 @@ fn causes(page: &mut Page, report: &FindReport) {
     }
 }
 
-/// A finding, and where it was seen.
-fn cause(page: &mut Page, finding: &Finding, seen: &str) {
+/// A finding, and where it was found.
+fn cause(page: &mut TextPage, finding: &Finding, seen: &str) {
     let id = page.paint(Paint::Warn, finding.id);
     page.line(&format!("  {id}   ({seen})"));
     page.wrapped(4, "", Paint::Plain, &finding.evidence);
@@ -79,28 +78,28 @@ fn level(dimension: Dimension, level: f64) -> String {
     }
 }
 
-fn headline(page: &mut Page, report: &FindReport) {
+fn headline(page: &mut TextPage, report: &FindReport) {
     let answer = &report.answer;
-    let said = |value| level(report.dimension, value);
+    let shown = |value| level(report.dimension, value);
     match &answer.found {
-        CapacityResult::Capacity(e) => {
-            let capacity = page.paint(Paint::Good, &said(e.capacity));
-            let interval = format!("95 %: {} to {}", said(e.low), said(e.high));
+        Found::Capacity(e) => {
+            let capacity = page.paint(Paint::Good, &shown(e.capacity));
+            let interval = format!("95 %: {} to {}", shown(e.low), shown(e.high));
             page.headed("capacity", &format!("{capacity}   ({interval})"));
-            let safe = page.paint(Paint::Good, &said(e.safe));
+            let safe = page.paint(Paint::Good, &shown(e.safe));
             page.headed(
                 "plan with",
                 &format!("{safe}: 95 % confident that the capacity is higher"),
             );
         }
-        CapacityResult::AtLeast { level, why } => {
-            let capacity = page.paint(Paint::Good, &format!("at least {}", said(*level)));
+        Found::AtLeast { level, why } => {
+            let capacity = page.paint(Paint::Good, &format!("at least {}", shown(*level)));
             page.headed("capacity", &capacity);
             page.wrapped(INDENT, "", Paint::Plain, why);
         }
         CapacityResult::Infeasible { level } => {
             let none = page.paint(Paint::Bad, "none");
-            let text = format!("{none}: the objectives do not hold at {} either", said(*level));
+            let text = format!("{none}: the objectives do not hold at {} either", shown(*level));
             page.headed("capacity", &text);
         }
         CapacityResult::Unknown => {
@@ -115,14 +114,14 @@ fn headline(page: &mut Page, report: &FindReport) {
     page.headed("ended", &ended(report));
 }
 
-/// The budget that would probably do, when this one did not, in whole minutes.
-pub(crate) fn enough(report: &FindReport) -> Option<String> {
+/// The budget that would probably suffice when this one did not, in whole minutes.
+pub(crate) fn sufficient_budget(report: &FindReport) -> Option<String> {
     let minutes = (report.answer.budget_needed? / 60.0).ceil();
     Some(format_duration(Duration::from_secs_f64(minutes * 60.0)))
 }
 
-/// Why steps last as long as they do.
-fn alone(answer: &SearchResult) -> String {
+/// The unloaded response time, which explains the length of the steps.
+fn unloaded_response(answer: &CapacityAnswer) -> String {
     match answer.rungs.first() {
         Some(rung) => {
             format!(" (a response takes {} without load)", units::duration(rung.response * 1e9))
@@ -131,45 +130,44 @@ fn alone(answer: &SearchResult) -> String {
     }
 }
 
-/// Why it ended, and after how long.
+/// Why the search ended, and after how long.
 pub(crate) fn ended(report: &FindReport) -> String {
     let answer = &report.answer;
     let spent = units::duration(answer.spent * 1e9);
     let asked = units::percent(report.precision);
     let why = match answer.ended {
-        StopReason::Precision => format!("as precise as asked ({asked})"),
-        StopReason::Ceiling => "no higher level may or can be tried".to_owned(),
+        StopReason::Precision => format!("the requested precision is reached ({asked})"),
+        StopReason::Ceiling => "no higher level is allowed or possible".to_owned(),
         StopReason::Budget => match &answer.found {
-            CapacityResult::Capacity(e) if e.half_width() > report.precision => format!(
-                "the budget is spent before the precision asked ({asked}) is reached: the interval \
-                 is ± {}",
+            Found::Capacity(e) if e.half_width() > report.precision => format!(
+                "the budget ran out at ± {}, before the requested precision ({asked})",
                 units::percent(e.half_width())
             ),
-            _ => match enough(report) {
+            _ => match sufficient_budget(report) {
                 Some(enough) => format!(
-                    "the budget is spent before enough is known: --budget {enough} would probably \
-                     do{}",
-                    alone(answer)
+                    "the budget ran out before enough was known: --budget {enough} would probably \
+                     suffice{}",
+                    unloaded_response(answer)
                 ),
                 None if answer.rungs.is_empty() => {
-                    "the budget is spent before anything was answered".to_owned()
+                    "the budget ran out before any response".to_owned()
                 }
-                None => "the budget is spent".to_owned(),
+                None => "the budget ran out".to_owned(),
             },
         },
-        StopReason::Interrupted => "interrupted: this is the answer so far".to_owned(),
+        StopReason::Interrupted => "interrupted: this is the result so far".to_owned(),
         StopReason::Infeasible => "the lightest load misses the objectives".to_owned(),
-        StopReason::Gone => "the target has stopped answering".to_owned(),
+        StopReason::Gone => "the target has stopped responding".to_owned(),
         StopReason::Generator => {
-            "the generator, not the target, decides: give it a machine or cores of its own"
+            "the generator is the limit, not the target: give it a machine or cores of its own"
                 .to_owned()
         }
     };
     format!("after {spent}: {why}")
 }
 
-/// What else must be known to read the number.
-fn notes(page: &mut Page, report: &FindReport) {
+/// Further facts needed to read the number.
+fn notes(page: &mut TextPage, report: &FindReport) {
     let answer = &report.answer;
     page.gap();
     if let Some(binding) = &answer.binding
@@ -186,7 +184,7 @@ fn notes(page: &mut Page, report: &FindReport) {
         page.headed("target", &text);
     }
     scaling(page, answer);
-    // Where it is the only explanation, it stands below what limits the target.
+    // The only explanation goes below what limits the target.
     let is_below = report.causes.is_empty() && report.overloaded > 0;
     if let Some(pool) = answer.pool().filter(|_| !is_below) {
         page.wrapped(INDENT, "pool", Paint::Plain, &plateau(pool));
@@ -196,8 +194,8 @@ fn notes(page: &mut Page, report: &FindReport) {
     }
 }
 
-/// How throughput grows with concurrency, and what would explain where it stops.
-fn scaling(page: &mut Page, answer: &SearchResult) {
+/// How throughput grows with concurrency, and what explains its limit.
+fn scaling(page: &mut TextPage, answer: &CapacityAnswer) {
     if let Some(law) = answer.scaling() {
         let peak = match (law.peak_users, law.peak_throughput) {
             (Some(users), Some(most)) if law.peak_determined => format!(
@@ -221,10 +219,10 @@ fn scaling(page: &mut Page, answer: &SearchResult) {
     }
 }
 
-/// How many the target serves at once, by the plateau of the ladder.
-fn plateau(pool: PoolFit) -> String {
+/// The concurrency of the target, from the plateau of the ladder.
+fn plateau(pool: Pool) -> String {
     format!(
-        "throughput stops at {} while one request takes {}: about {} are served at once ({} to {})",
+        "throughput peaks at {} while one request takes {}: about {} are served concurrently ({} to {})",
         units::rate(pool.throughput),
         units::duration(pool.service * 1e9),
         units::number(pool.slots.value),
@@ -233,8 +231,8 @@ fn plateau(pool: PoolFit) -> String {
     )
 }
 
-/// What is unusual about the answer.
-pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
+/// Unusual properties of the result.
+pub(crate) fn cautions(answer: &CapacityAnswer) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.flat {
         notes.push(
@@ -252,13 +250,13 @@ pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
     }
     if let Some(h) = &answer.hysteresis {
         let healed = if h.recovered {
-            format!("it was as before after {} of rest", units::duration(h.rested * 1e9))
+            format!("it recovered after {} of rest", units::duration(h.rested * 1e9))
         } else {
-            format!("it was not as before after {} of rest", units::duration(h.rested * 1e9))
+            format!("it had not recovered after {} of rest", units::duration(h.rested * 1e9))
         };
         notes.push(format!(
             "Metastable: {} failed after an overload although {} had passed; {healed}. Such a \
-             target does not recover while the load goes on: limit retries and queues, and shed \
+             target does not recover under load: limit retries and queues, and shed \
              load early.",
             units::number(h.failed),
             units::number(h.passed),
@@ -267,10 +265,9 @@ pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
     notes
 }
 
-/// The evidence: every step.
-fn steps(page: &mut Page, report: &FindReport) {
+fn steps(page: &mut TextPage, report: &FindReport) {
     page.gap();
-    // A bound on the target is about its level, and not about how many requests there were.
+    // A bound on the target is about its level, not a number of requests.
     let level = report.clauses.iter().find_map(|clause| clause.target_level());
     let header = format!(
         "{:<8} {:>14} {:>7} {:>10} {:>9} {:>9} {:>9}  {}",
@@ -292,7 +289,7 @@ fn steps(page: &mut Page, report: &FindReport) {
             StepOutcome::Fail => (Paint::Bad, "fail"),
             StepOutcome::Inconclusive => (Paint::Plain, "either"),
             StepOutcome::Limited => (Paint::Warn, "generator"),
-            StepOutcome::Contaminated => (Paint::Warn, "set aside"),
+            StepOutcome::Contaminated => (Paint::Warn, "excluded"),
         };
         let word = page.paint(paint, word);
         page.line(&format!("{line}  {word}"));
@@ -307,7 +304,7 @@ fn row(report: &FindReport, step: &SearchStep) -> String {
         TrialLoad::Users(_) => Dimension::Users,
         TrialLoad::Connections(_) => Dimension::Connections,
     };
-    // The worst clause against its bound.
+    // The clause closest to or beyond its bound.
     let worst = (0..step.ratios.len()).max_by(|a, b| step.ratios[*a].total_cmp(&step.ratios[*b]));
     let (missed, allowed) = match worst.and_then(|n| report.bounds(n, step)) {
         Some((missed, allowed)) => (missed, allowed),
@@ -324,15 +321,15 @@ fn row(report: &FindReport, step: &SearchStep) -> String {
 }
 
 impl FindReport {
-    /// The mean of the first level of the target that is bounded, in a step.
-    fn level_of(&self, step: &SearchStep) -> Option<String> {
+    /// The mean in a step of the first bounded level of the target.
+    fn level_of(&self, step: &Step) -> Option<String> {
         let number = self.clauses.iter().position(|clause| clause.target_level().is_some())?;
         let mean = step.mean_level(number);
         mean.map_or(Some("–".to_owned()), |mean| self.clauses[number].shown_level(mean))
     }
 
-    /// What a clause saw and allows.
-    fn bounds(&self, clause: usize, step: &SearchStep) -> Option<(String, String)> {
+    /// The measured value and the allowance of a clause.
+    fn bounds(&self, clause: usize, step: &Step) -> Option<(String, String)> {
         if let (Some(mean), Some(known)) = (step.mean_level(clause), self.clauses.get(clause))
             && let (Some(seen), ClauseBound::Level(bound)) = (known.shown_level(mean), known.bound)
         {

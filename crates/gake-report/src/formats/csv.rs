@@ -1,11 +1,9 @@
-//! The series over the run's seconds as CSV, with a header line. Seconds that the warm-up took
-//! whole have no figures and no row.
+//! The time series as CSV with a header line. Seconds entirely within the warm-up have no row.
 
 use std::io;
 
 use gake_core::record::{Run, SeriesPoint};
 
-/// The columns.
 const HEADER: [&str; 20] = [
     "second",
     "seconds",
@@ -32,7 +30,7 @@ const HEADER: [&str; 20] = [
 /// Writes the series of `run`.
 ///
 /// # Errors
-/// What the writer returns.
+/// The writer's.
 pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(HEADER)?;
@@ -92,7 +90,7 @@ mod tests {
         let mut out = Vec::new();
         write(&run, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        // The third second is half of it.
+        // Half of the third second is warm-up.
         assert!(text.lines().nth(1).unwrap().starts_with("2,1,"), "{text}");
         assert_eq!(text.lines().count(), 1 + 8);
     }

@@ -1,11 +1,11 @@
-//! A summary as CSV: a row for the whole run and one for each label.
+//! A summary as CSV: a row for the whole run and one per label.
 
 use std::io;
 
 use gake_core::record::{Counts, Histogram, LatencyMetric, Run};
 use gake_judge::stats::per_second;
 
-/// Columns before those of the latencies.
+/// The columns before the latencies.
 const COUNTS: [&str; 12] = [
     "of",
     "label",
@@ -21,7 +21,7 @@ const COUNTS: [&str; 12] = [
     "ok_per_s",
 ];
 
-/// Quantiles with their column's name.
+/// Quantiles with their column names.
 const QUANTILES: [(&str, f64); 6] = [
     ("p50_ns", 0.5),
     ("p90_ns", 0.9),
@@ -31,11 +31,11 @@ const QUANTILES: [(&str, f64); 6] = [
     ("p99.99_ns", 0.9999),
 ];
 
-/// Writes the summary of `run`. The first column says of what a row is, `run` or `label`, since a
-/// label may have any name.
+/// Writes the summary of `run`. The first column is the kind of row, `run` or `label`, as a label
+/// may have any name.
 ///
 /// # Errors
-/// What the writer returns.
+/// The writer's.
 pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     let mut header = COUNTS.map(str::to_owned).to_vec();

@@ -1,20 +1,20 @@
-//! The percentile distribution of response times in the columns of HdrHistogram's plotter, laid
-//! out as vegeta does.
+//! The percentile distribution of response times in the columns of HdrHistogram's plotter,
+//! formatted as vegeta does.
 
 use std::fmt::Write as _;
 
 use gake_core::record::Histogram;
 
-/// Steps by which half of the distance to 100 % is gone.
+/// Steps per halving of the distance to 100 %.
 const TICKS: f64 = 5.0;
 
-/// Beyond this quantile comes only the maximum.
+/// Above this quantile only the maximum follows.
 const LAST: f64 = 0.999_999;
 
-/// What stands for the infinite in the last column: a plotter takes its logarithm.
+/// Replaces infinity in the last column, of which a plotter takes the logarithm.
 const INFINITY: f64 = 1e7;
 
-/// The distribution; ends with a line break. Without a value there is the header alone.
+/// The distribution, with a final newline; only the header without values.
 #[must_use]
 pub fn render(histogram: &Histogram) -> String {
     let mut rows =
@@ -44,7 +44,7 @@ pub fn render(histogram: &Histogram) -> String {
     text
 }
 
-/// Quantiles that get denser towards 1: five to each halving of the rest, of six digits.
+/// Quantiles that get denser towards 1: five per halving of the rest, with six digits.
 fn quantiles() -> Vec<f64> {
     let mut all = Vec::new();
     let mut quantile: f64 = 0.0;
@@ -64,7 +64,6 @@ fn quantiles() -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// What vegeta 12.13 writes for 120 results.
     const VEGETA: &str = include_str!("../../tests/expected/vegeta.hdrplot.txt");
 
     fn columns(text: &str) -> Vec<Vec<&str>> {
@@ -81,7 +80,7 @@ mod tests {
         for (ours, theirs) in ours.iter().zip(&theirs).skip(1) {
             let [ours, theirs] = [ours, theirs]
                 .map(|row| row.iter().map(|cell| cell.parse::<f64>().unwrap()).collect::<Vec<_>>());
-            // Its list was rounded up here and down there in the sixth digit.
+            // Its list is rounded inconsistently in the sixth digit.
             assert!((ours[0] - theirs[0]).abs() < 1.5e-6, "{ours:?} {theirs:?}");
             assert_eq!(ours[1], theirs[1]);
             assert!((ours[2] / theirs[2] - 1.0).abs() < 1e-3 || ours[0] > 0.999, "{ours:?}");

@@ -1,4 +1,4 @@
-//! The verdict in a line, in the same words in every format for people.
+//! The verdict in a line, with the same words in every format for people.
 
 use gake_core::record::{Run, RunEnd};
 use gake_judge::stats::share;
@@ -13,11 +13,11 @@ pub(crate) enum Tone {
     Bad,
 }
 
-/// Share of the requests that failed, from which on it is said first, and is bad.
+/// The shares of failed requests from which they lead the headline, and from which they are bad.
 const FAILED: (f64, f64) = (0.01, 0.1);
 
-/// The statements of the verdict, the worst first: that nothing succeeded, that objectives were
-/// missed or met, how the target did, whether the figures can be believed.
+/// The statements of the verdict, the worst first: nothing succeeded, objectives missed or met, the
+/// state of the target, whether the figures are believable.
 pub(super) fn statements(summary: &Summary) -> Vec<(Tone, String)> {
     let verdict = &summary.verdict;
     let validity = match verdict.validity {
@@ -31,13 +31,13 @@ pub(super) fn statements(summary: &Summary) -> Vec<(Tone, String)> {
     }
     let target = target(summary).into_iter().map(|one| (one.tone, one.text));
     all.extend(target);
-    // Without a response, a measurement that can be believed has nothing to say.
+    // Without a response a believable measurement says nothing.
     if verdict.nothing_ok.is_none() || validity != Tone::Good {
         all.push((validity, verdict.validity.name().to_owned()));
     }
     if let Some(text) = objectives(verdict) {
         let tone = if verdict.objectives_met() { Tone::Good } else { Tone::Bad };
-        // Objectives of an invalid measurement are not decided.
+        // An invalid measurement does not decide objectives.
         let is_first = tone == Tone::Bad && validity != Tone::Bad && verdict.nothing_ok.is_none();
         all.insert(if is_first { 0 } else { all.len() }, (tone, text));
     }
@@ -45,15 +45,15 @@ pub(super) fn statements(summary: &Summary) -> Vec<(Tone, String)> {
     all
 }
 
-/// How the target did, where that is no good news.
+/// Bad news about the target.
 pub(crate) struct TargetStatement {
     pub(crate) tone: Tone,
     pub(crate) text: String,
-    /// The figures behind it, if the text has none.
+    /// The figures behind the text, unless it contains them.
     pub(crate) meaning: String,
 }
 
-/// How the target did: that many requests failed, that it was asked for more than it completes.
+/// The state of the target: the share of failed requests, an overload.
 pub(crate) fn target(summary: &Summary) -> Vec<TargetStatement> {
     let (run, verdict) = (&summary.run, &summary.verdict);
     let counts = &run.tally.counts;
@@ -79,7 +79,7 @@ pub(super) fn nothing_ok(nothing: &NothingOk) -> String {
     format!("nothing succeeded: {}", nothing.cause)
 }
 
-/// Whether the objectives were met; `None` when there are none.
+/// Whether the objectives were met; `None` without objectives.
 fn objectives(verdict: &Verdict) -> Option<String> {
     let total = verdict.objectives.len();
     let met = verdict.objectives.iter().filter(|objective| objective.met).count();
@@ -92,7 +92,7 @@ fn objectives(verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// Why the run ended before its plan was done; `None` when it was done.
+/// Why the run ended early; `None` when its plan was completed.
 pub(super) fn ending(run: &Run) -> Option<String> {
     match &run.ending {
         RunEnd::Done => None,
@@ -102,7 +102,7 @@ pub(super) fn ending(run: &Run) -> Option<String> {
     }
 }
 
-/// `, HTTP/2`: what the connections spoke, where it is not HTTP/1.1 alone.
+/// `, HTTP/2`: the protocols of the connections, unless only HTTP/1.1.
 pub(super) fn spoken(run: &Run) -> String {
     match run.tally.counts.spoken() {
         "HTTP/1.1" => String::new(),
@@ -110,7 +110,7 @@ pub(super) fn spoken(run: &Run) -> String {
     }
 }
 
-/// When the run started, in UTC, as people write it; empty when that is not a date.
+/// The start of the run in UTC; empty when it is not representable.
 pub(super) fn started(run: &Run) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
         .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())

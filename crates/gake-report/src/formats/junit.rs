@@ -1,7 +1,8 @@
 //! Objectives as test cases, in the JUnit XML that CI servers read.
 //!
-//! The first case is the run itself: an error when it is invalid or nothing succeeded. The
-//! objectives of an invalid run are skipped: its figures do not decide them. The text summary is the suite's output.
+//! The first case is the run itself: an error when it is invalid or nothing succeeded. An invalid
+//! run does not decide its objectives, which are then skipped. The suite's output is the text
+//! summary.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use super::headline;
 use super::text::{self, Style};
 use super::xml::escape;
 
-/// The summary as JUnit XML; ends with a line break.
+/// The summary as JUnit XML, with a final newline.
 #[must_use]
 pub fn render(summary: &Summary) -> String {
     let (run, verdict) = (&summary.run, &summary.verdict);
@@ -64,7 +65,7 @@ pub fn render(summary: &Summary) -> String {
     xml
 }
 
-/// Why the run as such is an error, and its kind.
+/// The kind and reasons of the run's own error.
 fn error(summary: &Summary) -> Option<(&'static str, Vec<String>)> {
     let verdict = &summary.verdict;
     let reasons = verdict.reasons.iter().map(|reason| reason.text.clone());

@@ -1,4 +1,4 @@
-//! What CI servers see: read by a real parser, Python's, as most of their plug-ins do.
+//! JUnit XML as CI servers read it: parsed by Python, as most of their plug-ins do.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use gake_judge::Summary;
 use super::render;
 use crate::testing::{bless, healthy, troubled};
 
-/// Prints each suite and case in a line: name, counts, and the kind and message of a child.
+/// Prints each suite and case on a line: name, counts, and the kind and message of a child.
 const READER: &str = r"
 import sys, xml.etree.ElementTree as tree
 root = tree.fromstring(sys.stdin.buffer.read())
@@ -19,8 +19,8 @@ for suite in root:
     cases = suite.findall('testcase')
     seen = [c for case in cases for c in case]
     counts = [len(cases)] + [sum(c.tag == t for c in seen) for t in ('failure', 'error', 'skipped')]
-    told = [int(suite.get(n)) for n in ('tests', 'failures', 'errors', 'skipped')]
-    assert counts == told, (counts, told)
+    stated = [int(suite.get(n)) for n in ('tests', 'failures', 'errors', 'skipped')]
+    assert counts == stated, (counts, stated)
     print(suite.get('name'), *counts, sep='\x1f')
     for case in cases:
         children = [x for c in case for x in (c.tag, c.get('message'))]

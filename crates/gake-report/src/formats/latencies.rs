@@ -1,17 +1,16 @@
-//! The table of latencies that people are shown, in whatever format.
+//! The table of latencies, in every format for people.
 
 use std::borrow::Cow;
 
 use gake_core::record::{Histogram, Latency, LatencyMetric};
 
-/// Its columns: quantiles with their names.
+/// The columns: quantiles with their names.
 pub(super) const COLUMNS: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// The row that is the headline.
 pub(super) const HEADLINE: &str = "response";
 
-/// Its rows: the headline first, and none without a sample.
+/// The rows with samples, the headline first.
 pub(super) fn rows(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)> {
     let of = |metric| Cow::Borrowed(latency.of(metric));
     let rows = [

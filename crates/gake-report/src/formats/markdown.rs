@@ -1,8 +1,8 @@
-//! A summary for a pull request or a ticket: GitHub's Markdown, which others read as well.
+//! A summary for a pull request or a ticket: GitHub's Markdown, which others render as well.
 //!
-//! The verdict, the figures and the objectives are seen at once, the rest unfolds. What comes from
-//! outside (targets, labels, reasons of faults) can neither break the tables nor be markup, nor
-//! call people or issues by their marks.
+//! The verdict, the figures and the objectives are visible, the rest is folded. Text from outside
+//! (targets, labels, details of faults) cannot break a table, act as markup, or mention people or
+//! issues.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,9 @@ use gake_text::units;
 use super::headline::{self, Tone};
 use super::latencies::{self, COLUMNS};
 
-/// Labels and faults shown at most.
 const ROWS_MAX: usize = 20;
 
-/// The summary as Markdown; ends with a line break.
+/// The summary as Markdown, with a final newline.
 #[must_use]
 pub fn render(summary: &Summary) -> String {
     let mut text = String::new();
@@ -189,22 +188,21 @@ fn labels(run: &Run) -> String {
     text
 }
 
-/// Says how many rows were left out.
+/// Adds the number of omitted rows.
 fn more(text: &mut String, rows: usize) {
     if rows > ROWS_MAX {
         line!(text, "\nand {} more; JSON has them all", rows - ROWS_MAX);
     }
 }
 
-/// A part that is folded until it is asked for.
 fn unfold(text: &mut String, title: &str, body: &str) {
     if !body.is_empty() {
         line!(text, "\n<details><summary>{title}</summary>\n\n{body}\n</details>");
     }
 }
 
-/// A quantile, marked when too few samples stand behind it. The mark is escaped: two of them
-/// strike out what is between.
+/// A quantile, marked when too few samples are behind it. The mark is escaped: two of them would
+/// strike out the text between them.
 fn quantile(histogram: &Histogram, quantile: f64) -> String {
     let value = duration(histogram, histogram.quantile(quantile) as f64);
     let marked = !histogram.is_empty() && !trusted(quantile, histogram.count());
@@ -215,20 +213,19 @@ fn duration(histogram: &Histogram, ns: f64) -> String {
     if histogram.is_empty() { "–".to_owned() } else { units::duration(ns) }
 }
 
-/// Text from outside as a code span, in which nothing is markup. The fence is longer than any run
-/// of backticks inside; a bar would end a table's cell even there, so it is escaped as tables
-/// have it.
+/// Text from outside as a code span without markup. The fence is longer than any run of backticks
+/// inside; a bar is escaped because it would end a table cell even there.
 pub(crate) fn code(text: &str) -> String {
     let text = one_line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // Blanks inside the fence keep backticks at the edges apart from it, and are not shown.
+    // Spaces inside the fence separate it from backticks at the edges and are not rendered.
     let edge =
         if text.is_empty() || text.contains('`') || text.starts_with(' ') { " " } else { "" };
     format!("{fence}{edge}{}{edge}{fence}", text.replace('|', "\\|"))
 }
 
-/// A sentence with what it quotes from outside, in which nothing is markup.
+/// A sentence with its quotes from outside, without markup.
 pub(crate) fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in one_line(text).chars() {
@@ -236,7 +233,7 @@ pub(crate) fn prose(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // A comment after it keeps a name or number from becoming a link that calls someone.
+            // A comment after it keeps a name or number from becoming a mention.
             '@' | '#' => {
                 out.push(c);
                 out.push_str("<!-- -->");
@@ -248,11 +245,11 @@ pub(crate) fn prose(text: &str) -> String {
             _ => out.push(c),
         }
     }
-    // What looks like a link would become one.
+    // Bare URLs would become links.
     out.replace("://", ":<!-- -->//")
 }
 
-/// Without line breaks and other controls, which end a table's row.
+/// Without line breaks and other control characters, which would end a table row.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c == '\u{2028}' { ' ' } else { c }).collect()
 }
@@ -295,7 +292,7 @@ mod tests {
             let columns = cells(rows.next().unwrap());
             assert!(rows.all(|row| cells(row) == columns), "{table}");
         }
-        // Outside of code there is no tag but our own, and nobody is called.
+        // Outside of code spans there is no tag but ours, and no mention.
         let mut outside = String::new();
         for line in text.lines() {
             let mut rest = line;

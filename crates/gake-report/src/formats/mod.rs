@@ -8,9 +8,9 @@ pub mod json;
 pub mod junit;
 mod latencies;
 pub mod markdown;
-mod opening;
+mod open_connections;
 pub mod openmetrics;
 pub mod text;
 mod xml;
 
-use opening::all_open;
+use open_connections::all_open;

@@ -1,5 +1,5 @@
-//! A summary as OpenMetrics text 1.0, for Prometheus and its kin: a textfile collector, a push
-//! gateway, or a dashboard of past runs.
+//! A summary as OpenMetrics text 1.0, for Prometheus and compatible tools: a textfile collector, a
+//! push gateway, or a dashboard of past runs.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,7 @@ use gake_core::record::{Counts, Histogram, LatencyMetric, Run};
 use gake_judge::stats::RunRates;
 use gake_judge::{Summary, Validity};
 
-/// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2, 5 in each decade from 100 µs to
-/// 100 s.
+/// Upper bounds of the histogram buckets, in nanoseconds: 1, 2, 5 per decade from 100 µs to 100 s.
 const BOUNDS: [Nanos; 19] = {
     let mut bounds = [0; 19];
     let mut decade = 100_000;
@@ -24,10 +23,10 @@ const BOUNDS: [Nanos; 19] = {
     bounds
 };
 
-/// Quantiles that are told beside the buckets, which are coarse.
+/// Quantiles reported in addition to the coarse buckets.
 const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
-/// The summary as OpenMetrics text; ends with `# EOF` and a line break.
+/// The summary as OpenMetrics text; ends with `# EOF` and a newline.
 #[must_use]
 pub fn render(summary: &Summary) -> String {
     let mut text = Exposition::default();
@@ -39,12 +38,12 @@ pub fn render(summary: &Summary) -> String {
     text.0
 }
 
-/// The text in the making. Writing to a String cannot fail.
+/// The text under construction. Writing to a String cannot fail.
 #[derive(Debug, Default)]
 struct Exposition(String);
 
 impl Exposition {
-    /// Starts a family. A unit is the end of its name, as the format wants it.
+    /// Starts a metric family. Its unit is the suffix of its name, as the format demands.
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# TYPE {name} {kind}");
         for unit in ["seconds", "bytes"] {
@@ -87,7 +86,7 @@ impl Exposition {
         let bucket = format!("{name}_bucket");
         for bound in BOUNDS {
             let le = seconds(bound as f64).to_string();
-            // "1" is written "1.0" as the format recommends it for `le`.
+            // The format recommends "1.0" over "1" for `le`.
             let le = if le.contains('.') { le } else { format!("{le}.0") };
             self.sample(&bucket, &[label, ("le", &le)], histogram.count_up_to(bound));
         }
@@ -119,11 +118,11 @@ fn about(text: &mut Exposition, summary: &Summary) {
     }
     if !verdict.objectives.is_empty() {
         text.family("gake_objective_met", "gauge", "1 when the objective was met.");
-        let mut told: Vec<&str> = Vec::new();
+        let mut seen: Vec<&str> = Vec::new();
         for objective in &verdict.objectives {
-            // A sample may come once only.
-            if !told.contains(&objective.text.as_str()) {
-                told.push(&objective.text);
+            // A sample must be unique.
+            if !seen.contains(&objective.text.as_str()) {
+                seen.push(&objective.text);
                 let labels = [("objective", objective.text.as_str())];
                 text.sample("gake_objective_met", &labels, u8::from(objective.met));
             }
@@ -139,7 +138,7 @@ fn about(text: &mut Exposition, summary: &Summary) {
 
 fn counts(text: &mut Exposition, run: &Run) {
     let (tally, counts) = (&run.tally, &run.tally.counts);
-    text.family("gake_requests", "counter", "Arrivals that were due, by what came of them.");
+    text.family("gake_requests", "counter", "Arrivals due, by outcome.");
     text.outcomes("gake_requests_total", &[], counts);
 
     let rates = RunRates::of(run);
@@ -200,15 +199,15 @@ fn latencies(text: &mut Exposition, run: &Run) {
 fn labels(text: &mut Exposition, run: &Run) {
     let mut labels: Vec<(String, _)> = Vec::new();
     for (name, label) in run.plan.labels.iter().zip(run.tally.labels()) {
-        // Samples are told apart by their labels alone, and two of ours may have one name.
-        let twin = labels.iter().any(|(told, _)| told == name);
+        // Labels identify a sample, and two of ours may have the same name.
+        let twin = labels.iter().any(|(other, _)| other == name);
         let name = if twin { format!("{name}#{}", labels.len()) } else { name.clone() };
         labels.push((name, label));
     }
     if labels.len() < 2 {
         return;
     }
-    text.family("gake_label_requests", "counter", "Arrivals by label and what came of them.");
+    text.family("gake_label_requests", "counter", "Arrivals by label and outcome.");
     for (name, label) in &labels {
         text.outcomes("gake_label_requests_total", &[("label", name)], &label.counts);
     }
@@ -229,7 +228,6 @@ fn seconds(ns: f64) -> f64 {
     ns / 1e9
 }
 
-/// A label's value.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! The rules of the format, checked line by line.
+//! Checks the rules of the format line by line.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn rendered(run: Run, objectives: &[&str]) -> String {
     render(&Summary::new(run, &objectives))
 }
 
-/// The suffixes that a family's samples may have.
+/// The suffixes allowed for the samples of a family.
 fn suffixes(kind: &str) -> &'static [&'static str] {
     match kind {
         "counter" => &["_total"],
@@ -26,7 +26,7 @@ fn suffixes(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Labels and value of what follows a sample's name.
+/// The labels and value after a sample's name.
 fn sample(rest: &str) -> (Vec<(String, String)>, f64) {
     let mut labels = Vec::new();
     let Some(mut rest) = rest.strip_prefix('{') else {
@@ -58,7 +58,7 @@ fn sample(rest: &str) -> (Vec<(String, String)>, f64) {
     }
 }
 
-/// Checks a text and returns its samples by name and labels.
+/// Validates a text and returns its samples by name and labels.
 fn read(text: &str) -> HashMap<String, f64> {
     assert!(text.ends_with("# EOF\n") && !text.contains("\n\n"));
     let mut families = HashSet::new();

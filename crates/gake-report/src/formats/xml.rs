@@ -1,7 +1,8 @@
-//! Text in XML 1.0.
+//! Escaping for XML 1.0.
 
-/// Text for an attribute's value in double quotes, or between tags. What XML cannot hold at all
-/// becomes U+FFFD; line breaks and tabs are kept, which an attribute would make blanks of.
+/// Escapes text for an attribute value in double quotes or for element content. Characters that XML
+/// excludes become U+FFFD; line breaks and tabs are kept, which an attribute would turn into
+/// spaces.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {

@@ -1,46 +1,45 @@
-//! The report of a comparison: the figures with their intervals, and B's charts over A's.
+//! The comparison page: the figures with their intervals, and B's charts over A's.
 
 use gake_judge::Summary;
 use serde::Serialize;
 
-use super::run::{POINTS_MAX, RunForm};
+use super::run::{POINTS_MAX, RunJson};
 use super::{NoUi, SCHEMA, bounded, cut};
-use crate::compare::json::ComparisonForm;
+use crate::compare::json::ComparisonJson;
 use crate::compare::{CompareReport, legend};
 
-/// Warnings that are shown.
 const WARNINGS_MAX: usize = 30;
 
 #[derive(Serialize)]
-struct PageForm {
+struct ComparePageJson {
     schema: &'static str,
     kind: &'static str,
     gake: &'static str,
-    comparison: ComparisonForm,
-    /// How the intervals are to be read.
+    comparison: ComparisonJson,
+    /// Explains the intervals.
     legend: String,
     /// B, with A behind it.
-    run: RunForm,
+    run: RunJson,
 }
 
-/// The report of a comparison as one file.
+/// The page of a comparison as one file.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn compare(report: &CompareReport<'_>) -> Result<String, NoUi> {
     let [a, b] = report.sides.map(|run| Summary::as_recorded(run.clone()).0);
-    bounded(POINTS_MAX, |points| PageForm {
+    bounded(POINTS_MAX, |points| ComparePageJson {
         schema: SCHEMA,
         kind: "compare",
         gake: env!("CARGO_PKG_VERSION"),
         comparison: form(report),
         legend: legend(report.comparison),
-        run: RunForm::over(&b, points, report.names[0], &a),
+        run: RunJson::over(&b, points, report.names[0], &a),
     })
 }
 
 /// The comparison, its texts cut.
-fn form(report: &CompareReport<'_>) -> ComparisonForm {
+fn form(report: &CompareReport<'_>) -> ComparisonJson {
     let mut comparison = report.comparison.clone();
     comparison.warnings.truncate(WARNINGS_MAX);
     for warning in &mut comparison.warnings {
@@ -57,7 +56,7 @@ fn form(report: &CompareReport<'_>) -> ComparisonForm {
         slim
     });
     let names = report.names.map(cut);
-    ComparisonForm::from(&CompareReport {
+    ComparisonJson::from(&CompareReport {
         comparison: &comparison,
         sides: sides.each_ref(),
         names: names.each_ref().map(String::as_str),

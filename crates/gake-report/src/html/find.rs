@@ -1,4 +1,4 @@
-//! The report of a search.
+//! The page of a capacity search.
 
 use std::time::Duration;
 
@@ -10,17 +10,15 @@ use serde::Serialize;
 
 use super::{NoUi, SCHEMA, bounded, cut, instant};
 use crate::find::FindReport;
-use crate::find::json::FindForm;
+use crate::find::json::FindJson;
 use crate::find::{map, text};
 
-/// Steps that are shown.
 const STEPS_MAX: usize = 1_000;
 
-/// Objectives that are shown.
 const OBJECTIVES_MAX: usize = 30;
 
 #[derive(Serialize)]
-struct PageForm {
+struct FindPageJson {
     schema: &'static str,
     kind: &'static str,
     gake: &'static str,
@@ -28,33 +26,33 @@ struct PageForm {
     started: String,
     /// Why it ended, in words.
     ended: String,
-    /// What must be known to read the number.
+    /// Further facts needed to read the number.
     notes: Vec<String>,
-    /// What to do when there is no answer, or none as narrow as asked.
+    /// What to do without a result, or with one that is less precise than requested.
     next: Vec<String>,
-    /// What the map says.
-    beyond: Vec<Said>,
-    /// Steps that are not in `find`: the first ones.
+    /// The behaviour beyond the capacity.
+    beyond: Vec<StatementJson>,
+    /// Omitted steps: the first ones.
     more_steps: usize,
-    find: FindForm,
+    find: FindJson,
 }
 
 /// A sentence, and whether it is good news or none.
 #[derive(Serialize)]
-struct Said {
+struct StatementJson {
     good: bool,
     text: String,
 }
 
-/// The report of a search as one file.
+/// The page of a search as one file.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn find(report: &FindReport) -> Result<String, NoUi> {
-    bounded(STEPS_MAX, |steps| PageForm::new(report, steps))
+    bounded(STEPS_MAX, |steps| FindPageJson::new(report, steps))
 }
 
-impl PageForm {
+impl FindPageJson {
     fn new(report: &FindReport, steps: usize) -> Self {
         let more_steps = report.steps.len().saturating_sub(steps);
         let mut shown = report.clone();
@@ -82,12 +80,12 @@ impl PageForm {
             next: next(report),
             beyond: beyond(report),
             more_steps,
-            find: FindForm::from(&shown),
+            find: FindJson::from(&shown),
         }
     }
 }
 
-/// What to do next, when the search did not give what was asked of it.
+/// What to do next when the search did not deliver what was requested.
 fn next(report: &FindReport) -> Vec<String> {
     let (answer, target) = (&report.answer, cut(&report.target));
     let budget = |times: f64| {
@@ -98,51 +96,53 @@ fn next(report: &FindReport) -> Vec<String> {
         (CapacityResult::Capacity(estimate), StopReason::Budget)
             if estimate.half_width() > report.precision =>
         {
-            // Half the width takes four times the time.
+            // Half the width takes four times as long.
             let times = (estimate.half_width() / report.precision).powi(2).min(20.0);
             let time = budget(times);
             vec![format!("for a narrower interval, give it more time: --budget {time}")]
         }
         (CapacityResult::AtLeast { .. }, StopReason::Ceiling) => vec![
             "to search higher, raise the bound on the load (--max-rate, --connections), or give \
-             the generator more cores; gake doctor says what this machine can generate"
+             the generator more cores; gake doctor shows what this machine can generate"
                 .to_owned(),
         ],
-        (CapacityResult::AtLeast { .. } | CapacityResult::Unknown, StopReason::Budget) => {
-            let enough = text::enough(report).unwrap_or_else(|| budget(4.0));
-            vec![format!("give it more time: --budget {enough}")]
+        (Found::AtLeast { .. } | Found::Unknown, StopReason::Budget) => {
+            let time = text::sufficient_budget(report).unwrap_or_else(|| budget(4.0));
+            vec![format!("give it more time: --budget {time}")]
         }
         (_, StopReason::Generator) => vec![
             "give gake cores of its own (taskset), or another machine than the target's".to_owned(),
-            "gake doctor says what this machine can generate, and what limits it".to_owned(),
+            "gake doctor shows what this machine can generate, and what limits it".to_owned(),
         ],
         (_, StopReason::Gone) => vec![
             "look at the target: is it up, and what does its log say?".to_owned(),
-            format!("find where it stops answering: gake run {target} --stages 1..100@1m"),
+            format!("find where it stops responding: gake run {target} --stages 1..100@1m"),
         ],
-        (CapacityResult::Infeasible { .. }, _) => {
-            let alone = units::duration(answer.unloaded * 1e9);
+        (Found::Infeasible { .. }, _) => {
+            let unloaded = units::duration(answer.unloaded * 1e9);
             vec![
                 format!("look at a single user: gake run {target} -c 1 -d 10s"),
-                format!("allow more: without load the mean response takes {alone}"),
+                format!("allow more: without load the mean response takes {unloaded}"),
             ]
         }
         (_, StopReason::Interrupted) => {
-            vec!["let it run to its end for a narrower answer".to_owned()]
+            vec!["let it run to its end for a narrower interval".to_owned()]
         }
         _ => Vec::new(),
     }
 }
 
-fn beyond(report: &FindReport) -> Vec<Said> {
+fn beyond(report: &FindReport) -> Vec<StatementJson> {
     let Some(overload) = &report.map else { return Vec::new() };
-    let good = !matches!(overload.class, OverloadClass::Collapsing | OverloadClass::Retrograde);
-    let mut said = vec![Said { good, text: map::class(overload) }];
-    said.extend(map::details(overload).into_iter().map(|text| Said { good: true, text }));
+    let good = !matches!(overload.class, Class::Collapsing | Class::Retrograde);
+    let mut statements = vec![StatementJson { good, text: map::class(overload) }];
+    statements
+        .extend(map::details(overload).into_iter().map(|text| StatementJson { good: true, text }));
     let good = !matches!(overload.recovery, Recovery::Metastable | Recovery::Draining);
-    said.push(Said { good, text: format!("recovery: {}", map::recovery(overload).1) });
-    said.extend(map::hysteresis(overload).map(|text| Said { good: false, text }));
-    said
+    statements
+        .push(StatementJson { good, text: format!("recovery: {}", map::recovery(overload).1) });
+    statements.extend(map::hysteresis(overload).map(|text| StatementJson { good: false, text }));
+    statements
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
         long.clauses = vec![long.clauses[0].clone(); 100];
         let html = find(&long).unwrap();
         assert!(html.len() <= 500_000, "{}", html.len());
-        let form = PageForm::new(&long, 100);
+        let form = FindPageJson::new(&long, 100);
         assert_eq!(form.more_steps, 19_900);
         assert!(html.contains("\"kind\":\"find\"") && html.contains("recovery: "));
     }

@@ -1,35 +1,35 @@
-//! The page of a run in progress, which a server sends and keeps up to date.
+//! The live page, which a server sends and updates.
 
 use gake_judge::Summary;
 
-use super::run::{POINTS_MAX, PageControl, RunForm};
+use super::run::{POINTS_MAX, PageControl, RunJson};
 use super::{NoUi, PAGE, PLACE, bounded_json};
 
-/// Points of the series while the run goes on: each viewer gets all of them with every update.
+/// Points of the series during the run: every update sends all of them to each viewer.
 const POINTS_LIVE: usize = 300;
 
-/// What the policy of a page that asks for nothing begins with, and that of the served page.
+/// The start of the content security policy of a saved page and of the served page.
 const POLICY: [&str; 2] = ["default-src 'none';", "default-src 'none'; connect-src 'self';"];
 
-/// The page before and after its data, with a policy that lets it ask its own server.
+/// The page before and after its data, with a policy that allows requests to its own server.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn frame() -> Result<[String; 2], NoUi> {
     let (before, after) = PAGE.split_once(PLACE).ok_or(NoUi)?;
     Ok([before.replacen(POLICY[0], POLICY[1], 1), after.to_owned()])
 }
 
-/// The data of a run in progress as JSON on one line; `control` is what the page offers.
+/// The data of a run in progress as JSON on one line; `control` enables the page's controls.
 #[must_use]
 pub fn running_data(so_far: &Summary, control: PageControl) -> String {
-    bounded_json(POINTS_LIVE, |points| RunForm::running(so_far, points, control))
+    bounded_json(POINTS_LIVE, |points| RunJson::running(so_far, points, control))
 }
 
-/// The data of a run that is over: exactly that of its report.
+/// The data of a finished run, identical to its report's.
 #[must_use]
 pub fn run_data(summary: &Summary) -> String {
-    bounded_json(POINTS_MAX, |points| RunForm::new(summary, points))
+    bounded_json(POINTS_MAX, |points| RunJson::new(summary, points))
 }
 
 #[cfg(test)]

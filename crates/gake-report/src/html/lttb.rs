@@ -1,12 +1,12 @@
-//! Down-sampling that keeps the look of a line.
+//! Down-sampling that preserves the shape of a line.
 
-/// At most `threshold` of `points`, chosen by Largest-Triangle-Three-Buckets: the first and the
-/// last, and between them one of each of equal buckets, the one that makes the largest triangle
-/// with the point chosen before and the mean of the next bucket. (Steinarsson, "Downsampling Time
+/// At most `threshold` of `points`, selected by Largest-Triangle-Three-Buckets: the first, the
+/// last, and from each of equal buckets in between the point that forms the largest triangle with
+/// the previously selected point and the mean of the next bucket. (Steinarsson, "Downsampling Time
 /// Series for Visual Representation", University of Iceland, 2013, section 4.2.)
 ///
-/// `points` are in order of x. All of them are kept when they are no more than `threshold`, or
-/// when `threshold` is less than 3, which leaves no bucket.
+/// `points` are in order of x. All are kept when there are at most `threshold`, or when `threshold`
+/// is less than 3, which leaves no bucket.
 #[must_use]
 pub fn lttb(points: &[(f64, f64)], threshold: usize) -> Vec<(f64, f64)> {
     let count = points.len();

@@ -1,6 +1,6 @@
-//! Self-contained HTML pages: the page that `ui/` builds, with its data inlined.
+//! Self-contained HTML pages: the page built from `ui/` with its data inlined.
 //!
-//! A page asks for nothing from a network, opens from disk, and stays under 500 KB.
+//! A page makes no network requests, opens from disk, and stays under 500 KB.
 
 mod compare;
 mod find;
@@ -22,22 +22,22 @@ pub use run::{PageControl, run, run_over};
 pub use shadow::shadow;
 pub use trend::{TrendRun, trend};
 
-/// The page as `ui/` builds it; empty when it was built without. The build script makes it.
+/// The page built from `ui/` by the build script; empty when it could not be built.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
 
-/// Where the data goes: a JSON text, so that the page is valid without data too.
+/// The placeholder of the data: a JSON string, so that the page is valid without data.
 const PLACE: &str = "\"@gake-page@\"";
 
-/// The name of the pages' data and its version. It is between this crate and `ui/` alone.
+/// The name and version of the data, known only to this crate and `ui/`.
 const SCHEMA: &str = "gake.page/1";
 
-/// Bytes of a page at most.
+/// Most bytes of a page.
 const PAGE_MAX: usize = 500_000;
 
-/// Characters of a sentence that are shown, for what is in it may come from outside.
+/// Most characters shown of a sentence, as it may contain text from outside.
 const TEXT_MAX: usize = 400;
 
-/// This gake carries no page.
+/// Gake was built without the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this gake was built without the HTML page: build it again with Node.js 20.19 or newer and npm \
@@ -45,10 +45,10 @@ const TEXT_MAX: usize = 400;
 )]
 pub struct NoUi;
 
-/// Whether this gake carries the page, for whoever wants to know before a run.
+/// Whether gake was built with the page, to be checked before a run.
 ///
 /// # Errors
-/// When it does not.
+/// When it was not.
 pub fn check() -> Result<(), NoUi> {
     if PAGE.is_empty() { Err(NoUi) } else { Ok(()) }
 }
@@ -58,20 +58,20 @@ fn page(data: &impl Serialize) -> Result<String, NoUi> {
     assemble(PAGE, &json(data))
 }
 
-/// The page with a JSON text in it.
+/// The page with a JSON text inlined.
 fn assemble(page: &str, json: &str) -> Result<String, NoUi> {
     let (before, after) = page.split_once(PLACE).ok_or(NoUi)?;
     Ok([before, json, after].concat())
 }
 
-/// Data as JSON in which no text can end the element that it stands in.
+/// Data as JSON in which no text can close the surrounding element.
 fn json(data: &impl Serialize) -> String {
-    // Forms have no map with keys that are not texts, so this cannot fail.
+    // Cannot fail: no map has keys other than strings.
     serde_json::to_string(data).unwrap_or_default().replace('<', "\\u003c")
 }
 
-/// The page of the data that `of` makes with a bound on the entries of its lists: `most`, or as few
-/// as it takes to stay below the bound.
+/// The page of the data that `of` makes with a bound on the length of its lists: `most`, or smaller
+/// until the page is within its limit.
 fn bounded<D: Serialize>(most: usize, of: impl Fn(usize) -> D) -> Result<String, NoUi> {
     assemble(PAGE, &bounded_json(most, of))
 }
@@ -87,12 +87,11 @@ fn bounded_json<D: Serialize>(mut most: usize, of: impl Fn(usize) -> D) -> Strin
     }
 }
 
-/// A sentence of bounded length.
 fn cut(text: &str) -> String {
     cut_to(text, TEXT_MAX)
 }
 
-/// A text of bounded length. What JSON writes as an escape counts as long as that.
+/// Shortens a text; characters that JSON escapes count with the length of the escape.
 fn cut_to(text: &str, length: usize) -> String {
     let mut room = length;
     for (at, char) in text.char_indices() {
@@ -105,7 +104,7 @@ fn cut_to(text: &str, length: usize) -> String {
     text.to_owned()
 }
 
-/// An instant of Unix time as RFC 3339 in UTC.
+/// A Unix time as RFC 3339 in UTC.
 fn instant(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
@@ -119,7 +118,7 @@ mod tests {
     fn the_page_has_one_script_and_asks_for_nothing() {
         assert!(!PAGE.is_empty(), "{NoUi}");
         assert_eq!(PAGE.matches(PLACE).count(), 1);
-        // Its data, and its code.
+        // One for the data, one for the code.
         assert_eq!(PAGE.matches("<script").count(), 2);
         assert_eq!(PAGE.matches("</script").count(), 2);
         assert!(PAGE.contains("default-src 'none'"));

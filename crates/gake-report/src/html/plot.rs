@@ -1,4 +1,4 @@
-//! Latency over time, a point a request: the page of `vegeta plot`.
+//! Latency over time, one point per request: the page of `vegeta plot`.
 
 use serde::Serialize;
 
@@ -7,16 +7,16 @@ use super::{NoUi, lttb, page};
 /// Latencies over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// What it is about.
+    /// The title of the page.
     pub title: String,
-    /// Points of a series that are kept at most; 0 keeps all.
+    /// Most points kept per series; 0 keeps all.
     pub threshold: usize,
-    /// Its series, in the order of the legend.
+    /// The series, in the order of the legend.
     pub series: Vec<PlotSeries>,
 }
 
 impl Default for Plot {
-    /// An empty plot that keeps 4,000 points a series, as vegeta's does.
+    /// An empty plot that keeps 4,000 points per series, as vegeta does.
     fn default() -> Self {
         Self { title: String::new(), threshold: 4_000, series: Vec::new() }
     }
@@ -25,22 +25,22 @@ impl Default for Plot {
 /// One line of a [`Plot`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlotSeries {
-    /// Its name. One that ends in `ERROR` is drawn in a colour of its own.
+    /// The series' name. A suffix of `ERROR` selects the colour of errors.
     pub name: String,
-    /// Seconds since the start and milliseconds, in order of the seconds.
+    /// Seconds since the start and milliseconds, in ascending order of the seconds.
     pub points: Vec<(f64, f64)>,
 }
 
 #[derive(Serialize)]
-struct PlotForm<'a> {
+struct PlotJson<'a> {
     schema: &'static str,
     kind: &'static str,
     title: &'a str,
-    series: Vec<SeriesForm<'a>>,
+    series: Vec<PlotSeriesJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct SeriesForm<'a> {
+struct PlotSeriesJson<'a> {
     name: &'a str,
     s: Vec<f64>,
     ms: Vec<f64>,
@@ -49,19 +49,19 @@ struct SeriesForm<'a> {
 /// The page of a plot.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn plot(plot: &Plot) -> Result<String, NoUi> {
     let series = plot.series.iter().map(|series| {
         let points = lttb(&series.points, plot.threshold);
-        SeriesForm {
+        PlotSeriesJson {
             name: &series.name,
-            // Microseconds and nanoseconds.
+            // Rounded to microseconds and nanoseconds.
             s: points.iter().map(|point| (point.0 * 1e6).round() / 1e6).collect(),
             ms: points.iter().map(|point| (point.1 * 1e6).round() / 1e6).collect(),
         }
     });
     let series = series.collect();
-    page(&PlotForm { schema: super::SCHEMA, kind: "plot", title: &plot.title, series })
+    page(&PlotJson { schema: super::SCHEMA, kind: "plot", title: &plot.title, series })
 }
 
 #[cfg(test)]

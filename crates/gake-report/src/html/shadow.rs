@@ -1,28 +1,28 @@
-//! The report of shadows.
+//! The page of a shadow comparison.
 
 use serde::Serialize;
 
 use super::{NoUi, SCHEMA, bounded};
 
-/// Entries of a list that are shown.
+/// Most entries shown of a list.
 const ROWS_MAX: usize = 800;
 
 #[derive(Serialize)]
-struct ShadowForm<R> {
+struct ShadowJson<R> {
     schema: &'static str,
     kind: &'static str,
     gake: &'static str,
     reports: Vec<R>,
 }
 
-/// The page of judged comparisons. `reports` makes them with a bound on the entries of each list,
-/// as `ui/src/pages/shadow-data.ts` has them: this crate does not know the shadow proxy.
+/// The page of judged comparisons. `reports` makes them with a bound on the length of each list, in
+/// the format of `ui/src/pages/shadow-data.ts`: this crate does not know the shadow proxy.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn shadow<R: Serialize>(reports: impl Fn(usize) -> Vec<R>) -> Result<String, NoUi> {
     let gake = env!("CARGO_PKG_VERSION");
-    bounded(ROWS_MAX, |rows| ShadowForm {
+    bounded(ROWS_MAX, |rows| ShadowJson {
         schema: SCHEMA,
         kind: "shadow",
         gake,

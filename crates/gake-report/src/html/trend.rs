@@ -1,10 +1,9 @@
-//! The page of a trend: figures of a target from run to run.
+//! The trend page: figures of a target from run to run.
 
 use serde::Serialize;
 
 use super::{NoUi, SCHEMA, bounded, cut};
 
-/// Runs that are shown.
 const RUNS_MAX: usize = 2_000;
 
 /// One run of a trend.
@@ -12,26 +11,26 @@ const RUNS_MAX: usize = 2_000;
 pub struct TrendRun {
     /// Its number in the history.
     pub id: i64,
-    /// When it began.
+    /// The start of the run.
     pub started: String,
-    /// The commit, short; empty when it is not known.
+    /// The short commit; empty if unknown.
     pub commit: String,
     /// Its verdict in a word.
     pub verdict: String,
-    /// The median of the response time.
+    /// The median response time.
     pub p50_ns: Option<u64>,
-    /// Its 99th percentile.
+    /// The 99th percentile of the response time.
     pub p99_ns: Option<u64>,
-    /// Requests a second that ended ok.
+    /// Ok requests per second.
     pub goodput: Option<f64>,
-    /// The share of requests that did not.
+    /// The share of requests that failed.
     pub errors: Option<f64>,
-    /// Of a search: the capacity and its 95 % interval.
+    /// For a search, the capacity and its 95 % interval.
     pub capacity: Option<[f64; 3]>,
 }
 
 #[derive(Serialize)]
-struct TrendForm<'a> {
+struct TrendJson<'a> {
     schema: &'static str,
     kind: &'static str,
     gake: &'static str,
@@ -42,9 +41,9 @@ struct TrendForm<'a> {
 /// The page of the runs of a target, the newest last.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn trend(target: &str, runs: Vec<TrendRun>) -> Result<String, NoUi> {
-    bounded(RUNS_MAX, |most| TrendForm {
+    bounded(RUNS_MAX, |most| TrendJson {
         schema: SCHEMA,
         kind: "trend",
         gake: env!("CARGO_PKG_VERSION"),

@@ -1,6 +1,6 @@
-//! What a file is, when it is no run file.
+//! Recognises files of other formats.
 
-/// What begins how. The first that fits is told.
+/// Magic bytes and the format's description; the first match counts.
 const KINDS: &[(&[u8], &str)] = &[
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -15,7 +15,7 @@ const KINDS: &[(&[u8], &str)] = &[
     (b"second,seconds,", "the CSV of a run, which cannot be read again, as the file of --out can"),
 ];
 
-/// What `start`, the first bytes of a file, shows to be no run file; `None` when it may be one.
+/// The format that `start`, the first bytes of a file, reveals; `None` if it may be a run file.
 pub(super) fn foreign(start: &[u8]) -> Option<&'static str> {
     if start.is_empty() {
         return Some("empty");

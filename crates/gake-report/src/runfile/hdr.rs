@@ -1,4 +1,4 @@
-//! Histograms as the format has them: HDR histograms of three digits.
+//! Histograms in the format of the run file: HDR histograms of three digits.
 
 use std::io;
 
@@ -10,10 +10,9 @@ use hdrhistogram::{CreationError, Histogram as Hdr, RecordError};
 /// Significant digits: with three, an octave has as many buckets as in a [`Histogram`].
 const DIGITS: u8 = 3;
 
-/// The cookie of a compressed histogram, its word size left out.
+/// The cookie of a compressed histogram without its word size.
 const COMPRESSED: u32 = 0x1c84_9304;
 
-/// Why a histogram cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HdrError {
     #[error("no HDR histogram of {DIGITS} digits: {0}")]
@@ -22,14 +21,14 @@ pub(super) enum HdrError {
     Record(#[from] RecordError),
 }
 
-/// Bytes of a decoded histogram: every bucket of three digits with the longest count.
+/// Most bytes of a decoded histogram: all buckets of three digits with the longest counts.
 const DECODED_MAX: u64 = 1 << 20;
 
 /// Bytes before the counts.
 const HEAD: usize = 40;
 
-/// A histogram in the format's V2 encoding, compressed or not, of at most three digits: with more,
-/// a few bytes could ask for a hundred megabytes. `None` if it is not a histogram.
+/// Decodes a histogram in the V2 encoding, compressed or not, with at most three digits: with more,
+/// a few bytes could demand a hundred megabytes. `None` if it is invalid.
 pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
     let word = |bytes: &[u8], at: usize| {
         bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_be_bytes)
@@ -41,7 +40,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
         }
         _ => bytes.to_vec(),
     };
-    // The decoder makes room for what the head says before it looks at the data.
+    // The decoder allocates what the head demands before it checks the data.
     let payload = usize::try_from(word(&plain, 4)?).ok()?;
     let digits = word(&plain, 12)?;
     if payload > plain.len().checked_sub(HEAD)? || digits > u32::from(DIGITS) {
@@ -50,10 +49,10 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
     Deserializer::new().deserialize(&mut io::Cursor::new(plain)).ok()
 }
 
-/// The counts of a histogram by the buckets of the format; each is one of ours.
+/// The counts of a histogram in HDR buckets, each of which is one of ours.
 pub(super) fn from_histogram(histogram: &Histogram) -> Result<Hdr<u64>, HdrError> {
     let mut buckets = Hdr::new(DIGITS)?;
-    // The largest first, so that it grows once.
+    // The largest first, so that it grows only once.
     buckets.record_n(histogram.max(), 0)?;
     for bucket in histogram.buckets() {
         buckets.record_n(bucket.low, bucket.count)?;
@@ -61,8 +60,8 @@ pub(super) fn from_histogram(histogram: &Histogram) -> Result<Hdr<u64>, HdrError
     Ok(buckets)
 }
 
-/// The histogram of a file's buckets, with its exact minimum, maximum and sum. A foreign file may
-/// have other precision; counting by the lowest value of a bucket converts to ours.
+/// The histogram of HDR buckets with exact minimum, maximum and sum. Another tool's file may have a
+/// different precision: counting by the lowest value of each bucket converts it.
 pub(super) fn to_histogram(buckets: &Hdr<u64>, exact: (Nanos, Nanos, u128)) -> Histogram {
     let values = buckets.iter_recorded().map(|bucket| {
         (buckets.lowest_equivalent(bucket.value_iterated_to()), bucket.count_at_value())
@@ -102,7 +101,7 @@ mod tests {
     fn what_a_histogram_says_of_itself_is_not_believed() {
         let plain = plain();
         assert!(decode(&plain).is_some() && decode(&compressed(&plain)).is_some());
-        // Payload length, normalizing offset, digits, ratio: too much of each.
+        // An excessive payload length, normalizing offset, digits and ratio.
         for (at, word) in [
             (4, 0x8000_0000_u32),
             (4, u32::MAX),
@@ -117,7 +116,7 @@ mod tests {
             assert_eq!(decode(&wrong), None, "{at} {word:x}");
             assert_eq!(decode(&compressed(&wrong)), None, "{at} {word:x}");
         }
-        // More than a histogram holds, in a few bytes.
+        // A compression bomb.
         let bomb = [plain.clone(), vec![0; 64 << 20]].concat();
         assert!(compressed(&bomb).len() < 1 << 20);
         assert_eq!(decode(&compressed(&bomb)), None);

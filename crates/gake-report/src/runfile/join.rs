@@ -1,4 +1,4 @@
-//! Several run files as one, second by second, in the memory of a second of each.
+//! Joins several run files second by second, in memory for one second of each.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -10,30 +10,30 @@ use gake_core::record::{Counts, GaugeReading, Run, Tally};
 use gake_core::work::Gauges;
 
 use super::merge::add;
-use super::read::{ReadError, ReadSecond, RunSeconds};
+use super::read::{ReadError, RunSeconds, SecondRecord};
 use super::write::{RunFileWriter, Second};
 use crate::vegeta;
 
-/// One of the files, with its next second.
-struct Source {
-    seconds: Kind,
+/// A file and its next second.
+struct JoinSource {
+    seconds: SecondSource,
     plan: Plan,
-    /// When it starts on the clock of the whole.
+    /// Its start, in seconds of the joint run.
     offset: u64,
-    /// Where its series ends, in its own seconds: an idle second after it is not shown.
+    /// The end of its series, in its own seconds: later idle seconds are not shown.
     end: u64,
-    next: Option<ReadSecond>,
+    next: Option<SecondRecord>,
 }
 
-impl Source {
+impl JoinSource {
     fn advance(&mut self) -> Result<(), ReadError> {
         self.next = match &mut self.seconds {
-            Kind::RunFile(seconds) => seconds.next_second()?,
-            Kind::Vegeta(seconds) => seconds.next_second().map_err(ReadError::Vegeta)?,
+            SecondSource::RunFile(seconds) => seconds.next_second()?,
+            SecondSource::Vegeta(seconds) => seconds.next_second().map_err(ReadError::Vegeta)?,
         };
-        let is_idle = |second: &ReadSecond| second.at >= self.end && second.tally.is_empty();
+        let is_idle = |second: &SecondRecord| second.at >= self.end && second.tally.is_empty();
         if self.next.as_ref().is_some_and(is_idle) {
-            // Nothing comes after it.
+            // No second follows it.
             self.next = None;
         }
         Ok(())
@@ -44,42 +44,42 @@ impl Source {
     }
 }
 
-/// What a file may be.
-enum Kind {
+/// The seconds of a file in any supported format.
+enum SecondSource {
     RunFile(Box<RunSeconds<BufReader<File>>>),
     Vegeta(Box<vegeta::RecordSeconds<BufReader<File>>>),
 }
 
-impl Kind {
+impl SecondSource {
     fn open(path: &Path, run: &Run) -> Result<Self, ReadError> {
         let mut input = BufReader::new(File::open(path)?);
-        if vegeta::Encoding::of(input.fill_buf()?).is_none() {
+        if vegeta::ResultEncoding::of(input.fill_buf()?).is_none() {
             return Ok(Self::RunFile(Box::new(RunSeconds::new(input)?)));
         }
-        let reader = vegeta::Reader::detect(input).map_err(ReadError::Vegeta)?;
+        let reader = vegeta::ResultReader::detect(input).map_err(ReadError::Vegeta)?;
         Ok(Self::Vegeta(Box::new(vegeta::RecordSeconds::new(reader, run))))
     }
 }
 
-/// Writes the run file of `whole`, which [`super::merge_runs`] has made of the runs in `files`.
-/// What it holds is theirs exactly: every count and histogram of a second is the sum.
+/// Writes the run file of `whole`, which [`super::merge_runs`] made of the runs in `files`. Every
+/// count and histogram of a second is the exact sum.
 ///
 /// # Errors
-/// When a file cannot be read again, or `out` not be written.
+/// When a file cannot be read again, or `out` cannot be written.
 pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Result<(), ReadError> {
     let mut sources = Vec::with_capacity(files.len());
     for (path, run) in files {
         let offset = run.started_unix_ns.saturating_sub(whole.started_unix_ns) / SECOND;
-        let seconds = Kind::open(path, run)?;
+        let seconds = SecondSource::open(path, run)?;
         let end = run.series.points().last().map_or(0, |last| last.second + last.seconds);
-        let mut source = Source { seconds, plan: run.plan.clone(), offset, end, next: None };
+        let mut source = JoinSource { seconds, plan: run.plan.clone(), offset, end, next: None };
         source.advance()?;
         sources.push(source);
     }
     let labels = &whole.plan.labels;
     let mut writer = RunFileWriter::new(out, &whole.plan, whole.started_unix_ns)?;
     writer.origin(&whole.origin)?;
-    while let Some(at) = sources.iter().filter_map(Source::at).min() {
+    while let Some(at) = sources.iter().filter_map(JoinSource::at).min() {
         let mut tally = Tally::new(labels.len());
         let (mut warmup, mut gauges, mut cpu) = (Counts::default(), Gauges::default(), 0);
         let mut asked = Some(0.0);
@@ -102,7 +102,7 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
             source.advance()?;
         }
         let (tally, scenarios, warmup) = (&tally, &scenarios, &warmup);
-        // Runs start anywhere in a tenth of a second: joined, they are shown by the second.
+        // The runs start anywhere within a tenth of a second: the joint run has whole seconds only.
         let tenths = &[];
         writer.second(&Second { at, asked, tally, scenarios, warmup, gauges, cpu, tenths })?;
     }
@@ -111,8 +111,8 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
     Ok(())
 }
 
-/// Adds what a second of one file holds of each scenario to those of the whole, by name.
-fn add_scenarios(sums: &mut [Tally], plan: &Plan, second: &ReadSecond, whole: &Plan) {
+/// Adds the scenarios of one file's second to the joint ones, by name.
+fn add_scenarios(sums: &mut [Tally], plan: &Plan, second: &SecondRecord, whole: &Plan) {
     let names: Vec<&str> = whole.scenarios().iter().map(|plan| plan.name.as_str()).collect();
     let mut add_one = |part: &Plan, tally: &Tally| {
         let place = names.iter().position(|name| *name == part.name);
@@ -128,7 +128,7 @@ fn add_scenarios(sums: &mut [Tally], plan: &Plan, second: &ReadSecond, whole: &P
     }
 }
 
-/// What the target said, gauge by gauge.
+/// Writes the samples of the watched target, gauge by gauge.
 fn watched(writer: &mut RunFileWriter<impl Write>, whole: &Run) -> Result<(), ReadError> {
     writer.settings(&whole.watched.settings)?;
     for gauge in whole.watched.gauges() {

@@ -8,32 +8,30 @@ use gake_core::record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::forms::run::{EndingForm, EventForm, GeneratorForm};
-use crate::forms::watched::{ReadingsForm, SettingForm};
+use crate::json_types::run::{EndingJson, EventJson, GeneratorJson};
+use crate::json_types::watched::{ReadingsJson, SettingJson};
 
-/// What such a line starts with.
+/// The prefix of such a line.
 pub(super) const PREFIX: &str = "#gake ";
 
-/// The name of the format and its version.
+/// The name and version of the format.
 pub(super) const FORMAT: &str = "gake.runfile/1";
 
-/// One `#gake` line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Line {
-    /// The first: what was asked, and when it started.
+pub(super) enum GakeLine {
+    /// The first line: the plan and the start.
     Run(Box<RunLine>),
-    /// Who asked, where, and with which objectives; older files do not say.
-    Origin(OriginForm),
-    /// What a second held beside its histograms; its last line.
+    /// Commands, hosts, versions and objectives; absent in older files.
+    Origin(OriginJson),
+    /// The last line of a second: its data besides the histograms.
     Second(Box<SecondLine>),
-    /// Something happened.
-    Event(EventForm),
-    /// What the watched target said at an instant.
-    Watched(ReadingsForm),
-    /// Settings in force at the watched target.
-    Settings(Vec<SettingForm>),
-    /// The last line of a run that ended.
+    Event(EventJson),
+    /// The readings of the watched target at an instant.
+    Watched(ReadingsJson),
+    /// Settings of the watched target.
+    Settings(Vec<SettingJson>),
+    /// The last line of a complete run.
     End(Box<EndLine>),
 }
 
@@ -48,7 +46,7 @@ pub(super) struct RunLine {
 
 /// [`Provenance`] as the file has it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct OriginForm {
+pub(super) struct OriginJson {
     #[serde(default)]
     commands: Vec<String>,
     #[serde(default)]
@@ -57,28 +55,28 @@ pub(super) struct OriginForm {
     versions: Vec<String>,
     #[serde(default)]
     objectives: Vec<String>,
-    /// As `--print-spec=json` has them, without secrets.
+    /// As printed by `--print-spec=json`, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     specs: Vec<String>,
 }
 
-impl From<&Provenance> for OriginForm {
+impl From<&Provenance> for OriginJson {
     fn from(origin: &Provenance) -> Self {
         let Provenance { commands, hosts, versions, objectives, specs } = origin.clone();
         Self { commands, hosts, versions, objectives, specs }
     }
 }
 
-impl From<OriginForm> for Provenance {
-    fn from(form: OriginForm) -> Self {
-        let OriginForm { commands, hosts, versions, objectives, specs } = form;
+impl From<OriginJson> for Provenance {
+    fn from(form: OriginJson) -> Self {
+        let OriginJson { commands, hosts, versions, objectives, specs } = form;
         Self { commands, hosts, versions, objectives, specs }
     }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SecondLine {
-    /// Where it starts, in seconds since the start of the run.
+    /// Its start, in seconds since the start of the run.
     pub(super) at: u64,
     pub(super) asked: Option<f64>,
     pub(super) counts: Counts,
@@ -88,41 +86,41 @@ pub(super) struct SecondLine {
     pub(super) faults: Vec<FaultCount>,
     /// By label number.
     pub(super) labels: Vec<Counts>,
-    /// A 128-bit number, hence a text.
+    /// A 128-bit number, and so a string.
     pub(super) in_flight_ns: String,
-    /// Arrivals fired in it, whenever they ended; older files do not say.
+    /// Arrivals fired in it, whenever they ended; absent in older files.
     #[serde(default)]
     pub(super) fired: Option<u64>,
     pub(super) open: u64,
     pub(super) peak: u64,
     pub(super) cpu_ns: u64,
-    /// The histograms of the second, with what a histogram's buckets do not tell exactly.
-    pub(super) exact: Vec<Exact>,
-    /// Checks and metrics of the run's own.
+    /// ExactFigures figures of the histograms, which their buckets do not contain.
+    pub(super) exact: Vec<ExactFigures>,
+    /// Checks and custom metrics.
     #[serde(default, skip_serializing_if = "SeriesTable::is_empty")]
     pub(super) series: SeriesTable,
-    /// What each scenario recorded, when the run has several: the figures above are their sum.
+    /// The tally of each scenario, when the run has several: the figures above are their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) scenarios: Vec<Tally>,
-    /// Its tenths as they are drawn, of a run of up to a minute.
+    /// Its tenths as they are drawn, in a run of up to a minute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) tenths: Vec<SeriesPoint>,
 }
 
-/// A histogram's exact figures.
+/// The exact figures of a histogram.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Exact {
+pub(super) struct ExactFigures {
     pub(super) tag: String,
     pub(super) count: u64,
     pub(super) min: u64,
     pub(super) max: u64,
-    /// A 128-bit number, hence a text.
+    /// A 128-bit number, and so a string.
     pub(super) sum: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct EndLine {
-    pub(super) ending: EndingForm,
+    pub(super) ending: EndingJson,
     pub(super) measured_ns: u64,
     pub(super) sending_ns: u64,
     /// `None` in files of older versions.
@@ -130,26 +128,24 @@ pub(super) struct EndLine {
     pub(super) elapsed_ns: u64,
     pub(super) asked_rate: Option<f64>,
     pub(super) peak_connections: u64,
-    pub(super) generator: GeneratorForm,
-    pub(super) events: Vec<EventForm>,
-    /// The agents, when a fleet did it.
+    pub(super) generator: GeneratorJson,
+    pub(super) events: Vec<EventJson>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) agents: Vec<AgentRecord>,
     /// The plan, when its rates were changed during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<Plan>,
-    /// Of the whole run, so that a second that could not be written is missed.
+    /// Of the whole run, to detect seconds that could not be written.
     pub(super) sent: u64,
     pub(super) dropped: u64,
-    /// Bodies of failed answers, when they were asked for; secrets are hidden already.
+    /// Bodies of failed responses, when they were recorded, without secrets.
     #[serde(default, skip_serializing_if = "FailedBodies::is_empty")]
     pub(super) bodies: FailedBodies,
-    /// Each scenario's, when the run has several.
+    /// The scenarios, when the run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) scenarios: Vec<ScenarioEnd>,
 }
 
-/// What the end of a run tells of one scenario.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ScenarioEnd {
     pub(super) measured_ns: Nanos,

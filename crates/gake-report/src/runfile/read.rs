@@ -1,4 +1,4 @@
-//! Reading a run file.
+//! Reads run files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,27 +14,27 @@ use gake_core::record::{
 };
 use gake_core::work::Gauges;
 
-use super::body::{Body, Head};
 use super::detect;
-use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
-use super::tag::{self, Tag};
+use super::lines::{EndLine, ExactFigures, FORMAT, GakeLine, PREFIX, RunLine, SecondLine};
+use super::tag::{self, HistogramTag};
+use super::totals::{RunHead, RunTotals};
 use super::write::Second;
-use super::{end, hdr};
-use crate::forms::plan::checked;
+use super::{assemble, hdr};
+use crate::json_types::plan::checked;
 use crate::vegeta;
 
-/// Longest line that is read: a label's histogram is a few kilobytes.
+/// Bytes of the longest line accepted: a label's histogram is a few kilobytes.
 const LINE_MAX: u64 = 16 << 20;
 
-/// Warnings that are kept of one file.
+/// Most warnings kept per file.
 const WARNINGS_MAX: usize = 1_000;
 
-/// Something in the file was left out.
+/// Something that was left out of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The number of the line, from 1; 0 when the text says where.
+    /// The line number, from 1; 0 when the text gives the position.
     pub line: u64,
-    /// What is wrong there.
+    /// The reason.
     pub text: String,
 }
 
@@ -47,48 +47,48 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why a file gives no run.
+/// A file cannot be read as a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It cannot be opened or read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// It is something else, which its first bytes tell.
+    /// It has another format, recognised by its first bytes.
     #[error("is not a run file of gake but {0}")]
     Foreign(&'static str),
-    /// It has no head of ours.
+    /// It has no head.
     #[error(
         "is not a run file of gake: it has no \"#gake\" line with the plan; nor does it hold \
          results of Vegeta"
     )]
     NotARunFile,
-    /// It was written by a version whose format is another.
+    /// It was written in a format of another version.
     #[error("has the format {0:?}, which this version does not know")]
     Version(String),
-    /// Its plan makes no sense.
+    /// Its plan is invalid.
     #[error("line {0}: the plan is invalid: {1}")]
     Plan(u64, String),
-    /// It holds results of Vegeta, or should, and these cannot be read.
+    /// It has, or should have, results of Vegeta that cannot be read.
     #[error(transparent)]
     Vegeta(vegeta::RecordError),
-    /// A line has no end.
+    /// A line is too long.
     #[error("line {0} is longer than 16 MiB")]
     LongLine(u64),
 }
 
-/// Reads a run file, or results of Vegeta, and what was left out of it.
+/// Reads a run file or results of Vegeta, with warnings about what was left out.
 ///
 /// # Errors
 /// When it cannot be read or is neither.
 pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
     let mut input = BufReader::new(File::open(path)?);
     let first = input.fill_buf()?;
-    if vegeta::Encoding::of(first).is_none() {
+    if vegeta::ResultEncoding::of(first).is_none() {
         return read(input);
     }
-    // What looks like results by its first bytes may be something else all the same.
+    // The first bytes of results may be misleading.
     let foreign = detect::foreign(first).map_or(ReadError::NotARunFile, ReadError::Foreign);
-    let results = vegeta::Reader::detect(input).and_then(vegeta::read_run);
+    let results = vegeta::ResultReader::detect(input).and_then(vegeta::read_run);
     let (run, warnings) = results.map_err(|error| match error {
         vegeta::RecordError::Foreign => foreign,
         error => ReadError::Vegeta(error),
@@ -96,52 +96,52 @@ pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
     Ok((run, warnings.into_iter().map(|text| Warning { line: 0, text }).collect()))
 }
 
-/// Reads a run file from `input`, and what was left out of it.
+/// Reads a run file from `input`, with warnings about what was left out.
 ///
 /// # Errors
 /// When it cannot be read or is not a run file.
 pub fn read(input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
     let mut seconds = RunSeconds::new(input)?;
-    let mut body = Body::default();
+    let mut totals = RunTotals::default();
     while let Some(second) = seconds.next_second()? {
-        body.add(&second.view());
+        totals.add(&second.view());
     }
-    seconds.reading.run(body)
+    seconds.reading.run(totals)
 }
 
 /// A second of a run file.
 #[derive(Debug)]
-pub struct ReadSecond {
-    /// Where it starts, in seconds since the start of the run.
+pub struct SecondRecord {
+    /// Its start, in seconds since the start of the run.
     pub at: u64,
-    /// Arrivals the plan asked for in it; `None` in a closed loop.
+    /// Arrivals due by the plan; `None` in a closed loop.
     pub asked: Option<f64>,
-    /// What was recorded in it, after the warm-up.
+    /// The tally of the second, after the warm-up.
     pub tally: Tally,
-    /// What each scenario recorded in it, when the run has several.
+    /// The tally of each scenario, when the run has several.
     pub scenarios: Vec<Tally>,
-    /// The counts of the warm-up in it.
+    /// The counts of the warm-up.
     pub warmup: Counts,
-    /// Levels.
+    /// Connections and requests in flight.
     pub gauges: Gauges,
-    /// CPU time of the workers in it.
+    /// CPU time of the workers.
     pub cpu: Nanos,
-    /// Its tenths; empty when they are not known.
+    /// Its tenths; empty if unknown.
     pub tenths: Vec<SeriesPoint>,
 }
 
-/// The whole seconds of a run file, one after the other, in the memory of one.
+/// The complete seconds of a run file, one by one, in memory for one.
 pub struct RunSeconds<R> {
     input: R,
     line: Vec<u8>,
-    reading: Reading,
+    reading: ReadState,
 }
 
 impl RunSeconds<BufReader<File>> {
     /// Opens a run file.
     ///
     /// # Errors
-    /// When it cannot be read or is something else.
+    /// When it cannot be read or is not a run file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::new(BufReader::new(File::open(path)?))
     }
@@ -151,19 +151,19 @@ impl<R: BufRead> RunSeconds<R> {
     /// The seconds of `input`.
     ///
     /// # Errors
-    /// When it cannot be read or is something else.
+    /// When it cannot be read or is not a run file.
     pub fn new(mut input: R) -> Result<Self, ReadError> {
         if let Some(what) = detect::foreign(input.fill_buf()?) {
             return Err(ReadError::Foreign(what));
         }
-        Ok(Self { input, line: Vec::new(), reading: Reading::default() })
+        Ok(Self { input, line: Vec::new(), reading: ReadState::default() })
     }
 
-    /// The next whole second, `None` at the end. What is broken on the way is left out.
+    /// The next complete second, `None` at the end. Broken lines are skipped with a warning.
     ///
     /// # Errors
-    /// When the file cannot be read further or has a head of another kind.
-    pub fn next_second(&mut self) -> Result<Option<ReadSecond>, ReadError> {
+    /// When reading fails, or the head has another version.
+    pub fn next_second(&mut self) -> Result<Option<SecondRecord>, ReadError> {
         loop {
             self.line.clear();
             self.input.by_ref().take(LINE_MAX).read_until(b'\n', &mut self.line)?;
@@ -189,13 +189,13 @@ impl<R: BufRead> RunSeconds<R> {
     }
 }
 
-/// A file read so far.
+/// The state of reading a file.
 #[derive(Default)]
-struct Reading {
+struct ReadState {
     number: u64,
     warnings: Vec<Warning>,
-    head: Option<Head>,
-    /// Histograms whose second is not complete.
+    head: Option<RunHead>,
+    /// Histograms of the incomplete second.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
     events: Vec<RunEvent>,
     watched: WatchRecord,
@@ -203,7 +203,7 @@ struct Reading {
     end: Option<EndLine>,
 }
 
-impl ReadSecond {
+impl SecondRecord {
     /// The second as a writer takes it.
     pub(super) fn view(&self) -> Second<'_> {
         Second {
@@ -219,7 +219,7 @@ impl ReadSecond {
     }
 }
 
-impl Reading {
+impl ReadState {
     fn warn(&mut self, text: impl Into<String>) {
         if self.warnings.len() == WARNINGS_MAX {
             let text = "more lines were left out; they are not listed".to_owned();
@@ -231,21 +231,21 @@ impl Reading {
         self.warnings.push(Warning { line: self.number, text: text.into() });
     }
 
-    /// Takes a line in; a second when it is the last line of one.
-    fn line(&mut self, text: &str) -> Result<Option<ReadSecond>, ReadError> {
+    /// Handles a line; returns the second that it completes.
+    fn line(&mut self, text: &str) -> Result<Option<SecondRecord>, ReadError> {
         if let Some(json) = text.strip_prefix(PREFIX) {
             match serde_json::from_str(json) {
-                Ok(Line::Run(run)) => self.head(*run)?,
-                Ok(Line::Origin(origin)) => self.origin.absorb(&origin.into()),
-                Ok(Line::Second(second)) => return Ok(self.second(*second)),
-                Ok(Line::Event(event)) => self.events.push(event.into()),
-                Ok(Line::Watched(levels)) => {
+                Ok(GakeLine::Run(run)) => self.head(*run)?,
+                Ok(GakeLine::Origin(origin)) => self.origin.absorb(&origin.into()),
+                Ok(GakeLine::Second(second)) => return Ok(self.second(*second)),
+                Ok(GakeLine::Event(event)) => self.events.push(event.into()),
+                Ok(GakeLine::Watched(levels)) => {
                     self.watched.add(levels.at_ns, &levels.readings());
                 }
-                Ok(Line::Settings(settings)) => {
+                Ok(GakeLine::Settings(settings)) => {
                     self.watched.settings.extend(settings.into_iter().map(Into::into));
                 }
-                Ok(Line::End(end)) => self.end = Some(*end),
+                Ok(GakeLine::End(end)) => self.end = Some(*end),
                 Err(error)
                     if self.head.is_none() && error.is_data() && json.starts_with("{\"run\":") =>
                 {
@@ -260,7 +260,7 @@ impl Reading {
                 {
                     self.pending.insert(tag.to_owned(), buckets);
                 }
-                Some(_) => self.warn("is a histogram of nothing in the run, and was left out"),
+                Some(_) => self.warn("is an unknown histogram and was left out"),
                 None => self.warn("is not a histogram and was left out"),
             }
         }
@@ -277,11 +277,11 @@ impl Reading {
         }
         let plan = checked(line.plan).map_err(|why| ReadError::Plan(self.number, why))?;
         let tags = tag::all(&plan.labels).map(|tag| (tag.text(&plan.labels), tag)).collect();
-        self.head = Some(Head { plan, started_unix_ns: line.started_unix_ns, tags });
+        self.head = Some(RunHead { plan, started_unix_ns: line.started_unix_ns, tags });
         Ok(())
     }
 
-    fn second(&mut self, mut line: SecondLine) -> Option<ReadSecond> {
+    fn second(&mut self, mut line: SecondLine) -> Option<SecondRecord> {
         let pending = std::mem::take(&mut self.pending);
         let scenarios = std::mem::take(&mut line.scenarios);
         let mut tenths = std::mem::take(&mut line.tenths);
@@ -295,7 +295,7 @@ impl Reading {
                 self.warn(format!("second {} was left out: it has unknown scenarios", line.at));
                 None
             }
-            Ok(tally) => Some(ReadSecond {
+            Ok(tally) => Some(SecondRecord {
                 at: line.at,
                 asked: line.asked,
                 tally,
@@ -312,7 +312,7 @@ impl Reading {
         }
     }
 
-    fn run(mut self, mut body: Body) -> Result<(Run, Vec<Warning>), ReadError> {
+    fn run(mut self, mut totals: RunTotals) -> Result<(Run, Vec<Warning>), ReadError> {
         let mut head = self.head.take().ok_or(ReadError::NotARunFile)?;
         if let Some(changed) = self.end.as_mut().and_then(|end| end.plan.take()) {
             match checked(changed) {
@@ -323,11 +323,11 @@ impl Reading {
                 Err(why) => self.warn(format!("its plan is invalid and was left out: {why}")),
             }
         }
-        body.grow_labels(&head.plan);
-        body.events = std::mem::take(&mut self.events);
-        body.watched = std::mem::take(&mut self.watched);
-        body.origin = std::mem::take(&mut self.origin);
-        let counts = &body.tally.counts;
+        totals.grow_labels(&head.plan);
+        totals.events = std::mem::take(&mut self.events);
+        totals.watched = std::mem::take(&mut self.watched);
+        totals.origin = std::mem::take(&mut self.origin);
+        let counts = &totals.tally.counts;
         match &self.end {
             None => self.warn("the run has no end: it holds the whole seconds before"),
             Some(end) if (end.sent, end.dropped) != (counts.sent, counts.dropped) => {
@@ -340,18 +340,18 @@ impl Reading {
             Some(_) => {}
         }
         let run = match self.end {
-            Some(end) => end::ended(head, body, end),
-            None => end::cut_off(head, body),
+            Some(end) => assemble::complete(head, totals, end),
+            None => assemble::truncated(head, totals),
         };
         Ok((run, self.warnings))
     }
 }
 
-/// Whether the tenths of a second, if there are any, hold what it holds, and end with it.
+/// Whether the tenths of a second, if any, add up to its counts and in-flight time.
 fn add_up(tenths: &[SeriesPoint], line: &SecondLine) -> bool {
     let mut counts = Counts::default();
     for tenth in tenths {
-        // Sums of what a file says may not overflow.
+        // Sums of values from a file must not overflow.
         if !tenth.is_in_order() || !tenth.counts.add_up() {
             return false;
         }
@@ -362,11 +362,11 @@ fn add_up(tenths: &[SeriesPoint], line: &SecondLine) -> bool {
     tenths.is_empty() || (tenths.len() <= 10 && counts == line.counts && tenths.iter().all(inside))
 }
 
-/// The tally of a second, or why it cannot be read.
+/// The tally of a second, or why it is invalid.
 fn tally(
     line: &mut SecondLine,
     pending: &HashMap<String, hdrhistogram::Histogram<u64>>,
-    head: &Head,
+    head: &RunHead,
 ) -> Result<Tally, String> {
     let mut tally = Tally::new(head.plan.labels.len());
     tally.counts = line.counts;
@@ -391,17 +391,22 @@ fn tally(
         let buckets = pending.get(&exact.tag).ok_or_else(missing)?;
         let histogram = exact_histogram(buckets, exact).ok_or_else(missing)?;
         match *tag {
-            Tag::Metric(metric) => *tally.latency.of_mut(metric) = histogram,
-            Tag::LabelResponse(n) => {
+            HistogramTag::Metric(metric) => *tally.latency.of_mut(metric) = histogram,
+            HistogramTag::LabelResponse(n) => {
                 tally.label_mut(n).ok_or_else(missing)?.response = histogram;
             }
-            Tag::LabelService(n) => tally.label_mut(n).ok_or_else(missing)?.service = histogram,
+            HistogramTag::LabelService(n) => {
+                tally.label_mut(n).ok_or_else(missing)?.service = histogram
+            }
         }
     }
     Ok(tally)
 }
 
-fn exact_histogram(buckets: &hdrhistogram::Histogram<u64>, exact: &Exact) -> Option<Histogram> {
+fn exact_histogram(
+    buckets: &hdrhistogram::Histogram<u64>,
+    exact: &ExactFigures,
+) -> Option<Histogram> {
     let sum = exact.sum.parse().ok()?;
     if buckets.len() != exact.count || exact.min > exact.max {
         return None;
@@ -409,7 +414,7 @@ fn exact_histogram(buckets: &hdrhistogram::Histogram<u64>, exact: &Exact) -> Opt
     Some(hdr::to_histogram(buckets, (exact.min, exact.max, sum)))
 }
 
-/// The tag and buckets of `Tag=name,start,length,max,histogram`; without a tag it is "".
+/// The tag and buckets of `Tag=name,start,length,max,histogram`; an absent tag is "".
 fn histogram(line: &str) -> Option<(&str, hdrhistogram::Histogram<u64>)> {
     let (tag, rest) = match line.strip_prefix("Tag=") {
         Some(rest) => rest.split_once(',')?,

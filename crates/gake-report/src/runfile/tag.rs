@@ -1,26 +1,27 @@
-//! Tags of histograms: `service`, or of one label `response:checkout`.
+//! Tags of histograms: `service`, or for a label `response:checkout`.
 
 use std::fmt::Write as _;
 
 use gake_core::record::{Histogram, LabelTally, Latency, LatencyMetric};
 
-/// What a histogram of the file is about.
+/// The metric, and the label if any, of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(super) enum HistogramTag {
     Metric(LatencyMetric),
     LabelResponse(u16),
     LabelService(u16),
 }
 
-/// The tags of a tally's histograms.
-pub(super) fn all(labels: &[String]) -> impl Iterator<Item = Tag> + use<> {
+/// The tags of all histograms of a tally.
+pub(super) fn all(labels: &[String]) -> impl Iterator<Item = HistogramTag> + use<> {
     let count = u16::try_from(labels.len()).unwrap_or(u16::MAX);
-    let of_labels = (0..count).flat_map(|n| [Tag::LabelResponse(n), Tag::LabelService(n)]);
-    LatencyMetric::ALL.into_iter().map(Tag::Metric).chain(of_labels)
+    let of_labels =
+        (0..count).flat_map(|n| [HistogramTag::LabelResponse(n), HistogramTag::LabelService(n)]);
+    LatencyMetric::ALL.into_iter().map(HistogramTag::Metric).chain(of_labels)
 }
 
-impl Tag {
-    /// The text of the tag, in which the format allows no comma, blank or line break.
+impl HistogramTag {
+    /// The text of the tag, in which the format allows no comma, space or line break.
     pub(super) fn text(self, labels: &[String]) -> String {
         match self {
             Self::Metric(metric) => metric.name().to_owned(),
@@ -29,7 +30,7 @@ impl Tag {
         }
     }
 
-    /// The histogram it names.
+    /// The histogram that it names.
     pub(super) fn histogram<'a>(
         self,
         latency: &'a Latency,
@@ -43,8 +44,8 @@ impl Tag {
     }
 }
 
-/// A label's name with what a tag may not hold percent-encoded. Tags are keys, so a label whose
-/// name another has before it gets its number too.
+/// A label's name with reserved characters percent-encoded. Tags are keys: a label with the name of
+/// an earlier one is suffixed with its number.
 fn name(labels: &[String], number: u16) -> String {
     let at = usize::from(number);
     let name = labels.get(at).map_or("", String::as_str);

@@ -1,4 +1,4 @@
-//! Run files: written, read, cut off, broken, merged.
+//! Run files: written, read, truncated, corrupted, merged.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -109,7 +109,7 @@ fn other_tools_read_the_log() {
 
 #[test]
 fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
-    // Five requests a second keep the file small enough to cut it at every byte.
+    // Five requests per second keep the file small enough to cut it at every byte.
     let small = |at: u64| {
         let mut tally = Tally::new(0);
         for outcome in crate::testing::second_of(at, 0, false).iter().step_by(200) {
@@ -150,15 +150,15 @@ fn a_cut_off_run_has_rates() {
     assert_eq!(part.generator.cpu, 3 * 80 * MS);
 }
 
-/// A disk that is full for a while: writes fail in their middle.
-struct Full {
+/// A disk that is full for a while: writes fail midway.
+struct FullDisk {
     bytes: Vec<u8>,
     from: usize,
     to: usize,
     tried: usize,
 }
 
-impl Write for &mut Full {
+impl Write for &mut FullDisk {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         self.tried += 1;
         if (self.from..self.to).contains(&self.tried) {
@@ -179,7 +179,7 @@ impl Write for &mut Full {
 fn a_full_disk_loses_its_seconds_only_and_says_so() {
     let parts = tallies(4, 0, false);
     let whole = run(plan(), &parts);
-    let mut disk = Full { bytes: Vec::new(), from: 3, to: 4, tried: 0 };
+    let mut disk = FullDisk { bytes: Vec::new(), from: 3, to: 4, tried: 0 };
     let mut writer = RunFileWriter::new(&mut disk, &whole.plan, 1).unwrap();
     let mut lost = 0;
     for (at, tally) in (0..).zip(&parts) {
@@ -206,7 +206,7 @@ fn events_are_kept_when_the_end_is_not() {
 }
 
 #[test]
-fn what_is_no_run_file_is_refused() {
+fn other_files_are_rejected() {
     for text in ["hello\n", "#[Histogram log format version 1.3]\n", "#gake {}\n"] {
         assert!(matches!(read(text.as_bytes()), Err(ReadError::NotARunFile)), "{text}");
     }
@@ -215,8 +215,8 @@ fn what_is_no_run_file_is_refused() {
     let text = String::from_utf8(bytes).unwrap();
     let newer = text.replace("gake.runfile/1", "gake.runfile/9");
     assert!(matches!(read(newer.as_bytes()), Err(ReadError::Version(_))));
-    let senseless = text.replace("\"drain_s\":5.0", "\"drain_s\":-5.0");
-    assert!(matches!(read(senseless.as_bytes()), Err(ReadError::Plan(3, _))));
+    let invalid = text.replace("\"drain_s\":5.0", "\"drain_s\":-5.0");
+    assert!(matches!(read(invalid.as_bytes()), Err(ReadError::Plan(3, _))));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn an_idle_second_at_the_end_of_a_file_is_not_joined() {
 }
 
 #[test]
-fn what_the_target_said_is_kept() {
+fn the_readings_of_the_target_come_back() {
     let parts = tallies(1, 0, false);
     let mut run = run(plan(), &parts);
     let said = watched();
@@ -314,7 +314,7 @@ fn what_the_target_said_is_kept() {
 }
 
 #[test]
-fn what_a_foreign_file_is_is_said() {
+fn a_foreign_file_is_named() {
     for (start, part) in [
         (&b""[..], "empty"),
         (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -329,7 +329,7 @@ fn what_a_foreign_file_is_is_said() {
 }
 
 #[test]
-fn what_runs_had_at_once_adds_up_whichever_of_them_overlap() {
+fn the_peaks_of_overlapping_runs_add_up() {
     let at = |start: u64| {
         let mut run = run(plan(), &tallies(2, 0, false));
         run.started_unix_ns += start * SECOND;
@@ -346,7 +346,7 @@ fn what_runs_had_at_once_adds_up_whichever_of_them_overlap() {
     assert_eq!(connections(&[0, 0, 60]), (128, 4, 4, 2_000.0));
     assert_eq!(connections(&[0, 60, 60, 61]), (192, 6, 6, 1_000.0));
     assert_eq!(connections(&[0, 60, 120]), (64, 2, 2, 1_000.0));
-    // The second overlaps with both others, which do not overlap with each other.
+    // The second overlaps both others, which do not overlap each other.
     assert_eq!(connections(&[0, 1, 3]), (128, 4, 4, 2_000.0));
 }
 
@@ -366,7 +366,7 @@ fn labels_are_joined_by_name() {
 }
 
 #[test]
-fn where_a_run_comes_from_is_kept() {
+fn the_origin_of_a_run_comes_back() {
     let origin = |name: &str| Provenance {
         commands: vec![format!("gake run {name}")],
         hosts: vec!["here".to_owned()],
@@ -388,7 +388,7 @@ fn where_a_run_comes_from_is_kept() {
     assert_eq!(joined, Provenance { commands, ..origin("a") });
 }
 
-/// A run of some seconds, which began some seconds after others.
+/// A run of a few seconds, which started a few seconds after others.
 fn some_run() -> impl Strategy<Value = Run> {
     (1u64..4, any::<bool>(), any::<bool>(), 0u64..5).prop_map(
         |(seconds, trouble, labels, begun)| {
@@ -454,19 +454,20 @@ fn a_file_of_an_older_version_shows_what_it_showed() {
     let shown: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let then = include_str!("../../tests/data/runfile/labels.json");
     let then: serde_json::Value = serde_json::from_str(then).unwrap();
-    still_said(&then, &shown, "");
+    assert_fields_remain(&then, &shown, "");
 }
 
-/// Fields are added, never renamed or removed.
-fn still_said(then: &serde_json::Value, now: &serde_json::Value, at: &str) {
+/// Fields may be added, never renamed or removed.
+fn assert_fields_remain(then: &serde_json::Value, now: &serde_json::Value, at: &str) {
     use serde_json::Value;
     match (then, now) {
         (Value::Object(then), _) => {
-            then.iter()
-                .for_each(|(key, value)| still_said(value, &now[key], &format!("{at}.{key}")));
+            then.iter().for_each(|(key, value)| {
+                assert_fields_remain(value, &now[key], &format!("{at}.{key}"))
+            });
         }
         (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
-            then.iter().zip(now).for_each(|(then, now)| still_said(then, now, at));
+            then.iter().zip(now).for_each(|(then, now)| assert_fields_remain(then, now, at));
         }
         _ => assert_eq!(now, then, "{at}"),
     }

@@ -1,4 +1,4 @@
-//! Metrics of a run's own, and its scenarios, in run files.
+//! Custom metrics and scenarios in run files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +92,7 @@ fn each_scenario_comes_back() {
     let back = read_clean(&bytes);
     same(&whole, &back);
     same_scenarios(&whole, &back);
-    // Cut off, the scenarios of the whole seconds are there.
+    // A truncated file has the scenarios of its complete seconds.
     let end = bytes.iter().rposition(|byte| *byte == b'#').unwrap();
     let (cut, _) = read(&bytes[..end]).unwrap();
     assert_eq!(cut.scenarios[1].tally, whole.scenarios[1].tally);
@@ -110,7 +110,7 @@ fn scenarios_are_joined_by_name() {
     let sent = |run: &ScenarioRun| run.tally.counts.sent;
     assert_eq!(sent(&joined.scenarios[1]), sent(&whole.scenarios[1]) + plain.tally.counts.sent);
     assert_eq!(joined.scenarios[1].measured, SECOND + plain.measured);
-    // As a file too.
+    // And as a file.
     let directory = tempfile::tempdir().unwrap();
     let paths = ["a", "b"].map(|name| directory.path().join(name));
     std::fs::write(&paths[0], written_scenarios(&whole, &seconds)).unwrap();

@@ -6,14 +6,14 @@ use super::tests::read_clean;
 use super::*;
 use crate::testing::{healthy, run, second, tallies};
 
-/// The tenths of a second: all of it in the third.
+/// The tenths of a second, with everything in the third.
 fn tenths(at: u64, tally: &Tally) -> Vec<SeriesPoint> {
     let empty = Tally::new(tally.labels().len());
     let of = |n: u64| SeriesPoint::of_tenths(at * 10 + n, 1, if n == 2 { tally } else { &empty });
     (0..10).map(of).collect()
 }
 
-/// A run file of two seconds, whose tenths are as `change` leaves them.
+/// A run file of two seconds with tenths modified by `change`.
 fn file(change: impl Fn(u64, &mut Vec<SeriesPoint>)) -> Vec<u8> {
     let plan = healthy().plan;
     let tallies = tallies(2, plan.labels.len(), false);
@@ -48,7 +48,7 @@ fn a_file_without_all_tenths_is_shown_by_its_seconds() {
 }
 
 #[test]
-fn tenths_that_contradict_their_second_are_left_out_and_told() {
+fn tenths_that_contradict_their_second_are_left_out_with_a_warning() {
     let wrong: [fn(u64, &mut Vec<SeriesPoint>); 5] = [
         |_, tenths| {
             tenths[2].counts.sent += 1;

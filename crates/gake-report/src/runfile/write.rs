@@ -1,4 +1,4 @@
-//! Writing a run file.
+//! Writes run files.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,27 +17,27 @@ use gake_core::work::Gauges;
 use gake_files::Access;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
+use super::lines::{EndLine, ExactFigures, FORMAT, GakeLine, PREFIX, RunLine, SecondLine};
 use super::{hdr, tag};
-use crate::forms::plan::finished;
-use crate::forms::watched::ReadingsForm;
+use crate::json_types::plan::finished;
+use crate::json_types::watched::ReadingsJson;
 
-/// One second of a run, of all workers.
+/// One second of a run, summed over all workers.
 #[derive(Debug, Clone, Copy)]
 pub struct Second<'a> {
-    /// Where it starts, in seconds since the start of the run.
+    /// Its start, in seconds since the start of the run.
     pub at: u64,
-    /// Arrivals the plan asked for in it; `None` in a closed loop.
+    /// Arrivals due by the plan; `None` in a closed loop.
     pub asked: Option<f64>,
-    /// What was recorded in it, after the warm-up.
+    /// The tally of the second, after the warm-up.
     pub tally: &'a Tally,
-    /// What each scenario recorded in it, when the run has several.
+    /// The tally of each scenario, when the run has several.
     pub scenarios: &'a [Tally],
-    /// The counts of the warm-up in it.
+    /// The counts of the warm-up.
     pub warmup: &'a Counts,
-    /// Levels.
+    /// Connections and requests in flight.
     pub gauges: Gauges,
-    /// CPU time of the workers in it.
+    /// CPU time of the workers.
     pub cpu: Nanos,
     /// Its tenths as they are drawn; empty when the run is drawn by the second.
     pub tenths: &'a [SeriesPoint],
@@ -46,17 +46,17 @@ pub struct Second<'a> {
 /// A run file on disk.
 pub type RunFile = RunFileWriter<File>;
 
-/// Writes a run file, each second at once and flushed.
+/// Writes a run file, flushing every second.
 ///
-/// After an error the writer can be used further: what could not be written is lost and the
-/// reader says so.
+/// The writer stays usable after an error: what could not be written is lost, and the reader warns
+/// about it.
 pub struct RunFileWriter<W: Write> {
     out: W,
     labels: Vec<String>,
-    /// The plan as it was when the run began.
+    /// The plan at the start of the run.
     begun: Plan,
     serializer: V2DeflateSerializer,
-    /// Whether the last write failed, perhaps in the middle of a line.
+    /// Whether the last write failed, possibly within a line.
     broken: bool,
 }
 
@@ -67,7 +67,7 @@ impl<W: Write> std::fmt::Debug for RunFileWriter<W> {
 }
 
 impl RunFileWriter<File> {
-    /// Creates the file, over an older one of that name, and writes its head.
+    /// Creates or replaces the file and writes its head.
     ///
     /// # Errors
     /// When the file cannot be created or written.
@@ -86,7 +86,7 @@ impl<W: Write> RunFileWriter<W> {
         let serializer = V2DeflateSerializer::new();
         let begun = finished(plan);
         let mut writer = Self { out, labels, begun, serializer, broken: false };
-        let run = Line::Run(Box::new(RunLine {
+        let run = GakeLine::Run(Box::new(RunLine {
             format: FORMAT.to_owned(),
             gake: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ns,
@@ -106,8 +106,8 @@ impl<W: Write> RunFileWriter<W> {
         Ok(writer)
     }
 
-    /// Appends where the run comes from. It belongs right after the head, so that a file that is
-    /// cut off has it.
+    /// Appends the origin of the run. It belongs right after the head, so that a truncated file has
+    /// it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -116,7 +116,7 @@ impl<W: Write> RunFileWriter<W> {
             return Ok(());
         }
         let mut text = String::new();
-        push(&mut text, &Line::Origin(origin.into()))?;
+        push(&mut text, &GakeLine::Origin(origin.into()))?;
         self.write(&text)
     }
 
@@ -135,7 +135,7 @@ impl<W: Write> RunFileWriter<W> {
             }
             let name = tag.text(&self.labels);
             self.push_histogram(&mut text, &name, second.at, histogram)?;
-            exact.push(Exact {
+            exact.push(ExactFigures {
                 tag: name,
                 count: histogram.count(),
                 min: histogram.min(),
@@ -143,7 +143,7 @@ impl<W: Write> RunFileWriter<W> {
                 sum: histogram.sum().to_string(),
             });
         }
-        let line = Line::Second(Box::new(SecondLine {
+        let line = GakeLine::Second(Box::new(SecondLine {
             at: second.at,
             asked: second.asked,
             counts: tally.counts,
@@ -171,21 +171,21 @@ impl<W: Write> RunFileWriter<W> {
     /// When it cannot be written.
     pub fn event(&mut self, event: &RunEvent) -> io::Result<()> {
         let mut text = String::new();
-        push(&mut text, &Line::Event(event.into()))?;
+        push(&mut text, &GakeLine::Event(event.into()))?;
         self.write(&text)
     }
 
-    /// Appends what the watched target said `at` an instant of the run.
+    /// Appends the readings of the watched target `at` an instant of the run.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn watched(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         let mut text = String::new();
-        push(&mut text, &Line::Watched(ReadingsForm::new(at, readings)))?;
+        push(&mut text, &GakeLine::Watched(ReadingsJson::new(at, readings)))?;
         self.write(&text)
     }
 
-    /// Appends settings in force at the watched target.
+    /// Appends settings of the watched target.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -194,7 +194,7 @@ impl<W: Write> RunFileWriter<W> {
             return Ok(());
         }
         let mut text = String::new();
-        push(&mut text, &Line::Settings(settings.iter().map(Into::into).collect()))?;
+        push(&mut text, &GakeLine::Settings(settings.iter().map(Into::into).collect()))?;
         self.write(&text)
     }
 
@@ -204,7 +204,7 @@ impl<W: Write> RunFileWriter<W> {
     /// When it cannot be written.
     pub fn finish(mut self, run: &Run) -> io::Result<()> {
         let plan = finished(&run.plan);
-        let end = Line::End(Box::new(EndLine {
+        let end = GakeLine::End(Box::new(EndLine {
             ending: (&run.ending).into(),
             measured_ns: run.measured,
             sending_ns: run.sending,
@@ -226,8 +226,8 @@ impl<W: Write> RunFileWriter<W> {
         self.write(&text)
     }
 
-    /// `Tag=name,start,length,max,histogram`; the maximum is in milliseconds, as the format's
-    /// other writers have it for nanoseconds.
+    /// `Tag=name,start,length,max,histogram`; the maximum is in milliseconds, as other writers do
+    /// for nanoseconds.
     fn push_histogram(
         &mut self,
         text: &mut String,
@@ -257,7 +257,7 @@ impl<W: Write> RunFileWriter<W> {
     }
 }
 
-fn push(text: &mut String, line: &Line) -> io::Result<()> {
+fn push(text: &mut String, line: &GakeLine) -> io::Result<()> {
     let json = serde_json::to_string(line)?;
     text.push_str(PREFIX);
     text.push_str(&json);

@@ -1,21 +1,20 @@
 //! Records as CSV: twelve columns, no header line, in the dialect of Go's `encoding/csv`.
 //!
-//! Our own reader and writer: the `csv` crate quotes by other rules and keeps a record whose
-//! quote never closes in memory whatever its size.
+//! Not the `csv` crate: it quotes by other rules, and buffers a record with an unclosed quote
+//! without a limit.
 
 use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::broken::{Broken, read_line};
+use super::decode_error::{DecodeError, read_line};
 use super::record::{Headers, Timestamp, VegetaRecord};
 
 /// Columns; versions before 12.9 wrote the first nine.
 const COLUMNS: usize = 12;
 const COLUMNS_BEFORE: usize = 9;
 
-/// Reads records.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     line: Vec<u8>,
@@ -26,18 +25,18 @@ impl Decoder {
     pub(super) fn next(
         &mut self,
         input: &mut impl BufRead,
-    ) -> Result<Option<VegetaRecord>, Broken> {
+    ) -> Result<Option<VegetaRecord>, DecodeError> {
         self.line.clear();
         loop {
             let from = self.line.len();
             let more = read_line(input, &mut self.line)?;
             if !more {
-                return if from == 0 { Ok(None) } else { Err(Broken::CutOff) };
+                return if from == 0 { Ok(None) } else { Err(DecodeError::CutOff) };
             }
             if self.line.trim_ascii().is_empty() {
                 self.line.clear();
             } else if self.line.iter().filter(|byte| **byte == b'"').count() % 2 == 0 {
-                // Outside of quotes, since each has its partner.
+                // Outside of quotes: they are balanced.
                 break;
             }
         }
@@ -45,13 +44,13 @@ impl Decoder {
         let text = String::from_utf8_lossy(&self.line);
         match fields(text.trim_end_matches(['\n', '\r'])).and_then(|fields| record(&fields)) {
             Ok(record) => Ok(Some(record)),
-            Err(_) if !whole => Err(Broken::CutOff),
-            Err(why) => Err(Broken::Record(why)),
+            Err(_) if !whole => Err(DecodeError::CutOff),
+            Err(why) => Err(DecodeError::Record(why)),
         }
     }
 }
 
-/// Splits a record at its commas.
+/// Splits a record into its columns.
 fn fields(line: &str) -> Result<Vec<String>, String> {
     let mut fields = Vec::with_capacity(COLUMNS);
     let mut rest = Some(line);
@@ -73,7 +72,7 @@ fn fields(line: &str) -> Result<Vec<String>, String> {
     Ok(fields)
 }
 
-/// The field that starts after a quote, and what follows it.
+/// The column that starts after a quote, and the rest of the record.
 fn unquoted(text: &str) -> Result<(String, Option<&str>), String> {
     let mut field = String::new();
     let mut rest = text;
@@ -132,7 +131,7 @@ fn decoded(text: &str, what: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(text).map_err(|error| format!("its {what}: {error}"))
 }
 
-/// Header lines; values of one name are joined, as Go's map joins them.
+/// Header lines; values of one name are joined, as Go's map does.
 fn parsed(bytes: &[u8]) -> Headers {
     let mut headers = Headers::new();
     for line in String::from_utf8_lossy(bytes).lines() {
@@ -146,7 +145,7 @@ fn parsed(bytes: &[u8]) -> Headers {
     headers
 }
 
-/// Appends a record's line.
+/// Appends a record as a line.
 pub(super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     let headers = record.headers.as_ref().map(lines).unwrap_or_default();
     let columns: [&str; COLUMNS] = [
@@ -172,7 +171,7 @@ pub(super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     out.push(b'\n');
 }
 
-/// As Go writes a column: quoted when it holds what would end it, or starts with a blank.
+/// Quotes a column as Go does: when it contains a delimiter, or starts with a space.
 fn push_column(out: &mut Vec<u8>, column: &str) {
     let blank = column.chars().next().is_some_and(char::is_whitespace);
     if !(blank || column == "\\." || column.contains([',', '"', '\r', '\n'])) {
@@ -191,7 +190,7 @@ fn lines(headers: &Headers) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, values) in sorted {
         for value in values {
-            // A line feed would end the line, so Go writes a blank.
+            // Go replaces line breaks, which would end the line.
             let value = value.replace(['\n', '\r'], " ");
             out.extend_from_slice(format!("{name}: {}\r\n", value.trim()).as_bytes());
         }

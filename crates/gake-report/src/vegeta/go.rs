@@ -1,4 +1,4 @@
-//! How Go writes durations, instants, numbers and JSON texts, and reads durations.
+//! Go's formats of durations, instants, numbers and JSON strings.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const MINUTE: i64 = 60 * NANOS;
 const HOUR: i64 = 60 * MINUTE;
 const NANOS: i64 = SECOND as i64;
 
-/// Units that a duration may be written in, with their nanoseconds; `µ` has two code points.
+/// The units of durations in nanoseconds; `µ` has two code points.
 const UNITS: [(&str, f64); 8] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -22,15 +22,15 @@ const UNITS: [(&str, f64); 8] = [
     ("h", HOUR as f64),
 ];
 
-/// Why a text is not a duration.
+/// The text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a duration; write 500ms, 10s or 1m30s")]
 pub struct VegetaDurationError(String);
 
-/// Nanoseconds of a duration as Go writes it: `1h2m3.5s`, `-1.5ms`, `0`.
+/// Parses a duration as Go writes it, in nanoseconds: `1h2m3.5s`, `-1.5ms`, `0`.
 ///
 /// # Errors
-/// When the text has no unit, an unknown one, or is out of range.
+/// When the text has no unit or an unknown one, or is out of range.
 pub fn parse_duration(text: &str) -> Result<i64, VegetaDurationError> {
     let fault = || VegetaDurationError(text.to_owned());
     let (negative, unsigned) = match text.strip_prefix(['-', '+']) {
@@ -55,7 +55,7 @@ pub fn parse_duration(text: &str) -> Result<i64, VegetaDurationError> {
     Ok(if negative { -sum } else { sum })
 }
 
-/// A decimal number of units in nanoseconds; the whole part is exact.
+/// A decimal number of units in nanoseconds; its integer is exact.
 fn part(number: &str, nanos: f64) -> Option<i64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {
@@ -70,7 +70,7 @@ fn part(number: &str, nanos: f64) -> Option<i64> {
     whole.checked_mul(nanos as i64)?.checked_add((fraction * nanos) as i64)
 }
 
-/// A duration of `nanos` nanoseconds as Go's `String` writes it: `1h2m3.5s`, `677.965µs`.
+/// Formats nanoseconds as Go's `Duration.String`: `1h2m3.5s`, `677.965µs`.
 #[must_use]
 pub fn duration(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
@@ -113,18 +113,18 @@ pub fn rounded(nanos: i64) -> i64 {
     below.map_or(nanos, |unit| nanos.saturating_add(unit / 2) / unit * unit)
 }
 
-/// Seconds of a duration, with the rounding of Go's `Seconds`.
+/// A duration in seconds, rounded as Go's `Duration.Seconds`.
 #[must_use]
 pub fn seconds(nanos: i64) -> f64 {
     (nanos / NANOS) as f64 + (nanos % NANOS) as f64 / 1e9
 }
 
-/// An instant as JSON tells it: RFC 3339 with as many digits as are needed.
+/// Formats an instant as Go's JSON does: RFC 3339 with as many digits as needed.
 #[must_use]
 pub fn timestamp(timestamp: Timestamp) -> String {
     let offset = timestamp.offset.unwrap_or(0);
     let shown = i128::from(timestamp.unix_ns) + i128::from(offset) * i128::from(SECOND);
-    // Within jiff's years whatever the offset: i64 nanoseconds end in 2262.
+    // Within jiff's range at any offset: i64 nanoseconds end in 2262.
     let shown = jiff::Timestamp::from_nanosecond(shown).unwrap_or_default().to_string();
     if offset == 0 {
         return shown;
@@ -133,7 +133,7 @@ pub fn timestamp(timestamp: Timestamp) -> String {
     format!("{}{sign}{:02}:{:02}", shown.trim_end_matches('Z'), size / 60, size % 60)
 }
 
-/// The instant of an RFC 3339 text.
+/// Parses an RFC 3339 text.
 #[must_use]
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let instant: jiff::Timestamp = text.parse().ok()?;
@@ -148,7 +148,7 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     Some(Timestamp { unix_ns, offset: Some(offset) })
 }
 
-/// A number as Go's JSON writes it: the shortest digits, no `.0`, an exponent at the far ends.
+/// Formats a number as Go's JSON does: the shortest digits, no `.0`, an exponent at the extremes.
 #[must_use]
 pub fn float(value: f64) -> String {
     let size = value.abs();
@@ -159,8 +159,8 @@ pub fn float(value: f64) -> String {
     value.to_string()
 }
 
-/// Appends a text in quotes, with what Go escapes: control characters, `<`, `>`, `&`, and the
-/// line separators of JavaScript.
+/// Appends a quoted string with Go's escapes: control characters, `<`, `>`, `&`, and the line
+/// separators of JavaScript.
 pub fn push_json_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for c in text.chars() {
@@ -183,7 +183,7 @@ pub fn push_json_text(out: &mut Vec<u8>, text: &str) {
 mod tests {
     use super::*;
 
-    /// What Go prints, and reads.
+    /// As printed and parsed by Go.
     #[test]
     fn durations_are_those_of_go() {
         for (nanos, text) in [

@@ -1,4 +1,4 @@
-//! Records as JSON: an object a line.
+//! Records as JSON, one object per line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,11 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::broken::{Broken, read_line};
+use super::decode_error::{DecodeError, read_line};
 use super::go;
 use super::record::{Headers, VegetaRecord};
 
-/// Reads records.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     line: Vec<u8>,
@@ -23,7 +22,7 @@ impl Decoder {
     pub(super) fn next(
         &mut self,
         input: &mut impl BufRead,
-    ) -> Result<Option<VegetaRecord>, Broken> {
+    ) -> Result<Option<VegetaRecord>, DecodeError> {
         loop {
             self.line.clear();
             if !read_line(input, &mut self.line)? {
@@ -34,18 +33,17 @@ impl Decoder {
             }
         }
         let whole = self.line.ends_with(b"\n");
-        match serde_json::from_slice::<Object<'_>>(&self.line) {
-            Ok(object) => object.record().map(Some).map_err(Broken::Record),
-            Err(error) if !whole && error.is_eof() => Err(Broken::CutOff),
-            Err(error) => Err(Broken::Record(format!("it is not a result in JSON: {error}"))),
+        match serde_json::from_slice::<RecordJson<'_>>(&self.line) {
+            Ok(object) => object.record().map(Some).map_err(DecodeError::Record),
+            Err(error) if !whole && error.is_eof() => Err(DecodeError::CutOff),
+            Err(error) => Err(DecodeError::Record(format!("it is not a result in JSON: {error}"))),
         }
     }
 }
 
-/// A line. Vegeta's reader takes what is missing for nothing; without a timestamp it is not a
-/// result at all.
+/// A line. Missing fields are zero, as in Vegeta's reader; without a timestamp it is no result.
 #[derive(Debug, serde::Deserialize)]
-struct Object<'a> {
+struct RecordJson<'a> {
     #[serde(default)]
     attack: String,
     #[serde(default)]
@@ -69,10 +67,10 @@ struct Object<'a> {
     #[serde(default)]
     url: String,
     #[serde(default)]
-    headers: Option<Ordered>,
+    headers: Option<OrderedHeaders>,
 }
 
-impl Object<'_> {
+impl RecordJson<'_> {
     fn record(self) -> Result<VegetaRecord, String> {
         let body = self.body.as_deref().unwrap_or_default();
         Ok(VegetaRecord {
@@ -95,33 +93,33 @@ impl Object<'_> {
 
 /// Headers in the order of the file.
 #[derive(Debug)]
-struct Ordered(Headers);
+struct OrderedHeaders(Headers);
 
-impl<'de> Deserialize<'de> for Ordered {
+impl<'de> Deserialize<'de> for OrderedHeaders {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Map;
         impl<'de> Visitor<'de> for Map {
-            type Value = Ordered;
+            type Value = OrderedHeaders;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of header names and lists of values")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ordered, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedHeaders, A::Error> {
                 let mut headers = Headers::new();
                 while let Some((name, values)) = map.next_entry::<_, Option<Vec<String>>>()? {
                     headers.push((name, values.unwrap_or_default()));
                 }
-                Ok(Ordered(headers))
+                Ok(OrderedHeaders(headers))
             }
         }
         deserializer.deserialize_map(Map)
     }
 }
 
-/// Appends a record's line.
+/// Appends a record as a line.
 pub(super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
-    let mut object = Line { out };
+    let mut object = LineWriter { out };
     object.key("{\"attack\":");
     object.text(&record.attack);
     object.number(",\"seq\":", record.seq);
@@ -151,17 +149,17 @@ pub(super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     object.key("}\n");
 }
 
-struct Line<'a> {
+struct LineWriter<'a> {
     out: &'a mut Vec<u8>,
 }
 
-impl Line<'_> {
-    /// What needs no escape.
+impl LineWriter<'_> {
+    /// Appends a text that needs no escape.
     fn key(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// A key and a value that needs no escape.
+    /// Appends a key and a value that needs no escape.
     fn number(&mut self, key: &str, value: impl fmt::Display) {
         self.key(key);
         self.key(&value.to_string());

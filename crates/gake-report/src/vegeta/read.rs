@@ -1,60 +1,60 @@
-//! Reading results, one by one, whatever their encoding.
+//! Reads results one by one in any encoding.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
-use super::broken::Broken;
-use super::record::{Encoding, VegetaRecord};
+use super::decode_error::DecodeError;
+use super::record::{ResultEncoding, VegetaRecord};
 use super::{csv, gob, json};
 
-/// Bytes that tell the encoding: a gob message's length and the number of the type it defines.
+/// Bytes that identify the encoding: a gob message's length and the number of the type it defines.
 const SNIFFED: u64 = 16;
 
-/// Why there is no next record.
+/// A record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// There is nothing in it.
+    /// It is empty.
     #[error("is empty: it holds no result of an attack")]
     Empty,
-    /// Its first bytes are those of no encoding.
+    /// It has none of the three encodings.
     #[error("holds no results of Vegeta: it is neither gob, nor JSON, nor CSV of results")]
     Foreign,
-    /// A record is not whole: the file ends within it. There is no next one.
+    /// The file ends within a record. No record follows.
     #[error("record {record} is cut off and was left out: the file ends within it")]
     CutOff {
         /// Its number, from 1.
         record: u64,
     },
-    /// A record makes no sense; the next one may.
+    /// A record is invalid; the next one may be valid.
     #[error("record {record} was left out: {why}")]
     Record {
         /// Its number, from 1.
         record: u64,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// Nothing after this can be read.
+    /// No later record can be read.
     #[error("record {record} and all after it were left out: {why}")]
     Unreadable {
         /// Its number, from 1.
         record: u64,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
-/// Reads records. After an error the next one may be asked for: when nothing more can be read
-/// the file has none.
+/// Reads records. After an error the next one may be requested; it is `None` if reading cannot
+/// continue.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct ResultReader<R> {
     input: io::Chain<io::Cursor<Vec<u8>>, R>,
     decoder: Decoder,
-    /// Records come to so far.
+    /// Records reached so far.
     record: u64,
-    /// Records that made sense.
+    /// Valid records so far.
     good: u64,
     ended: bool,
 }
@@ -66,8 +66,8 @@ enum Decoder {
     Csv(csv::Decoder),
 }
 
-impl<R: BufRead> Reader<R> {
-    /// Reads from `input`, whose first bytes tell the encoding.
+impl<R: BufRead> ResultReader<R> {
+    /// Reads from `input` and detects the encoding by its first bytes.
     ///
     /// # Errors
     /// When it cannot be read, is empty, or is in none of the three encodings.
@@ -77,10 +77,10 @@ impl<R: BufRead> Reader<R> {
         if first.is_empty() {
             return Err(RecordError::Empty);
         }
-        let decoder = match Encoding::of(&first).ok_or(RecordError::Foreign)? {
-            Encoding::Gob => Decoder::Gob(gob::Decoder::default()),
-            Encoding::Json => Decoder::Json(json::Decoder::default()),
-            Encoding::Csv => Decoder::Csv(csv::Decoder::default()),
+        let decoder = match ResultEncoding::of(&first).ok_or(RecordError::Foreign)? {
+            ResultEncoding::Gob => Decoder::Gob(gob::Decoder::default()),
+            ResultEncoding::Json => Decoder::Json(json::Decoder::default()),
+            ResultEncoding::Csv => Decoder::Csv(csv::Decoder::default()),
         };
         let input = io::Cursor::new(first).chain(input);
         Ok(Self { input, decoder, record: 0, good: 0, ended: false })
@@ -89,7 +89,7 @@ impl<R: BufRead> Reader<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// When it makes no sense. [`RecordError::Foreign`] when the whole file has none.
+    /// When it is invalid. [`RecordError::Foreign`] when the whole file has no valid one.
     pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, RecordError> {
         if self.ended {
             return Ok(None);
@@ -106,29 +106,28 @@ impl<R: BufRead> Reader<R> {
                 self.good += 1;
                 return Ok(Some(record));
             }
-            // A file that is not understood from its first byte is another tool's.
-            Err(Broken::Record(_) | Broken::Unreadable(_)) if self.good == 0 => {
+            // A file without a valid first record is another tool's.
+            Err(DecodeError::Record(_) | DecodeError::Unreadable(_)) if self.good == 0 => {
                 self.ended = true;
                 Err(RecordError::Foreign)
             }
-            Err(Broken::Record(why)) => return Err(RecordError::Record { record, why }),
+            Err(DecodeError::Record(why)) => return Err(RecordError::Record { record, why }),
             Ok(None) if self.good == 0 => Err(RecordError::Foreign),
             Ok(None) => Ok(None),
-            Err(Broken::Io(error)) => Err(error.into()),
-            Err(Broken::CutOff) => Err(RecordError::CutOff { record }),
-            Err(Broken::Unreadable(why)) => Err(RecordError::Unreadable { record, why }),
+            Err(DecodeError::Io(error)) => Err(error.into()),
+            Err(DecodeError::CutOff) => Err(RecordError::CutOff { record }),
+            Err(DecodeError::Unreadable(why)) => Err(RecordError::Unreadable { record, why }),
         }
         .inspect_err(|_| self.ended = true)
         .inspect(|_: &Option<VegetaRecord>| self.ended = true)
     }
 }
 
-impl Encoding {
-    /// The encoding of a stream that starts with these bytes (16 tell), if it is one.
+impl ResultEncoding {
+    /// The encoding of a stream that starts with these bytes, of which 16 suffice.
     ///
-    /// A gob stream starts with the definition of a type: the message's length, then a number
-    /// below -63. No text has such a second byte. JSON lines start with a brace, CSV with a
-    /// number.
+    /// A gob stream starts with the definition of a type: the message's length, then a number below
+    /// -63. No text has such a second byte. JSON lines start with a brace, CSV with a digit.
     #[must_use]
     pub fn of(first: &[u8]) -> Option<Self> {
         let (length, rest) = first.split_first()?;
@@ -148,24 +147,24 @@ impl Encoding {
     }
 }
 
-/// Several readers as one: a record of each in turn, as Vegeta takes them.
+/// Alternates between several readers, as Vegeta does.
 #[derive(Debug)]
 pub struct RoundRobin<R> {
-    /// With each reader's name.
-    turns: VecDeque<(String, Reader<R>)>,
+    /// Each with its name.
+    turns: VecDeque<(String, ResultReader<R>)>,
 }
 
 impl<R: BufRead> RoundRobin<R> {
     /// Reads from each of `readers`, which are named for errors.
     #[must_use]
-    pub fn new(readers: Vec<(String, Reader<R>)>) -> Self {
+    pub fn new(readers: Vec<(String, ResultReader<R>)>) -> Self {
         Self { turns: readers.into() }
     }
 
     /// The next record; `None` when every reader is at its end.
     ///
     /// # Errors
-    /// When it makes no sense, with the name of its reader; the next one may be asked for.
+    /// When it is invalid, with the name of its reader; the next one may be requested.
     pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, (String, RecordError)> {
         while let Some((name, mut reader)) = self.turns.pop_front() {
             match reader.next_record() {
@@ -175,9 +174,8 @@ impl<R: BufRead> RoundRobin<R> {
                     return Ok(Some(record));
                 }
                 Err(error) => {
-                    let told = name.clone();
-                    self.turns.push_back((name, reader));
-                    return Err((told, error));
+                    self.turns.push_back((name.clone(), reader));
+                    return Err((name, error));
                 }
             }
         }

@@ -1,12 +1,12 @@
-//! One result, and the encodings it comes in.
+//! One result, and the encodings of results.
 
 use std::fmt;
 
-/// Header names with their values. Go keeps a map; here the order of the file is kept, so that
-/// a file that is read and written again does not change.
+/// Header names with their values. Go has a map; here the order of the file is kept, so that
+/// reading and writing a file does not change it.
 pub type Headers = Vec<(String, Vec<String>)>;
 
-/// One result of an attack: what Vegeta's own type holds.
+/// One result of an attack, with the fields of Vegeta's own type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VegetaRecord {
     /// The attack's name, `-name`.
@@ -15,17 +15,17 @@ pub struct VegetaRecord {
     pub seq: u64,
     /// The status code; 0 when there was no response.
     pub code: u16,
-    /// When the request's time began.
+    /// The start of the request.
     pub timestamp: Timestamp,
-    /// From then to the end, in nanoseconds.
+    /// From the start to the end, in nanoseconds.
     pub latency: i64,
     /// Bytes of the request's body.
     pub bytes_out: u64,
     /// Bytes of the response's body.
     pub bytes_in: u64,
-    /// Why it is not a success; empty when it is.
+    /// Why it failed; empty for a success.
     pub error: String,
-    /// The response's body, as far as it was kept.
+    /// The kept bytes of the response's body.
     pub body: Vec<u8>,
     /// The request's method.
     pub method: String,
@@ -36,7 +36,7 @@ pub struct VegetaRecord {
 }
 
 impl VegetaRecord {
-    /// When it ended, in Unix nanoseconds.
+    /// The end of the request, in Unix nanoseconds.
     #[must_use]
     pub fn end(&self) -> i64 {
         self.timestamp.unix_ns.saturating_add(self.latency)
@@ -49,40 +49,41 @@ impl VegetaRecord {
     }
 }
 
-/// An instant, and the zone it was written in.
+/// An instant and the zone in which it was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timestamp {
-    /// Nanoseconds since 1970: from 1677 to 2262.
+    /// Nanoseconds since 1970, in the years 1677 to 2262.
     pub unix_ns: i64,
-    /// Seconds east of Greenwich; `None` is UTC by name, which Go tells from an offset of 0.
+    /// Seconds east of Greenwich; `None` is UTC by name, which Go distinguishes from an offset of
+    /// 0.
     pub offset: Option<i32>,
 }
 
 impl Timestamp {
-    /// An instant as a clock on local time at Greenwich tells it.
+    /// An instant in local time at Greenwich.
     #[must_use]
     pub fn local(unix_ns: i64) -> Self {
         Self { unix_ns, offset: Some(0) }
     }
 }
 
-/// How records are written.
+/// The encoding of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// Go's binary stream, what an attack writes.
+pub enum ResultEncoding {
+    /// Go's binary stream, which an attack writes.
     Gob,
-    /// An object a line.
+    /// One object per line.
     Json,
     /// Twelve columns without a header line.
     Csv,
 }
 
-/// Why a text is not an encoding.
+/// The text is not the name of an encoding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no encoding {0:?}; there are csv, gob and json")]
 pub struct EncodingError(String);
 
-impl std::str::FromStr for Encoding {
+impl std::str::FromStr for ResultEncoding {
     type Err = EncodingError;
 
     fn from_str(text: &str) -> Result<Self, EncodingError> {
@@ -95,7 +96,7 @@ impl std::str::FromStr for Encoding {
     }
 }
 
-impl fmt::Display for Encoding {
+impl fmt::Display for ResultEncoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gob => "gob",

@@ -1,4 +1,4 @@
-//! Results as a run of ours, as far as they go: what Vegeta does not tell is left out, and said.
+//! Converts results to a run as far as possible; an event lists what Vegeta does not record.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
@@ -13,41 +13,43 @@ use gake_core::record::{
 };
 use gake_core::schedule::Process;
 
-use super::read::{Reader, RecordError};
+use super::read::{RecordError, ResultReader};
 use super::record::VegetaRecord;
 
-/// Labels told apart; the rest is one, `other`.
+/// Most labels; the rest is counted under `other`.
 const LABELS_MAX: usize = 100;
 
-/// Seconds whose figures still grow. A result that comes later than this counts in the whole, and
-/// not in the series.
+/// Most open seconds, whose figures still grow. A later result counts in the total, but not in the
+/// series.
 const OPEN_SECONDS: usize = 60;
 
-/// A run lasts no longer than this: a result further from the first one has a broken clock.
+/// The longest run: a result further from the first one has a broken clock.
 const LENGTH_MAX: i64 = 31 * 86_400 * SECOND as i64;
 
-/// Warnings kept; more are counted.
+/// Most warnings kept; more are counted.
 const WARNINGS_MAX: usize = 10;
 
-/// What a reader of the run should know.
-const UNKNOWN: &str = "made from Vegeta's results: bytes are those of bodies; lateness, service \
+/// The limits of such a run.
+const UNKNOWN: &str = "made from Vegeta's results: bytes count bodies only; lateness, service \
                        time, connections and what the generator itself used are not known, so \
                        whether it kept up was not judged";
 
-/// Reads results as a run, and what was left out of it.
+/// Reads results as a run, with warnings about what was left out.
 ///
 /// # Errors
 /// When there are no results, or they cannot be read.
-pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>), RecordError> {
-    let mut making = None;
+pub fn read_run<R: BufRead>(
+    mut reader: ResultReader<R>,
+) -> Result<(Run, Vec<String>), RecordError> {
+    let mut builder = None;
     let mut warnings = Vec::new();
     let mut more = 0_u64;
     loop {
         let warning = match reader.next_record() {
             Ok(None) => break,
             Ok(Some(record)) => {
-                let making = making.get_or_insert_with(|| Making::new(&record));
-                if making.add(&record) {
+                let builder = builder.get_or_insert_with(|| RunBuilder::new(&record));
+                if builder.add(&record) {
                     continue;
                 }
                 format!("a result of {} was left out: a month from the first", record.attack)
@@ -64,32 +66,32 @@ pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>),
     if more > 0 {
         warnings.push(format!("{more} more were left out"));
     }
-    Ok((making.ok_or(RecordError::Foreign)?.run(), warnings))
+    Ok((builder.ok_or(RecordError::Foreign)?.run(), warnings))
 }
 
-/// A run that is being made.
-pub(super) struct Making {
+/// A run under construction.
+pub(super) struct RunBuilder {
     name: String,
     tally: Tally,
     labels: Vec<String>,
-    /// The first result's timestamp: others are told against it.
+    /// The first result's timestamp, the reference for others.
     reference: i64,
     earliest: i64,
     latest: i64,
     end: i64,
-    /// Where the series begins: the second of the earliest timestamp when its first point closed.
+    /// The start of the series: the second of the earliest timestamp when the first point closed.
     first_second: Option<i64>,
     series: Series,
     open: BTreeMap<i64, Tally>,
     /// Seconds before this one are closed.
     closed: i64,
-    /// Closed seconds that nobody has taken yet, when they are wanted: where each starts.
-    told: Option<VecDeque<(u64, Tally)>>,
-    /// The labels that the tally of a second tells apart.
+    /// Closed seconds and their starts, if they are collected.
+    closed_seconds: Option<VecDeque<(u64, Tally)>>,
+    /// The number of labels in the tally of a second.
     second_labels: usize,
 }
 
-impl Making {
+impl RunBuilder {
     fn new(first: &VegetaRecord) -> Self {
         let at = first.timestamp.unix_ns;
         Self {
@@ -104,22 +106,21 @@ impl Making {
             series: Series::default(),
             open: BTreeMap::new(),
             closed: i64::MIN,
-            told: None,
+            closed_seconds: None,
             second_labels: 0,
         }
     }
 
-    /// As [`Making::new`], and each second can be taken as it closes, with as many labels.
-    pub(super) fn telling(first: &VegetaRecord, labels: usize) -> Self {
-        Self { told: Some(VecDeque::new()), second_labels: labels, ..Self::new(first) }
+    /// As [`RunBuilder::new`], and collects each second as it closes, with that many labels.
+    pub(super) fn with_seconds(first: &VegetaRecord, labels: usize) -> Self {
+        Self { closed_seconds: Some(VecDeque::new()), second_labels: labels, ..Self::new(first) }
     }
 
-    /// Takes the next closed second.
-    pub(super) fn told(&mut self) -> Option<(u64, Tally)> {
-        self.told.as_mut()?.pop_front()
+    pub(super) fn next_closed(&mut self) -> Option<(u64, Tally)> {
+        self.closed_seconds.as_mut()?.pop_front()
     }
 
-    /// Counts a result; false when its time cannot be.
+    /// Counts a result; false if its time is invalid.
     pub(super) fn add(&mut self, record: &VegetaRecord) -> bool {
         let (at, end) = (record.timestamp.unix_ns, record.end());
         let far =
@@ -130,10 +131,10 @@ impl Making {
         self.earliest = self.earliest.min(at);
         self.latest = self.latest.max(at);
         self.end = self.end.max(end);
-        let what = What::of(record);
+        let result = RequestResult::of(record);
         let label = self.label(record);
-        what.count(&mut self.tally, label);
-        self.count_seconds(at, end, &what, label);
+        result.count(&mut self.tally, label);
+        self.count_seconds(at, end, &result, label);
         true
     }
 
@@ -150,21 +151,21 @@ impl Making {
         at as u16
     }
 
-    fn count_seconds(&mut self, at: i64, end: i64, what: &What, label: u16) {
+    fn count_seconds(&mut self, at: i64, end: i64, result: &RequestResult, label: u16) {
         let second = |instant: i64| instant.div_euclid(SECOND as i64);
         let (mut first, mut last) = (second(at), second(end));
-        if self.told.is_some() {
-            // All of them together are the whole.
+        if self.closed_seconds.is_some() {
+            // A late result counts in the next open second, so that their sum is the total.
             (first, last) = (first.max(self.closed), last.max(self.closed));
         } else if last < self.closed {
             return;
         }
         let labels = self.second_labels;
-        what.count(self.open.entry(last).or_insert_with(|| Tally::new(labels)), label);
+        result.count(self.open.entry(last).or_insert_with(|| Tally::new(labels)), label);
         if first >= self.closed {
             self.open.entry(first).or_insert_with(|| Tally::new(labels)).fired += 1;
         }
-        // In flight in each second that is still open.
+        // The time in flight in each open second.
         for (&second, tally) in self.open.range_mut(first..=last) {
             let start = second * SECOND as i64;
             let within = end.min(start + SECOND as i64) - at.max(start);
@@ -175,7 +176,6 @@ impl Making {
         }
     }
 
-    /// Closes the oldest open second.
     fn close(&mut self) {
         let Some((second, tally)) = self.open.pop_first() else { return };
         let first = *self.first_second.get_or_insert(self.earliest.div_euclid(SECOND as i64));
@@ -187,12 +187,11 @@ impl Making {
         let at = at.max(next);
         self.series.push(SeriesPoint::new(at, &tally));
         self.closed = second + 1;
-        if let Some(told) = &mut self.told {
-            told.push_back((at, tally));
+        if let Some(closed_seconds) = &mut self.closed_seconds {
+            closed_seconds.push_back((at, tally));
         }
     }
 
-    /// Closes every second: there are no more results.
     pub(super) fn close_all(&mut self) {
         while !self.open.is_empty() {
             self.close();
@@ -237,7 +236,7 @@ impl Making {
     }
 }
 
-/// The plan as the results show it.
+/// The plan, inferred from the results.
 fn plan(name: String, labels: Vec<String>, requests: u64, sending: Nanos) -> Plan {
     let length = Duration::from_nanos(sending);
     let rate = requests as f64 / length.as_secs_f64();
@@ -254,25 +253,25 @@ fn plan(name: String, labels: Vec<String>, requests: u64, sending: Nanos) -> Pla
     }
 }
 
-/// What came of a request.
-struct What {
-    end: WhatEnd,
+/// The outcome of a request.
+struct RequestResult {
+    end: RequestEnd,
     response: Nanos,
     body_in: u64,
     body_out: u64,
 }
 
-enum WhatEnd {
+enum RequestEnd {
     Answered { status: u16, ok: bool },
     Fault(Fault),
     Unfinished,
 }
 
-impl What {
+impl RequestResult {
     fn of(record: &VegetaRecord) -> Self {
         let end = match record.code {
-            0 => fault(&record.error).map_or(WhatEnd::Unfinished, WhatEnd::Fault),
-            status => WhatEnd::Answered { status, ok: record.is_success() },
+            0 => fault(&record.error).map_or(RequestEnd::Unfinished, RequestEnd::Fault),
+            status => RequestEnd::Answered { status, ok: record.is_success() },
         };
         Self {
             end,
@@ -284,15 +283,15 @@ impl What {
 
     fn counts(&self) -> Counts {
         let (ok, unfinished) = match self.end {
-            WhatEnd::Answered { ok, .. } => (ok, false),
-            WhatEnd::Fault(_) => (false, false),
-            WhatEnd::Unfinished => (false, true),
+            RequestEnd::Answered { ok, .. } => (ok, false),
+            RequestEnd::Fault(_) => (false, false),
+            RequestEnd::Unfinished => (false, true),
         };
         Counts {
             started: 1,
             interrupted: u64::from(unfinished),
             sent: 1,
-            written: u64::from(matches!(self.end, WhatEnd::Answered { .. })),
+            written: u64::from(matches!(self.end, RequestEnd::Answered { .. })),
             ok: u64::from(ok),
             failed: u64::from(!ok && !unfinished),
             unfinished: u64::from(unfinished),
@@ -303,26 +302,26 @@ impl What {
         }
     }
 
-    /// The histogram that its response time belongs to, as in [`Tally::record`].
+    /// The histogram of its response time, as in [`Tally::record`].
     fn metric(&self) -> LatencyMetric {
         match self.end {
-            WhatEnd::Answered { ok: true, .. } => LatencyMetric::OkResponse,
-            WhatEnd::Answered { .. } | WhatEnd::Unfinished => LatencyMetric::OtherResponse,
-            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => {
+            RequestEnd::Answered { ok: true, .. } => LatencyMetric::OkResponse,
+            RequestEnd::Answered { .. } | RequestEnd::Unfinished => LatencyMetric::OtherResponse,
+            RequestEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => {
                 LatencyMetric::OtherResponse
             }
-            WhatEnd::Fault(_) => LatencyMetric::FaultResponse,
+            RequestEnd::Fault(_) => LatencyMetric::FaultResponse,
         }
     }
 
-    /// Counts it, and for its label when the tally has that.
+    /// Counts it, also for its label if the tally has it.
     fn count(&self, tally: &mut Tally, label: u16) {
         tally.counts.merge(&self.counts());
         tally.latency.of_mut(self.metric()).record(self.response);
         match self.end {
-            WhatEnd::Answered { status, .. } => tally.add_status(status, 1),
-            WhatEnd::Fault(fault) => tally.add_fault(fault, 1),
-            WhatEnd::Unfinished => {}
+            RequestEnd::Answered { status, .. } => tally.add_status(status, 1),
+            RequestEnd::Fault(fault) => tally.add_fault(fault, 1),
+            RequestEnd::Unfinished => {}
         }
         if let Some(label) = tally.label_mut(label) {
             label.counts.merge(&self.counts());
@@ -333,7 +332,7 @@ impl What {
     }
 }
 
-/// The fault that Go's words mean; `None` for a request that was cut short by its own side.
+/// The fault that Go's message means; `None` for a request cancelled by its own side.
 fn fault(error: &str) -> Option<Fault> {
     let has = |words: &str| error.contains(words);
     Some(if has("context canceled") {
@@ -361,9 +360,9 @@ fn fault(error: &str) -> Option<Fault> {
     } else if has("broken pipe") {
         Fault::Write
     } else if has("tls: ") || has("x509: ") {
-        Fault::Tls("as Vegeta told it")
+        Fault::Tls("as reported by Vegeta")
     } else if has("malformed") {
-        Fault::Malformed("as Vegeta told it")
+        Fault::Malformed("as reported by Vegeta")
     } else if has("stopped after") {
         Fault::RedirectLimit
     } else if has("unexpected EOF") {

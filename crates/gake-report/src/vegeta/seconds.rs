@@ -1,41 +1,41 @@
-//! The seconds of results, to be written as a run file.
+//! The seconds of results, for a run file.
 
 use std::io::BufRead;
 
 use gake_core::record::{Counts, Run};
 use gake_core::work::Gauges;
 
-use super::read::{Reader, RecordError};
-use super::run::Making;
-use crate::runfile::ReadSecond;
+use super::read::{RecordError, ResultReader};
+use super::run::RunBuilder;
+use crate::runfile::SecondRecord;
 
-/// The seconds of results in order, in bounded memory. They hold every result that is in the run:
-/// one whose second is told already is in the next.
+/// The seconds of results in order, in bounded memory. They include every result of the run: one
+/// whose second is already closed counts in the next.
 pub struct RecordSeconds<R> {
-    reader: Reader<R>,
-    /// How many labels the run has.
+    reader: ResultReader<R>,
+    /// The number of labels of the run.
     labels: usize,
-    making: Option<Making>,
+    builder: Option<RunBuilder>,
     ended: bool,
 }
 
 impl<R: BufRead> RecordSeconds<R> {
-    /// The seconds of the results that `run` was made from.
-    pub fn new(reader: Reader<R>, run: &Run) -> Self {
-        Self { reader, labels: run.plan.labels.len(), making: None, ended: false }
+    /// The seconds of the results from which `run` was made.
+    pub fn new(reader: ResultReader<R>, run: &Run) -> Self {
+        Self { reader, labels: run.plan.labels.len(), builder: None, ended: false }
     }
 
     /// The next second, `None` at the end.
     ///
     /// # Errors
     /// When the results cannot be read further.
-    pub fn next_second(&mut self) -> Result<Option<ReadSecond>, RecordError> {
+    pub fn next_second(&mut self) -> Result<Option<SecondRecord>, RecordError> {
         loop {
-            if let Some((at, tally)) = self.making.as_mut().and_then(Making::told) {
+            if let Some((at, tally)) = self.builder.as_mut().and_then(RunBuilder::next_closed) {
                 let (warmup, gauges) = (Counts::default(), Gauges::default());
                 let (asked, scenarios, tenths) = (None, Vec::new(), Vec::new());
                 let cpu = 0;
-                return Ok(Some(ReadSecond {
+                return Ok(Some(SecondRecord {
                     at,
                     asked,
                     tally,
@@ -52,18 +52,19 @@ impl<R: BufRead> RecordSeconds<R> {
             match self.reader.next_record() {
                 Ok(Some(record)) => {
                     let labels = self.labels;
-                    let making =
-                        self.making.get_or_insert_with(|| Making::telling(&record, labels));
-                    making.add(&record);
+                    let builder = self
+                        .builder
+                        .get_or_insert_with(|| RunBuilder::with_seconds(&record, labels));
+                    builder.add(&record);
                 }
                 Ok(None) => {
                     self.ended = true;
-                    if let Some(making) = &mut self.making {
-                        making.close_all();
+                    if let Some(builder) = &mut self.builder {
+                        builder.close_all();
                     }
                 }
                 Err(error @ (RecordError::Foreign | RecordError::Io(_))) => return Err(error),
-                // It was told of when the run was made.
+                // Reported when the run was made.
                 Err(_) => {}
             }
         }

@@ -1,25 +1,24 @@
-//! Writing results in an encoding.
+//! Writes results in an encoding.
 
 use std::io::{self, Write};
 
-use super::record::{Encoding, VegetaRecord};
+use super::record::{ResultEncoding, VegetaRecord};
 use super::{csv, gob, json};
 
-/// Writes records, each with one call to the writer below.
+/// Writes records, each with one call to the underlying writer.
 #[derive(Debug)]
 pub struct ResultWriter<W> {
     out: W,
-    encoding: Encoding,
-    /// What is written before the record.
+    encoding: ResultEncoding,
     buffer: Vec<u8>,
 }
 
 impl<W: Write> ResultWriter<W> {
-    /// Writes to `out` in an encoding.
+    /// Writes records to `out`.
     #[must_use]
-    pub fn new(out: W, encoding: Encoding) -> Self {
+    pub fn new(out: W, encoding: ResultEncoding) -> Self {
         let mut buffer = Vec::new();
-        if encoding == Encoding::Gob {
+        if encoding == ResultEncoding::Gob {
             gob::push_definitions(&mut buffer);
         }
         Self { out, encoding, buffer }
@@ -28,22 +27,22 @@ impl<W: Write> ResultWriter<W> {
     /// Writes a record.
     ///
     /// # Errors
-    /// What the writer below returns.
+    /// The underlying writer's.
     pub fn write(&mut self, record: &VegetaRecord) -> io::Result<()> {
         match self.encoding {
-            Encoding::Gob => gob::push_record(&mut self.buffer, record),
-            Encoding::Json => json::push_record(&mut self.buffer, record),
-            Encoding::Csv => csv::push_record(&mut self.buffer, record),
+            ResultEncoding::Gob => gob::push_record(&mut self.buffer, record),
+            ResultEncoding::Json => json::push_record(&mut self.buffer, record),
+            ResultEncoding::Csv => csv::push_record(&mut self.buffer, record),
         }
         let written = self.out.write_all(&self.buffer);
         self.buffer.clear();
         written
     }
 
-    /// Flushes the writer below.
+    /// Flushes the underlying writer.
     ///
     /// # Errors
-    /// What it returns.
+    /// The underlying writer's.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

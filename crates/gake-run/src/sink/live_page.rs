@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Run};
 use gake_judge::{Objective, Summary};
 use gake_report::html::PageControl;
-use gake_report::{RunSoFar, html};
+use gake_report::{PartialRun, html};
 use gake_sinks::{LiveControls, LiveServer, PageFrame};
 
 use super::{Sink, SinkSecond, SinkStart};
@@ -100,7 +100,7 @@ impl Sink for LivePageSink {
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
         let plan = run.plan.clone();
-        let so_far = RunSoFar::new(plan, run.started_unix_ns, run.origin, run.settings);
+        let so_far = PartialRun::new(plan, run.started_unix_ns, run.origin, run.settings);
         self.show(&so_far);
         self.so_far = Some(so_far);
         let started = self.state.server.start();

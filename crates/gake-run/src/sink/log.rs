@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gake_core::record::{Outcome, Run};
 use gake_core::spec::FieldPath;
 use gake_files::Access;
-use gake_report::{Log, LogFormat};
+use gake_report::{LogFormat, RequestLog};
 
 use super::run_file::cannot;
 use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkStart, SinkStep};
@@ -20,7 +20,7 @@ pub struct LogSink {
     format: LogFormat,
     /// Before the run begins.
     created: Option<File>,
-    log: Option<Log<BufWriter<File>>>,
+    log: Option<RequestLog<BufWriter<File>>>,
 }
 
 impl LogSink {
@@ -46,7 +46,7 @@ impl LogSink {
         let created = self.created.take();
         let created = created.ok_or_else(|| io::Error::other("a log holds one run"))?;
         let out = BufWriter::with_capacity(1 << 18, created);
-        self.log = Some(Log::new(out, self.format, started_unix_ns, labels)?);
+        self.log = Some(RequestLog::new(out, self.format, started_unix_ns, labels)?);
         Ok(())
     }
 

@@ -268,7 +268,7 @@ fn a_burst_is_of_the_capacity_of_ones_own_server() {
     let due = steps[1]["ok"].as_f64().unwrap() + steps[1]["failed"].as_f64().unwrap();
     assert!((due / capacity - 10.1).abs() < 0.3, "{json}");
     let notes = json["notes"].as_array().unwrap();
-    assert!(notes[0].as_str().unwrap().contains("is taken as the capacity"), "{json}");
+    assert!(notes[0].as_str().unwrap().contains("counts as the capacity"), "{json}");
     assert!(notes[1].as_str().unwrap().contains(" in the burst; ok "), "{json}");
 }
 
@@ -303,7 +303,7 @@ fn what_a_service_does_not_take_is_not_asked_of_it() {
     assert!(number > 10.0 && number <= 33.0, "{json}");
     let told = json["notes"][0].as_str().unwrap();
     assert!(told.starts_with("100/s and 1,000/s cannot be reached here"), "{told}");
-    assert!(told.ends_with(&format!("{rate} are asked in place of it")), "{told}");
+    assert!(told.ends_with(&format!("{rate} replaces it")), "{told}");
 }
 
 #[test]

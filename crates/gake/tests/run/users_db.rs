@@ -92,7 +92,7 @@ fn a_table_that_takes_no_row_is_no_success() {
     let body = json["steps"][0]["failed_bodies"]["bodies"][0]["text"].as_str().unwrap();
     assert!(body.contains(why), "{json}");
     let note = json["notes"][0].as_str().unwrap();
-    assert!(note.contains("the experiment broke off") && note.contains(why), "{note}");
+    assert!(note.contains("the experiment failed") && note.contains(why), "{note}");
     let missing = note.split("; missing: ").nth(1).unwrap();
     for step in ["\"10/s, idle 2\"", "\"1,000/s, idle 1,000\"", "a pool of 50\""] {
         assert!(missing.contains(step), "{note}");

@@ -1,6 +1,6 @@
 //! Vegeta's own reports against ours, from the results that Vegeta 12.13 wrote.
 
-use gake_report::vegeta::{Reader, VegetaRecord};
+use gake_report::vegeta::{ResultReader, VegetaRecord};
 
 use super::metrics::Metrics;
 use super::render::{ReportKind, render};
@@ -10,7 +10,7 @@ const JSON: &[u8] = include_bytes!("../../../../gake-report/tests/data/vegeta/re
 const CSV: &[u8] = include_bytes!("../../../../gake-report/tests/data/vegeta/results.csv");
 
 fn read(bytes: &[u8]) -> Vec<VegetaRecord> {
-    let mut reader = Reader::detect(bytes).unwrap();
+    let mut reader = ResultReader::detect(bytes).unwrap();
     std::iter::from_fn(|| reader.next_record().unwrap()).collect()
 }
 

@@ -1,40 +1,38 @@
-//! Latencies in JSON.
-
 use gake_core::record::{Histogram, LatencyMetric, Tally};
 use serde::Serialize;
 
 /// Latencies in nanoseconds, to three significant digits; `min`, `max` and `mean` are exact.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct LatencyForm {
-    /// Due to last byte, what a user feels: every arrival that was answered, and those that timed
-    /// out, were unfinished or dropped as having waited at least as long as they had.
-    response: HistogramForm,
-    /// The same, of arrivals that met the expectation only.
-    ok_response: HistogramForm,
-    /// Due to end, of arrivals that a fault ended early; they are not in `response`.
-    fault_response: HistogramForm,
-    /// First byte written to last byte read, what the server did.
-    service: HistogramForm,
-    /// Due to fired, the generator's own delay, without the wait for a free connection.
-    lateness: HistogramForm,
+pub(super) struct LatencyJson {
+    /// Due to last byte, as a user feels it: every response, and as lower bounds the arrivals that
+    /// timed out, were unfinished or dropped.
+    response: HistogramJson,
+    /// `response` of arrivals that met the expectation.
+    ok_response: HistogramJson,
+    /// Due to end of arrivals that a fault ended early, which `response` excludes.
+    fault_response: HistogramJson,
+    /// First byte written to last byte read: the server's time.
+    service: HistogramJson,
+    /// Due to fired: the generator's own delay, without the wait for a connection.
+    lateness: HistogramJson,
     /// The wait for a free connection, of arrivals that waited.
-    blocked: HistogramForm,
+    blocked: HistogramJson,
     /// Opening a connection.
-    connect: HistogramForm,
+    connect: HistogramJson,
     /// The TLS handshake.
-    tls: HistogramForm,
+    tls: HistogramJson,
     /// First byte written to first byte read.
-    first_byte: HistogramForm,
+    first_byte: HistogramJson,
     /// First byte read to last byte read.
-    download: HistogramForm,
+    download: HistogramJson,
     /// TCP's smoothed round-trip time, sampled.
-    rtt: HistogramForm,
+    rtt: HistogramJson,
 }
 
-impl From<&Tally> for LatencyForm {
+impl From<&Tally> for LatencyJson {
     fn from(tally: &Tally) -> Self {
-        let of = |metric| HistogramForm::from(tally.latency.of(metric));
+        let of = |metric| HistogramJson::from(tally.latency.of(metric));
         Self {
             response: (&*tally.latency.response()).into(),
             ok_response: of(LatencyMetric::OkResponse),
@@ -51,10 +49,10 @@ impl From<&Tally> for LatencyForm {
     }
 }
 
-/// A histogram's figures, in nanoseconds; all 0 when `count` is 0.
+/// The figures of a histogram, in nanoseconds; all 0 when `count` is 0.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct HistogramForm {
+pub(super) struct HistogramJson {
     /// Number of values.
     count: u64,
     /// The smallest.
@@ -65,25 +63,21 @@ pub(super) struct HistogramForm {
     stddev: f64,
     /// The median.
     p50: u64,
-    /// 75 % are not above it.
     p75: u64,
-    /// 90 % are not above it.
     p90: u64,
-    /// 95 % are not above it.
     p95: u64,
-    /// 99 % are not above it.
     p99: u64,
-    /// 99.9 % are not above it. With fewer than 10,000 values it is the luck of a few.
+    /// With fewer than 10,000 values it depends on a few.
     #[serde(rename = "p99.9")]
     p99_9: u64,
-    /// 99.99 % are not above it. With fewer than 100,000 values it is the luck of a few.
+    /// With fewer than 100,000 values it depends on a few.
     #[serde(rename = "p99.99")]
     p99_99: u64,
     /// The largest.
     max: u64,
 }
 
-impl From<&Histogram> for HistogramForm {
+impl From<&Histogram> for HistogramJson {
     fn from(histogram: &Histogram) -> Self {
         Self {
             count: histogram.count(),

@@ -1,4 +1,4 @@
-//! Checks, and metrics of the run's own, in JSON.
+//! Checks and custom metrics in JSON.
 
 use std::collections::BTreeMap;
 
@@ -7,65 +7,61 @@ use gake_core::record::Run;
 use gake_judge::stats::{per_second, share};
 use serde::Serialize;
 
-/// Every series of the run's own metrics.
+/// All series of custom metrics.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct MetricsForm {
+pub(super) struct MetricsJson {
     /// The series, by metric and tags.
-    series: Vec<SeriesForm>,
-    /// Samples of more series than are told apart: they are in those with the tag `series` of
-    /// `other`.
+    series: Vec<SeriesJson>,
+    /// Samples beyond the bound on series; they are counted in the series with the tag `series`
+    /// of `other`.
     over_bound: u64,
-    /// Samples left out because they were no finite numbers.
+    /// Samples left out because they are not finite.
     not_numbers: u64,
 }
 
 /// One metric under one set of tags.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct SeriesForm {
-    /// The metric.
+struct SeriesJson {
     metric: String,
-    /// What its values are: `time` (nanoseconds), `bytes` or `number`.
+    /// The unit of its values: `time` (nanoseconds), `bytes` or `number`.
     unit: &'static str,
-    /// Its tags.
     tags: BTreeMap<String, String>,
-    /// How many samples there were.
+    /// Number of samples.
     samples: u64,
-    /// What they add up to, by the metric's kind.
+    /// The aggregate, by the metric's kind.
     #[serde(flatten)]
-    value: ValueForm,
+    value: ValueJson,
 }
 
-/// What samples add up to.
+/// The aggregate of the samples.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum ValueForm {
-    /// To their sum.
+enum ValueJson {
+    /// A sum.
     Counter {
-        /// The sum.
         sum: f64,
-        /// The sum a second; null when no time was measured.
+        /// The sum per second; null when no time was measured.
         per_second: Option<f64>,
     },
-    /// To the last of them.
+    /// The last value.
     Gauge {
-        /// The last.
         last: f64,
         /// The smallest.
         min: f64,
         /// The largest.
         max: f64,
     },
-    /// To the share of those that are not zero.
+    /// The share of values other than zero.
     Rate {
-        /// How many are not zero.
+        /// The number of values other than zero.
         passed: u64,
-        /// The share of them, 0 to 1.
+        /// Their share, 0 to 1.
         share: f64,
     },
-    /// To a distribution.
+    /// A distribution.
     Trend {
         /// The smallest.
         min: f64,
@@ -73,13 +69,9 @@ enum ValueForm {
         mean: f64,
         /// The median.
         p50: f64,
-        /// 90 % are not above it.
         p90: f64,
-        /// 95 % are not above it.
         p95: f64,
-        /// 99 % are not above it.
         p99: f64,
-        /// 99.9 % are not above it.
         #[serde(rename = "p99.9")]
         p99_9: f64,
         /// The largest.
@@ -87,24 +79,24 @@ enum ValueForm {
     },
 }
 
-/// The metrics of a run; `None` when it has none of its own.
-pub(super) fn metrics(run: &Run) -> Option<MetricsForm> {
+/// The custom metrics of a run; `None` when it has none.
+pub(super) fn metrics(run: &Run) -> Option<MetricsJson> {
     let table: &SeriesTable = &run.tally.series;
-    let form = |(key, value): (&SeriesKey, &SeriesValue)| SeriesForm {
+    let form = |(key, value): (&SeriesKey, &SeriesValue)| SeriesJson {
         metric: key.metric.name.clone(),
         unit: key.metric.unit.name(),
         tags: key.tags.pairs().iter().cloned().collect(),
         samples: value.samples(),
-        value: ValueForm::new(value, run.completing),
+        value: ValueJson::new(value, run.completing),
     };
-    (!table.is_empty()).then(|| MetricsForm {
+    (!table.is_empty()).then(|| MetricsJson {
         series: table.sorted().into_iter().map(form).collect(),
         over_bound: table.over(),
         not_numbers: table.not_numbers(),
     })
 }
 
-impl ValueForm {
+impl ValueJson {
     fn new(value: &SeriesValue, span: gake_core::clock::Nanos) -> Self {
         match value {
             SeriesValue::Counter { sum, .. } => Self::Counter {

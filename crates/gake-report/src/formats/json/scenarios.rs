@@ -4,27 +4,25 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, Run, ScenarioRun};
 use serde::Serialize;
 
-use super::latency::LatencyForm;
-use super::parts::{RequestsForm, seconds};
-use crate::forms::plan::finished;
+use super::figures::{RequestsJson, seconds};
+use super::latency::LatencyJson;
+use crate::json_types::plan::finished;
 
-/// How many iterations. due = started + dropped; started = finished + interrupted.
+/// Iteration counts. due = started + dropped; started = finished + interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct IterationsForm {
-    /// Arrivals that were due.
+pub(super) struct IterationsJson {
     due: u64,
-    /// Arrivals that were fired.
     started: u64,
-    /// Came to their end.
+    /// Completed.
     finished: u64,
-    /// Were cut short.
+    /// Interrupted.
     interrupted: u64,
     /// Never fired.
     dropped: u64,
 }
 
-impl From<&Counts> for IterationsForm {
+impl From<&Counts> for IterationsJson {
     fn from(counts: &Counts) -> Self {
         Self {
             due: counts.arrivals(),
@@ -36,8 +34,8 @@ impl From<&Counts> for IterationsForm {
     }
 }
 
-/// The iterations of a run, where they are not its requests.
-pub(super) fn iterations(run: &Run) -> Option<IterationsForm> {
+/// The iteration counts of a run, unless its iterations are single requests.
+pub(super) fn iterations(run: &Run) -> Option<IterationsJson> {
     let counts = &run.tally.counts;
     (!counts.is_plain() || !run.scenarios.is_empty()).then(|| counts.into())
 }
@@ -45,24 +43,24 @@ pub(super) fn iterations(run: &Run) -> Option<IterationsForm> {
 /// One of several scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct ScenarioForm {
-    /// Its name.
+pub(super) struct ScenarioJson {
+    /// The scenario's name.
     name: String,
-    /// What was asked.
+    /// The plan of the scenario.
     plan: Plan,
     /// From the end of its warm-up to the end of its arrivals, in seconds.
     measured_s: f64,
-    /// Arrivals a second that its plan asked for; null in a closed loop.
+    /// Arrivals per second by the plan; null in a closed loop.
     asked_rate: Option<f64>,
-    /// How many iterations, after its warm-up.
-    iterations: IterationsForm,
-    /// How many requests, after its warm-up.
-    requests: RequestsForm,
+    /// Iteration counts, after the warm-up.
+    iterations: IterationsJson,
+    /// Request counts, after the warm-up.
+    requests: RequestsJson,
     /// Latencies in nanoseconds.
-    latency_ns: LatencyForm,
+    latency_ns: LatencyJson,
 }
 
-impl From<&ScenarioRun> for ScenarioForm {
+impl From<&ScenarioRun> for ScenarioJson {
     fn from(scenario: &ScenarioRun) -> Self {
         let counts = &scenario.tally.counts;
         Self {

@@ -1,22 +1,22 @@
-//! The JSON Schema in docs/, kept equal to the types by a test.
+//! The JSON Schema in docs/ matches the types.
 
 use std::path::Path;
 
 use gake_judge::Summary;
 
-use crate::formats::json::summary::SummaryForm;
+use crate::formats::json::summary::SummaryJson;
 use crate::testing::{bless, counting, healthy, several, troubled};
 
 #[test]
 fn the_schema_in_docs_is_that_of_the_types() {
-    let schema = schemars::schema_for!(SummaryForm);
+    let schema = schemars::schema_for!(SummaryJson);
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.run.1.schema.json");
     bless(&path, &text);
 }
 
 #[test]
-fn metrics_of_the_runs_own_are_there_when_it_has_any() {
+fn custom_metrics_are_there_when_a_run_has_any() {
     let json = |run| {
         let mut out = Vec::new();
         crate::formats::json::write(&Summary::new(run, &[]), &mut out).unwrap();
@@ -72,7 +72,7 @@ fn a_summary_has_the_fields_of_the_design() {
 }
 
 #[test]
-fn scenarios_and_iterations_are_told_where_there_are_any() {
+fn scenarios_and_iterations_are_there_when_a_run_has_any() {
     let json = |run| {
         let mut out = Vec::new();
         crate::formats::json::write(&Summary::new(run, &[]), &mut out).unwrap();

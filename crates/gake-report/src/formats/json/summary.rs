@@ -1,4 +1,4 @@
-//! A summary in JSON.
+//! The run summary in JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,92 +9,91 @@ use gake_judge::saturation::Saturation;
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
 
-use super::bodies::FailedBodiesForm;
-use super::latency::LatencyForm;
-use super::metrics::{MetricsForm, metrics};
-use super::parts::{
-    BytesForm, ConnectionsForm, GeneratorForm, LabelForm, PointForm, RateForm, RequestsForm,
+use super::bodies::FailedBodiesJson;
+use super::figures::{
+    BytesJson, ConnectionsJson, GeneratorUsageJson, LabelJson, PointJson, RateJson, RequestsJson,
     labels, seconds,
 };
-use super::scenarios::{IterationsForm, ScenarioForm, iterations};
-use crate::forms::plan::finished;
-use crate::forms::run::{EndingForm, EventForm};
-use crate::forms::watched::{GaugeForm, WatchedForm};
+use super::latency::LatencyJson;
+use super::metrics::{MetricsJson, metrics};
+use super::scenarios::{IterationsJson, ScenarioJson, iterations};
+use crate::json_types::plan::finished;
+use crate::json_types::run::{EndingJson, EventJson};
+use crate::json_types::watched::{GaugeJson, WatchedTargetJson};
 
-/// A run of gake: what was asked, what came, and how it is judged.
+/// A run of gake: its plan, what was measured, and the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "gake.run/1"))]
-pub(super) struct SummaryForm {
+pub(super) struct SummaryJson {
     /// Always `gake.run/1`.
     schema: &'static str,
     /// The version of gake that wrote this.
     gake: &'static str,
-    /// What was asked.
+    /// The plan of the run.
     plan: Plan,
-    /// When the run started, RFC 3339 in UTC.
+    /// The start of the run, RFC 3339 in UTC.
     started: String,
     /// From the start to the last outcome, in seconds.
     elapsed_s: f64,
     /// From the end of the warm-up to the end of arrivals, in seconds.
     measured_s: f64,
     /// What ended the run.
-    ended: EndingForm,
-    /// Its judgement.
-    verdict: VerdictForm,
-    /// How many arrivals, after the warm-up.
-    requests: RequestsForm,
-    /// How many iterations, after the warm-up; absent where each is one request.
+    ended: EndingJson,
+    /// The judgement of the run.
+    verdict: VerdictJson,
+    /// Request counts, after the warm-up.
+    requests: RequestsJson,
+    /// Iteration counts, after the warm-up; absent when every iteration is one request.
     #[serde(skip_serializing_if = "Option::is_none")]
-    iterations: Option<IterationsForm>,
-    /// Each scenario by itself; absent when there is one.
+    iterations: Option<IterationsJson>,
+    /// The scenarios; absent when there is only one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    scenarios: Vec<ScenarioForm>,
-    /// Arrivals a second.
-    rate: RateForm,
+    scenarios: Vec<ScenarioJson>,
+    /// Arrivals per second.
+    rate: RateJson,
     /// Latencies in nanoseconds.
-    latency_ns: LatencyForm,
+    latency_ns: LatencyJson,
     /// Responses by status code.
     status: BTreeMap<String, u64>,
-    /// Ends without a response by fault.
+    /// Requests without a response, by fault.
     faults: BTreeMap<&'static str, u64>,
-    /// The same with the details, and what to do.
-    fault_details: Vec<FaultDetailForm>,
-    /// The most frequent bodies of failed answers; absent when none came, or they were not asked
-    /// for.
+    /// Faults with details and advice.
+    fault_details: Vec<FaultDetailJson>,
+    /// The most frequent bodies of failed responses; absent when there are none or they were not
+    /// recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed_bodies: Option<FailedBodiesForm>,
-    /// Bytes, heads included, before TLS.
-    bytes: BytesForm,
-    /// Connections.
-    connections: ConnectionsForm,
-    /// The objectives, in the order given.
-    objectives: Vec<ObjectiveForm>,
-    /// What the generator itself used.
-    generator: GeneratorForm,
-    /// By label; empty when there is one.
-    labels: Vec<LabelForm>,
-    /// Checks, and metrics that the run counted itself; absent when there are none.
+    failed_bodies: Option<FailedBodiesJson>,
+    /// Bytes including heads, before TLS.
+    bytes: BytesJson,
+    /// Connection counts.
+    connections: ConnectionsJson,
+    /// The objectives, in the given order.
+    objectives: Vec<ObjectiveJson>,
+    /// The generator's own resource usage.
+    generator: GeneratorUsageJson,
+    /// Figures by label; empty when there is only one.
+    labels: Vec<LabelJson>,
+    /// Checks and custom metrics; absent when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    metrics: Option<MetricsForm>,
-    /// The counts of the warm-up, which are in no other figure.
-    warmup: RequestsForm,
-    /// Over the seconds; of a long run each point stands for several.
-    series: Vec<PointForm>,
-    /// What happened beside requests.
-    events: Vec<EventForm>,
-    /// What each agent of a fleet did; absent without a fleet.
+    metrics: Option<MetricsJson>,
+    /// The counts of the warm-up, which no other figure includes.
+    warmup: RequestsJson,
+    /// The time series; each point of a long run covers several seconds.
+    series: Vec<PointJson>,
+    /// Events other than requests.
+    events: Vec<EventJson>,
+    /// The agents of a fleet; absent without a fleet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    agents: Option<Vec<AgentForm>>,
-    /// What the target said of itself; absent when it was not watched.
+    agents: Option<Vec<AgentJson>>,
+    /// Samples of the target; absent when it was not watched.
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<WatchedForm>,
-    /// What was read of the generator's own machine, and of the target when it is on it: findings
-    /// rest on it.
+    target: Option<WatchedTargetJson>,
+    /// Samples of the generator's machine, and of a target on it, on which findings are based.
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Vec<GaugeForm>>,
+    machine: Option<Vec<GaugeJson>>,
 }
 
-impl From<&Summary> for SummaryForm {
+impl From<&Summary> for SummaryJson {
     fn from(summary: &Summary) -> Self {
         let run = &summary.run;
         let counts = &run.tally.counts;
@@ -114,24 +113,24 @@ impl From<&Summary> for SummaryForm {
             requests: counts.into(),
             rate: run.into(),
             iterations: iterations(run),
-            scenarios: run.scenarios.iter().map(ScenarioForm::from).collect(),
+            scenarios: run.scenarios.iter().map(ScenarioJson::from).collect(),
             latency_ns: (&run.tally).into(),
             status: run.tally.statuses().iter().map(|(s, n)| (s.to_string(), *n)).collect(),
             faults,
             fault_details: run.tally.faults().iter().map(Into::into).collect(),
-            failed_bodies: FailedBodiesForm::new(&run.bodies),
+            failed_bodies: FailedBodiesJson::new(&run.bodies),
             bytes: counts.into(),
             connections: run.into(),
             objectives: summary.verdict.objectives.iter().map(Into::into).collect(),
-            generator: GeneratorForm::new(run),
+            generator: GeneratorUsageJson::new(run),
             labels: labels(run),
             metrics: metrics(run),
             warmup: (&run.warmup).into(),
             series: run.series.points().iter().map(Into::into).collect(),
             events: run.events.iter().map(Into::into).collect(),
             agents: (!run.agents.is_empty()).then(|| run.agents.iter().map(Into::into).collect()),
-            target: WatchedForm::new(&run.watched, nanos(run.plan.warmup)),
-            machine: GaugeForm::of_machine(&run.watched, nanos(run.plan.warmup)),
+            target: WatchedTargetJson::new(&run.watched, nanos(run.plan.warmup)),
+            machine: GaugeJson::of_machine(&run.watched, nanos(run.plan.warmup)),
         }
     }
 }
@@ -141,32 +140,32 @@ fn started(run: &Run) -> String {
         .map_or_else(|_| run.started_unix_ns.to_string(), |at| at.to_string())
 }
 
-/// The judgement of a run.
+/// The judgement of the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct VerdictForm {
+struct VerdictJson {
     /// Why no request succeeded; absent when one did, or none was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    nothing_ok: Option<NothingOkForm>,
-    /// Whether the figures can be believed.
-    validity: ValidityForm,
-    /// That an open loop asked for more than the target completes; absent when it did not.
+    nothing_ok: Option<NothingOkJson>,
+    /// Whether the figures are believable.
+    validity: ValidityJson,
+    /// Set when an open loop demanded more than the target completes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    overload: Option<OverloadForm>,
-    /// Why not, the worst first.
+    overload: Option<OverloadJson>,
+    /// Why the figures are doubtful, the worst first.
     reasons: Vec<String>,
     /// What limited the run.
-    findings: Vec<FindingForm>,
+    findings: Vec<FindingJson>,
 }
 
-impl From<&Verdict> for VerdictForm {
+impl From<&Verdict> for VerdictJson {
     fn from(verdict: &Verdict) -> Self {
         Self {
             nothing_ok: verdict.nothing_ok.as_ref().map(Into::into),
             validity: match verdict.validity {
-                Validity::Valid => ValidityForm::Valid,
-                Validity::Suspect => ValidityForm::Suspect,
-                Validity::Invalid => ValidityForm::Invalid,
+                Validity::Valid => ValidityJson::Valid,
+                Validity::Suspect => ValidityJson::Suspect,
+                Validity::Invalid => ValidityJson::Invalid,
             },
             overload: verdict.saturation.as_ref().map(Into::into),
             reasons: verdict.reasons.iter().map(|reason| reason.text.clone()).collect(),
@@ -175,114 +174,112 @@ impl From<&Verdict> for VerdictForm {
     }
 }
 
-/// A target that was asked for more than it completes.
+/// An overloaded target.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct OverloadForm {
-    /// Arrivals a second that the plan asked for, in the second half of the load.
+struct OverloadJson {
+    /// Arrivals per second by the plan, in the second half of the load.
     asked_per_s: f64,
-    /// Of them the target completed, a second.
+    /// Arrivals per second that the target completed.
     completed_per_s: f64,
 }
 
-impl From<&Saturation> for OverloadForm {
+impl From<&Saturation> for OverloadJson {
     fn from(saturation: &Saturation) -> Self {
         Self { asked_per_s: saturation.asked, completed_per_s: saturation.completed }
     }
 }
 
-/// Why no request of a run succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct NothingOkForm {
-    /// What ended most of the requests.
+struct NothingOkJson {
+    /// What ended most requests.
     cause: String,
-    /// What to try.
+    /// The recommended action.
     advice: &'static str,
 }
 
-impl From<&NothingOk> for NothingOkForm {
+impl From<&NothingOk> for NothingOkJson {
     fn from(nothing: &NothingOk) -> Self {
         Self { cause: nothing.cause.clone(), advice: nothing.advice }
     }
 }
 
-/// Whether the figures can be believed.
+/// Whether the figures are believable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-enum ValidityForm {
-    /// They can.
+enum ValidityJson {
+    /// Believable.
     Valid,
-    /// Look at the reasons first.
+    /// Doubtful: see the reasons.
     Suspect,
-    /// They cannot.
+    /// Not believable.
     Invalid,
 }
 
-/// One statement about what limited the run.
+/// One finding about the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FindingForm {
-    /// Its stable name.
+struct FindingJson {
+    /// Its stable id.
     id: &'static str,
-    /// What was seen.
+    /// The measured facts.
     evidence: String,
-    /// What to try.
+    /// The recommended action.
     advice: String,
-    /// Where the same number can be read with another tool.
+    /// Where another tool shows the same number.
     check: String,
-    /// What it is to the run: `cause`, `symptom`, or `context` that explains nothing.
+    /// Its role: `cause`, `symptom`, or `context` that explains nothing.
     rank: &'static str,
 }
 
-impl From<&Finding> for FindingForm {
+impl From<&Finding> for FindingJson {
     fn from(finding: &Finding) -> Self {
         let Finding { id, evidence, advice, check, rank } = finding.clone();
         Self { id, evidence, advice, check, rank: rank.name() }
     }
 }
 
-/// A fault with its detail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FaultDetailForm {
-    /// The fault.
+struct FaultDetailJson {
+    /// The fault's name.
     fault: &'static str,
-    /// What is known beyond its name; may be empty.
+    /// Details beyond the name; may be empty.
     detail: String,
-    /// How often.
+    /// Number of occurrences.
     count: u64,
-    /// What to do about it.
+    /// The recommended action.
     advice: &'static str,
 }
 
-impl From<&(Fault, u64)> for FaultDetailForm {
+impl From<&(Fault, u64)> for FaultDetailJson {
     fn from(&(fault, count): &(Fault, u64)) -> Self {
         Self { fault: fault.name(), detail: fault.detail(), count, advice: advice(fault) }
     }
 }
 
-/// What one agent of a fleet did.
+/// One agent of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct AgentForm {
-    /// Its name.
+struct AgentJson {
+    /// The agent's name.
     name: String,
-    /// When it was lost, in seconds since the start; absent when it was not.
+    /// When it was lost, in seconds since the start; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_s: Option<f64>,
-    /// Whether its figures can be believed, judged by themselves: `valid`, `suspect`, `invalid`.
+    /// Whether its own figures are believable: `valid`, `suspect`, `invalid`.
     validity: String,
-    /// Why not, the worst first.
+    /// Why they are doubtful, the worst first.
     reasons: Vec<String>,
-    /// Requests that it sent after the warm-up, as far as it told.
+    /// Requests sent after the warm-up, as far as it reported.
     sent: u64,
     /// The 99th percentile of its lateness, in nanoseconds.
     lateness_p99_ns: u64,
 }
 
-impl From<&AgentRecord> for AgentForm {
+impl From<&AgentRecord> for AgentJson {
     fn from(agent: &AgentRecord) -> Self {
         let AgentRecord { name, lost_ns, validity, reasons, sent, lateness_p99_ns } = agent.clone();
         let lost_s = lost_ns.map(seconds);
@@ -290,13 +287,13 @@ impl From<&AgentRecord> for AgentForm {
     }
 }
 
-/// An objective with its value.
+/// An objective and its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ObjectiveForm {
-    /// The objective.
+struct ObjectiveJson {
+    /// The objective as given.
     text: String,
-    /// What was measured; null when there was nothing to measure.
+    /// The measured value; null if there was nothing to measure.
     value: Option<f64>,
     /// The unit of `value`: `ns`, `percent`, `count` or `per_second`.
     unit: &'static str,
@@ -306,7 +303,7 @@ struct ObjectiveForm {
     problem: Option<String>,
 }
 
-impl From<&Evaluation> for ObjectiveForm {
+impl From<&Evaluation> for ObjectiveJson {
     fn from(evaluation: &Evaluation) -> Self {
         let Evaluation { text, value, unit, met, problem } = evaluation.clone();
         Self { text, value, unit: unit.name(), met, problem }

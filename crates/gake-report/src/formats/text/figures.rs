@@ -7,23 +7,22 @@ use gake_text::units;
 
 use super::super::all_open;
 use super::super::latencies::{self, COLUMNS};
-use super::page::{INDENT, Page, Paint, fit};
+use super::page::{INDENT, Paint, TextPage, fit};
 use super::scenarios;
 
-/// Labels shown at most.
 const LABELS_MAX: usize = 20;
 
-/// Fewer connections are open at once.
+/// The number of connections from which the time to open them is shown.
 const MANY: u64 = 1_000;
 
-/// Fewer connections take less memory than all else.
+/// The number of connections from which the memory per connection is meaningful.
 const VERY_MANY: u64 = 10_000;
 
-/// What marks a percentile that too few samples stand behind.
+/// Marks a percentile with too few samples behind it.
 const UNTRUSTED: &str = "~";
 
 /// Requests, rates, transfer, connections, the generator.
-pub(super) fn counts(page: &mut Page, run: &Run) {
+pub(super) fn counts(page: &mut TextPage, run: &Run) {
     page.gap();
     scenarios::iterations(page, run);
     let counts = &run.tally.counts;
@@ -61,12 +60,12 @@ pub(super) fn counts(page: &mut Page, run: &Run) {
     page.headed("generator", &generator(run));
 }
 
-/// A text that is red when the count is not 0.
-fn bad(page: &Page, count: u64, text: &str) -> String {
+/// A text that is red unless the count is 0.
+fn bad(page: &TextPage, count: u64, text: &str) -> String {
     page.paint(if count == 0 { Paint::Plain } else { Paint::Bad }, text)
 }
 
-fn connections(page: &Page, run: &Run) -> String {
+fn connections(page: &TextPage, run: &Run) -> String {
     let counts = &run.tally.counts;
     let opened = units::count(counts.opened);
     let mut text = format!("{opened} opened   {} open at most", units::count(run.peak_connections));
@@ -81,13 +80,13 @@ fn connections(page: &Page, run: &Run) -> String {
         text.push_str(&format!("   {} streams", units::count(counts.streams)));
     }
     for (count, one, several) in [
-        (counts.stale_reconnects, "stale, opened again", "stale, opened again"),
-        (counts.retransmits, "segment sent again", "segments sent again"),
+        (counts.stale_reconnects, "stale, reopened", "stale, reopened"),
+        (counts.retransmits, "segment retransmitted", "segments retransmitted"),
         (counts.excess, "with unsolicited bytes", "with unsolicited bytes"),
         (counts.idle_failed, "idle one not opened", "idle ones not opened"),
         (counts.idle_lost, "idle one lost", "idle ones lost"),
         (counts.redirects, "redirect followed", "redirects followed"),
-        (counts.unhandled, "sent again, not handled", "sent again, not handled"),
+        (counts.unhandled, "sent again, unprocessed", "sent again, unprocessed"),
         (counts.http3_fallbacks, "offer of HTTP/3 unusable", "offers of HTTP/3 unusable"),
         (counts.quic_lost, "packet lost", "packets lost"),
         (counts.stream_resets, "stream reset", "streams reset"),
@@ -106,7 +105,7 @@ fn connections(page: &Page, run: &Run) -> String {
     text
 }
 
-/// What the generator itself used: CPU time a request, its busiest worker, memory.
+/// The generator's own usage: CPU time per request, its busiest worker, memory.
 pub(crate) fn generator(run: &Run) -> String {
     let generator = &run.generator;
     let mut text = String::new();
@@ -123,8 +122,7 @@ pub(crate) fn generator(run: &Run) -> String {
     text
 }
 
-/// The table of latencies.
-pub(super) fn latency(page: &mut Page, run: &Run) {
+pub(super) fn latency(page: &mut TextPage, run: &Run) {
     let rows = latencies::rows(&run.tally.latency);
     if rows.is_empty() {
         return;
@@ -151,18 +149,17 @@ pub(super) fn latency(page: &mut Page, run: &Run) {
     }
 }
 
-/// Columns of a figure.
 const COLUMN: usize = 9;
 
-/// A figure of the table.
+/// A column of the latency table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Figure {
+enum LatencyColumn {
     Quantile(&'static str, f64),
     Max,
     Mean,
 }
 
-impl Figure {
+impl LatencyColumn {
     fn name(self) -> &'static str {
         match self {
             Self::Quantile(name, _) => name,
@@ -172,12 +169,12 @@ impl Figure {
     }
 }
 
-/// The figures for which a page of `width` has room. A narrow one leaves out the mean first, then
-/// p99.9 and p95.
-fn columns(width: usize) -> Vec<Figure> {
+/// The columns that fit a page of `width`. A narrow one leaves out the mean first, then p99.9 and
+/// p95.
+fn columns(width: usize) -> Vec<LatencyColumn> {
     const EXPENDABLE: [&str; 3] = ["mean", "p99.9", "p95"];
-    let quantiles = COLUMNS.iter().map(|(name, quantile)| Figure::Quantile(name, *quantile));
-    let mut columns: Vec<_> = quantiles.chain([Figure::Max, Figure::Mean]).collect();
+    let quantiles = COLUMNS.iter().map(|(name, quantile)| LatencyColumn::Quantile(name, *quantile));
+    let mut columns: Vec<_> = quantiles.chain([LatencyColumn::Max, LatencyColumn::Mean]).collect();
     let room = width.saturating_sub(INDENT) / COLUMN;
     for name in EXPENDABLE.into_iter().take(columns.len().saturating_sub(room)) {
         columns.retain(|column| column.name() != name);
@@ -185,17 +182,17 @@ fn columns(width: usize) -> Vec<Figure> {
     columns
 }
 
-/// The cells of a row, and whether any is not to be trusted.
-fn cells(histogram: &Histogram, columns: &[Figure]) -> (String, bool) {
+/// The cells of a row, and whether any is untrusted.
+fn cells(histogram: &Histogram, columns: &[LatencyColumn]) -> (String, bool) {
     let mut text = String::new();
     let mut guessed = false;
     for column in columns {
         let (value, is_trusted) = match *column {
-            Figure::Quantile(_, quantile) => {
+            LatencyColumn::Quantile(_, quantile) => {
                 (histogram.quantile(quantile) as f64, trusted(quantile, histogram.count()))
             }
-            Figure::Max => (histogram.max() as f64, true),
-            Figure::Mean => (histogram.mean(), true),
+            LatencyColumn::Max => (histogram.max() as f64, true),
+            LatencyColumn::Mean => (histogram.mean(), true),
         };
         guessed |= !is_trusted;
         let mark = if is_trusted { "" } else { UNTRUSTED };
@@ -204,8 +201,7 @@ fn cells(histogram: &Histogram, columns: &[Figure]) -> (String, bool) {
     (text, guessed)
 }
 
-/// Responses by status code.
-pub(super) fn statuses(page: &mut Page, run: &Run) {
+pub(super) fn statuses(page: &mut TextPage, run: &Run) {
     let statuses = run.tally.statuses();
     if statuses.is_empty() {
         return;
@@ -222,13 +218,13 @@ pub(super) fn statuses(page: &mut Page, run: &Run) {
     }
     let wrong = run.tally.counts.wrong_bodies;
     if wrong > 0 {
-        let text = format!("{} with an unexpected body", units::plural(wrong, "answer"));
+        let text = format!("{} with an unexpected body", units::plural(wrong, "response"));
         page.headed("", &page.paint(Paint::Bad, &text));
     }
 }
 
-/// One line for each label.
-pub(super) fn labels(page: &mut Page, run: &Run) {
+/// One line per label.
+pub(super) fn labels(page: &mut TextPage, run: &Run) {
     let labels: Vec<_> = run.plan.labels.iter().zip(run.tally.labels()).collect();
     if labels.len() < 2 {
         return;

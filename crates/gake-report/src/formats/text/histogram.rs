@@ -5,19 +5,18 @@ use gake_core::record::{Histogram, Run};
 use gake_judge::stats;
 use gake_text::units;
 
-use super::page::{Page, Paint};
+use super::page::{Paint, TextPage};
 
-/// Rows at most.
 const ROWS_MAX: usize = 10;
 
-/// Columns of the longest bar on a narrow page, and what else of a page it leaves free.
+/// The longest bar on a narrow page, and the columns beside the bar.
 const BAR_MIN: usize = 19;
-const BESIDE: usize = 40;
+const BAR_MARGIN: usize = 40;
 
-/// Fewer values than this are seen better in the table.
+/// With fewer values the table says more.
 const COUNT_MIN: u64 = 10;
 
-/// A span of values this narrow is cut into equal parts, a wider one into parts that grow.
+/// A wider ratio of the maximum to the minimum gets growing intervals instead of equal ones.
 const NARROW: f64 = 3.0;
 
 /// Edges within a decade, from fine to coarse.
@@ -29,8 +28,8 @@ const GRIDS: [&[f64]; 5] = [
     &[1.0],
 ];
 
-/// Draws the response times.
-pub(super) fn responses(page: &mut Page, run: &Run) {
+/// Draws the histogram of response times.
+pub(super) fn responses(page: &mut TextPage, run: &Run) {
     let response = run.tally.latency.response();
     if response.count() < COUNT_MIN || response.min() == response.max() {
         return;
@@ -39,7 +38,7 @@ pub(super) fn responses(page: &mut Page, run: &Run) {
     page.headed("response times", "");
     let rows = rows(&response);
     let highest = rows.iter().map(|row| row.2).max().unwrap_or(1).max(1);
-    let longest = page.width().saturating_sub(BESIDE).max(BAR_MIN);
+    let longest = page.width().saturating_sub(BAR_MARGIN).max(BAR_MIN);
     for (low, high, count) in rows {
         let bar = page.paint(Paint::Bar, &bar(count as f64 / highest as f64, longest));
         let part = units::percent(stats::share(count, response.count()));
@@ -48,7 +47,7 @@ pub(super) fn responses(page: &mut Page, run: &Run) {
     }
 }
 
-/// Rows of `low..high` with the number of values in them; every value is in one row.
+/// The rows as `low..high` with their counts; every value is in exactly one row.
 fn rows(response: &Histogram) -> Vec<(Nanos, Nanos, u64)> {
     let edges = edges(response.min(), response.max());
     let below = |edge: Nanos| match edge {
@@ -65,14 +64,14 @@ fn rows(response: &Histogram) -> Vec<(Nanos, Nanos, u64)> {
             (pair[0], pair[1], count)
         })
         .collect();
-    // A bucket that straddles the last edge belongs to the last row.
+    // A bucket across the last edge belongs to the last row.
     if let Some(last) = rows.last_mut() {
         last.2 += response.count().saturating_sub(before);
     }
     rows
 }
 
-/// Round edges around `min..=max` that make at most [`ROWS_MAX`] rows.
+/// Round edges around `min..=max` for at most [`ROWS_MAX`] rows.
 fn edges(min: Nanos, max: Nanos) -> Vec<Nanos> {
     let (min, max) = (min.max(1), max.max(2));
     if (max as f64) < min as f64 * NARROW {
@@ -123,7 +122,7 @@ fn growing_edges(min: Nanos, max: Nanos, grid: &[f64]) -> Vec<Nanos> {
     }
 }
 
-/// An edge is a round number: no digits that say nothing.
+/// A round number without trailing zeros.
 fn edge(ns: Nanos) -> String {
     let (value, unit) = match ns {
         0..1_000 => (ns as f64, "ns"),
@@ -131,12 +130,12 @@ fn edge(ns: Nanos) -> String {
         1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
         _ => (ns as f64 / 1e9, "s"),
     };
-    // Three digits beside the unit's own; equal steps may be fine ones.
+    // Three digits after the unit's point: equal steps may be fine.
     let text = format!("{value:.3}");
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A bar of eighths of a column; anything at all is seen.
+/// A bar in eighths of a column; at least one eighth unless zero.
 fn bar(part: f64, longest: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (part * (longest * 8) as f64).round() as usize;

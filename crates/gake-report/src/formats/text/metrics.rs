@@ -1,19 +1,18 @@
-//! Checks, and metrics of the run's own.
+//! Checks and custom metrics.
 
 use gake_core::record::Run;
 use gake_text::{foreign, units};
 
-use super::page::{INDENT, Page, Paint, fit};
-use crate::metric_sections::{Row, sections};
+use super::page::{INDENT, Paint, TextPage, fit};
+use crate::metric_sections::{MetricRow, sections};
 
-/// Series shown at most.
 const SERIES_MAX: usize = 30;
 
-/// What the figures beside a series' name take.
+/// Columns of the figures beside a series' name.
 const FIGURES: usize = 46;
 
-/// The sections of the run's metrics, a line for each row.
-pub(super) fn metrics(page: &mut Page, run: &Run) {
+/// The metric sections of the run.
+pub(super) fn metrics(page: &mut TextPage, run: &Run) {
     let table = &run.tally.series;
     for section in sections(run) {
         page.gap();
@@ -34,8 +33,7 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     }
 }
 
-/// A line for each row, as far as they are shown.
-fn rows(page: &mut Page, all: &[Row]) {
+fn rows(page: &mut TextPage, all: &[MetricRow]) {
     let shown = &all[..all.len().min(SERIES_MAX)];
     let width = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let least = INDENT - 4;
@@ -48,7 +46,7 @@ fn rows(page: &mut Page, all: &[Row]) {
             None => String::new(),
         };
         if name.chars().count() > width {
-            // Series of one metric are told apart by their tags alone.
+            // Tags alone may distinguish series of one metric: the whole name is shown.
             for (number, line) in folded(&name, page.width().saturating_sub(4)).iter().enumerate() {
                 page.line(&format!("{:1$}{line}", "", if number == 0 { 2 } else { 4 }));
             }
@@ -62,7 +60,7 @@ fn rows(page: &mut Page, all: &[Row]) {
     }
 }
 
-/// The name of a series in lines of `width` characters at most, broken after tags.
+/// A series name in lines of at most `width` characters, broken after tags.
 fn folded(name: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for tag in name.split_inclusive(',') {

@@ -1,19 +1,19 @@
-//! A page of text: lines, paint, wrapping.
+//! A page of text: lines, colours, wrapping.
 
 use gake_text::foreign;
 
 use super::Style;
 
-/// Where what belongs to a heading begins.
+/// The column after a heading.
 pub(crate) const INDENT: usize = 14;
 
-/// Columns below which a sum of counts may not fit on a line.
+/// Pages narrower than this may break a sum of counts.
 const NARROW: usize = 72;
 
-/// What stands between the figures of a line.
+/// Separates the figures of a line.
 const BETWEEN: &str = "   ";
 
-/// What a piece of text is, for its colour.
+/// The role of a text, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     Good,
@@ -40,45 +40,43 @@ impl Paint {
     }
 }
 
-/// A page in the making.
+/// A page under construction.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct TextPage {
     style: Style,
     text: String,
 }
 
-impl Page {
+impl TextPage {
     pub(crate) fn new(style: Style) -> Self {
         Self { style, text: String::new() }
     }
 
-    /// Columns of a line.
     pub(crate) fn width(&self) -> usize {
         self.style.width
     }
 
-    /// What stands in a sum of counts: on a narrow page it may go on below.
+    /// The sign in a sum of counts; on a narrow page the sum may continue on the next line.
     pub(crate) fn plus(&self) -> &'static str {
         if self.style.width < NARROW { "   + " } else { " + " }
     }
 
-    /// Whether the plan is told.
     pub(crate) fn has_plan(&self) -> bool {
         self.style.plan
     }
 
-    /// Lines so far.
+    /// The number of lines so far.
     pub(crate) fn lines(&self) -> usize {
         self.text.lines().count()
     }
 
-    /// The page, each line without blanks at its end.
+    /// The page without trailing spaces.
     pub(crate) fn text(&self) -> String {
         let lines = self.text.trim_end().lines();
         lines.flat_map(|line| [line.trim_end(), "\n"]).collect()
     }
 
-    /// The text in its colour, when there are colours. Pad before painting: colours have no width.
+    /// The text in its colour, if colours are on. Pad before painting: escapes have no width.
     pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
         if !self.style.colour || paint == Paint::Plain || text.is_empty() {
             return text.to_owned();
@@ -86,7 +84,7 @@ impl Page {
         format!("\x1b[{}m{text}\x1b[0m", paint.code())
     }
 
-    /// One line, whatever is in a name that stands in it: no label can look like a line of ours.
+    /// Adds a single line: control characters in a name cannot start another one.
     pub(crate) fn line(&mut self, line: &str) {
         let coloured = self.style.colour;
         let line = if coloured { foreign::coloured_line(line) } else { foreign::line(line) };
@@ -94,15 +92,14 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// An empty line between sections; never two.
+    /// An empty line between sections; never two in a row.
     pub(crate) fn gap(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
-    /// A line that starts with a heading. Where the page is too narrow for it, what three blanks
-    /// separate goes on the next line.
+    /// A line that starts with a heading. On a page too narrow for it, it breaks at three spaces.
     pub(crate) fn headed(&mut self, heading: &str, rest: &str) {
         let mut line = self.paint(Paint::Heading, &format!("{heading:<INDENT$}"));
         let mut column = INDENT;
@@ -122,8 +119,8 @@ impl Page {
         self.line(&line);
     }
 
-    /// Text wrapped at the page's width, every line indented; the first starts with `mark`, which
-    /// stands in the indent.
+    /// Text wrapped at the page's width, with every line indented; `mark` is in the first line's
+    /// indent.
     pub(crate) fn wrapped(&mut self, indent: usize, mark: &str, paint: Paint, text: &str) {
         let mut lead = format!("{mark:<indent$}");
         let width = self.style.width.saturating_sub(indent).max(20);
@@ -135,7 +132,7 @@ impl Page {
     }
 }
 
-/// Columns of a text, colours aside.
+/// The width of a text without colours.
 fn visible(text: &str) -> usize {
     let mut pieces = text.split("\x1b[");
     let first = pieces.next().unwrap_or_default().chars().count();
@@ -143,7 +140,7 @@ fn visible(text: &str) -> usize {
     first + pieces.map(after).sum::<usize>()
 }
 
-/// Breaks a text at blanks so that each line has `width` characters at most, longer words aside.
+/// Breaks a text at spaces into lines of at most `width` characters, except for longer words.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -161,7 +158,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts a text of others to `width` characters, with an ellipsis.
+/// Shortens a text to `width` characters, with an ellipsis.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let text = foreign::line(text);
     if text.chars().count() <= width {

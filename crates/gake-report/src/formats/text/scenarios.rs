@@ -1,17 +1,17 @@
-//! Iterations of several requests, and scenarios side by side.
+//! Iterations of several requests, and several scenarios.
 
 use gake_core::record::Run;
 use gake_judge::stats::per_second;
 use gake_judge::trusted;
 use gake_text::units;
 
-use super::page::{INDENT, Page, Paint, fit};
+use super::page::{INDENT, Paint, TextPage, fit};
 
-/// What the figures beside a scenario's name take.
+/// Columns of the figures beside a scenario's name.
 const FIGURES: usize = 60;
 
-/// How arrivals ended, where an arrival is not one request.
-pub(super) fn iterations(page: &mut Page, run: &Run) {
+/// Iteration counts, unless every iteration is one request.
+pub(super) fn iterations(page: &mut TextPage, run: &Run) {
     let counts = &run.tally.counts;
     if counts.is_plain() {
         return;
@@ -29,8 +29,8 @@ pub(super) fn iterations(page: &mut Page, run: &Run) {
     page.headed("", &format!("{started} = {finished}{plus}{interrupted}"));
 }
 
-/// One line for each scenario, when there are several.
-pub(super) fn scenarios(page: &mut Page, run: &Run) {
+/// One line per scenario, when there are several.
+pub(super) fn scenarios(page: &mut TextPage, run: &Run) {
     if run.scenarios.is_empty() {
         return;
     }
@@ -39,7 +39,7 @@ pub(super) fn scenarios(page: &mut Page, run: &Run) {
     let least = INDENT - 4;
     let width = names.max().unwrap_or(0);
     let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
-    // A narrow page leaves out what the plan and the counts say together.
+    // A narrow page leaves out what the plan and the counts imply.
     let is_narrow = page.width() < width + 2 + FIGURES;
     let iterations = |text: &str| if is_narrow { String::new() } else { format!("{text:>10}") };
     let rate = |text: &str| if is_narrow { String::new() } else { format!("{text:>12}") };

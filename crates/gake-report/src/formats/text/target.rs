@@ -1,14 +1,14 @@
-//! What the watched target said of itself.
+//! The watched target.
 
 use gake_core::clock::nanos;
 use gake_core::record::{Gauge, LevelUnit, Run};
 use gake_text::foreign;
 use gake_text::units;
 
-use super::page::{INDENT, Page, Paint};
+use super::page::{INDENT, Paint, TextPage};
 
-/// The levels of each source, and the settings in force.
-pub(super) fn target(page: &mut Page, run: &Run) {
+/// The levels of each source, and the settings.
+pub(super) fn target(page: &mut TextPage, run: &Run) {
     let watched = &run.watched;
     if watched.is_empty() {
         return;
@@ -35,7 +35,7 @@ pub(super) fn target(page: &mut Page, run: &Run) {
     }
 }
 
-/// The levels of every source, and the settings in force; without lines of their own.
+/// The levels of every source, and the settings, as texts.
 pub(crate) fn brief(run: &Run) -> (Vec<String>, Vec<String>) {
     let levels = run.watched.targets().filter_map(|gauge| level(gauge, nanos(run.plan.warmup)));
     let settings = run.watched.settings.iter();
@@ -43,7 +43,7 @@ pub(crate) fn brief(run: &Run) -> (Vec<String>, Vec<String>) {
     (levels.collect(), settings.collect())
 }
 
-/// The mean, and the largest where it is another figure.
+/// The mean, and the maximum if it is different.
 fn level(gauge: &Gauge, warmup: u64) -> Option<String> {
     let mean = shown(gauge.mean_from(warmup).or_else(|| gauge.last())?, gauge.unit);
     let max = shown(gauge.max()?, gauge.unit);
@@ -51,7 +51,7 @@ fn level(gauge: &Gauge, warmup: u64) -> Option<String> {
     Some(if mean == max { format!("{name} {mean}") } else { format!("{name} {mean} (max {max})") })
 }
 
-/// A level of the target, as a person reads it.
+/// A level of the target for display.
 #[must_use]
 pub fn shown(value: f64, unit: LevelUnit) -> String {
     match unit {

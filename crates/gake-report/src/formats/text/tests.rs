@@ -1,4 +1,4 @@
-//! The page against kept files.
+//! Text summaries against golden files.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn a_watched_target() {
 }
 
 #[test]
-fn a_run_of_nothing() {
+fn an_empty_run() {
     let mut run = healthy();
     run.tally = Tally::new(0);
     let summary = summary(run, &["p99<5ms"]);

@@ -1,21 +1,21 @@
-//! The top of the page: can it be believed, were the objectives met, what was run.
+//! The top of the summary: the verdict and the plan.
 
 use gake_core::record::Run;
 use gake_judge::Summary;
 use gake_text::foreign;
 use gake_text::units;
 
-use super::page::{Page, Paint};
+use super::page::{Paint, TextPage};
 use crate::formats::headline::{self, Tone};
 
-/// Between two statements of the headline.
+/// Separates two statements of the headline.
 const SEPARATOR: &str = " · ";
 
-/// The verdict in a line, its reasons, and the objectives.
-pub(super) fn verdict(page: &mut Page, summary: &Summary) {
+/// The headline, its reasons, and the objectives.
+pub(super) fn verdict(page: &mut TextPage, summary: &Summary) {
     let verdict = &summary.verdict;
     let (mut line, mut shown) = (String::new(), 0);
-    let mut add = |page: &mut Page, paint: Paint, text: &str| {
+    let mut add = |page: &mut TextPage, paint: Paint, text: &str| {
         let width = text.chars().count();
         if shown > 0 && shown + SEPARATOR.chars().count() + width > page.width() {
             page.line(&std::mem::replace(&mut line, "  ".to_owned()));
@@ -33,7 +33,7 @@ pub(super) fn verdict(page: &mut Page, summary: &Summary) {
             Tone::Doubtful => ("▲", Paint::Warn),
             Tone::Bad => ("✘", Paint::Bad),
         };
-        // The mark is that of the first statement.
+        // The mark is the first statement's.
         let text = if i == 0 { format!("{mark} {text}") } else { text };
         add(page, paint, &text);
     }
@@ -62,7 +62,7 @@ pub(super) fn verdict(page: &mut Page, summary: &Summary) {
 }
 
 /// The plan, and when it ran.
-pub(super) fn plan(page: &mut Page, run: &Run) {
+pub(super) fn plan(page: &mut TextPage, run: &Run) {
     page.gap();
     let line = run.plan.to_string();
     let rest = line.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));

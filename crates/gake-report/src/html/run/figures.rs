@@ -5,12 +5,11 @@ use gake_judge::stats::{RunRates, span};
 use gake_judge::trusted;
 use serde::Serialize;
 
-/// Quantiles of the table.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// Counts, rates, and what the generator used.
+/// Counts, rates, and the generator's own usage.
 #[derive(Serialize)]
-pub(super) struct Figures {
+pub(super) struct FiguresJson {
     due: u64,
     sent: u64,
     ok: u64,
@@ -34,7 +33,7 @@ pub(super) struct Figures {
     idle_failed: u64,
     idle_lost: u64,
     redirects: u64,
-    /// What the connections spoke.
+    /// The protocols of the connections.
     protocol: &'static str,
     streams: u64,
     unhandled: u64,
@@ -44,7 +43,7 @@ pub(super) struct Figures {
     stream_waits: u64,
     window_waits: u64,
     cpu_ns: u64,
-    /// Of the workers' cores, 0 to 1.
+    /// A share of the workers' cores, 0 to 1.
     cpu_share: f64,
     busiest: f64,
     run_delay_ns: u64,
@@ -53,7 +52,7 @@ pub(super) struct Figures {
     cores: usize,
 }
 
-impl Figures {
+impl FiguresJson {
     pub(super) fn new(run: &Run) -> Self {
         let counts = &run.tally.counts;
         let rates = RunRates::of(run);
@@ -103,18 +102,18 @@ impl Figures {
 
 /// One row of the table of latencies, in nanoseconds.
 #[derive(Serialize)]
-pub(super) struct LatencyForm {
+pub(super) struct PageLatencyJson {
     metric: &'static str,
     count: u64,
     mean: f64,
     max: u64,
     /// p50, p90, p95, p99, p99.9.
     quantiles: [u64; QUANTILES.len()],
-    /// How many of these have enough samples beyond them to be believed.
+    /// The number of these quantiles with enough samples beyond them.
     trusted: usize,
 }
 
-impl LatencyForm {
+impl PageLatencyJson {
     pub(super) fn new(metric: &'static str, histogram: &Histogram) -> Self {
         Self {
             metric,
@@ -127,8 +126,8 @@ impl LatencyForm {
     }
 }
 
-/// The latencies that were seen; response time, the headline, always and first.
-pub(super) fn latencies(run: &Run) -> Vec<LatencyForm> {
+/// The latencies with samples, after the response time, which is always there.
+pub(super) fn latencies(run: &Run) -> Vec<PageLatencyJson> {
     let latency = &run.tally.latency;
     let parts = [
         LatencyMetric::OkResponse,
@@ -142,12 +141,12 @@ pub(super) fn latencies(run: &Run) -> Vec<LatencyForm> {
         LatencyMetric::FaultResponse,
         LatencyMetric::Rtt,
     ];
-    // TCP's estimate counts acknowledgements that the peer delays: above the time to the first byte
-    // of an answer it is not the network's round trip.
+    // TCP's estimate includes acknowledgements that the peer delays: above the time to the first
+    // byte it is not the network's round trip.
     let median = |metric| latency.of(metric).quantile(0.5);
     let is_network = median(LatencyMetric::Rtt) <= median(LatencyMetric::FirstByte);
     let seen = parts.iter().filter(|metric| !latency.of(**metric).is_empty());
     let seen = seen.filter(|metric| **metric != LatencyMetric::Rtt || is_network);
-    let rows = seen.map(|metric| LatencyForm::new(metric.name(), latency.of(*metric)));
-    std::iter::once(LatencyForm::new("response", &latency.response())).chain(rows).collect()
+    let rows = seen.map(|metric| PageLatencyJson::new(metric.name(), latency.of(*metric)));
+    std::iter::once(PageLatencyJson::new("response", &latency.response())).chain(rows).collect()
 }

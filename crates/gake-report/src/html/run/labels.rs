@@ -1,35 +1,33 @@
-//! Labels: the figures of each, and how they went over time.
+//! FiguresJson and time series by label.
 
 use gake_core::record::{LabelPoint, Run, SeriesPoint};
 use serde::Serialize;
 use serde_json::Number;
 
-use super::figures::LatencyForm;
-use super::series::{Short, micros, seconds};
+use super::figures::PageLatencyJson;
+use super::series::{ShortNumber, micros, seconds};
 use super::{LABELS_MAX, NAME_MAX, cut_to};
 
-/// Numbers in the series of all labels at most: each has a small chart.
+/// Most points in the series of all labels together: each has a small chart.
 const POINTS_MAX: usize = 5_000;
 
-/// Points of a label at least.
+/// Fewest points per label.
 const POINTS_MIN: usize = 60;
 
-/// What one label saw.
 #[derive(Serialize)]
-pub(super) struct LabelForm {
-    /// Its place in the plan.
+pub(super) struct PageLabelJson {
+    /// Its index in the plan.
     index: usize,
     name: String,
     sent: u64,
     failed: u64,
-    /// Response time.
-    response: LatencyForm,
+    response: PageLatencyJson,
     /// 99th percentile of the service time.
     service_p99: u64,
 }
 
-/// The labels with most requests, in the order of the plan; none when there is one.
-pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
+/// The labels with the most requests, in the order of the plan; empty when there is only one.
+pub(super) fn labels(run: &Run) -> Vec<PageLabelJson> {
     let labels: Vec<_> = run.plan.labels.iter().zip(run.tally.labels()).enumerate().collect();
     if labels.len() < 2 {
         return Vec::new();
@@ -39,46 +37,45 @@ pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
     let least = sent.get(LABELS_MAX - 1).copied().unwrap_or(0);
     let most = labels.iter().filter(|(_, (_, label))| label.counts.sent >= least);
     most.take(LABELS_MAX)
-        .map(|(index, (name, label))| LabelForm {
+        .map(|(index, (name, label))| PageLabelJson {
             index: *index,
             name: cut_to(name, NAME_MAX),
             sent: label.counts.sent,
             failed: label.counts.failed + label.counts.unfinished,
-            response: LatencyForm::new("response", &label.response),
+            response: PageLatencyJson::new("response", &label.response),
             service_p99: label.service.quantile(0.99),
         })
         .collect()
 }
 
-/// The labels over time: at each point a number of each.
 #[derive(Serialize)]
 pub(super) struct LabelSeries {
-    /// Where each point starts and how many seconds it stands for.
+    /// The start of each point and its length in seconds.
     second: Vec<Number>,
     seconds: Vec<Number>,
     /// The first labels of the plan.
     labels: Vec<LabelLine>,
 }
 
-/// One label over time; null where nothing of it ended.
+/// One label over time; null where no request of it ended.
 #[derive(Serialize)]
 struct LabelLine {
     sent: Vec<u64>,
     failed: Vec<u64>,
-    /// Microseconds.
-    p50: Vec<Option<Short>>,
-    p99: Vec<Option<Short>>,
+    /// In microseconds.
+    p50: Vec<Option<ShortNumber>>,
+    p99: Vec<Option<ShortNumber>>,
 }
 
 impl LabelSeries {
-    /// `None` when there is one label.
+    /// `None` when there is only one label.
     pub(super) fn new(run: &Run, points: usize) -> Option<Self> {
         let (series, per_second) = run.series.finest(points);
         let labels = series.points().iter().map(|point| point.labels.len()).max()?;
         if labels < 2 {
             return None;
         }
-        // A page that would be too large gives up detail of the small charts first.
+        // A page over its limit reduces the small charts first.
         let share = points as f64 / super::POINTS_MAX as f64;
         let budget = (POINTS_MAX as f64 * share.powi(3)) as usize;
         let most = (budget / labels).max(POINTS_MIN).min(points);

@@ -1,31 +1,29 @@
-//! Metrics of the run's own: checks, those of scripts, the parts of answers.
+//! Checks and custom metrics.
 
 use gake_core::record::Run;
 use serde::Serialize;
 
 use super::{METRICS_MAX, NAME_MAX};
 use crate::html::cut_to;
-use crate::metric_sections::{Row, sections};
+use crate::metric_sections::{MetricRow, sections};
 
 /// One metric under one set of tags.
 #[derive(Serialize)]
-pub(super) struct MetricForm {
-    /// The heading that it stands under.
+pub(super) struct MetricJson {
     section: &'static str,
-    /// The metric with its tags.
     name: String,
     samples: u64,
-    /// What the samples add up to, as the text format has it.
+    /// The aggregate, as in the text format.
     figures: String,
-    /// Of a check, whether it passed each time.
+    /// Whether a check always passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     passed: Option<bool>,
 }
 
-/// The rows of all sections, and how many more there are.
-pub(super) fn metrics(run: &Run) -> (Vec<MetricForm>, usize) {
+/// The rows of all sections, and the number of omitted ones.
+pub(super) fn metrics(run: &Run) -> (Vec<MetricJson>, usize) {
     let rows = sections(run).into_iter().flat_map(|section| {
-        let form = move |row: Row| MetricForm {
+        let form = move |row: MetricRow| MetricJson {
             section: section.heading,
             name: cut_to(&row.name, NAME_MAX),
             samples: row.samples,

@@ -1,108 +1,104 @@
-//! The report of a run.
+//! The page of a run.
 
-mod asked;
 mod figures;
 mod labels;
 mod metrics;
 mod series;
+mod setup;
 mod target;
 
 use gake_core::record::{AgentRecord, Run, RunEnd};
 use gake_judge::{Summary, Validity, advice};
 use serde::Serialize;
 
-use self::asked::{ObjectiveForm, OriginForm, StageForm, objectives, stages};
-use self::figures::{Figures, LatencyForm, latencies};
-use self::labels::{LabelForm, LabelSeries, labels};
-use self::metrics::{MetricForm, metrics};
-use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
-use self::target::TargetForm;
+use self::figures::{FiguresJson, PageLatencyJson, latencies};
+use self::labels::{LabelSeries, PageLabelJson, labels};
+use self::metrics::{MetricJson, metrics};
+use self::series::{CurveJson, PageHistogramJson, PageSeriesJson, curves, histogram};
+use self::setup::{PageObjectiveJson, PageOriginJson, StageJson, objectives, stages};
+use self::target::TargetJson;
 use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
 use crate::formats::headline::{self, Tone};
 
-/// Points of the series shown at most: wide screens have about as many columns for a chart.
+/// Most points of the series: about as many as a chart on a wide screen has columns.
 pub(super) const POINTS_MAX: usize = 900;
 
-/// Characters of a name that are shown.
+/// Most characters shown of a name.
 const NAME_MAX: usize = 120;
 
-/// Labels that are shown.
 const LABELS_MAX: usize = 200;
 
-/// Agents that are shown.
 const AGENTS_MAX: usize = 200;
 
-/// Series of the run's own metrics that are shown.
 const METRICS_MAX: usize = 100;
 
-/// Rows of any other list that are shown.
+/// Most rows shown of any other list.
 const ROWS_MAX: usize = 30;
 
-/// The data of a run, which every page that shows one has.
+/// The data of a run on any page that shows one.
 #[derive(Serialize)]
-pub(super) struct RunForm {
+pub(super) struct RunJson {
     schema: &'static str,
     kind: &'static str,
     gake: &'static str,
     target: String,
     /// The plan in a sentence, without the target.
     plan: String,
-    origin: OriginForm,
-    stages: Vec<StageForm>,
+    origin: PageOriginJson,
+    stages: Vec<StageJson>,
     /// RFC 3339 in UTC.
     started: String,
     elapsed_ns: u64,
     warmup_s: f64,
-    /// What ended it when it was not the plan.
+    /// What ended the run, unless its plan was completed.
     ended: Option<String>,
     validity: &'static str,
     reasons: Vec<String>,
-    objectives: Vec<ObjectiveForm>,
-    /// How the target did, where that is no good news.
-    target_news: Vec<TargetNews>,
-    findings: Vec<FindingForm>,
-    figures: Figures,
-    latencies: Vec<LatencyForm>,
-    statuses: Vec<StatusForm>,
-    faults: Vec<FaultForm>,
-    /// The most frequent bodies of failed answers.
-    failed_bodies: Vec<FailedBodyForm>,
-    labels: Vec<LabelForm>,
-    /// Labels that are not in `labels`.
+    objectives: Vec<PageObjectiveJson>,
+    /// Bad news about the target.
+    target_news: Vec<TargetStatementJson>,
+    findings: Vec<PageFindingJson>,
+    figures: FiguresJson,
+    latencies: Vec<PageLatencyJson>,
+    statuses: Vec<StatusJson>,
+    faults: Vec<FaultJson>,
+    /// The most frequent bodies of failed responses.
+    failed_bodies: Vec<PageFailedBodyJson>,
+    labels: Vec<PageLabelJson>,
+    /// Labels omitted from `labels`.
     more_labels: usize,
-    /// The labels over time, on their own points.
+    /// The time series by label, with points of their own.
     label_series: Option<LabelSeries>,
-    /// Metrics of the run's own.
-    metrics: Vec<MetricForm>,
-    /// Series that are not in `metrics`.
+    /// Checks and custom metrics.
+    metrics: Vec<MetricJson>,
+    /// Series omitted from `metrics`.
     more_metrics: usize,
-    /// What each agent of a fleet did.
-    agents: Vec<AgentForm>,
-    /// Agents that are not in `agents`.
+    agents: Vec<PageAgentJson>,
+    /// Agents omitted from `agents`.
     more_agents: usize,
-    events: Vec<EventForm>,
-    series: SeriesForm,
-    histogram: HistogramForm,
-    curves: Vec<CurveForm>,
-    /// What the target said; null when it was not watched.
-    target_levels: Option<TargetForm>,
-    /// The run that this one is laid over, and what it is called.
-    over: Option<Box<OverForm>>,
-    /// How far a run in progress is; of one that is over nothing.
+    events: Vec<PageEventJson>,
+    series: PageSeriesJson,
+    histogram: PageHistogramJson,
+    curves: Vec<CurveJson>,
+    /// The watched target; null when it was not watched.
+    target_levels: Option<TargetJson>,
+    /// The run drawn behind this one, and its name.
+    over: Option<Box<BaselineJson>>,
+    /// The progress of a live run; absent in a finished one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    live: Option<ProgressForm>,
+    live: Option<ProgressJson>,
 }
 
 /// A statement of the headline about the target.
 #[derive(Serialize)]
-struct TargetNews {
+struct TargetStatementJson {
     text: String,
     state: &'static str,
     meaning: String,
 }
 
-fn target_news(summary: &Summary) -> Vec<TargetNews> {
-    let news = headline::target(summary).into_iter().map(|one| TargetNews {
+fn target_news(summary: &Summary) -> Vec<TargetStatementJson> {
+    let news = headline::target(summary).into_iter().map(|one| TargetStatementJson {
         text: one.text,
         state: if one.tone == Tone::Bad { "invalid" } else { "suspect" },
         meaning: one.meaning,
@@ -110,36 +106,36 @@ fn target_news(summary: &Summary) -> Vec<TargetNews> {
     news.collect()
 }
 
-/// A run in progress.
+/// The progress of a live run.
 #[derive(Serialize)]
-pub(super) struct ProgressForm {
-    /// How long requests are sent, when a time ends them.
+pub(super) struct ProgressJson {
+    /// How long requests are sent, when the duration is limited.
     length_s: Option<f64>,
     /// Whether the page may stop the run.
     control: bool,
-    /// The rate in force in percent of the plan's, when the page may change it.
+    /// The current rate in percent of the plan's, when the page may change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_percent: Option<f64>,
 }
 
-/// What a page may do with a run in progress.
+/// The controls of the live page.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PageControl {
-    /// It may stop the run.
+    /// Whether it may stop the run.
     pub stop: bool,
-    /// The rate in force in percent of the plan's, when it may change it.
+    /// The current rate in percent of the plan's, when it may change it.
     pub rate_percent: Option<f64>,
 }
 
-/// A run behind another one.
+/// A run drawn behind another one.
 #[derive(Serialize)]
-struct OverForm {
+struct BaselineJson {
     name: String,
-    run: RunForm,
+    run: RunJson,
 }
 
 #[derive(Serialize)]
-struct FindingForm {
+struct PageFindingJson {
     id: &'static str,
     evidence: String,
     advice: String,
@@ -147,31 +143,31 @@ struct FindingForm {
 }
 
 #[derive(Serialize)]
-struct StatusForm {
+struct StatusJson {
     code: u16,
     count: u64,
     ok: bool,
 }
 
 #[derive(Serialize)]
-struct FaultForm {
+struct FaultJson {
     text: String,
     count: u64,
     advice: &'static str,
 }
 
 #[derive(Serialize)]
-struct FailedBodyForm {
+struct PageFailedBodyJson {
     status: u16,
     text: String,
     count: u64,
 }
 
 #[derive(Serialize)]
-struct AgentForm {
+struct PageAgentJson {
     name: String,
     validity: String,
-    /// Why its figures cannot be believed, the worst first.
+    /// Why its figures are doubtful, the worst first.
     reasons: Vec<String>,
     sent: u64,
     lateness_p99_ns: u64,
@@ -180,43 +176,43 @@ struct AgentForm {
 }
 
 #[derive(Serialize)]
-struct EventForm {
+struct PageEventJson {
     s: f64,
     text: String,
 }
 
-/// The report of a run as one file. A page that would be too large shows longer pieces of time.
+/// The page of a run as one file. A page over its limit shows longer intervals.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn run(summary: &Summary) -> Result<String, NoUi> {
-    bounded(POINTS_MAX, |points| RunForm::new(summary, points))
+    bounded(POINTS_MAX, |points| RunJson::new(summary, points))
 }
 
-/// The report of a run with another one, called `name`, behind it on every chart.
+/// The page of a run with another one, called `name`, behind it on every chart.
 ///
 /// # Errors
-/// When this gake was built without the page.
+/// When gake was built without the page.
 pub fn run_over(summary: &Summary, name: &str, over: &Summary) -> Result<String, NoUi> {
-    bounded(POINTS_MAX, |points| RunForm::over(summary, points, name, over))
+    bounded(POINTS_MAX, |points| RunJson::over(summary, points, name, over))
 }
 
-impl RunForm {
-    /// The data of a run in progress, of which `summary` is what is there so far.
+impl RunJson {
+    /// The data of a live run; `summary` covers the seconds so far.
     pub(super) fn running(summary: &Summary, points: usize, control: PageControl) -> Self {
         let length_s = summary.run.plan.length().map(|length| length.as_secs_f64());
         let PageControl { stop, rate_percent } = control;
-        let live = ProgressForm { length_s, control: stop, rate_percent };
+        let live = ProgressJson { length_s, control: stop, rate_percent };
         Self { live: Some(live), ..Self::new(summary, points) }
     }
 
     /// The data of a run with another one, called `name`, behind it.
     pub(super) fn over(summary: &Summary, points: usize, name: &str, behind: &Summary) -> Self {
         let mut run = Self::new(behind, points);
-        // No chart shows these of a run behind, and they take most of the room.
+        // No chart shows the heat of the run behind, and it takes the most space.
         run.series.clear_heat();
         run.label_series = None;
-        let over = OverForm { name: cut_to(name, NAME_MAX), run };
+        let over = BaselineJson { name: cut_to(name, NAME_MAX), run };
         Self { over: Some(Box::new(over)), ..Self::new(summary, points) }
     }
 
@@ -225,7 +221,7 @@ impl RunForm {
         let (metrics, more_metrics) = metrics(run);
         let plan = run.plan.to_string();
         let rest = plan.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
-        let findings = verdict.findings.iter().map(|finding| FindingForm {
+        let findings = verdict.findings.iter().map(|finding| PageFindingJson {
             id: finding.id,
             evidence: cut(&finding.evidence),
             advice: cut(&finding.advice),
@@ -252,7 +248,7 @@ impl RunForm {
             objectives: objectives(&verdict.objectives),
             target_news: target_news(summary),
             findings: findings.collect(),
-            figures: Figures::new(run),
+            figures: FiguresJson::new(run),
             latencies: latencies(run),
             statuses: statuses(run),
             faults: faults(run),
@@ -265,19 +261,18 @@ impl RunForm {
             agents: agents(run),
             more_agents: run.agents.len().saturating_sub(AGENTS_MAX),
             events: events(run),
-            series: SeriesForm::new(run, points),
+            series: PageSeriesJson::new(run, points),
             histogram: histogram(run),
             curves: curves(run),
-            target_levels: TargetForm::new(run, points),
+            target_levels: TargetJson::new(run, points),
             over: None,
             live: None,
         }
     }
 }
 
-/// What the agents did, as the run has them.
-fn agents(run: &Run) -> Vec<AgentForm> {
-    let form = |agent: &AgentRecord| AgentForm {
+fn agents(run: &Run) -> Vec<PageAgentJson> {
+    let form = |agent: &AgentRecord| PageAgentJson {
         name: cut_to(&agent.name, NAME_MAX),
         validity: cut(&agent.validity),
         reasons: agent.reasons.iter().map(|reason| cut(reason)).collect(),
@@ -297,19 +292,18 @@ fn ended(ending: &RunEnd) -> Option<String> {
     }
 }
 
-fn statuses(run: &Run) -> Vec<StatusForm> {
+fn statuses(run: &Run) -> Vec<StatusJson> {
     let form = |&(code, count): &(u16, u64)| {
         let ok = run.plan.expect.accepts(code);
-        StatusForm { code, count, ok }
+        StatusJson { code, count, ok }
     };
     run.tally.statuses().iter().map(form).collect()
 }
 
-/// Faults, the most frequent first.
-fn faults(run: &Run) -> Vec<FaultForm> {
+fn faults(run: &Run) -> Vec<FaultJson> {
     let mut faults = run.tally.faults().to_vec();
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
-    let form = |(fault, count): (gake_core::record::Fault, u64)| FaultForm {
+    let form = |(fault, count): (gake_core::record::Fault, u64)| FaultJson {
         text: cut(&fault.to_string()),
         count,
         advice: advice(fault),
@@ -317,20 +311,21 @@ fn faults(run: &Run) -> Vec<FaultForm> {
     faults.into_iter().take(ROWS_MAX).map(form).collect()
 }
 
-/// Bodies of failed answers, the most frequent first.
-fn failed_bodies(run: &Run) -> Vec<FailedBodyForm> {
-    let told = run.bodies.by_count().into_iter().take(ROWS_MAX);
-    told.map(|body| FailedBodyForm {
-        status: body.status,
-        text: cut(&body.text),
-        count: body.count,
-    })
-    .collect()
+/// Bodies of failed responses, the most frequent first.
+fn failed_bodies(run: &Run) -> Vec<PageFailedBodyJson> {
+    let bodies = run.bodies.by_count().into_iter().take(ROWS_MAX);
+    bodies
+        .map(|body| PageFailedBodyJson {
+            status: body.status,
+            text: cut(&body.text),
+            count: body.count,
+        })
+        .collect()
 }
 
-fn events(run: &Run) -> Vec<EventForm> {
+fn events(run: &Run) -> Vec<PageEventJson> {
     let events = run.events.iter().take(ROWS_MAX);
-    events.map(|event| EventForm { s: event.at as f64 / 1e9, text: cut(&event.text) }).collect()
+    events.map(|event| PageEventJson { s: event.at as f64 / 1e9, text: cut(&event.text) }).collect()
 }
 
 #[cfg(test)]

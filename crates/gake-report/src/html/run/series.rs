@@ -1,30 +1,30 @@
-//! What the charts show: the series by column, the histogram, the curves of percentiles.
+//! The data of the charts: the series by column, the histogram, the percentile curves.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{HEAT, Histogram, LatencyMetric, Octaves, Run, SeriesPoint};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 
-/// Kinds of errors with a line of their own.
+/// Most kinds of errors with a line of their own.
 const KINDS_MAX: usize = 10;
 
-/// The cells of the histogram: of an octave an eighth.
+/// Bits per octave of the histogram's cells: eight cells.
 const HISTOGRAM_BITS: u32 = 3;
 
-/// Points of a curve for each nine of its percentiles.
+/// Points of a percentile curve per nine.
 const CURVE_STEPS: u32 = 16;
 
-/// Nines that a curve has at most.
+/// Most nines of a curve.
 const NINES_MAX: u32 = 7;
 
-/// The series, a column for each figure. Times are in microseconds to four digits; a point
-/// without samples has none.
+/// The series, one column per figure. Times are in microseconds to four digits; null without
+/// samples.
 #[derive(Serialize)]
-pub(super) struct SeriesForm {
-    /// Where each point starts and how many seconds it stands for.
+pub(super) struct PageSeriesJson {
+    /// The start of each point and its length in seconds.
     second: Vec<Number>,
     seconds: Vec<Number>,
-    asked: Vec<Option<Short>>,
+    asked: Vec<Option<ShortNumber>>,
     fired: Vec<u64>,
     ok: Vec<u64>,
     failed: Vec<u64>,
@@ -34,30 +34,29 @@ pub(super) struct SeriesForm {
     bytes_in: Vec<u64>,
     bytes_out: Vec<u64>,
     /// p50, p90, p99, max.
-    response: [Vec<Option<Short>>; 4],
-    service: [Vec<Option<Short>>; 4],
+    response: [Vec<Option<ShortNumber>>; 4],
+    service: [Vec<Option<ShortNumber>>; 4],
     /// p99, max.
-    lateness: [Vec<Option<Short>>; 2],
-    in_flight: Vec<Short>,
+    lateness: [Vec<Option<ShortNumber>>; 2],
+    in_flight: Vec<ShortNumber>,
     open: Vec<u64>,
     /// Share of the workers' cores.
-    cpu: Vec<Short>,
-    /// What went wrong, the most frequent first.
-    errors: Vec<KindForm>,
-    /// How many cells further and how many requests in turn, a list for each point.
+    cpu: Vec<ShortNumber>,
+    /// Errors by kind, the most frequent first.
+    errors: Vec<ErrorSeriesJson>,
+    /// Per point, alternately the distance to the next cell and its number of requests.
     heat: Vec<Vec<u64>>,
-    /// The lower edges of the cells 0, 1, 2 ... in nanoseconds, one more than there are cells.
+    /// The lower edges of the cells 0, 1, 2 ... in nanoseconds, and the upper edge of the last.
     heat_edges: Vec<Nanos>,
 }
 
-/// The errors of one kind.
 #[derive(Serialize)]
-struct KindForm {
+struct ErrorSeriesJson {
     kind: String,
     counts: Vec<u64>,
 }
 
-impl SeriesForm {
+impl PageSeriesJson {
     pub(super) fn new(run: &Run, points: usize) -> Self {
         let (series, per_second) = run.series.finest(points);
         let points = series.points();
@@ -65,10 +64,11 @@ impl SeriesForm {
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let cores = threads * 1e9 / per_second as f64;
-        let times =
-            |of: fn(&SeriesPoint) -> Nanos, seen: fn(&SeriesPoint) -> bool| -> Vec<Option<Short>> {
-                points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
-            };
+        let times = |of: fn(&SeriesPoint) -> Nanos,
+                     seen: fn(&SeriesPoint) -> bool|
+         -> Vec<Option<ShortNumber>> {
+            points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
+        };
         let answered = |point: &SeriesPoint| !point.heat.is_empty();
         let served = |point: &SeriesPoint| point.service_max > 0;
         let sent = |point: &SeriesPoint| point.counts.sent > 0;
@@ -77,8 +77,11 @@ impl SeriesForm {
         Self {
             second: starts.collect(),
             seconds: lengths.collect(),
-            asked: points.iter().map(|p| p.asked.map(|asked| Short(digits(asked, 6)))).collect(),
-            // What never left ended as it was fired.
+            asked: points
+                .iter()
+                .map(|p| p.asked.map(|asked| ShortNumber(digits(asked, 6))))
+                .collect(),
+            // Requests that were never sent ended as they were fired.
             fired: counts(|p| p.fired.saturating_sub(p.counts.unsent)),
             ok: counts(|p| p.counts.ok),
             failed: counts(|p| p.counts.failed),
@@ -100,11 +103,11 @@ impl SeriesForm {
                 times(|p| p.service_max, served),
             ],
             lateness: [times(|p| p.lateness_p99, sent), times(|p| p.lateness_max, sent)],
-            in_flight: points.iter().map(|p| Short(digits(p.in_flight, 4))).collect(),
+            in_flight: points.iter().map(|p| ShortNumber(digits(p.in_flight, 4))).collect(),
             open: counts(|p| p.open),
             cpu: points
                 .iter()
-                .map(|p| Short(digits(p.cpu as f64 / (p.seconds.max(1) as f64 * cores), 3)))
+                .map(|p| ShortNumber(digits(p.cpu as f64 / (p.seconds.max(1) as f64 * cores), 3)))
                 .collect(),
             errors: errors(run, points),
             heat: points.iter().map(|p| gaps(&p.heat)).collect(),
@@ -113,15 +116,14 @@ impl SeriesForm {
     }
 }
 
-impl SeriesForm {
-    /// Takes the heat away.
+impl PageSeriesJson {
     pub(super) fn clear_heat(&mut self) {
         self.heat.clear();
         self.heat_edges.clear();
     }
 }
 
-/// Cells by the distance from the one before, which are shorter numbers, and their counts.
+/// Cells as distances from the previous one, which are shorter numbers, with their counts.
 fn gaps(cells: &[(u16, u64)]) -> Vec<u64> {
     let mut before = 0;
     let gap = |(cell, count): &(u16, u64)| {
@@ -132,7 +134,7 @@ fn gaps(cells: &[(u16, u64)]) -> Vec<u64> {
     cells.iter().flat_map(gap).collect()
 }
 
-/// Pieces of a second in seconds, as short as can be.
+/// A number of intervals in seconds, as short as possible.
 pub(super) fn seconds(pieces: u64, per_second: u64) -> Number {
     if pieces.is_multiple_of(per_second) {
         return (pieces / per_second).into();
@@ -140,11 +142,11 @@ pub(super) fn seconds(pieces: u64, per_second: u64) -> Number {
     Number::from_f64(pieces as f64 / per_second as f64).unwrap_or(0.into())
 }
 
-/// A number whose JSON has no point when it is whole.
+/// A number without a decimal point in JSON when it is whole.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Short(f64);
+pub(super) struct ShortNumber(f64);
 
-impl Serialize for Short {
+impl Serialize for ShortNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = self.0 as i64;
         if whole as f64 == self.0 {
@@ -155,18 +157,18 @@ impl Serialize for Short {
     }
 }
 
-/// Nanoseconds in microseconds, to four digits.
-pub(super) fn micros(ns: Nanos) -> Short {
-    Short(digits(ns as f64 / 1e3, 4))
+/// Nanoseconds as microseconds, to four digits.
+pub(super) fn micros(ns: Nanos) -> ShortNumber {
+    ShortNumber(digits(ns as f64 / 1e3, 4))
 }
 
-/// A number rounded to significant digits, which makes it short.
+/// Rounds to significant digits, which shortens the text.
 pub(super) fn digits(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
     let scale = digits - 1 - value.abs().log10().floor() as i32;
-    // Dividing by a whole power keeps the text short where multiplying by a fraction does not.
+    // Dividing by a power of ten gives a short text where multiplying by a fraction does not.
     if scale >= 0 {
         let power = 10f64.powi(scale);
         (value * power).round() / power
@@ -176,9 +178,9 @@ pub(super) fn digits(value: f64, digits: i32) -> f64 {
     }
 }
 
-/// Statuses that do not meet the expectation, faults, the unfinished and the dropped.
-fn errors(run: &Run, points: &[SeriesPoint]) -> Vec<KindForm> {
-    let mut kinds: Vec<KindForm> = Vec::new();
+/// Unexpected statuses, faults, unfinished and dropped arrivals.
+fn errors(run: &Run, points: &[SeriesPoint]) -> Vec<ErrorSeriesJson> {
+    let mut kinds: Vec<ErrorSeriesJson> = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let bad = point.statuses.iter().filter(|(code, _)| !run.plan.expect.accepts(*code));
         let statuses = bad.map(|(code, count)| match code {
@@ -190,7 +192,7 @@ fn errors(run: &Run, points: &[SeriesPoint]) -> Vec<KindForm> {
         let rest = rest.map(|(name, count)| (name.to_owned(), count));
         for (name, count) in statuses.chain(faults).chain(rest).filter(|kind| kind.1 > 0) {
             let place = kinds.iter().position(|kind| kind.kind == name).unwrap_or_else(|| {
-                kinds.push(KindForm { kind: name, counts: vec![0; points.len()] });
+                kinds.push(ErrorSeriesJson { kind: name, counts: vec![0; points.len()] });
                 kinds.len() - 1
             });
             kinds[place].counts[at] += count;
@@ -202,54 +204,54 @@ fn errors(run: &Run, points: &[SeriesPoint]) -> Vec<KindForm> {
         for kind in kinds.drain(KINDS_MAX - 1..) {
             others.iter_mut().zip(&kind.counts).for_each(|(sum, count)| *sum += count);
         }
-        kinds.push(KindForm { kind: "other kinds".to_owned(), counts: others });
+        kinds.push(ErrorSeriesJson { kind: "other kinds".to_owned(), counts: others });
     }
     kinds
 }
 
-/// How many samples lie between edges.
+/// Counts of samples between edges.
 #[derive(Serialize)]
-pub(super) struct HistogramForm {
-    /// The lower edges of the cells, in nanoseconds, and the upper one of the last.
+pub(super) struct PageHistogramJson {
+    /// The lower edges of the cells, in nanoseconds, and the upper edge of the last.
     edges: Vec<Nanos>,
     response: Vec<u64>,
     service: Vec<u64>,
 }
 
 /// The histograms of response and service time, on one scale.
-pub(super) fn histogram(run: &Run) -> HistogramForm {
+pub(super) fn histogram(run: &Run) -> PageHistogramJson {
     let scale = Octaves::new(HISTOGRAM_BITS);
     let latency = &run.tally.latency;
     let response = scale.counts(&latency.response());
     let service = scale.counts(latency.of(LatencyMetric::Service));
     let cells = || response.iter().chain(&service).map(|cell| cell.0);
     let (Some(first), Some(last)) = (cells().min(), cells().max()) else {
-        return HistogramForm { edges: Vec::new(), response: Vec::new(), service: Vec::new() };
+        return PageHistogramJson { edges: Vec::new(), response: Vec::new(), service: Vec::new() };
     };
     let dense = |sparse: &[(u16, u64)]| {
         let mut counts = vec![0; usize::from(last - first) + 1];
         sparse.iter().for_each(|(cell, count)| counts[usize::from(cell - first)] = *count);
         counts
     };
-    HistogramForm {
+    PageHistogramJson {
         edges: (first..=last + 1).map(|cell| scale.low(cell)).collect(),
         response: dense(&response),
         service: dense(&service),
     }
 }
 
-/// The percentiles of a metric.
+/// The percentile curve of a metric.
 #[derive(Serialize)]
-pub(super) struct CurveForm {
+pub(super) struct CurveJson {
     metric: &'static str,
     count: u64,
     /// Microseconds at the quantiles 1 − 10^(−n/16), n from 0, as far as there are samples; the
     /// last is the maximum.
-    values: Vec<Short>,
+    values: Vec<ShortNumber>,
 }
 
-/// The curves of percentiles that there are samples for.
-pub(super) fn curves(run: &Run) -> Vec<CurveForm> {
+/// The percentile curves of the metrics with samples.
+pub(super) fn curves(run: &Run) -> Vec<CurveJson> {
     let latency = &run.tally.latency;
     let response = latency.response();
     let all = [
@@ -261,14 +263,14 @@ pub(super) fn curves(run: &Run) -> Vec<CurveForm> {
     seen.map(|(metric, histogram)| curve(metric, histogram)).collect()
 }
 
-fn curve(metric: &'static str, histogram: &Histogram) -> CurveForm {
+fn curve(metric: &'static str, histogram: &Histogram) -> CurveJson {
     let count = histogram.count();
     let steps = (count as f64).log10() * f64::from(CURVE_STEPS);
     let steps = (steps.floor() as u32).min(NINES_MAX * CURVE_STEPS);
     let at = |n: u32| 1.0 - 10f64.powf(-f64::from(n) / f64::from(CURVE_STEPS));
     let mut values: Vec<_> = (0..=steps).map(|n| micros(histogram.quantile(at(n)))).collect();
     values.push(micros(histogram.max()));
-    CurveForm { metric, count, values }
+    CurveJson { metric, count, values }
 }
 
 #[cfg(test)]
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn numbers_are_short_and_near() {
         for (value, text) in [(1234.567, "1235"), (0.0123456, "0.01235"), (123_456.0, "123500")] {
-            assert_eq!(serde_json::to_string(&Short(digits(value, 4))).unwrap(), text);
+            assert_eq!(serde_json::to_string(&ShortNumber(digits(value, 4))).unwrap(), text);
         }
         assert_eq!([digits(0.0, 4), digits(f64::NAN, 4)], [0.0, 0.0]);
     }

@@ -1,60 +1,58 @@
-//! What the watched target said of itself, on the points of the series.
+//! The watched target, on the points of the series.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Gauge, GaugeSample, Run, SeriesPoint};
 use serde::Serialize;
 
 use super::series::digits;
-use crate::forms::watched::UnitForm;
 use crate::html::cut_to;
+use crate::json_types::watched::UnitJson;
 
-/// Levels with a line in a chart.
+/// Most levels with a line in a chart.
 const LINES_MAX: usize = 40;
 
-/// Levels that are shown.
 const GAUGES_MAX: usize = 80;
 
-/// Settings that are shown.
 const SETTINGS_MAX: usize = 40;
 
-/// Characters of a name that are shown.
+/// Most characters shown of a name.
 const NAME_MAX: usize = 60;
 
-/// Levels over time and as a table, and the settings in force.
+/// Levels over time and as a table, and the settings.
 #[derive(Serialize)]
-pub(super) struct TargetForm {
-    /// Where levels and settings come from.
+pub(super) struct TargetJson {
+    /// The sources of levels and settings.
     sources: Vec<String>,
-    gauges: Vec<GaugeForm>,
-    /// Levels that are kept and not in `gauges`.
+    gauges: Vec<PageGaugeJson>,
+    /// Levels omitted from `gauges`.
     more_gauges: usize,
-    /// Whether there were levels that are not even kept.
+    /// Whether more levels were sampled than are kept.
     lost: bool,
-    settings: Vec<SettingForm>,
+    settings: Vec<PageSettingJson>,
     more_settings: usize,
 }
 
 #[derive(Serialize)]
-struct GaugeForm {
-    /// Its place in `sources`.
+struct PageGaugeJson {
+    /// An index into `sources`.
     source: usize,
     name: String,
-    unit: UnitForm,
-    /// After the warm-up, or the last one before its end.
+    unit: UnitJson,
+    /// After the warm-up, or the last value before its end.
     mean: f64,
     max: f64,
-    /// The mean at each point of the series; absent when it never changed, or there are too many.
+    /// The mean at each point of the series; absent if it never changed, or there are too many.
     values: Option<Vec<Option<f64>>>,
 }
 
 #[derive(Serialize)]
-struct SettingForm {
+struct PageSettingJson {
     source: usize,
     name: String,
     value: String,
 }
 
-impl TargetForm {
+impl TargetJson {
     /// `None` when nothing was watched.
     pub(super) fn new(run: &Run, points: usize) -> Option<Self> {
         let watched = &run.watched;
@@ -71,7 +69,7 @@ impl TargetForm {
             let drawn = changes(gauge) && lines < LINES_MAX;
             lines += usize::from(drawn);
             let mean = gauge.mean_from(warmup).or_else(|| gauge.last());
-            gauges.push(GaugeForm {
+            gauges.push(PageGaugeJson {
                 source: place(&mut sources, &gauge.source),
                 name: cut_to(&gauge.name, NAME_MAX),
                 unit: gauge.unit.into(),
@@ -82,7 +80,7 @@ impl TargetForm {
         }
         let mut settings = Vec::new();
         for setting in watched.settings.iter().take(SETTINGS_MAX) {
-            settings.push(SettingForm {
+            settings.push(PageSettingJson {
                 source: place(&mut sources, &setting.source),
                 name: cut_to(&setting.name, NAME_MAX),
                 value: cut_to(&setting.value, NAME_MAX),
@@ -99,7 +97,7 @@ impl TargetForm {
     }
 }
 
-/// Where a source is in the list, or now is.
+/// The index of a source in the list, to which it is added if it is new.
 fn place<'a>(sources: &mut Vec<&'a str>, source: &'a str) -> usize {
     let known = sources.iter().position(|known| *known == source);
     known.unwrap_or_else(|| {
@@ -115,8 +113,8 @@ fn changes(gauge: &Gauge) -> bool {
     means.any(|mean| Some(mean) != first)
 }
 
-/// The mean of the readings within each point, whose times count pieces of length `unit`; where none
-/// fell into it because readings come about once a second, the one before.
+/// The mean of the readings within each point, whose times are multiples of `unit`; the previous
+/// reading where there is none, as readings come about once per second.
 fn values(samples: &[GaugeSample], points: &[SeriesPoint], unit: Nanos) -> Vec<Option<f64>> {
     let mut rest = samples;
     let mut before: Option<GaugeSample> = None;
@@ -147,7 +145,7 @@ mod tests {
     #[test]
     fn each_point_has_the_mean_of_its_readings() {
         let mut watched = WatchRecord::default();
-        // A second without a reading between two late ones, and then silence.
+        // A second without a reading between two late ones, and then none.
         for (at, value) in [(0, 1.0), (999, 3.0), (2_001, 5.0), (3_000, 7.0)] {
             let (source, name) = ("pid:1".to_owned(), "threads".to_owned());
             let reading = GaugeReading { source, name, unit: LevelUnit::Count, value };

@@ -1,4 +1,4 @@
-//! The page of a run: that it holds the run, stays small, and that nothing in it can break out.
+//! The page of a run: it contains the run, stays small, and no text can break out of its element.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::*;
 use crate::html::PAGE;
 use crate::testing::{counting, healthy, plan, run as run_of, tallies, troubled};
 
-/// The data of a page.
+/// The data inlined in a page.
 fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\" id=\"page\">";
     let json = html.split_once(begin).unwrap().1.split_once("</script").unwrap().0;
@@ -111,7 +111,7 @@ fn a_short_run_is_drawn_by_its_tenths() {
     assert_eq!((&labels["second"][13], &labels["seconds"][13]), (&json!(1.3), &json!(0.1)));
 }
 
-/// An hour in which everything there can be is there in every second.
+/// An hour in which everything happens in every second.
 fn worst_hour() -> Run {
     let parts = tallies(10, 3, true);
     let mut run = run_of(plan(), &parts);
@@ -176,7 +176,7 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
 }
 
 #[test]
-fn what_comes_from_outside_stays_text() {
+fn text_from_outside_is_no_markup() {
     let mut hostile = troubled();
     let text = "</script><script>alert('x')</script><!--";
     hostile.plan.target = format!("http://h/{text}");

@@ -3,7 +3,7 @@
 use gake_core::plan::Plan;
 use gake_core::record::{LABELS_MAX, LabelPoint, LatencyMetric, Run, SeriesPoint, Tally};
 
-/// The labels of all, each name once; a run without labels goes by its target.
+/// All labels, each once; a run without labels counts under its target.
 pub(super) fn union_of_labels(runs: &[Run]) -> Vec<String> {
     if runs.iter().all(|run| run.plan.labels == runs[0].plan.labels) {
         return runs[0].plan.labels.clone();
@@ -66,7 +66,7 @@ fn without_labels(tally: &Tally) -> Tally {
     plain
 }
 
-/// What a point knows of labels, under the joint ones.
+/// The labels of a point under the joint labels.
 pub(super) fn of_point(point: &SeriesPoint, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
     if plan.labels == labels {
         return point.labels.clone();

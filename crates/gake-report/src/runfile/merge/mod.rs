@@ -1,4 +1,4 @@
-//! Several runs as one: generators side by side, or one after the other.
+//! Merges concurrent or consecutive runs.
 
 mod labels;
 mod plan;
@@ -12,13 +12,13 @@ use gake_core::record::{
 };
 
 pub(super) use labels::add;
-use spans::{at_once, end};
+use spans::{end, peak_sum};
 
-/// Joins runs exactly: every count and histogram is the sum. `None` when there is no run.
+/// Merges runs exactly: every count and histogram is the sum. `None` without runs.
 ///
-/// Times are those in which at least one of them ran, so that rates of generators side by side
-/// add up, and runs after one another follow on. Peaks of runs that overlapped add up, as an upper
-/// bound. Percentiles of the series are, of the seconds joined, the worst.
+/// Times cover the periods in which at least one of them ran, so that the rates of concurrent
+/// generators add up, and consecutive runs follow on each other. Peaks of overlapping runs add up
+/// to an upper bound. Percentiles of the series are the worst of the joined seconds.
 #[must_use]
 pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     runs.sort_by_key(|run| run.started_unix_ns);
@@ -57,7 +57,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         tally,
         warmup,
         series: series::series(&runs, started, &labels),
-        peak_connections: at_once(runs.iter(), |run| run.peak_connections),
+        peak_connections: peak_sum(runs.iter(), |run| run.peak_connections),
         generator: generator(&runs),
         events: events(&runs, started),
         agents: agents(&runs, started),
@@ -68,7 +68,6 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     })
 }
 
-/// The agents of every run.
 fn agents(runs: &[Run], started: u64) -> Vec<AgentRecord> {
     let of = |run: &Run| {
         let later = run.started_unix_ns - started;
@@ -81,7 +80,7 @@ fn agents(runs: &[Run], started: u64) -> Vec<AgentRecord> {
     runs.iter().flat_map(of).collect()
 }
 
-/// What every generator saw of the target; of a gauge that several saw, the first one's view.
+/// The samples of all generators; of a gauge that several have, the first one's.
 fn watched(runs: &[Run], started: u64) -> WatchRecord {
     let mut all = WatchRecord::default();
     for run in runs {
@@ -90,23 +89,23 @@ fn watched(runs: &[Run], started: u64) -> WatchRecord {
     all
 }
 
-/// The most frequent bodies of failed answers, of all of them.
+/// The most frequent bodies of failed responses.
 fn bodies(runs: &[Run]) -> FailedBodies {
     let mut all = FailedBodies::default();
     runs.iter().for_each(|run| all.merge(&run.bodies));
     all
 }
 
-/// Each command, machine, version and objective once.
+/// Each command, host, version and objective once.
 fn origin(runs: &[Run]) -> Provenance {
     let mut all = Provenance::default();
     runs.iter().for_each(|run| all.absorb(&run.origin));
     all
 }
 
-/// What the generators used: CPU time in all, the rest at one instant.
+/// The generators' usage: total CPU time, the rest at one instant.
 fn generator(runs: &[Run]) -> Generator {
-    let at_once = |of: fn(&Generator) -> u64| at_once(runs.iter(), |run| of(&run.generator));
+    let peak_sum = |of: fn(&Generator) -> u64| peak_sum(runs.iter(), |run| of(&run.generator));
     let sum = |of: fn(&Generator) -> u64| {
         runs.iter().fold(0, |sum: u64, run| sum.saturating_add(of(&run.generator)))
     };
@@ -114,9 +113,9 @@ fn generator(runs: &[Run]) -> Generator {
         cpu: sum(|one| one.cpu),
         busiest: runs.iter().map(|run| run.generator.busiest).fold(0.0, f64::max),
         run_delay: sum(|one| one.run_delay),
-        rss_bytes: at_once(|one| one.rss_bytes),
-        threads: at_once(|one| one.threads as u64) as usize,
-        cores: at_once(|one| one.cores as u64) as usize,
+        rss_bytes: peak_sum(|one| one.rss_bytes),
+        threads: peak_sum(|one| one.threads as u64) as usize,
+        cores: peak_sum(|one| one.cores as u64) as usize,
         miscounted: sum(|one| one.miscounted),
     }
 }

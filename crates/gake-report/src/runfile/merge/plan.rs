@@ -1,13 +1,13 @@
-//! The plan of several runs.
+//! Merges the plans of several runs.
 
 use gake_core::Load;
 use gake_core::plan::{Plan, PlanLoad};
 use gake_core::record::Run;
 
-use super::spans::{at_once, is_on};
+use super::spans::{is_on, peak_sum};
 
-/// The first plan, with what adds up of runs that were on at once: the most connections, lanes and
-/// threads, and of the same load beside the first the rates and users.
+/// The first plan, with the connections, lanes and threads of the most concurrent runs added up,
+/// and the rates and users where these have the same load.
 pub(super) fn plan(parts: &[(&Run, &Plan)], labels: &[String]) -> Option<Plan> {
     let (first_run, first) = parts.first()?;
     let mut plan = Plan { labels: labels.to_vec(), ..(*first).clone() };
@@ -24,12 +24,12 @@ pub(super) fn plan(parts: &[(&Run, &Plan)], labels: &[String]) -> Option<Plan> {
             let own = parts.iter().find(|(other, _)| std::ptr::eq(*other, run));
             own.map_or(0, |(_, plan)| of(plan) as u64)
         };
-        usize::try_from(at_once(runs, of_run)).unwrap_or(usize::MAX)
+        usize::try_from(peak_sum(runs, of_run)).unwrap_or(usize::MAX)
     };
     plan.connections = most(|plan| plan.connections);
     plan.max_in_flight = most(|plan| plan.max_in_flight);
     plan.threads = most(|plan| plan.threads);
-    for part in beside(parts, first_run).into_iter().skip(1) {
+    for part in concurrent(parts, first_run).into_iter().skip(1) {
         if let (PlanLoad::One(sum), Some(load)) = (&mut plan.load, part.load.one()) {
             add_load(sum, load);
         };
@@ -37,9 +37,9 @@ pub(super) fn plan(parts: &[(&Run, &Plan)], labels: &[String]) -> Option<Plan> {
     Some(plan)
 }
 
-/// The plans of the runs that were on at one instant together with the first, which is one of them:
-/// where they are the most.
-fn beside<'a>(parts: &[(&'a Run, &'a Plan)], first: &Run) -> Vec<&'a Plan> {
+/// The plans of the runs concurrent with the first, which is one of them, at the instant of their
+/// largest number.
+fn concurrent<'a>(parts: &[(&'a Run, &'a Plan)], first: &Run) -> Vec<&'a Plan> {
     let sets = parts.iter().map(|(run, _)| run.started_unix_ns).filter(|at| is_on(first, *at));
     let sets = sets.map(|at| {
         let on = parts.iter().filter(|(run, _)| is_on(run, at));

@@ -1,4 +1,4 @@
-//! The scenarios of several runs, joined by name.
+//! Merges the scenarios of several runs by name.
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Run, ScenarioRun, Tally};
@@ -7,8 +7,8 @@ use super::labels::add;
 use super::plan::plan;
 use super::spans::{asked_rate, covered, figures_from};
 
-/// The scenarios of all runs, those of one name as one; none when no run has several. A run of one
-/// load is a scenario too where others have several.
+/// The scenarios of all runs, merged by name; empty when no run has several. A run with a single
+/// load is one scenario where others have several.
 pub(super) fn scenarios(runs: &[Run], labels: &[String]) -> Vec<ScenarioRun> {
     if runs.iter().all(|run| run.scenarios.is_empty()) {
         return Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn scenarios(runs: &[Run], labels: &[String]) -> Vec<ScenarioRun> {
     names.iter().map(of).filter_map(|parts: Vec<_>| joined(&parts, labels)).collect()
 }
 
-/// The plan of runs of several scenarios.
+/// The plan of a run with several scenarios.
 pub(super) fn several(whole: Plan, scenarios: &[ScenarioRun]) -> Plan {
     match scenarios {
         [] => whole,
@@ -36,17 +36,17 @@ pub(super) fn several(whole: Plan, scenarios: &[ScenarioRun]) -> Plan {
 }
 
 /// A scenario of one run.
-struct Part<'a> {
+struct RunScenario<'a> {
     run: &'a Run,
     plan: &'a Plan,
     tally: &'a Tally,
     warmup: &'a Counts,
-    /// Measured, sending and completing.
+    /// Measured, sending and completing time.
     times: [u64; 3],
     asked_rate: Option<f64>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> RunScenario<'a> {
     fn of(run: &'a Run, scenario: &'a ScenarioRun) -> Self {
         let times = [scenario.measured, scenario.sending, scenario.completing];
         let ScenarioRun { plan, tally, warmup, asked_rate, .. } = scenario;
@@ -54,16 +54,16 @@ impl<'a> Part<'a> {
     }
 }
 
-fn parts(run: &Run) -> Vec<Part<'_>> {
+fn parts(run: &Run) -> Vec<RunScenario<'_>> {
     if !run.scenarios.is_empty() {
-        return run.scenarios.iter().map(|scenario| Part::of(run, scenario)).collect();
+        return run.scenarios.iter().map(|scenario| RunScenario::of(run, scenario)).collect();
     }
     let times = [run.measured, run.sending, run.completing];
     let Run { plan, tally, warmup, asked_rate, .. } = run;
-    vec![Part { run, plan, tally, warmup, times, asked_rate: *asked_rate }]
+    vec![RunScenario { run, plan, tally, warmup, times, asked_rate: *asked_rate }]
 }
 
-fn joined(parts: &[&Part<'_>], labels: &[String]) -> Option<ScenarioRun> {
+fn joined(parts: &[&RunScenario<'_>], labels: &[String]) -> Option<ScenarioRun> {
     let plans: Vec<_> = parts.iter().map(|part| (part.run, part.plan)).collect();
     let mut tally = Tally::new(labels.len());
     let mut warmup = Counts::default();

@@ -1,4 +1,4 @@
-//! The seconds of several runs on one clock.
+//! Aligns the seconds of several runs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use gake_core::record::{Run, Series, SeriesPoint};
 
 use super::labels::of_point;
 
-/// The points of all runs; those of the same time are one.
+/// The points of all runs, joined where they cover the same time.
 pub(super) fn series(runs: &[Run], started: u64, labels: &[String]) -> Series {
     let points = || runs.iter().flat_map(|run| run.series.points());
     let width = points().map(|point| point.seconds).max().unwrap_or(1).max(1);
@@ -17,7 +17,7 @@ pub(super) fn series(runs: &[Run], started: u64, labels: &[String]) -> Series {
         let mut own: BTreeMap<u64, SeriesPoint> = BTreeMap::new();
         for point in run.series.points() {
             let at = point.second.saturating_add(offset) / width * width;
-            // A mean over a part of the width counts for that part.
+            // A mean over less than the whole width counts for its share.
             let in_flight = point.in_flight * point.seconds as f64 / width as f64;
             let labels = of_point(point, &run.plan, labels);
             let point =
@@ -35,7 +35,7 @@ pub(super) fn series(runs: &[Run], started: u64, labels: &[String]) -> Series {
     series
 }
 
-/// Adds a point of the same piece of time.
+/// Adds a point of the same interval.
 fn join(sum: &mut SeriesPoint, point: &SeriesPoint, open: u64) {
     sum.absorb(point);
     sum.in_flight += point.in_flight;

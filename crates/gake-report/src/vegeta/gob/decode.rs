@@ -1,19 +1,19 @@
-//! Records from a gob stream. Fields are found by name, as Go finds them, so that results of
-//! older versions and of other programs are read too.
+//! Decodes records from a gob stream. StructFields are found by name, as in Go, so that results of
+//! older versions and other programs are readable, too.
 
 use std::io::{self, BufRead, Read};
 
 use super::YEAR_1_TO_1970;
-use super::input::{Fault, Input, length_of_number};
+use super::input::{GobError, MessageReader, length_of_number};
 use super::types::builtin::{BYTES, INT, STRING, UINT};
-use super::types::{FieldNumbers, Type, Types};
-use crate::vegeta::broken::{Broken, RECORD_MAX};
+use super::types::{FieldNumbers, GobType, TypeTable};
+use crate::vegeta::decode_error::{DecodeError, RECORD_MAX};
 use crate::vegeta::record::{Headers, Timestamp, VegetaRecord};
 
 /// Reads records; keeps the types that the stream has defined.
 #[derive(Debug, Default)]
 pub(in super::super) struct Decoder {
-    types: Types,
+    types: TypeTable,
     message: Vec<u8>,
 }
 
@@ -22,32 +22,36 @@ impl Decoder {
     pub(in super::super) fn next(
         &mut self,
         input: &mut impl BufRead,
-    ) -> Result<Option<VegetaRecord>, Broken> {
+    ) -> Result<Option<VegetaRecord>, DecodeError> {
         loop {
             let Some(length) = message_length(input)? else { return Ok(None) };
             if length > RECORD_MAX {
-                return Err(Broken::Unreadable("it says it is longer than 256 MiB".to_owned()));
+                return Err(DecodeError::Unreadable(
+                    "it claims to be longer than 256 MiB".to_owned(),
+                ));
             }
             self.message.clear();
-            // Memory grows with what is there, not with what the length says.
+            // Allocates for the bytes that exist, not for the length that the stream claims.
             input.by_ref().take(length).read_to_end(&mut self.message)?;
             if (self.message.len() as u64) < length {
-                return Err(Broken::CutOff);
+                return Err(DecodeError::CutOff);
             }
-            let mut message = Input::new(&self.message);
-            let number = message.int().map_err(Broken::Record)?;
+            let mut message = MessageReader::new(&self.message);
+            let number = message.int().map_err(DecodeError::Record)?;
             if number < 0 {
                 let number = number.checked_neg().unwrap_or(i64::MAX);
-                self.types.define(number, &mut message).map_err(Broken::Unreadable)?;
+                self.types.define(number, &mut message).map_err(DecodeError::Unreadable)?;
             } else {
-                return record(&self.types, number, &mut message).map(Some).map_err(Broken::Record);
+                return record(&self.types, number, &mut message)
+                    .map(Some)
+                    .map_err(DecodeError::Record);
             }
         }
     }
 }
 
-/// The length before a message; `None` when nothing follows.
-fn message_length(input: &mut impl BufRead) -> Result<Option<u64>, Broken> {
+/// The length of the next message; `None` at the end.
+fn message_length(input: &mut impl BufRead) -> Result<Option<u64>, DecodeError> {
     let mut byte = [0];
     if input.read(&mut byte)? == 0 {
         return Ok(None);
@@ -56,18 +60,22 @@ fn message_length(input: &mut impl BufRead) -> Result<Option<u64>, Broken> {
         return Ok(Some(byte[0].into()));
     }
     let Some(count) = length_of_number(byte[0]) else {
-        return Err(Broken::Unreadable("its length makes no sense".to_owned()));
+        return Err(DecodeError::Unreadable("its length makes no sense".to_owned()));
     };
     let mut bytes = [0; 8];
     match input.read_exact(&mut bytes[8 - usize::from(count)..]) {
         Ok(()) => Ok(Some(u64::from_be_bytes(bytes))),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Broken::CutOff),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(DecodeError::CutOff),
         Err(error) => Err(error.into()),
     }
 }
 
-fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<VegetaRecord, Fault> {
-    let Some(Type::Struct(fields)) = types.get(number) else {
+fn record(
+    types: &TypeTable,
+    number: i64,
+    input: &mut MessageReader<'_>,
+) -> Result<VegetaRecord, GobError> {
+    let Some(GobType::Struct(fields)) = types.get(number) else {
         return Err("it is not a struct, so not a result of Vegeta".to_owned());
     };
     let mut record = VegetaRecord::default();
@@ -86,14 +94,14 @@ fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<VegetaRec
     Ok(record)
 }
 
-/// Reads the field `name`; whether it is one of ours.
+/// Reads the field `name`; returns whether it belongs to a result.
 fn field(
     record: &mut VegetaRecord,
-    types: &Types,
+    types: &TypeTable,
     name: &str,
     kind: i64,
-    input: &mut Input<'_>,
-) -> Result<bool, Fault> {
+    input: &mut MessageReader<'_>,
+) -> Result<bool, GobError> {
     if !is_expected(types, name, kind) {
         return Err(format!("its field {name} is of another type"));
     }
@@ -122,16 +130,16 @@ fn field(
 }
 
 /// Whether the field `name` may have the type `kind`.
-fn is_expected(types: &Types, name: &str, kind: i64) -> bool {
+fn is_expected(types: &TypeTable, name: &str, kind: i64) -> bool {
     match name {
         "Attack" | "Error" | "Method" | "URL" => kind == STRING,
         "Seq" | "Code" | "BytesOut" | "BytesIn" => kind == UINT,
         "Latency" => kind == INT,
         "Body" => kind == BYTES,
-        "Timestamp" => matches!(types.get(kind), Some(Type::Opaque)),
+        "Timestamp" => matches!(types.get(kind), Some(GobType::Opaque)),
         "Headers" => match types.get(kind) {
-            Some(Type::Map(STRING, values)) => {
-                matches!(types.get(*values), Some(Type::List(STRING)))
+            Some(GobType::Map(STRING, values)) => {
+                matches!(types.get(*values), Some(GobType::List(STRING)))
             }
             _ => false,
         },
@@ -139,7 +147,7 @@ fn is_expected(types: &Types, name: &str, kind: i64) -> bool {
     }
 }
 
-fn headers(input: &mut Input<'_>) -> Result<Headers, Fault> {
+fn headers(input: &mut MessageReader<'_>) -> Result<Headers, GobError> {
     (0..input.count()?)
         .map(|_| {
             let name = input.text()?;
@@ -149,15 +157,15 @@ fn headers(input: &mut Input<'_>) -> Result<Headers, Fault> {
         .collect()
 }
 
-/// The binary form of Go's time.
-fn timestamp(bytes: &[u8]) -> Result<Timestamp, Fault> {
-    let fault = || "its timestamp is in an unknown form".to_owned();
+/// Parses the binary form of Go's `time.Time`.
+fn timestamp(bytes: &[u8]) -> Result<Timestamp, GobError> {
+    let error = || "its timestamp is in an unknown form".to_owned();
     let (odd, bytes) = match *bytes {
         [1, ref rest @ ..] => (0, rest),
         [2, ref rest @ .., odd] => (i32::from(odd as i8), rest),
-        _ => return Err(fault()),
+        _ => return Err(error()),
     };
-    let bytes: [u8; 14] = bytes.try_into().map_err(|_| fault())?;
+    let bytes: [u8; 14] = bytes.try_into().map_err(|_| error())?;
     let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, n3, o0, o1] = bytes;
     let seconds = i64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
     let nanos = u32::from_be_bytes([n0, n1, n2, n3]);

@@ -1,10 +1,10 @@
-//! Records as a gob stream: the definitions that Go's encoder sends, then a message a record.
+//! Encodes records as a gob stream: the definitions of Go's encoder, then one message per record.
 
 use super::YEAR_1_TO_1970;
 use crate::vegeta::record::{Headers, Timestamp, VegetaRecord};
 
-/// What Go's encoder sends before its first result: the types `Result` (number 64), `Time` (65),
-/// `Header` (67) and `[]string` (66). They depend on nothing but Vegeta's declaration.
+/// RequestResult Go's encoder sends before its first result: the types `Result` (number 64), `Time`
+/// (65), `Header` (67) and `[]string` (66). They depend only on Vegeta's declaration.
 const DEFINITIONS: &[u8] = b"\xff\x96\x7f\x03\x01\x01\x06Result\x01\xff\x80\x00\x01\x0c\
     \x01\x06Attack\x01\x0c\x00\x01\x03Seq\x01\x06\x00\x01\x04Code\x01\x06\x00\
     \x01\x09Timestamp\x01\xff\x82\x00\x01\x07Latency\x01\x04\x00\x01\x08BytesOut\x01\x06\x00\
@@ -14,17 +14,17 @@ const DEFINITIONS: &[u8] = b"\xff\x96\x7f\x03\x01\x01\x06Result\x01\xff\x80\x00\
     \x17\xff\x85\x04\x01\x01\x06Header\x01\xff\x86\x00\x01\x0c\x01\xff\x84\x00\x00\
     \x0c\xff\x83\x02\x01\x02\xff\x84\x00\x01\x0c\x00\x00";
 
-/// The number of the type `Result`, as it is sent.
+/// The number of the type `Result`, as encoded.
 const RESULT: i64 = 64;
 
-/// Appends the definitions; they come before the first record.
+/// Appends the definitions, which precede the first record.
 pub(in super::super) fn push_definitions(out: &mut Vec<u8>) {
     out.extend_from_slice(DEFINITIONS);
 }
 
-/// Appends a record's message.
+/// Appends a record as a message.
 pub(in super::super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
-    let mut fields = Fields { out: Vec::with_capacity(256), last: -1 };
+    let mut fields = StructFields { out: Vec::with_capacity(256), last: -1 };
     push_int(&mut fields.out, RESULT);
     fields.text(0, &record.attack);
     fields.uint(1, record.seq);
@@ -45,14 +45,14 @@ pub(in super::super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     out.extend_from_slice(&fields.out);
 }
 
-/// A struct's fields: each with how far its number is from the one before; zero values are not
-/// sent.
-struct Fields {
+/// The fields of a struct: each is preceded by its distance from the previous one, and zero values
+/// are omitted.
+struct StructFields {
     out: Vec<u8>,
     last: i64,
 }
 
-impl Fields {
+impl StructFields {
     fn start(&mut self, number: i64) -> &mut Vec<u8> {
         push_uint(&mut self.out, (number - self.last) as u64);
         self.last = number;
@@ -81,7 +81,7 @@ impl Fields {
         self.bytes(number, value.as_bytes());
     }
 
-    /// A map is sent even when it is empty, unless it is nil.
+    /// An empty map is sent, unlike nil.
     fn headers(&mut self, number: i64, headers: &Headers) {
         let out = self.start(number);
         push_uint(out, headers.len() as u64);
@@ -95,8 +95,8 @@ impl Fields {
     }
 }
 
-/// The binary form of Go's time: a version, seconds since year 1, nanoseconds, and the zone in
-/// minutes (-1 is UTC); version 2 adds the seconds of an odd zone.
+/// The binary form of Go's `time.Time`: a version, seconds since year 1, nanoseconds, and the zone
+/// in minutes (-1 is UTC); version 2 adds the seconds of an odd zone.
 fn time(timestamp: Timestamp) -> Vec<u8> {
     let seconds = timestamp.unix_ns.div_euclid(1_000_000_000) + YEAR_1_TO_1970;
     let nanos = timestamp.unix_ns.rem_euclid(1_000_000_000) as u32;
@@ -114,7 +114,7 @@ fn time(timestamp: Timestamp) -> Vec<u8> {
     out
 }
 
-/// An unsigned number: itself below 128, else the negated count of its bytes and these.
+/// An unsigned number: itself below 128, else the negated count of its bytes and the bytes.
 fn push_uint(out: &mut Vec<u8>, value: u64) {
     if value < 128 {
         out.push(value as u8);
@@ -126,7 +126,7 @@ fn push_uint(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&bytes[skip..]);
 }
 
-/// A signed number: the sign is the lowest bit, and a negative number is complemented.
+/// A signed number: the sign is in the lowest bit, and negative numbers are complemented.
 fn push_int(out: &mut Vec<u8>, value: i64) {
     push_uint(out, ((value << 1) ^ (value >> 63)) as u64);
 }

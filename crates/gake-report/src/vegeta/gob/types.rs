@@ -1,16 +1,15 @@
-//! The types a stream defines: enough to find a result's fields by name and to skip the rest.
+//! The types of a stream: enough to find a result's fields by name and to skip the others.
 
 use std::collections::HashMap;
 
-use super::input::{Fault, Input};
+use super::input::{GobError, MessageReader};
 
-/// Types a stream may define, and fields a struct may have; Vegeta's needs four and twelve.
+/// Most types of a stream and fields of a struct; Vegeta's needs four and twelve.
 const DEFINITIONS_MAX: usize = 1_000;
 
-/// How deep values may stand in one another where they are skipped.
+/// Most nesting of skipped values.
 const DEPTH_MAX: u32 = 64;
 
-/// Numbers of the types that need no definition.
 pub(super) mod builtin {
     pub(in super::super) const BOOL: i64 = 1;
     pub(in super::super) const INT: i64 = 2;
@@ -23,33 +22,35 @@ pub(super) mod builtin {
 }
 use builtin::{BOOL, BYTES, COMPLEX, FLOAT, INT, INTERFACE, STRING, UINT};
 
-/// A defined type.
 #[derive(Debug, Clone)]
-pub(super) enum Type {
+pub(super) enum GobType {
     /// An array or a slice of this type.
     List(i64),
     /// A map from one type to another.
     Map(i64, i64),
     /// A struct with the names and types of its fields.
     Struct(Vec<(String, i64)>),
-    /// Bytes that the type's own code makes sense of.
+    /// Bytes with an encoding of their own.
     Opaque,
 }
 
-/// The types defined so far.
 #[derive(Debug, Default)]
-pub(super) struct Types {
-    defined: HashMap<i64, Type>,
+pub(super) struct TypeTable {
+    defined: HashMap<i64, GobType>,
 }
 
-impl Types {
-    pub(super) fn get(&self, number: i64) -> Option<&Type> {
+impl TypeTable {
+    pub(super) fn get(&self, number: i64) -> Option<&GobType> {
         self.defined.get(&number)
     }
 
-    /// Reads the definition of the type `number`. One that is defined again is replaced: streams
-    /// may stand one after the other in a file.
-    pub(super) fn define(&mut self, number: i64, input: &mut Input<'_>) -> Result<(), Fault> {
+    /// Reads the definition of the type `number`. A later definition replaces an earlier one: a
+    /// file may contain several streams.
+    pub(super) fn define(
+        &mut self,
+        number: i64,
+        input: &mut MessageReader<'_>,
+    ) -> Result<(), GobError> {
         let kind = input.uint()?;
         let defined = match kind {
             1 => list(input, true)?,
@@ -58,7 +59,7 @@ impl Types {
             4 => map(input)?,
             5..=7 => {
                 skip_common(input)?;
-                Type::Opaque
+                GobType::Opaque
             }
             _ => return Err(format!("it defines a type of the unknown kind {kind}")),
         };
@@ -70,11 +71,16 @@ impl Types {
     }
 
     /// Skips a value of the type `number`.
-    pub(super) fn skip(&self, number: i64, input: &mut Input<'_>) -> Result<(), Fault> {
+    pub(super) fn skip(&self, number: i64, input: &mut MessageReader<'_>) -> Result<(), GobError> {
         self.skip_in(number, input, DEPTH_MAX)
     }
 
-    fn skip_in(&self, number: i64, input: &mut Input<'_>, depth: u32) -> Result<(), Fault> {
+    fn skip_in(
+        &self,
+        number: i64,
+        input: &mut MessageReader<'_>,
+        depth: u32,
+    ) -> Result<(), GobError> {
         let depth = depth.checked_sub(1).ok_or("its values stand too deep in one another")?;
         match number {
             BOOL | INT | UINT | FLOAT => return input.uint().map(drop),
@@ -84,21 +90,21 @@ impl Types {
             _ => {}
         }
         match self.get(number).ok_or("it has a value of a type that was not defined")? {
-            Type::Opaque => input.bytes().map(drop),
-            Type::List(element) => {
+            GobType::Opaque => input.bytes().map(drop),
+            GobType::List(element) => {
                 for _ in 0..input.count()? {
                     self.skip_in(*element, input, depth)?;
                 }
                 Ok(())
             }
-            Type::Map(key, value) => {
+            GobType::Map(key, value) => {
                 for _ in 0..input.count()? {
                     self.skip_in(*key, input, depth)?;
                     self.skip_in(*value, input, depth)?;
                 }
                 Ok(())
             }
-            Type::Struct(fields) => {
+            GobType::Struct(fields) => {
                 let mut numbers = FieldNumbers::default();
                 while let Some(at) = numbers.next(input)? {
                     let (_, kind) = fields.get(at).ok_or("it has a field too many")?;
@@ -110,7 +116,7 @@ impl Types {
     }
 }
 
-/// The numbers of a struct's fields as they come, from 0.
+/// The numbers of a struct's fields in order, from 0.
 #[derive(Debug, Default)]
 pub(super) struct FieldNumbers {
     /// The number after the last one.
@@ -118,8 +124,11 @@ pub(super) struct FieldNumbers {
 }
 
 impl FieldNumbers {
-    /// The next field; `None` at the struct's end.
-    pub(super) fn next(&mut self, input: &mut Input<'_>) -> Result<Option<usize>, Fault> {
+    /// The next field; `None` at the end of the struct.
+    pub(super) fn next(
+        &mut self,
+        input: &mut MessageReader<'_>,
+    ) -> Result<Option<usize>, GobError> {
         let delta = input.uint()?;
         if delta == 0 {
             return Ok(None);
@@ -130,8 +139,8 @@ impl FieldNumbers {
     }
 }
 
-/// An interface's value: the name of its type, empty for nil, the type's number, and its bytes.
-fn skip_interface(input: &mut Input<'_>) -> Result<(), Fault> {
+/// An interface value: the name of its type, empty for nil, the type's number, and its bytes.
+fn skip_interface(input: &mut MessageReader<'_>) -> Result<(), GobError> {
     if input.bytes()?.is_empty() {
         return Ok(());
     }
@@ -140,7 +149,7 @@ fn skip_interface(input: &mut Input<'_>) -> Result<(), Fault> {
 }
 
 /// `{Common, Elem}` of a slice, and `Len` of an array.
-fn list(input: &mut Input<'_>, array: bool) -> Result<Type, Fault> {
+fn list(input: &mut MessageReader<'_>, array: bool) -> Result<GobType, GobError> {
     let mut element = None;
     each_field(input, |at, input| match at {
         0 => skip_common_body(input),
@@ -149,11 +158,11 @@ fn list(input: &mut Input<'_>, array: bool) -> Result<Type, Fault> {
         _ => Err(unknown_definition()),
     })?;
     end(input)?;
-    element.map(Type::List).ok_or_else(unknown_definition)
+    element.map(GobType::List).ok_or_else(unknown_definition)
 }
 
 /// `{Common, Key, Elem}`.
-fn map(input: &mut Input<'_>) -> Result<Type, Fault> {
+fn map(input: &mut MessageReader<'_>) -> Result<GobType, GobError> {
     let (mut key, mut element) = (None, None);
     each_field(input, |at, input| match at {
         0 => skip_common_body(input),
@@ -162,11 +171,11 @@ fn map(input: &mut Input<'_>) -> Result<Type, Fault> {
         _ => Err(unknown_definition()),
     })?;
     end(input)?;
-    key.zip(element).map(|(key, element)| Type::Map(key, element)).ok_or_else(unknown_definition)
+    key.zip(element).map(|(key, element)| GobType::Map(key, element)).ok_or_else(unknown_definition)
 }
 
-/// `{Common, Fields}`.
-fn structure(input: &mut Input<'_>) -> Result<Type, Fault> {
+/// `{Common, StructFields}`.
+fn structure(input: &mut MessageReader<'_>) -> Result<GobType, GobError> {
     let mut fields = Vec::new();
     each_field(input, |at, input| match at {
         0 => skip_common_body(input),
@@ -183,11 +192,11 @@ fn structure(input: &mut Input<'_>) -> Result<Type, Fault> {
         _ => Err(unknown_definition()),
     })?;
     end(input)?;
-    Ok(Type::Struct(fields))
+    Ok(GobType::Struct(fields))
 }
 
 /// `{Name, Id}`.
-fn field(input: &mut Input<'_>) -> Result<(String, i64), Fault> {
+fn field(input: &mut MessageReader<'_>) -> Result<(String, i64), GobError> {
     let (mut name, mut number) = (String::new(), 0);
     each_field(input, |at, input| match at {
         0 => input.text().map(|text| name = text),
@@ -197,8 +206,8 @@ fn field(input: &mut Input<'_>) -> Result<(String, i64), Fault> {
     Ok((name, number))
 }
 
-/// A definition that holds `Common` alone.
-fn skip_common(input: &mut Input<'_>) -> Result<(), Fault> {
+/// A definition that contains only `Common`.
+fn skip_common(input: &mut MessageReader<'_>) -> Result<(), GobError> {
     each_field(input, |at, input| match at {
         0 => skip_common_body(input),
         _ => Err(unknown_definition()),
@@ -207,14 +216,14 @@ fn skip_common(input: &mut Input<'_>) -> Result<(), Fault> {
 }
 
 /// `{Name, Id}` of the type itself.
-fn skip_common_body(input: &mut Input<'_>) -> Result<(), Fault> {
+fn skip_common_body(input: &mut MessageReader<'_>) -> Result<(), GobError> {
     field(input).map(drop)
 }
 
 fn each_field<'a>(
-    input: &mut Input<'a>,
-    mut read: impl FnMut(usize, &mut Input<'a>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    input: &mut MessageReader<'a>,
+    mut read: impl FnMut(usize, &mut MessageReader<'a>) -> Result<(), GobError>,
+) -> Result<(), GobError> {
     let mut numbers = FieldNumbers::default();
     while let Some(at) = numbers.next(input)? {
         read(at, input)?;
@@ -223,10 +232,10 @@ fn each_field<'a>(
 }
 
 /// The end of the struct around a definition.
-fn end(input: &mut Input<'_>) -> Result<(), Fault> {
+fn end(input: &mut MessageReader<'_>) -> Result<(), GobError> {
     if input.uint()? == 0 { Ok(()) } else { Err(unknown_definition()) }
 }
 
-fn unknown_definition() -> Fault {
+fn unknown_definition() -> GobError {
     "it defines a type in an unknown way".to_owned()
 }

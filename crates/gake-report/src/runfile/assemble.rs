@@ -1,21 +1,21 @@
-//! A run from what a file holds, whether it ended or was cut off.
+//! Builds a run from the content of a file, complete or truncated.
 
 use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, FailedBodies, Generator, Run, RunEnd, ScenarioRun, Tally};
 
-use super::body::{Body, Head};
 use super::lines::{EndLine, ScenarioEnd};
+use super::totals::{RunHead, RunTotals};
 
-/// The run of a file with its end.
-pub(super) fn ended(mut head: Head, mut body: Body, end: EndLine) -> Run {
+/// The run of a complete file.
+pub(super) fn complete(mut head: RunHead, mut totals: RunTotals, end: EndLine) -> Run {
     if !end.agents.is_empty() {
-        // How many threads agents have is known once they are there.
+        // The agents' threads are known only at the end.
         head.plan.threads = Generator::from(end.generator.clone()).threads;
     }
     let warmup = nanos(head.plan.warmup);
     let span = end.elapsed_ns.saturating_sub(warmup);
-    body.series.end(warmup.saturating_add(end.measured_ns));
+    totals.series.end(warmup.saturating_add(end.measured_ns));
     let whole = ScenarioEnd {
         measured_ns: end.measured_ns,
         sending_ns: end.sending_ns,
@@ -23,7 +23,7 @@ pub(super) fn ended(mut head: Head, mut body: Body, end: EndLine) -> Run {
         asked_rate: None,
         warmup: Counts::default(),
     };
-    let scenarios = scenarios(&head.plan, &mut body, end.scenarios, whole);
+    let scenarios = scenarios(&head.plan, &mut totals, end.scenarios, whole);
     Run {
         plan: head.plan,
         started_unix_ns: head.started_unix_ns,
@@ -33,30 +33,29 @@ pub(super) fn ended(mut head: Head, mut body: Body, end: EndLine) -> Run {
         elapsed: end.elapsed_ns,
         ending: end.ending.into(),
         asked_rate: end.asked_rate,
-        tally: body.tally,
-        warmup: body.warmup,
-        series: body.series,
+        tally: totals.tally,
+        warmup: totals.warmup,
+        series: totals.series,
         peak_connections: end.peak_connections,
         generator: end.generator.into(),
         events: end.events.into_iter().map(Into::into).collect(),
         agents: end.agents,
-        watched: body.watched,
+        watched: totals.watched,
         bodies: end.bodies,
         scenarios,
-        origin: body.origin,
+        origin: totals.origin,
     }
 }
 
-/// The scenarios of a run, when it has several. What only the end would have told is, without it,
-/// that of the whole run.
+/// The scenarios of a run, when it has several. Without an end, its figures are the whole run's.
 fn scenarios(
     plan: &Plan,
-    body: &mut Body,
+    totals: &mut RunTotals,
     ends: Vec<ScenarioEnd>,
     whole: ScenarioEnd,
 ) -> Vec<ScenarioRun> {
     let [_, _, ..] = plan.scenarios() else { return Vec::new() };
-    let mut tallies = std::mem::take(&mut body.scenarios).into_iter();
+    let mut tallies = std::mem::take(&mut totals.scenarios).into_iter();
     let mut ends = ends.into_iter();
     let labels = plan.labels.len();
     let each = plan.scenarios().iter().map(|plan| {
@@ -76,16 +75,16 @@ fn scenarios(
     each.collect()
 }
 
-/// The run of a file whose writer never came to its end: everything is taken from the whole
-/// seconds, and what only the end would have told is left at nothing.
-pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
+/// The run of a truncated file: everything comes from its complete seconds, and figures that only
+/// the end contains are empty.
+pub(super) fn truncated(head: RunHead, mut totals: RunTotals) -> Run {
     let plan = head.plan;
     let warmup = nanos(plan.warmup);
-    let elapsed = body.seconds.saturating_mul(SECOND);
+    let elapsed = totals.seconds.saturating_mul(SECOND);
     let measured = elapsed.saturating_sub(warmup);
     let figures = || {
         let inside = |second: u64| second.saturating_mul(SECOND) >= warmup;
-        body.series.points().iter().filter(move |point| inside(point.second))
+        totals.series.points().iter().filter(move |point| inside(point.second))
     };
     let cpu = figures().map(|point| point.cpu).sum::<u64>();
     let seconds = figures().map(|point| point.seconds).sum::<u64>();
@@ -98,7 +97,7 @@ pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
         asked_rate: None,
         warmup: Counts::default(),
     };
-    let scenarios = scenarios(&plan, &mut body, Vec::new(), whole);
+    let scenarios = scenarios(&plan, &mut totals, Vec::new(), whole);
     Run {
         started_unix_ns: head.started_unix_ns,
         measured,
@@ -109,15 +108,15 @@ pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
         asked_rate,
         generator: Generator { cpu, threads: plan.threads, ..Generator::default() },
         plan,
-        tally: body.tally,
-        warmup: body.warmup,
-        series: body.series,
-        peak_connections: body.peak,
-        events: body.events,
+        tally: totals.tally,
+        warmup: totals.warmup,
+        series: totals.series,
+        peak_connections: totals.peak,
+        events: totals.events,
         agents: Vec::new(),
-        watched: body.watched,
+        watched: totals.watched,
         bodies: FailedBodies::default(),
         scenarios,
-        origin: body.origin,
+        origin: totals.origin,
     }
 }

@@ -1,29 +1,29 @@
-//! What theory expects, beside what was seen.
+//! The predictions of theory against the measured values.
 
 use gake_judge::{Rank, Summary};
 use gake_report::experiment::Expectation;
 
-use crate::arithmetic::{Scope, evaluate, fill, formatted};
-use crate::definition::{Cell, Prediction};
+use crate::arithmetic::{ExpressionScope, evaluate, fill, formatted};
+use crate::definition::{CellValue, Prediction};
 
-/// Findings about the machine that both share: true in their own right, whatever else is limited.
-/// They are passed over, and never what a step has to show, unless it names them.
+/// Findings about the machine that load and server share: correct on their own, whatever else is
+/// limited. They are ignored unless a step names them.
 const MACHINE: [&str; 2] = ["run_delay", "shared_cores"];
-/// What is found when nothing else is.
+/// The finding in the absence of any other.
 const UNEXPLAINED: &str = "unexplained";
 
-/// What theory says of `what`, what was seen, and whether they agree.
+/// A prediction about `what`, the measured value, and whether they agree.
 pub fn expectation(what: &str, theory: String, seen: String, met: bool) -> Expectation {
     Expectation { what: what.to_owned(), theory, seen, met }
 }
 
-/// A figure in its range.
-pub fn figure(expected: &Prediction, names: &dyn Scope) -> Result<Expectation, String> {
-    let number = |number: &Cell| match number {
-        Cell::Number(value) => Ok(*value),
-        Cell::Text(text) => evaluate(text, names),
+/// A figure is in its range.
+pub fn figure(expected: &Prediction, names: &dyn ExpressionScope) -> Result<Expectation, String> {
+    let number = |number: &CellValue| match number {
+        CellValue::Number(value) => Ok(*value),
+        CellValue::Text(text) => evaluate(text, names),
     };
-    let bound = |bound: &Option<Cell>, open: f64| {
+    let bound = |bound: &Option<CellValue>, open: f64| {
         bound.as_ref().or(expected.is.as_ref()).map_or(Ok(open), number)
     };
     let seen = expected.seen.as_ref().unwrap_or(&expected.what);
@@ -38,8 +38,8 @@ pub fn figure(expected: &Prediction, names: &dyn Scope) -> Result<Expectation, S
     Ok(expectation(&expected.what, fill(&expected.theory, names)?, seen, met))
 }
 
-/// The limit that was set is among the causes, and no wrong one is named before it. `beside` are
-/// causes that are true as well.
+/// The configured limit is among the causes, with no wrong one before it. `beside` are causes that
+/// are correct as well.
 pub fn cause(summary: &Summary, truth: &str, beside: &[String]) -> Expectation {
     let named = causes(summary);
     let right =
@@ -58,7 +58,7 @@ pub fn first_cause(summary: &Summary, true_ones: &[String]) -> Expectation {
     named_causes(&named, true_ones.join(" or "), met)
 }
 
-/// Nothing is limited, and nothing is blamed.
+/// Nothing is limited, and no cause is named.
 pub fn no_cause(summary: &Summary) -> Expectation {
     let named = causes(summary);
     let met = named.iter().all(|id| *id == UNEXPLAINED || MACHINE.contains(id));

@@ -1,4 +1,4 @@
-//! What a step loads, and the load.
+//! The servers and the load of a step.
 
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
@@ -10,32 +10,32 @@ use crate::arithmetic::{evaluate, fill};
 use crate::bench::StepError;
 use crate::database;
 use crate::definition::StepDefinition;
-use crate::expected;
+use crate::expectations;
 use crate::names::StepNames;
-use crate::proxy::{Proxied, ProxyFlags};
+use crate::proxy::{ProxyFlags, ShadowSetup};
 use crate::real_database::{CLOSING, DatabaseGuard};
-use crate::server::Server;
+use crate::server::ExperimentServer;
 use crate::settings::ExperimentSettings;
 use crate::slow_clients::SlowClients;
 
-/// The servers of a step, and clients that hold their threads. They end with it.
+/// The servers of a step, and clients that occupy their threads. Dropping it stops them.
 #[derive(Debug)]
-pub struct Loaded<'a> {
+pub struct StepServers<'a> {
     _slow_clients: Option<SlowClients>,
     servers: Servers,
-    other: Option<Server>,
+    other: Option<ExperimentServer>,
     database: Option<&'a DatabaseGuard<'a>>,
     rows_before: u64,
 }
 
 #[derive(Debug)]
 enum Servers {
-    Plain(Server),
-    Proxied(Box<Proxied>),
+    Plain(ExperimentServer),
+    ShadowSetup(Box<ShadowSetup>),
 }
 
-impl<'a> Loaded<'a> {
-    /// Starts them, and gives the step their URLs.
+impl<'a> StepServers<'a> {
+    /// Starts them and gives the step their URLs.
     pub fn start(
         settings: &ExperimentSettings,
         step: &StepDefinition,
@@ -48,7 +48,7 @@ impl<'a> Loaded<'a> {
         };
         let mut rows_before = 0;
         let servers = if let Some(url) = &settings.target {
-            Servers::Plain(Server::target(url))
+            Servers::Plain(ExperimentServer::target(url))
         } else if let Some(proxy) = &step.proxy {
             let flags = ProxyFlags {
                 production: flags,
@@ -57,15 +57,15 @@ impl<'a> Loaded<'a> {
                 has_second: proxy.has_second,
                 proxy: fill(&proxy.flags, names)?,
             };
-            Servers::Proxied(Box::new(Proxied::start(&flags)?))
+            Servers::ShadowSetup(Box::new(ShadowSetup::start(&flags)?))
         } else if let Some(database) = database {
             let (server, rows) = database.start(&flags, !step.calibrates)?;
             rows_before = rows;
             Servers::Plain(server)
         } else {
-            Servers::Plain(Server::lab(&flags)?)
+            Servers::Plain(ExperimentServer::lab(&flags)?)
         };
-        let other = step.other.as_deref().map(Server::lab).transpose()?;
+        let other = step.other.as_deref().map(ExperimentServer::lab).transpose()?;
         let _slow_clients = None;
         let mut loaded = Self { _slow_clients, servers, other, database, rows_before };
         let other = loaded.other.as_ref().map(|other| ("other", other));
@@ -81,23 +81,23 @@ impl<'a> Loaded<'a> {
         Ok(loaded)
     }
 
-    /// The server that is loaded.
-    pub fn server(&self) -> &Server {
+    /// The loaded server.
+    pub fn server(&self) -> &ExperimentServer {
         match &self.servers {
             Servers::Plain(server) => server,
-            Servers::Proxied(proxied) => &proxied.server,
+            Servers::ShadowSetup(proxied) => &proxied.server,
         }
     }
 
-    /// The proxy, if there is one.
-    pub fn proxied(&mut self) -> Option<&mut Proxied> {
+    /// The proxy, if any.
+    pub fn proxied(&mut self) -> Option<&mut ShadowSetup> {
         match &mut self.servers {
             Servers::Plain(_) => None,
-            Servers::Proxied(proxied) => Some(proxied),
+            Servers::ShadowSetup(proxied) => Some(proxied),
         }
     }
 
-    /// Ends the proxy, and gives the step the numbers of its ledger.
+    /// Stops the proxy and gives the step the counts of its ledger.
     pub fn end(&mut self, names: &mut StepNames<'_>) -> Result<(), Failure> {
         let Some(proxied) = self.proxied() else { return Ok(()) };
         let ledger = proxied.end()?;
@@ -108,8 +108,7 @@ impl<'a> Loaded<'a> {
         Ok(())
     }
 
-    /// What theory expects of a step; nothing of the user's own server, whose settings it does not
-    /// know.
+    /// The predictions of theory; empty for the user's own server, whose settings are unknown.
     pub fn expectations(
         &self,
         step: &StepDefinition,
@@ -123,15 +122,15 @@ impl<'a> Loaded<'a> {
                 continue;
             }
             expectations.push(match (&one.cause, &one.first_cause, &one.found) {
-                (Some(cause), ..) => expected::cause(summary, cause, &one.beside),
-                (_, Some(causes), _) => expected::first_cause(summary, causes),
+                (Some(cause), ..) => expectations::cause(summary, cause, &one.beside),
+                (_, Some(causes), _) => expectations::first_cause(summary, causes),
                 (.., Some(fields)) => match &self.servers {
-                    Servers::Proxied(proxied) => {
+                    Servers::ShadowSetup(proxied) => {
                         proxied.found(fields, one.slower, fill(&one.theory, names)?)
                     }
                     Servers::Plain(_) => return Err("a comparison needs a proxy".to_owned()),
                 },
-                _ if one.no_cause => expected::no_cause(summary),
+                _ if one.no_cause => expectations::no_cause(summary),
                 _ if one.rows => {
                     let after = match self.database {
                         Some(database) => database.rows(self.server()),
@@ -139,7 +138,7 @@ impl<'a> Loaded<'a> {
                     };
                     database::rows(summary, self.rows_before, after.map_err(|why| why.to_string()))
                 }
-                _ => expected::figure(one, names)?,
+                _ => expectations::figure(one, names)?,
             });
         }
         Ok(expectations)
@@ -161,9 +160,9 @@ impl<'a> Loaded<'a> {
     }
 }
 
-impl Drop for Loaded<'_> {
+impl Drop for StepServers<'_> {
     fn drop(&mut self) {
-        // The process has to end before the database can close its connections.
+        // The database can close the connections only after the process has ended.
         if self.database.is_some()
             && let Servers::Plain(server) = &mut self.servers
         {
@@ -173,7 +172,7 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// The load of a step, beside which these sources are sampled.
+/// The load of a step, with these sources sampled during it.
 pub fn spec(
     step: &StepDefinition,
     names: &StepNames<'_>,

@@ -1,5 +1,5 @@
-//! A connection while no whole head has come on it: it takes as much memory as was sent, and
-//! hyper's buffers (8 KB for each direction) are made when its request can be read.
+//! A connection before its first complete head: memory grows with what was sent only, and hyper's
+//! buffers (8 KB per direction) are allocated once the request can be parsed.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,36 +9,36 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Bytes read at once.
-const PIECE: usize = 4096;
-/// This much is parsed whenever more of it comes, so that an invalid request is refused at once. Of
-/// a longer head only the end is looked for.
+/// Bytes per read.
+const READ_BYTES: usize = 4096;
+/// Up to this length every read is parsed, so that an invalid request is rejected early; in a
+/// longer head only the end is searched for.
 const PARSED: usize = 1024;
-/// As many as hyper takes.
+/// Most header fields, as in hyper.
 const HEADERS: usize = 100;
-/// hyper's own bound on a head.
+/// The longest head, as in hyper.
 const MOST: usize = 400 << 10;
-/// The buffer grows by multiples of this.
+/// The growth step of the buffer.
 const STEP: usize = 512;
 
-/// What has come of a head.
+/// The bytes of a head received so far.
 #[derive(Debug, Default)]
-pub(crate) struct Opening {
+pub(crate) struct PartialHead {
     bytes: Vec<u8>,
 }
 
-impl Opening {
-    /// What has come, for who serves it.
+impl PartialHead {
+    /// Takes the bytes, for the server that continues.
     pub(crate) fn take(&mut self) -> Bytes {
         std::mem::take(&mut self.bytes).into()
     }
 
-    /// Whether it begins as HTTP/2 does (RFC 9113, section 3.4).
+    /// Whether it starts with the HTTP/2 preface (RFC 9113, section 3.4).
     pub(crate) fn is_http2(&self) -> bool {
         self.bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\n")
     }
 
-    /// Whether it is the upgrade to a WebSocket.
+    /// Whether it is an upgrade to a WebSocket.
     pub(crate) fn is_websocket(&self) -> bool {
         if !self.bytes.starts_with(b"GET /ws") {
             return false;
@@ -55,12 +55,7 @@ impl Opening {
             })
     }
 
-    /// What a server that is given up had read.
-    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
-        self.add(bytes);
-    }
-
-    /// Reads until the parser can judge what has come; `false` when the client has ended before.
+    /// Reads until the parser can decide; `false` when the client has closed before that.
     pub(crate) fn poll<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
@@ -68,7 +63,7 @@ impl Opening {
     ) -> Poll<io::Result<bool>> {
         let mut seen = 0;
         while !self.is_enough(seen) {
-            let mut piece = [MaybeUninit::uninit(); PIECE];
+            let mut piece = [MaybeUninit::uninit(); READ_BYTES];
             let mut piece = ReadBuf::uninit(&mut piece);
             ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece))?;
             if piece.filled().is_empty() {
@@ -80,8 +75,9 @@ impl Opening {
         Poll::Ready(Ok(true))
     }
 
-    fn add(&mut self, mut bytes: &[u8]) {
-        // Empty lines before a request mean nothing, and do not belong to its head.
+    /// Appends bytes that were read.
+    pub(crate) fn add(&mut self, mut bytes: &[u8]) {
+        // Empty lines before a request are skipped (RFC 9112, section 2.2).
         if self.bytes.is_empty() {
             let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             bytes = &bytes[blank..];
@@ -92,7 +88,7 @@ impl Opening {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether the parser can say what it is; of the first `seen` bytes alone it could not.
+    /// Whether the parser can decide, given that it could not on the first `seen` bytes.
     fn is_enough(&self, seen: usize) -> bool {
         if self.bytes.len() <= PARSED {
             let mut headers = [httparse::EMPTY_HEADER; HEADERS];
@@ -103,7 +99,7 @@ impl Opening {
     }
 }
 
-/// Whether an empty line is in it.
+/// Whether there is an empty line.
 fn has_end(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|two| two == b"\n\n") || bytes.windows(3).any(|three| three == b"\n\r\n")
 }
@@ -112,14 +108,14 @@ fn has_end(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Reads a text in pieces of a size; what had come when it was enough.
+    /// Feeds a text in reads of `size` bytes; returns what had been read when it was enough.
     fn read(text: &[u8], size: usize) -> Option<Vec<u8>> {
-        let mut opening = Opening::default();
+        let mut partial_head = PartialHead::default();
         for piece in text.chunks(size) {
-            let seen = opening.bytes.len();
-            opening.add(piece);
-            if opening.is_enough(seen) {
-                return Some(opening.bytes);
+            let seen = partial_head.bytes.len();
+            partial_head.add(piece);
+            if partial_head.is_enough(seen) {
+                return Some(partial_head.bytes);
             }
         }
         None

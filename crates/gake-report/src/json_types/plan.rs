@@ -1,18 +1,17 @@
-//! Plans in the run file and JSON: what a finished run keeps of its plan, and checks of those read.
+//! Plans in the run file and JSON: the plan of a finished run, and validation of a plan read.
 
 use gake_core::Load;
 use gake_core::plan::{Plan, PlanLoad};
 
-/// An invalid plan, and what is invalid in it.
 type InvalidPlan = String;
 
-/// The plan of a finished run. Rates are those of the run itself, and `threads` counts all workers.
+/// The plan of a finished run. Rates are the whole run's, and `threads` counts all workers.
 pub(crate) fn finished(plan: &Plan) -> Plan {
     let threads = if plan.tables > 1 { plan.workers() } else { plan.threads };
     Plan { threads, tables: 1, stripes: None, ..plan.clone() }
 }
 
-/// Checks a plan of a file. Older versions leave out the users when each has one connection.
+/// Validates a plan from a file. Older versions leave out the users when each has one connection.
 pub(crate) fn checked(mut plan: Plan) -> Result<Plan, InvalidPlan> {
     match &mut plan.load {
         PlanLoad::Scenarios { scenarios } => {

@@ -1,37 +1,35 @@
-//! The head of a run file, and what the seconds of its run add up to.
+//! The head of a run file, and the totals of its seconds.
 
 use std::collections::HashMap;
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Provenance, RunEvent, Series, SeriesPoint, Tally, WatchRecord};
 
-use super::tag::Tag;
+use super::tag::HistogramTag;
 use super::write::Second;
 
-/// What the seconds add up to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Body {
+pub(super) struct RunTotals {
     pub(super) tally: Tally,
     pub(super) scenarios: Vec<Tally>,
     pub(super) warmup: Counts,
     pub(super) series: Series,
-    /// Whether a second came without its tenths.
+    /// Whether a second without tenths was added.
     lacks_tenths: bool,
     pub(super) peak: u64,
-    /// Where the last second ends.
+    /// The end of the last second.
     pub(super) seconds: u64,
     pub(super) events: Vec<RunEvent>,
     pub(super) watched: WatchRecord,
     pub(super) origin: Provenance,
 }
 
-impl Body {
-    /// Makes room for the labels of a plan.
+impl RunTotals {
+    /// Adds tallies for the labels of a plan.
     pub(super) fn grow_labels(&mut self, plan: &Plan) {
         self.tally.grow_labels(Tally::new(plan.labels.len()).labels().len());
     }
 
-    /// Adds a second.
     pub(super) fn add(&mut self, second: &Second<'_>) {
         self.tally.merge(second.tally);
         if self.scenarios.len() < second.scenarios.len() {
@@ -55,15 +53,15 @@ impl Body {
     }
 }
 
-/// What the head says.
-pub(super) struct Head {
+/// The data in the head of a file.
+pub(super) struct RunHead {
     pub(super) plan: Plan,
     pub(super) started_unix_ns: u64,
-    pub(super) tags: HashMap<String, Tag>,
+    pub(super) tags: HashMap<String, HistogramTag>,
 }
 
-impl Head {
-    /// The head of a run whose seconds are not read.
+impl RunHead {
+    /// A head without histogram tags, for a run that is not read from a file.
     pub(super) fn of(plan: Plan, started_unix_ns: u64) -> Self {
         Self { plan, started_unix_ns, tags: HashMap::new() }
     }

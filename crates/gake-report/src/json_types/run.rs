@@ -1,4 +1,4 @@
-//! How a run ended, what it used and what happened, as the run file and JSON have it.
+//! The ending, events and resource usage of a run, in the run file and JSON.
 
 use gake_core::record::{Generator, RunEnd, RunEvent};
 use serde::{Deserialize, Serialize};
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub(crate) enum EndingForm {
-    /// Its plan was done.
+pub(crate) enum EndingJson {
+    /// The plan was completed.
     Done,
-    /// A signal, or the run file ends before the run did.
+    /// A signal, or the run file is incomplete.
     Interrupted,
-    /// An objective was missed and the run was to stop then.
+    /// A missed objective that was to abort the run.
     Aborted {
         /// The objective.
         objective: String,
     },
-    /// The targets ran out.
+    /// The targets were used up.
     OutOfTargets,
 }
 
-impl From<&RunEnd> for EndingForm {
+impl From<&RunEnd> for EndingJson {
     fn from(ending: &RunEnd) -> Self {
         match ending {
             RunEnd::Done => Self::Done,
@@ -32,42 +32,42 @@ impl From<&RunEnd> for EndingForm {
     }
 }
 
-impl From<EndingForm> for RunEnd {
-    fn from(form: EndingForm) -> Self {
+impl From<EndingJson> for RunEnd {
+    fn from(form: EndingJson) -> Self {
         match form {
-            EndingForm::Done => Self::Done,
-            EndingForm::Interrupted => Self::Interrupted,
-            EndingForm::Aborted { objective } => Self::Aborted(objective),
-            EndingForm::OutOfTargets => Self::OutOfTargets,
+            EndingJson::Done => Self::Done,
+            EndingJson::Interrupted => Self::Interrupted,
+            EndingJson::Aborted { objective } => Self::Aborted(objective),
+            EndingJson::OutOfTargets => Self::OutOfTargets,
         }
     }
 }
 
-/// Something that happened and is not a request.
+/// An event other than a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct EventForm {
+pub(crate) struct EventJson {
     /// Nanoseconds since the start of the run.
     at_ns: u64,
-    /// What, in a sentence.
+    /// A sentence.
     text: String,
 }
 
-impl From<&RunEvent> for EventForm {
+impl From<&RunEvent> for EventJson {
     fn from(event: &RunEvent) -> Self {
         Self { at_ns: event.at, text: event.text.clone() }
     }
 }
 
-impl From<EventForm> for RunEvent {
-    fn from(form: EventForm) -> Self {
+impl From<EventJson> for RunEvent {
+    fn from(form: EventJson) -> Self {
         Self { at: form.at_ns, text: form.text }
     }
 }
 
-/// What the generator itself used, to the last bit.
+/// The generator's own resource usage, exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct GeneratorForm {
+pub(crate) struct GeneratorJson {
     cpu_ns: u64,
     busiest: f64,
     run_delay_ns: u64,
@@ -82,7 +82,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl From<&Generator> for GeneratorForm {
+impl From<&Generator> for GeneratorJson {
     fn from(generator: &Generator) -> Self {
         Self {
             cpu_ns: generator.cpu,
@@ -96,8 +96,8 @@ impl From<&Generator> for GeneratorForm {
     }
 }
 
-impl From<GeneratorForm> for Generator {
-    fn from(form: GeneratorForm) -> Self {
+impl From<GeneratorJson> for Generator {
+    fn from(form: GeneratorJson) -> Self {
         Self {
             cpu: form.cpu_ns,
             busiest: form.busiest,

@@ -1,40 +1,39 @@
-//! The parts of a summary in JSON that are numbers.
+//! Counts, rates, connections, labels and points in JSON.
 
 use gake_core::record::{Counts, Generator, Run, SeriesPoint};
 use gake_judge::stats::{RunRates, span};
 use serde::Serialize;
 
-use super::latency::HistogramForm;
+use super::latency::HistogramJson;
 use crate::formats::all_open;
 
-/// How many requests. sent = ok + failed + unfinished; due = sent + unsent + dropped.
+/// Request counts. sent = ok + failed + unfinished; due = sent + unsent + dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct RequestsForm {
-    /// Requests that were due: those sent, those that could not be, and one for each arrival that
-    /// was dropped.
+pub(super) struct RequestsJson {
+    /// Requests due: those sent, those that could not be sent, and one per dropped arrival.
     due: u64,
-    /// Requests that left, or tried to with a socket of their own.
+    /// Requests that were sent, or got a socket for it.
     sent: u64,
-    /// Of the sent, those whose request was wholly written.
+    /// Sent requests that were written completely.
     written: u64,
     /// Responses that met the expectation.
     ok: u64,
-    /// Responses that did not, and faults of the sent.
+    /// Responses that did not, and faults of sent requests.
     failed: u64,
-    /// Of the failed, answers whose status was expected and whose body was not.
+    /// Failed requests whose response had an expected status and an unexpected body.
     wrong_bodies: u64,
     /// In flight when the drain ended.
     unfinished: u64,
-    /// Never sent, because every connection was busy.
+    /// Never sent, because all connections were busy.
     dropped: u64,
-    /// Fired, and never sent, because the generator had no local port or no descriptor.
+    /// Fired and never sent, because the generator had no local port or descriptor left.
     unsent: u64,
-    /// Redirects followed; they are part of their arrival.
+    /// Redirects followed, as part of their arrival.
     redirects: u64,
 }
 
-impl From<&Counts> for RequestsForm {
+impl From<&Counts> for RequestsJson {
     fn from(counts: &Counts) -> Self {
         Self {
             due: counts.due(),
@@ -51,127 +50,126 @@ impl From<&Counts> for RequestsForm {
     }
 }
 
-/// Arrivals a second.
+/// Arrivals per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct RateForm {
-    /// What the plan asked for; null in a closed loop.
+pub(super) struct RateJson {
+    /// The rate of the plan; null in a closed loop.
     asked: Option<f64>,
-    /// What left, over the time in which it was sent.
+    /// Sent, over the time in which arrivals were due.
     sent: f64,
-    /// What came back, over the time from the end of the warm-up to the last outcome.
+    /// Completed, from the end of the warm-up to the last outcome.
     completed: f64,
-    /// What came back ok, over the same time.
+    /// Completed and ok, over the same time.
     goodput: f64,
 }
 
-impl From<&Run> for RateForm {
+impl From<&Run> for RateJson {
     fn from(run: &Run) -> Self {
         let RunRates { asked, sent, completed, goodput } = RunRates::of(run);
         Self { asked, sent, completed, goodput }
     }
 }
 
-/// Bytes, heads included, before TLS.
+/// Bytes including heads, before TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct BytesForm {
+pub(super) struct BytesJson {
     /// Read.
     r#in: u64,
     /// Written.
     out: u64,
 }
 
-impl From<&Counts> for BytesForm {
+impl From<&Counts> for BytesJson {
     fn from(counts: &Counts) -> Self {
         Self { r#in: counts.bytes_in, out: counts.bytes_out }
     }
 }
 
-/// Connections.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct ConnectionsForm {
-    /// Opened in all.
+pub(super) struct ConnectionsJson {
+    /// Total opened.
     opened: u64,
-    /// Most open at once.
+    /// Most open at the same time.
     peak: u64,
-    /// When all that users keep and idle ones were open, in seconds after the start, to a tenth in a
-    /// run of up to a minute; absent when they never were, or the load needs no certain number.
+    /// When all user and idle connections were open, in seconds from the start, to a tenth in a run
+    /// of up to a minute; absent if they never were, or the load has no fixed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_open_s: Option<f64>,
-    /// Reused ones found closed, and replaced for the same request.
+    /// Reused connections that were found closed and replaced for the same request.
     stale_reconnects: u64,
-    /// Responses followed by unsolicited bytes; their connection was closed.
+    /// Responses followed by unsolicited bytes, which closed the connection.
     excess: u64,
-    /// TCP segments sent again, as far as sampled.
+    /// Retransmitted TCP segments, as far as sampled.
     retransmits: u64,
-    /// Idle ones, held beside the load, that the server closed.
+    /// Idle connections held beside the load that the server closed.
     idle_lost: u64,
-    /// Idle ones that could not be opened.
+    /// Idle connections that could not be opened.
     idle_failed: u64,
-    /// What they spoke: `HTTP/1.1`, `HTTP/2`, `HTTP/3`, `WebSocket`, or several of
-    /// them, as in `HTTP/3, HTTP/2 and HTTP/1.1`.
+    /// The protocols: `HTTP/1.1`, `HTTP/2`, `HTTP/3`, `WebSocket`, or several, as in `HTTP/3,
+    /// HTTP/2 and HTTP/1.1`.
     protocol: &'static str,
-    /// Where they spoke HTTP/2 or HTTP/3.
+    /// With HTTP/2 or HTTP/3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    http2: Option<Http2Form>,
-    /// Where they spoke HTTP/3.
+    http2: Option<Http2Json>,
+    /// With HTTP/3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    quic: Option<QuicForm>,
-    /// Where they had sessions of a WebSocket.
+    quic: Option<QuicJson>,
+    /// With WebSocket sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    websocket: Option<WebSocketForm>,
+    websocket: Option<WebSocketJson>,
 }
 
-/// Sessions of a WebSocket.
+/// WebSocket sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct WebSocketForm {
-    /// Opened in all.
+struct WebSocketJson {
+    /// Total opened.
     sessions: u64,
-    /// Ended by the server while no message was under way.
+    /// Closed by the server between messages.
     ended: u64,
 }
 
-/// QUIC beneath HTTP/3.
+/// The QUIC layer of HTTP/3.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct QuicForm {
-    /// Streams opened for requests; `http2.streams` holds them too.
+struct QuicJson {
+    /// Streams opened for requests; also counted in `http2.streams`.
     streams: u64,
-    /// Packets sent, as far as sampled: about once a second on each connection, and when it ends
-    /// before the run does.
+    /// Packets sent, sampled about once per second and connection, and at the connection's end
+    /// unless the run ends first.
     packets: u64,
-    /// Of these packets, those found lost.
+    /// Sent packets detected as lost.
     lost: u64,
 }
 
-/// Streams of HTTP/2 and HTTP/3.
+/// HTTP/2 and HTTP/3 streams.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Http2Form {
-    /// Opened in all.
+struct Http2Json {
+    /// Total opened.
     streams: u64,
-    /// Requests that the server said it had not handled, and that were sent again.
+    /// Requests that the server reported as unprocessed, and that were sent again.
     unhandled: u64,
-    /// Streams that the server reset, refused ones included.
+    /// Streams reset by the server, refused ones included.
     stream_resets: u64,
     /// GOAWAY frames received.
     goaways: u64,
-    /// Requests that waited for a stream while every connection had as many as its server allows.
+    /// Requests that waited for a stream while every connection was at its server's limit.
     stream_waits: u64,
-    /// Streams that the server allowed on a connection, in the mean of these requests.
+    /// The mean limit on streams per connection that these requests met.
     #[serde(skip_serializing_if = "Option::is_none")]
     streams_allowed: Option<f64>,
     /// Request bodies that waited for the server's flow-control window.
     window_waits: u64,
-    /// How long they waited for it, added up, in seconds.
+    /// Total wait for the window, in seconds.
     window_wait_s: f64,
 }
 
-impl Http2Form {
-    /// Nothing where no stream was opened.
+impl Http2Json {
+    /// `None` if no stream was opened.
     fn of(counts: &Counts) -> Option<Self> {
         let allowed = counts.streams_allowed as f64 / counts.stream_waits as f64;
         (counts.streams > 0).then(|| Self {
@@ -187,7 +185,7 @@ impl Http2Form {
     }
 }
 
-impl From<&Run> for ConnectionsForm {
+impl From<&Run> for ConnectionsJson {
     fn from(run: &Run) -> Self {
         let counts = &run.tally.counts;
         Self {
@@ -200,13 +198,13 @@ impl From<&Run> for ConnectionsForm {
             idle_lost: counts.idle_lost,
             idle_failed: counts.idle_failed,
             protocol: counts.spoken(),
-            http2: Http2Form::of(counts),
-            quic: (counts.http3_streams > 0).then_some(QuicForm {
+            http2: Http2Json::of(counts),
+            quic: (counts.http3_streams > 0).then_some(QuicJson {
                 streams: counts.http3_streams,
                 packets: counts.quic_packets,
                 lost: counts.quic_lost,
             }),
-            websocket: (counts.sessions > 0).then_some(WebSocketForm {
+            websocket: (counts.sessions > 0).then_some(WebSocketJson {
                 sessions: counts.sessions,
                 ended: counts.sessions_ended,
             }),
@@ -214,28 +212,28 @@ impl From<&Run> for ConnectionsForm {
     }
 }
 
-/// What the generator itself used.
+/// The generator's own resource usage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct GeneratorForm {
+pub(crate) struct GeneratorUsageJson {
     /// CPU time of the workers, after the warm-up, in seconds.
     cpu_s: f64,
-    /// The same as a share of the workers' cores, 0 to 1.
+    /// CPU time as a share of the workers' cores, 0 to 1.
     cpu_share: f64,
-    /// The largest share of one core that a worker used, 0 to 1.
+    /// The largest share of one core used by a worker, 0 to 1.
     busiest_share: f64,
     /// Time in which workers were runnable but other processes had the cores, in seconds.
     run_delay_s: f64,
-    /// The highest resident memory that was seen, once a second and at the end; of several
-    /// processes, such as agents, the sum.
+    /// Peak resident memory, sampled once per second and at the end; summed over several processes,
+    /// such as agents.
     rss_bytes: u64,
-    /// Workers.
+    /// Worker threads.
     threads: usize,
-    /// Cores that the process might use.
+    /// Cores available to the process.
     cores: usize,
 }
 
-impl GeneratorForm {
+impl GeneratorUsageJson {
     pub(crate) fn new(run: &Run) -> Self {
         let Generator { cpu, busiest, run_delay, rss_bytes, threads, cores, .. } = run.generator;
         let time = span(run) as f64 * threads as f64;
@@ -251,35 +249,35 @@ impl GeneratorForm {
     }
 }
 
-/// What one label saw.
+/// The figures of one label.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct LabelForm {
-    /// Its name.
+pub(super) struct LabelJson {
+    /// The label's name.
     label: String,
-    /// How many arrivals; dropped ones are not told by label.
-    requests: RequestsForm,
+    /// Request counts; dropped arrivals are not counted by label.
+    requests: RequestsJson,
     /// Response time.
-    response_ns: HistogramForm,
+    response_ns: HistogramJson,
     /// Service time.
-    service_ns: HistogramForm,
+    service_ns: HistogramJson,
 }
 
-/// What one piece of the run saw.
+/// One interval of the time series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct PointForm {
-    /// Where it starts, in seconds since the start of the run.
+pub(super) struct PointJson {
+    /// Its start, in seconds since the start of the run.
     second: u64,
-    /// How many seconds it stands for.
+    /// Its length in seconds.
     seconds: u64,
-    /// Arrivals that the plan asked for in it; null in a closed loop.
+    /// Arrivals due by the plan; null in a closed loop.
     asked: Option<f64>,
-    /// What ended in it.
-    requests: RequestsForm,
+    /// Requests that ended in it.
+    requests: RequestsJson,
     /// Bytes that its requests read and wrote.
-    bytes: BytesForm,
-    /// Median response time; of joined seconds the worst, as with all percentiles here.
+    bytes: BytesJson,
+    /// Median response time; the worst of joined seconds, as with all percentiles here.
     p50_ns: u64,
     /// 90th percentile of the response time.
     p90_ns: u64,
@@ -299,7 +297,7 @@ pub(super) struct PointForm {
     cpu_ns: u64,
 }
 
-impl From<&SeriesPoint> for PointForm {
+impl From<&SeriesPoint> for PointJson {
     fn from(point: &SeriesPoint) -> Self {
         Self {
             second: point.second,
@@ -320,11 +318,10 @@ impl From<&SeriesPoint> for PointForm {
     }
 }
 
-/// What each label saw.
-pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
+pub(super) fn labels(run: &Run) -> Vec<LabelJson> {
     let names = run.plan.labels.iter().zip(run.tally.labels());
     names
-        .map(|(name, label)| LabelForm {
+        .map(|(name, label)| LabelJson {
             label: name.clone(),
             requests: (&label.counts).into(),
             response_ns: (&label.response).into(),
@@ -333,7 +330,6 @@ pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
         .collect()
 }
 
-/// Nanoseconds as seconds.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -1,4 +1,4 @@
-//! What was asked of the run: who asked, the stages, the objectives with their bounds.
+//! The origin, stages and objectives of a run.
 
 use std::time::Duration;
 
@@ -13,21 +13,20 @@ use super::series::digits;
 use super::{NAME_MAX, ROWS_MAX};
 use crate::html::{cut, cut_to};
 
-/// Stages that are shown.
 const STAGES_MAX: usize = 60;
 
-/// Characters of a command that are shown.
+/// Most characters shown of a command.
 const COMMAND_MAX: usize = 4_000;
 
 /// [`Provenance`] as the page has it.
 #[derive(Serialize)]
-pub(super) struct OriginForm {
+pub(super) struct PageOriginJson {
     commands: Vec<String>,
     hosts: Vec<String>,
     versions: Vec<String>,
 }
 
-impl From<&Provenance> for OriginForm {
+impl From<&Provenance> for PageOriginJson {
     fn from(origin: &Provenance) -> Self {
         let few = |texts: &[String], length: usize| {
             texts.iter().take(5).map(|text| cut_to(text, length)).collect()
@@ -42,16 +41,16 @@ impl From<&Provenance> for OriginForm {
 
 /// A stage of an open loop, in seconds of the run.
 #[derive(Serialize)]
-pub(super) struct StageForm {
+pub(super) struct StageJson {
     start: f64,
     end: f64,
-    /// Arrivals a second at its start and at its end.
+    /// Arrivals per second at its start and at its end.
     from: f64,
     to: f64,
 }
 
-/// The stages, when there are several: one alone is the whole run.
-pub(super) fn stages(plan: &Plan) -> Vec<StageForm> {
+/// The stages, unless there is only one.
+pub(super) fn stages(plan: &Plan) -> Vec<StageJson> {
     let Some(Load::Open { stages, .. }) = plan.load.one() else { return Vec::new() };
     if stages.len() < 2 {
         return Vec::new();
@@ -61,41 +60,41 @@ pub(super) fn stages(plan: &Plan) -> Vec<StageForm> {
     for stage in stages.iter().take(STAGES_MAX) {
         let end = start.checked_add(stage.duration).unwrap_or(Duration::MAX);
         let [from, to] = [start, end].map(|at| at.as_secs_f64());
-        forms.push(StageForm { start: from, end: to, from: stage.from, to: stage.to });
+        forms.push(StageJson { start: from, end: to, from: stage.from, to: stage.to });
         start = end;
     }
     forms
 }
 
-/// An objective, what was measured, and where its bound is.
+/// An objective, the measured value, and its bound.
 #[derive(Serialize)]
-pub(super) struct ObjectiveForm {
+pub(super) struct PageObjectiveJson {
     text: String,
     shown: String,
     met: bool,
-    /// What was measured as a part of the bound; null when there was nothing to measure.
+    /// The measured value as a share of the bound; null if there was nothing to measure.
     used: Option<f64>,
-    /// The bound; null when the text is not an objective of this version.
-    limit: Option<LimitForm>,
+    /// The bound; null if this version does not know the objective.
+    limit: Option<LimitJson>,
 }
 
 /// A bound that a chart can show.
 #[derive(Serialize)]
-struct LimitForm {
+struct LimitJson {
     /// A latency (`response`, `service` ...), `errors` (a share), `rate`, `goodput`, `sent`,
     /// `count`, or a level of the target after `target:`.
     metric: String,
     /// `p99`, `mean`, `min` or `max` of a latency.
     statistic: Option<String>,
-    /// Of a latency in nanoseconds.
+    /// In nanoseconds for a latency.
     bound: f64,
     upper: bool,
     label: Option<String>,
 }
 
-impl From<ObjectiveLimit> for LimitForm {
-    fn from(limit: ObjectiveLimit) -> Self {
-        let ObjectiveLimit { label, subject, bound, upper } = limit;
+impl From<Limit> for LimitJson {
+    fn from(limit: Limit) -> Self {
+        let Limit { label, subject, bound, upper } = limit;
         let (metric, statistic) = match subject {
             LimitSubject::Latency { metric, statistic } => (metric.to_owned(), Some(statistic)),
             LimitSubject::ErrorShare => ("errors".to_owned(), None),
@@ -108,15 +107,15 @@ impl From<ObjectiveLimit> for LimitForm {
     }
 }
 
-/// The objectives, in the order in which they were given.
-pub(super) fn objectives(evaluations: &[Evaluation]) -> Vec<ObjectiveForm> {
+/// The objectives, in the given order.
+pub(super) fn objectives(evaluations: &[Evaluation]) -> Vec<PageObjectiveJson> {
     let form = |evaluation: &Evaluation| {
         let limit = evaluation.text.parse::<Objective>().ok().and_then(|it| it.limit());
         let used = limit.as_ref().zip(evaluation.value).map(|(limit, value)| {
             let scale = if evaluation.unit == ValueUnit::Percent { 100.0 } else { 1.0 };
             value / (limit.bound * scale)
         });
-        ObjectiveForm {
+        PageObjectiveJson {
             text: cut_to(&evaluation.text, NAME_MAX),
             shown: cut(&evaluation.shown()),
             met: evaluation.met,

@@ -4,9 +4,9 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{Run, SeriesPoint};
 
-/// When all connections were open that users keep or that are held idle, since the start: the end of
-/// the first tenth of a second, in a run of more than a minute of the first second, at whose end they
-/// were. `None` when they never were, or the load keeps no certain number.
+/// The end of the first interval at whose end all user and idle connections were open, from the
+/// start of the run: a tenth of a second, or a second in a run of more than a minute. `None` if
+/// they never were, or the load has no fixed number.
 pub(super) fn all_open(run: &Run) -> Option<Nanos> {
     let each = |plan: &Plan| plan.kept_connections().saturating_add(plan.idle_connections) as u64;
     let kept: u64 = run.plan.scenarios().iter().map(each).sum();

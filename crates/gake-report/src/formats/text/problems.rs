@@ -1,19 +1,16 @@
-//! What went wrong, and what to do.
+//! Faults, failed bodies, findings, agents and events.
 
 use gake_core::record::{FailedBodies, Run};
 use gake_judge::{Verdict, advice, agent_lines};
 use gake_text::units;
 
-use super::page::{Page, Paint, fit};
+use super::page::{Paint, TextPage, fit};
 
-/// Faults shown at most.
 const FAULTS_MAX: usize = 12;
 
-/// Events shown at most.
 const EVENTS_MAX: usize = 10;
 
-/// Faults, the most frequent first.
-pub(super) fn faults(page: &mut Page, run: &Run) {
+pub(super) fn faults(page: &mut TextPage, run: &Run) {
     let mut faults = run.tally.faults().to_vec();
     if faults.is_empty() {
         return;
@@ -33,40 +30,39 @@ pub(super) fn faults(page: &mut Page, run: &Run) {
     }
 }
 
-/// Bodies of failed answers shown at most, and characters of each.
+/// Most bodies of failed responses shown, and characters of each.
 const BODIES_MAX: usize = 5;
 const BODY_CHARS: usize = 240;
 
-/// What the target said of its failures, the most frequent first.
-pub(crate) fn bodies(page: &mut Page, bodies: &FailedBodies) {
+/// The bodies of failed responses, the most frequent first.
+pub(crate) fn bodies(page: &mut TextPage, bodies: &FailedBodies) {
     if bodies.is_empty() {
         return;
     }
     page.gap();
-    page.headed("failed bodies", "the most frequent bodies of failed answers");
+    page.headed("failed bodies", "the most frequent bodies of failed responses");
     listed(page, bodies, BODIES_MAX);
 }
 
-/// The bodies, `most` of them with a line or more for each.
-pub(crate) fn listed(page: &mut Page, bodies: &FailedBodies, most: usize) {
-    let told = bodies.by_count();
-    let widest = told.first().map_or(1, |body| units::count(body.count).len());
-    for body in told.iter().take(most) {
+/// At most `most` bodies, each on one or more lines.
+pub(crate) fn listed(page: &mut TextPage, bodies: &FailedBodies, most: usize) {
+    let counted = bodies.by_count();
+    let widest = counted.first().map_or(1, |body| units::count(body.count).len());
+    for body in counted.iter().take(most) {
         let count = units::count(body.count);
         let text = if body.text.is_empty() { "(empty)" } else { body.text.trim() };
         let text = fit(text, BODY_CHARS);
         let mark = format!("  {count:>widest$} × {}  ", body.status);
         page.wrapped(mark.chars().count(), &mark, Paint::Plain, &text);
     }
-    let rest: u64 = told.iter().skip(most).map(|body| body.count).sum();
+    let rest: u64 = counted.iter().skip(most).map(|body| body.count).sum();
     if rest + bodies.others() > 0 {
         let more = format!("and {} with other bodies", units::count(rest + bodies.others()));
         page.wrapped(2, "", Paint::Quiet, &more);
     }
 }
 
-/// What limited the run.
-pub(super) fn findings(page: &mut Page, verdict: &Verdict) {
+pub(super) fn findings(page: &mut TextPage, verdict: &Verdict) {
     if verdict.findings.is_empty() {
         return;
     }
@@ -85,8 +81,8 @@ fn arrow(indent: usize) -> String {
     format!("{}→", " ".repeat(indent))
 }
 
-/// The agents of a fleet, each with its own verdict.
-pub(super) fn agents(page: &mut Page, run: &Run) {
+/// The agents of a fleet with their verdicts.
+pub(super) fn agents(page: &mut TextPage, run: &Run) {
     if run.agents.is_empty() {
         return;
     }
@@ -101,8 +97,7 @@ pub(super) fn agents(page: &mut Page, run: &Run) {
     }
 }
 
-/// What happened beside requests.
-pub(super) fn events(page: &mut Page, run: &Run) {
+pub(super) fn events(page: &mut TextPage, run: &Run) {
     if run.events.is_empty() {
         return;
     }

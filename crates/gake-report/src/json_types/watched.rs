@@ -1,27 +1,25 @@
-//! What the watched target said, as the run file and JSON have it.
+//! The watched target, in the run file and JSON.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Gauge, GaugeReading, LevelUnit, TargetSetting, WatchRecord};
 use serde::{Deserialize, Serialize};
 
-/// What a level is counted in.
+/// The unit of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum UnitForm {
-    /// Of a whole, 0 to 1.
+pub(crate) enum UnitJson {
+    /// A share, 0 to 1.
     Share,
-    /// Bytes.
     Bytes,
-    /// Things.
+    /// A unitless count.
     Count,
-    /// Things a second.
+    /// A unitless count per second.
     PerSecond,
-    /// Seconds.
     Seconds,
 }
 
-impl From<LevelUnit> for UnitForm {
+impl From<LevelUnit> for UnitJson {
     fn from(unit: LevelUnit) -> Self {
         match unit {
             LevelUnit::Share => Self::Share,
@@ -33,30 +31,30 @@ impl From<LevelUnit> for UnitForm {
     }
 }
 
-impl From<UnitForm> for LevelUnit {
-    fn from(form: UnitForm) -> Self {
+impl From<UnitJson> for LevelUnit {
+    fn from(form: UnitJson) -> Self {
         match form {
-            UnitForm::Share => Self::Share,
-            UnitForm::Bytes => Self::Bytes,
-            UnitForm::Count => Self::Count,
-            UnitForm::PerSecond => Self::PerSecond,
-            UnitForm::Seconds => Self::Seconds,
+            UnitJson::Share => Self::Share,
+            UnitJson::Bytes => Self::Bytes,
+            UnitJson::Count => Self::Count,
+            UnitJson::PerSecond => Self::PerSecond,
+            UnitJson::Seconds => Self::Seconds,
         }
     }
 }
 
-/// Levels of one instant, as a line of the run file has them.
+/// The levels of one instant, as a line of the run file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ReadingsForm {
+pub(crate) struct ReadingsJson {
     /// Nanoseconds since the start of the run.
     pub(crate) at_ns: Nanos,
     /// Source, name, unit and value of each.
-    levels: Vec<(String, String, UnitForm, f64)>,
+    levels: Vec<(String, String, UnitJson, f64)>,
 }
 
-impl ReadingsForm {
+impl ReadingsJson {
     pub(crate) fn new(at_ns: Nanos, readings: &[GaugeReading]) -> Self {
-        // JSON has no other numbers.
+        // JSON has only finite numbers.
         let finite = readings.iter().filter(|reading| reading.value.is_finite());
         let levels =
             finite.map(|r| (r.source.clone(), r.name.clone(), r.unit.into(), r.value)).collect();
@@ -64,7 +62,7 @@ impl ReadingsForm {
     }
 
     pub(crate) fn readings(self) -> Vec<GaugeReading> {
-        let reading = |(source, name, unit, value): (String, String, UnitForm, f64)| GaugeReading {
+        let reading = |(source, name, unit, value): (String, String, UnitJson, f64)| GaugeReading {
             source,
             name,
             unit: unit.into(),
@@ -74,28 +72,28 @@ impl ReadingsForm {
     }
 }
 
-/// A setting in force at the target.
+/// A setting of the watched target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct SettingForm {
-    /// Where it comes from.
+pub(crate) struct SettingJson {
+    /// Its source.
     source: String,
-    /// Its name, as the target has it.
+    /// The target's name for it.
     name: String,
     /// Its value.
     value: String,
 }
 
-impl From<&TargetSetting> for SettingForm {
+impl From<&TargetSetting> for SettingJson {
     fn from(setting: &TargetSetting) -> Self {
         let TargetSetting { source, name, value } = setting.clone();
         Self { source, name, value }
     }
 }
 
-impl From<SettingForm> for TargetSetting {
-    fn from(form: SettingForm) -> Self {
-        let SettingForm { source, name, value } = form;
+impl From<SettingJson> for TargetSetting {
+    fn from(form: SettingJson) -> Self {
+        let SettingJson { source, name, value } = form;
         Self { source, name, value }
     }
 }
@@ -103,25 +101,24 @@ impl From<SettingForm> for TargetSetting {
 /// A level of the target over the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct GaugeForm {
-    /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:URL`, `actuator:URL`; `machine`
-    /// when it is the generator's own.
+pub(crate) struct GaugeJson {
+    /// The source: `pid:1234`, `port:8080`, `prometheus:URL`, `actuator:URL`; `machine` for the
+    /// generator's own machine.
     source: String,
-    /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
+    /// The level: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
     name: String,
-    /// What it is counted in.
-    unit: UnitForm,
+    unit: UnitJson,
     /// The mean after the warm-up.
     mean: Option<f64>,
-    /// The largest.
+    /// The maximum.
     max: Option<f64>,
-    /// Nanoseconds since the start of the run, and the level; of a long run each stands for
+    /// Nanoseconds since the start of the run, and the level; in a long run each sample covers
     /// several.
     samples: Vec<(Nanos, f64)>,
 }
 
-impl GaugeForm {
-    /// The levels of the generator's own machine; `None` when it was not read.
+impl GaugeJson {
+    /// The levels of the generator's own machine; `None` when it was not sampled.
     pub(crate) fn of_machine(watched: &WatchRecord, warmup: Nanos) -> Option<Vec<Self>> {
         let machine = watched.gauges().iter().filter(|gauge| !gauge.is_targets());
         let all: Vec<_> = machine.map(|gauge| Self::new(gauge, warmup)).collect();
@@ -140,21 +137,20 @@ impl GaugeForm {
     }
 }
 
-/// What the target said of itself.
+/// The watched target.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct WatchedForm {
-    /// Its levels.
-    gauges: Vec<GaugeForm>,
-    /// Its settings in force.
-    settings: Vec<SettingForm>,
+pub(crate) struct WatchedTargetJson {
+    gauges: Vec<GaugeJson>,
+    /// Its settings.
+    settings: Vec<SettingJson>,
 }
 
-impl WatchedForm {
+impl WatchedTargetJson {
     /// `None` when nothing was watched.
     pub(crate) fn new(watched: &WatchRecord, warmup: Nanos) -> Option<Self> {
         (!watched.is_empty()).then(|| Self {
-            gauges: watched.targets().map(|gauge| GaugeForm::new(gauge, warmup)).collect(),
+            gauges: watched.targets().map(|gauge| GaugeJson::new(gauge, warmup)).collect(),
             settings: watched.settings.iter().map(Into::into).collect(),
         })
     }

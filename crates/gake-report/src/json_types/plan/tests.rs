@@ -1,4 +1,4 @@
-//! Every part of a plan comes back.
+//! Plans survive a round trip.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ fn an_invalid_plan_is_refused() {
     }
 }
 
-/// Plans as version 0.1 of the run file had them.
+/// Plans in the format of version 0.1.
 #[test]
 fn plans_of_older_files_are_read() {
     let text = |load: &str| {
