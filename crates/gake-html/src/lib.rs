@@ -1,7 +1,6 @@
-//! HTML for scripts: a parsed page, and selectors on it.
+//! HTML: parsed pages, and selectors that find their elements.
 //!
-//! [`Page`] is what `html5ever` makes of a text; [`CssSelector`] finds elements in it. Both are plain
-//! values and know nothing of scripts.
+//! [`Page`] is a tree of numbered nodes, parsed by `html5ever`; [`CssSelector`] finds elements in it.
 
 mod page;
 mod parse;

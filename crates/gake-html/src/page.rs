@@ -8,20 +8,20 @@ pub type NodeNumber = usize;
 /// A page. Node 0 is the document.
 #[derive(Debug, Default)]
 pub struct Page {
-    pub(super) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
 }
 
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) parent: Option<NodeNumber>,
-    pub(super) children: Vec<NodeNumber>,
-    pub(super) data: NodeData,
+pub(crate) struct Node {
+    pub(crate) parent: Option<NodeNumber>,
+    pub(crate) children: Vec<NodeNumber>,
+    pub(crate) data: NodeData,
 }
 
 /// The kind of a node, with its content.
 #[derive(Debug)]
 pub enum NodeData {
-    /// The whole page.
+    /// The root.
     Document,
     /// `<!DOCTYPE ...>`, with its name.
     Doctype(String),
@@ -42,7 +42,7 @@ impl Page {
     /// The document.
     pub const ROOT: NodeNumber = 0;
 
-    /// Whether a node with this number exists.
+    /// Whether a node with this number exists; the other methods panic if it does not.
     #[must_use]
     pub fn has(&self, node: NodeNumber) -> bool {
         node < self.nodes.len()
@@ -112,7 +112,7 @@ impl Page {
         })
     }
 
-    /// The text in a node.
+    /// The text of a node and its descendants.
     #[must_use]
     pub fn text(&self, node: NodeNumber) -> String {
         let all = std::iter::once(node).chain(self.descendants(node));

@@ -1,4 +1,4 @@
-//! Parses a text into a page.
+//! Parses HTML into a page.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -7,27 +7,24 @@ use html5ever::interface::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeS
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::{Attribute, LocalName, Namespace, ParseOpts, QualName, parse_document};
 
-use super::page::{Node, NodeData, NodeNumber, Page};
+use crate::page::{Node, NodeData, NodeNumber, Page};
 
 impl Page {
-    /// Parses a text as browsers do; this never fails.
+    /// Parses HTML as browsers do; this never fails.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let document = Node { parent: None, children: Vec::new(), data: NodeData::Document };
-        let builder = Builder { nodes: RefCell::new(vec![document]) };
+        let builder = PageBuilder { nodes: RefCell::new(vec![document]) };
         let mut options = ParseOpts::default();
-        // As a client without scripts sees it.
         options.tree_builder.scripting_enabled = true;
         parse_document(builder, options).one(text)
     }
 }
 
-/// A page that is being made.
-struct Builder {
+struct PageBuilder {
     nodes: RefCell<Vec<Node>>,
 }
 
-/// The name of an element, for the parser.
 #[derive(Debug)]
 struct Name(QualName);
 
@@ -41,7 +38,7 @@ impl ElemName for Name {
     }
 }
 
-impl Builder {
+impl PageBuilder {
     fn add(&self, data: NodeData) -> NodeNumber {
         let mut nodes = self.nodes.borrow_mut();
         nodes.push(Node { parent: None, children: Vec::new(), data });
@@ -55,8 +52,8 @@ impl Builder {
         }
     }
 
-    /// Puts `child` in front of the child at `place` of `parent`; text joins the text before it.
-    fn insert(&self, parent: NodeNumber, place: usize, child: NodeOrText<NodeNumber>) {
+    /// Inserts `child` at `index` of `parent`; text is appended to a text before it.
+    fn insert(&self, parent: NodeNumber, index: usize, child: NodeOrText<NodeNumber>) {
         let node = match child {
             NodeOrText::AppendNode(node) => {
                 self.detach(node);
@@ -64,7 +61,7 @@ impl Builder {
             }
             NodeOrText::AppendText(text) => {
                 let mut nodes = self.nodes.borrow_mut();
-                let before = place.checked_sub(1).map(|place| nodes[parent].children[place]);
+                let before = index.checked_sub(1).map(|index| nodes[parent].children[index]);
                 if let Some(before) = before
                     && let NodeData::Text(known) = &mut nodes[before].data
                 {
@@ -77,8 +74,8 @@ impl Builder {
         };
         let mut nodes = self.nodes.borrow_mut();
         nodes[node].parent = Some(parent);
-        let place = place.min(nodes[parent].children.len());
-        nodes[parent].children.insert(place, node);
+        let index = index.min(nodes[parent].children.len());
+        nodes[parent].children.insert(index, node);
     }
 
     fn len(&self, parent: NodeNumber) -> usize {
@@ -91,7 +88,7 @@ fn pairs(attributes: Vec<Attribute>) -> impl Iterator<Item = (String, String)> {
     attributes.into_iter().map(pair)
 }
 
-impl TreeSink for Builder {
+impl TreeSink for PageBuilder {
     type Handle = NodeNumber;
     type Output = Page;
     type ElemName<'a> = Name;
@@ -168,8 +165,8 @@ impl TreeSink for Builder {
         }
         let parent = self.nodes.borrow()[*sibling].parent;
         let Some(parent) = parent else { return };
-        let place = self.nodes.borrow()[parent].children.iter().position(|one| one == sibling);
-        self.insert(parent, place.unwrap_or_default(), child);
+        let index = self.nodes.borrow()[parent].children.iter().position(|one| one == sibling);
+        self.insert(parent, index.unwrap_or_default(), child);
     }
 
     fn add_attrs_if_missing(&self, target: &NodeNumber, new: Vec<Attribute>) {

@@ -1,42 +1,39 @@
-//! CSS selectors, with those of jQuery that k6 knows.
+//! CSS selectors, and jQuery's extensions that k6 supports.
 
-use super::page::{NodeData, NodeNumber, Page};
+use crate::page::{NodeData, NodeNumber, Page};
 
 /// A list of selectors: an element matches when it matches one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CssSelector(pub(super) Vec<Complex>);
+pub struct CssSelector(pub(crate) Vec<Complex>);
 
-/// Conditions on an element, and on what is around it.
+/// A complex selector: the conditions on an element, and on its ancestors and preceding siblings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complex {
-    pub(super) own: Vec<Condition>,
+pub(crate) struct Complex {
+    pub(crate) own: Vec<Condition>,
     /// From the element outwards.
-    pub(super) around: Vec<(Combinator, Vec<Condition>)>,
+    pub(crate) context: Vec<(Combinator, Vec<Condition>)>,
 }
 
-/// How two elements of a selector are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Combinator {
+pub(crate) enum Combinator {
     Descendant,
     Child,
     Next,
     Sibling,
 }
 
-/// A condition on an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(crate) enum Condition {
     Any,
     Name(String),
     Class(String),
     Attribute {
         name: String,
-        test: Test,
+        test: AttributeTest,
         value: String,
         ignores_case: bool,
     },
-    /// The place among the elements around it: `a·n + b`, perhaps from the end, perhaps among
-    /// those of its name.
+    /// The position among its siblings (of its own name if `of_type`) is `a·n + b`.
     Nth {
         a: i64,
         b: i64,
@@ -57,9 +54,8 @@ pub(super) enum Condition {
     ContainsOwn(String),
 }
 
-/// What an attribute is held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Test {
+pub(crate) enum AttributeTest {
     Exists,
     Equals,
     Differs,
@@ -85,7 +81,7 @@ impl CssSelector {
 
 impl Complex {
     fn matches(&self, page: &Page, node: NodeNumber) -> bool {
-        all(&self.own, page, node) && around(&self.around, page, node)
+        all(&self.own, page, node) && context_matches(&self.context, page, node)
     }
 }
 
@@ -93,43 +89,29 @@ fn all(conditions: &[Condition], page: &Page, node: NodeNumber) -> bool {
     conditions.iter().all(|condition| condition.holds(page, node))
 }
 
-/// Whether what is around an element matches, from the inside out.
-fn around(rest: &[(Combinator, Vec<Condition>)], page: &Page, node: NodeNumber) -> bool {
+/// Whether ancestors and preceding siblings match, from the inside out.
+fn context_matches(rest: &[(Combinator, Vec<Condition>)], page: &Page, node: NodeNumber) -> bool {
     let Some(((combinator, conditions), rest)) = rest.split_first() else { return true };
-    let fits = |node| all(conditions, page, node) && around(rest, page, node);
+    let fits = |node| all(conditions, page, node) && context_matches(rest, page, node);
     match combinator {
-        Combinator::Child => element_around(page, node).is_some_and(fits),
+        Combinator::Child => parent_element(page, node).is_some_and(fits),
         Combinator::Descendant => {
-            std::iter::successors(element_around(page, node), |node| element_around(page, *node))
+            std::iter::successors(parent_element(page, node), |node| parent_element(page, *node))
                 .any(fits)
         }
-        Combinator::Next => before(page, node).last().is_some_and(fits),
-        Combinator::Sibling => before(page, node).into_iter().any(fits),
+        Combinator::Next => preceding(page, node).last().is_some_and(fits),
+        Combinator::Sibling => preceding(page, node).any(fits),
     }
 }
 
-fn element_around(page: &Page, node: NodeNumber) -> Option<NodeNumber> {
+fn parent_element(page: &Page, node: NodeNumber) -> Option<NodeNumber> {
     page.parent(node).filter(|parent| page.is_element(*parent))
 }
 
-/// The elements before an element, in order.
-fn before(page: &Page, node: NodeNumber) -> Before {
-    let parent = page.parent(node);
-    Before(parent.map_or_else(Vec::new, |parent| {
-        page.elements(parent).take_while(|one| *one != node).collect()
-    }))
-}
-
-struct Before(Vec<NodeNumber>);
-
-impl Before {
-    fn last(&self) -> Option<NodeNumber> {
-        self.0.last().copied()
-    }
-
-    fn into_iter(self) -> impl Iterator<Item = NodeNumber> {
-        self.0.into_iter()
-    }
+/// The sibling elements before an element, in order.
+fn preceding(page: &Page, node: NodeNumber) -> impl Iterator<Item = NodeNumber> {
+    let siblings = page.parent(node).into_iter().flat_map(|parent| page.elements(parent));
+    siblings.take_while(move |sibling| *sibling != node)
 }
 
 impl Condition {
@@ -151,12 +133,11 @@ impl Condition {
                 }
             }
             Self::Nth { a, b, from_end, of_type } => {
-                let place = place(page, node, *from_end, *of_type);
-                let steps = place - b;
+                let steps = position(page, node, *from_end, *of_type) - b;
                 if *a == 0 { steps == 0 } else { steps % a == 0 && steps / a >= 0 }
             }
             Self::Only { of_type } => {
-                place(page, node, false, *of_type) == 1 && place(page, node, true, *of_type) == 1
+                [false, true].iter().all(|end| position(page, node, *end, *of_type) == 1)
             }
             Self::Empty => page.children(node).iter().all(|child| {
                 !matches!(page.data(*child), NodeData::Element { .. } | NodeData::Text(_))
@@ -183,18 +164,18 @@ impl Condition {
     }
 }
 
-/// The place of an element among those around it, from 1.
-fn place(page: &Page, node: NodeNumber, from_end: bool, of_type: bool) -> i64 {
+/// The position of an element among its siblings, from 1.
+fn position(page: &Page, node: NodeNumber, from_end: bool, of_type: bool) -> i64 {
     let Some(parent) = page.parent(node) else { return 0 };
     let fits = |one: &NodeNumber| !of_type || page.name(*one) == page.name(node);
     let mut all: Vec<NodeNumber> = page.elements(parent).filter(fits).collect();
     if from_end {
         all.reverse();
     }
-    all.iter().position(|one| *one == node).map_or(0, |place| place as i64 + 1)
+    all.iter().position(|one| *one == node).map_or(0, |index| index as i64 + 1)
 }
 
-impl Test {
+impl AttributeTest {
     fn holds(self, given: Option<&str>, value: &str) -> bool {
         if self == Self::Differs {
             return given != Some(value);
@@ -263,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_refused() {
+    fn invalid_selectors_are_refused() {
         for text in ["", "p[", "p >", "li:first", "a,", "..x", ":nth-child(x)", "p:has(", "#"] {
             assert_eq!(CssSelector::parse(text), None, "{text}");
         }

@@ -1,8 +1,8 @@
-//! Reading selectors.
+//! Parses selectors.
 
-use super::selector::{Combinator, Complex, Condition, CssSelector, Test};
+use crate::selector::{Combinator, Complex, Condition, CssSelector, AttributeTest};
 
-/// How deep selectors may stand in one another.
+/// Nesting of selectors, as in `:not(:has(a))`.
 const DEPTH_MAX: usize = 16;
 
 impl CssSelector {
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         rest.is_some()
     }
 
-    /// Skips blanks; whether there were any.
+    /// Skips blanks. Returns whether there were any.
     fn blanks(&mut self) -> bool {
         let rest = self.rest.trim_start();
         let were = rest.len() < self.rest.len();
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
     fn complex(&mut self) -> Option<Complex> {
         self.blanks();
         let mut own = self.compound()?;
-        let mut around = Vec::new();
+        let mut context = Vec::new();
         loop {
             let blank = self.blanks();
             let combinator = match self.rest.chars().next() {
@@ -86,10 +86,10 @@ impl<'a> Reader<'a> {
                 self.rest = &self.rest[1..];
                 self.blanks();
             }
-            around.insert(0, (combinator, own));
+            context.insert(0, (combinator, own));
             own = self.compound()?;
         }
-        Some(Complex { own, around })
+        Some(Complex { own, context })
     }
 
     fn compound(&mut self) -> Option<Vec<Condition>> {
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
                 Some('#') => {
                     self.rest = &self.rest[1..];
                     let (name, value) = ("id".to_owned(), self.word()?);
-                    Condition::Attribute { name, test: Test::Equals, value, ignores_case: false }
+                    Condition::Attribute { name, test: AttributeTest::Equals, value, ignores_case: false }
                 }
                 Some('.') => {
                     self.rest = &self.rest[1..];
@@ -123,18 +123,18 @@ impl<'a> Reader<'a> {
         self.blanks();
         let name = self.word()?.to_lowercase();
         self.blanks();
-        const TESTS: [(&str, Test); 7] = [
-            ("=", Test::Equals),
-            ("!=", Test::Differs),
-            ("~=", Test::Word),
-            ("|=", Test::Dash),
-            ("^=", Test::Starts),
-            ("$=", Test::Ends),
-            ("*=", Test::Contains),
+        const TESTS: [(&str, AttributeTest); 7] = [
+            ("=", AttributeTest::Equals),
+            ("!=", AttributeTest::Differs),
+            ("~=", AttributeTest::Word),
+            ("|=", AttributeTest::Dash),
+            ("^=", AttributeTest::Starts),
+            ("$=", AttributeTest::Ends),
+            ("*=", AttributeTest::Contains),
         ];
         let test = TESTS.into_iter().find(|(sign, _)| self.take(sign));
         let Some((_, test)) = test else {
-            let (test, value) = (Test::Exists, String::new());
+            let (test, value) = (AttributeTest::Exists, String::new());
             return self.take("]").then_some(Condition::Attribute {
                 name,
                 test,
@@ -223,7 +223,7 @@ fn is(text: &str) -> Option<Condition> {
     CssSelector::parse(text).map(Condition::Is)
 }
 
-/// `2n+1`, `odd`, `-n + 3`, `4` as the factor and the rest.
+/// The `a` and `b` of `an+b`: `2n+1`, `odd`, `-n + 3`, `4`.
 fn steps(text: &str) -> Option<(i64, i64)> {
     let text: String = text.to_lowercase().split_whitespace().collect();
     match text.as_str() {

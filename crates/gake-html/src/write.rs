@@ -1,8 +1,8 @@
-//! Writes a page as text, as Go's `net/html` does.
+//! Writes a page as HTML, as Go's `net/html` does.
 
-use super::page::{NodeData, NodeNumber, Page};
+use crate::page::{NodeData, NodeNumber, Page};
 
-/// Elements without an end.
+/// Elements without an end tag.
 const VOID: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "keygen", "link", "meta", "source",
     "track", "wbr",

@@ -16,7 +16,6 @@ pub mod duration;
 mod errors;
 pub mod files;
 mod go_json;
-mod html;
 mod levels;
 pub mod metrics;
 pub mod modules;

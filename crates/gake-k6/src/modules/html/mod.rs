@@ -40,4 +40,4 @@ pub(in crate::modules) fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'j
 }
 
 /// A page that scripts and selections share.
-type SharedPage = Rc<crate::html::Page>;
+type SharedPage = Rc<gake_html::Page>;

@@ -8,8 +8,8 @@ use url::Url;
 
 use super::SharedPage;
 use crate::errors::go_error;
-use crate::html::{CssSelector, NodeData, NodeNumber, Page};
 use crate::modules::value::{self, given};
+use gake_html::{CssSelector, NodeData, NodeNumber, Page};
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
