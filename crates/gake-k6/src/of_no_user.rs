@@ -8,34 +8,34 @@ use gake_core::record::{Sum, Tally};
 
 use crate::metrics::Builtin;
 use crate::test::Test;
-use crate::user::book::{Book, TagSource};
+use crate::user::series_index::{SeriesIndex, TagSource};
 
 /// Adds `dropped` iterations of a scenario to the metric of them, and writes them in
 /// `samples`: one for each, or one for all that a scenario leaves at its end, as k6 does.
 pub fn add_dropped(
     test: &Test,
-    book: &Book,
+    series_index: &SeriesIndex,
     scenario: Option<&str>,
     (dropped, samples): (u64, u64),
     tally: &mut Tally,
 ) {
     let number = Builtin::DroppedIterations.number();
-    let Some(metric) = book.definition(number).filter(|_| dropped > 0) else { return };
+    let Some(metric) = series_index.definition(number).filter(|_| dropped > 0) else { return };
     test.write_samples(&metric, scenario, dropped as f64 / samples as f64, samples);
     let mut sum = Sum::default();
     sum.add(dropped as f64);
-    let key = series_of_no_user(test, book, scenario, metric);
+    let key = series_of_no_user(test, series_index, scenario, metric);
     tally.series.add_value(key, &SeriesValue::Counter { sum, samples: dropped });
 }
 
 /// The series of a metric for samples of a run, or of a scenario, that belong to no user.
 pub fn series_of_no_user(
     test: &Test,
-    book: &Book,
+    series_index: &SeriesIndex,
     scenario: Option<&str>,
     metric: Arc<Definition>,
 ) -> SeriesKey {
-    let tags = book.set(&OfNoUser { test, scenario }).tags().clone();
+    let tags = series_index.tag_set(&OfNoUser { test, scenario }).tags().clone();
     SeriesKey { metric, tags }
 }
 

@@ -21,7 +21,7 @@ use crate::metrics::Builtin;
 use crate::of_no_user::add_dropped;
 use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
-use crate::user::book::Book;
+use crate::user::series_index::SeriesIndex;
 use crate::user::clock::UserClock;
 use crate::user::kept::keep;
 use crate::user::requests::RequestCache;
@@ -76,7 +76,7 @@ pub struct ScriptFactory {
     client: Client<UserClock>,
     /// Speaks HTTP/2 alone.
     grpc: Client<UserClock>,
-    book: Rc<Book>,
+    series_index: Rc<SeriesIndex>,
     requests: Rc<RequestCache>,
     stacks: Rc<Stacks>,
     /// The users made and not yet given out.
@@ -92,7 +92,7 @@ impl ScriptFactory {
         let http2 = Arc::new(load.network.of_http2());
         let grpc = Client::new(http2, slice, clock.clone());
         let wants_all = load.test.tap.get().is_some();
-        let book = Rc::new(Book::new(load.keys.iter().map(String::as_str), wants_all));
+        let series_index = Rc::new(SeriesIndex::new(load.keys.iter().map(String::as_str), wants_all));
         let scenario = Rc::new(load.scenario.clone());
         Self {
             load,
@@ -101,7 +101,7 @@ impl ScriptFactory {
             clock,
             client,
             grpc,
-            book,
+            series_index,
             requests: Rc::default(),
             stacks: Stacks::new(),
             ready: RefCell::default(),
@@ -115,7 +115,7 @@ impl ScriptFactory {
         let number = self.load.users_before_here + self.load.process.own(before) as u64 + 1;
         let parts = VuParts {
             test: Arc::clone(&self.load.test),
-            book: Rc::clone(&self.book),
+            series_index: Rc::clone(&self.series_index),
             requests: Rc::clone(&self.requests),
             clock: self.clock.clone(),
             scenario: Rc::clone(&self.scenario),
@@ -141,7 +141,7 @@ impl ScriptFactory {
     /// Adds the iterations that never began to the metric of them, unless they are there already.
     fn note_dropped(&self, tally: &mut Tally) {
         let number = Builtin::DroppedIterations.number();
-        let Some(metric) = self.book.definition(number) else { return };
+        let Some(metric) = self.series_index.definition(number) else { return };
         let noted: u64 = tally
             .series
             .select(&metric.name, &Tags::default())
@@ -149,7 +149,7 @@ impl ScriptFactory {
             .sum();
         let fresh = tally.counts.dropped.saturating_sub(noted);
         let scenario = Some(self.scenario.name.as_str());
-        add_dropped(&self.load.test, &self.book, scenario, (fresh, fresh), tally);
+        add_dropped(&self.load.test, &self.series_index, scenario, (fresh, fresh), tally);
     }
 }
 
@@ -256,7 +256,7 @@ impl Work for ScriptWork {
             poll_fn(|cx| {
                 polls += 1;
                 let polled = call.as_mut().poll(cx);
-                vu.notes.record(&vu.test, &vu.book, iteration);
+                vu.notes.record(&vu.test, &vu.series_index, iteration);
                 polled
             })
             .await
@@ -301,7 +301,7 @@ impl Work for ScriptWork {
                 self.iterations += 1;
                 user.vu.note_traffic();
             }
-            user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
+            user.vu.notes.record(&user.vu.test, &user.vu.series_index, iteration);
         }
         // Its script was done; only the engine was not told yet.
         self.ended.take().unwrap_or_else(|| Ended::interrupted(self.clock.now()))

@@ -12,7 +12,7 @@ use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
 use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{Test, UserSettings};
-use gake_k6::user::book::Book;
+use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::ScriptUser;
 use gake_k6::user::vu::VuParts;
@@ -66,7 +66,7 @@ fn a_collection_takes_a_fraction_of_a_millisecond() {
     let test = Test::new(main, files, UserSettings::default(), Arc::new(|_| {}));
     let parts = VuParts {
         test: Arc::new(test),
-        book: Rc::new(Book::new([], false)),
+        series_index: Rc::new(SeriesIndex::new([], false)),
         requests: Rc::default(),
         clock: UserClock::new(Still),
         scenario: Rc::new(ScenarioFacts::default()),

@@ -12,7 +12,7 @@ use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
 use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{LogLine, ScriptLog, Test, UserSettings};
-use gake_k6::user::book::Book;
+use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser};
 use gake_k6::user::vu::{VuParts, VuStage};
@@ -56,7 +56,7 @@ pub fn cross(expression: &str) -> Crossed {
     let test = Arc::new(Test::new(main, files, settings, log));
     let parts = VuParts {
         test,
-        book: Rc::new(Book::new([], false)),
+        series_index: Rc::new(SeriesIndex::new([], false)),
         requests: Rc::default(),
         clock: UserClock::new(Impatient(Instant::now())),
         scenario: Rc::new(ScenarioFacts::default()),

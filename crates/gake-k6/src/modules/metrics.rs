@@ -91,7 +91,7 @@ fn metric<'js>(
     }
     let is_time = given(is_time).map_or(Ok(false), |value| truthy(ctx, value))?;
     let unit = if is_time { MetricUnit::Time } else { MetricUnit::Number };
-    let number = vu.book.metric(&name, kind, unit);
+    let number = vu.series_index.metric(&name, kind, unit);
     let number = number.map_err(|error| go_error(ctx, &error.to_string()))?;
     let scale = if is_time { MILLISECOND } else { 1.0 };
     let metric = Metric { vu: Rc::clone(vu), name: name.clone(), number, scale };

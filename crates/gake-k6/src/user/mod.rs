@@ -1,6 +1,6 @@
 //! One scripted user, and what it notes for the record.
 
-pub mod book;
+pub mod series_index;
 pub mod clock;
 mod console;
 mod exports;

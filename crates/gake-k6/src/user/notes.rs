@@ -11,7 +11,7 @@ use gake_core::metric::Tags;
 use gake_core::record::{Exchange, FAILED_BODY_BYTES};
 use gake_core::work::Iteration;
 
-use super::book::{Book, TagSet};
+use super::series_index::{SeriesIndex, TagSet};
 use crate::metrics::MetricNumber;
 use crate::test::{Test, WrittenSample};
 
@@ -60,7 +60,7 @@ impl Notes {
     }
 
     /// Records everything noted; each sample goes to the test's tap too, when there is one.
-    pub fn record(&self, test: &Test, book: &Book, iteration: &Iteration<'_>) {
+    pub fn record(&self, test: &Test, series_index: &SeriesIndex, iteration: &Iteration<'_>) {
         let mut notes = self.0.borrow_mut();
         if notes.is_empty() {
             return;
@@ -72,11 +72,11 @@ impl Notes {
                 Note::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
                 Note::FailedBody { status, body } => iteration.failed_body(status, &body),
                 Note::Sample { metric, tags, metadata, value } => {
-                    if let Some(series) = book.series(metric, &tags, iteration.recorder()) {
+                    if let Some(series) = series_index.series(metric, &tags, iteration.recorder()) {
                         iteration.sample(series, value);
                     }
                     if let (Some(unix_ns), Some(all)) = (now, &tags.all)
-                        && let Some(metric) = book.definition(metric)
+                        && let Some(metric) = series_index.definition(metric)
                     {
                         let (tags, metadata) = (all.clone(), metadata.unwrap_or_default());
                         written.push(WrittenSample { metric, tags, metadata, value, unix_ns });

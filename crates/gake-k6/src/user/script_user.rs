@@ -397,7 +397,7 @@ impl ScriptUser {
             }),
         };
         vu.note_traffic();
-        let set = vu.book.set(&**vu);
+        let set = vu.series_index.tag_set(&**vu);
         if end != CallEnd::Ended || vu.aborts.get() {
             let took = vu.clock.now().saturating_sub(start);
             vu.note(Builtin::IterationDuration, &set, took as f64);

@@ -12,7 +12,7 @@ use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
 
-use super::book::{Book, TagSet, TagSource};
+use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::clock::UserClock;
 use super::notes::Notes;
 use super::requests::RequestCache;
@@ -53,7 +53,7 @@ pub struct Vu {
     /// What it shares with all users.
     pub test: Arc<Test>,
     /// The series of its worker.
-    pub book: Rc<Book>,
+    pub series_index: Rc<SeriesIndex>,
     /// The requests that its worker has prepared.
     pub requests: Rc<RequestCache>,
     /// The run's clock.
@@ -142,7 +142,7 @@ pub struct VuParts {
     /// What it shares with all users.
     pub test: Arc<Test>,
     /// The series of its worker.
-    pub book: Rc<Book>,
+    pub series_index: Rc<SeriesIndex>,
     /// The requests that its worker has prepared.
     pub requests: Rc<RequestCache>,
     /// The run's clock.
@@ -182,14 +182,14 @@ impl Vu {
     /// A user that is about to load its script.
     #[must_use]
     pub fn new(parts: VuParts) -> Rc<Self> {
-        let VuParts { test, book, requests, clock, scenario, number, number_in_test } = parts;
+        let VuParts { test, series_index, requests, clock, scenario, number, number_in_test } = parts;
         // An empty one is not sent.
         let headers = vec![("User-Agent".to_owned(), test.settings().user_agent.clone())];
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();
         let bodies = UserBodies::new(&test.bodies, test.settings().bodies);
         Rc::new(Self {
             test,
-            book,
+            series_index,
             requests,
             clock,
             scenario,
@@ -290,14 +290,14 @@ impl Vu {
     /// also of none, and a database keeps only one of those with equal times and tags.
     pub fn note_traffic(&self) {
         let (sent, received) = self.traffic.take();
-        let set = self.book.set(self);
+        let set = self.series_index.tag_set(self);
         self.note(Builtin::DataSent, &set, sent as f64);
         self.note(Builtin::DataReceived, &set, received as f64);
     }
 
     /// Notes a sample of a script's metric under its own tags.
     pub fn note_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
-        let set = self.book.set(&Tagged { vu: self, tags });
+        let set = self.series_index.tag_set(&Tagged { vu: self, tags });
         self.sample(metric, &set, value);
     }
 

@@ -12,7 +12,7 @@ use gake_engine::RunClock;
 use gake_k6::metrics::Builtin;
 use gake_k6::of_no_user::series_of_no_user;
 use gake_k6::test::Test;
-use gake_k6::user::book::Book;
+use gake_k6::user::series_index::SeriesIndex;
 
 use crate::Interrupt;
 
@@ -29,10 +29,10 @@ pub(super) struct Levels {
 
 impl Levels {
     /// Those of a script.
-    pub(super) fn new(test: &Arc<Test>, book: &Book, metrics: &[Arc<Definition>]) -> Self {
+    pub(super) fn new(test: &Arc<Test>, series_index: &SeriesIndex, metrics: &[Arc<Definition>]) -> Self {
         let series = |builtin: Builtin| {
             let metric = &metrics[usize::from(builtin.number())];
-            series_of_no_user(test, book, None, Arc::clone(metric))
+            series_of_no_user(test, series_index, None, Arc::clone(metric))
         };
         let (users, users_max) = (series(Builtin::Vus), series(Builtin::VusMax));
         Self { test: Arc::clone(test), users, users_max }

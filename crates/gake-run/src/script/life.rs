@@ -11,7 +11,7 @@ use gake_engine::{Stop, WorkerContext};
 use gake_k6::of_no_user::add_dropped;
 use gake_k6::test::LogLevel;
 use gake_k6::threshold::INTERVAL;
-use gake_k6::user::book::Book;
+use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::work::{ScriptFactory, ScriptLoad};
 use gake_wire::{HttpFactory, Network};
 
@@ -147,8 +147,8 @@ impl Prepared {
     /// What counts the users of all scripts.
     fn user_ticker(&self, phase: &Arc<RunPhase>, interrupt: &Interrupt) -> Option<UserTicker> {
         let first = self.scripts.first()?;
-        let book = Book::new(first.run.keys.iter().map(String::as_str), false);
-        let levels = Levels::new(&first.script.test, &book, &first.script.metrics);
+        let series_index = SeriesIndex::new(first.run.keys.iter().map(String::as_str), false);
+        let levels = Levels::new(&first.script.test, &series_index, &first.script.metrics);
         let tests = self.scripts.iter().map(|of| Arc::clone(&of.script.test)).collect();
         let plans = self.plan.scenarios();
         for of in &self.scripts {
@@ -291,14 +291,14 @@ impl<'a> Life<'a> {
     /// Adds the iterations that `crews` left undone, and those of a lost agent.
     fn add_dropped(&self, crews: &[Crew], tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
-        let book = Book::new(self.keys.iter().map(String::as_str), false);
+        let series_index = SeriesIndex::new(self.keys.iter().map(String::as_str), false);
         if script.test.aborted().is_none() {
             for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
-                add_dropped(&script.test, &book, name, (crew.left(), 1), tally);
+                add_dropped(&script.test, &series_index, name, (crew.left(), 1), tally);
             }
         }
-        add_dropped(&script.test, &book, None, (tally.counts.lost, 1), tally);
+        add_dropped(&script.test, &series_index, None, (tally.counts.lost, 1), tally);
     }
 
     /// Names the scenarios whose users were all busy when an iteration was due.

@@ -132,7 +132,7 @@ impl Call {
 
     fn note(&self, answer: &Answer, exchange: &Exchange) {
         let vu = &self.vu;
-        let tags = vu.book.set(&CallTags {
+        let tags = vu.series_index.tag_set(&CallTags {
             vu,
             connection: &self.connection,
             path: &self.path,

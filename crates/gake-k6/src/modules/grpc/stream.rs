@@ -26,7 +26,7 @@ use super::tags::CallTags;
 use crate::errors::go_error;
 use crate::metrics::Builtin;
 use crate::test::LogLevel;
-use crate::user::book::TagSet;
+use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
 
 /// Bytes of messages, as JSON, that may wait for the script.
@@ -221,7 +221,7 @@ impl GrpcStream {
     }
 
     fn tags(&self, status: Option<GrpcStatus>) -> Rc<TagSet> {
-        self.vu.book.set(&CallTags {
+        self.vu.series_index.tag_set(&CallTags {
             vu: &self.vu,
             connection: &self.connection,
             path: &self.path,

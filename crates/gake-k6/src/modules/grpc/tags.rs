@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gake_core::record::GrpcStatus;
 
 use super::connection::{Connection, HEALTH_CHECK};
-use crate::user::book::TagSource;
+use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
 /// The tags that k6 gives to the samples of a call.

@@ -7,7 +7,7 @@ use gake_core::record::Exchange;
 use super::ask::Ask;
 use super::facts::ResponseFacts;
 use crate::metrics::Builtin;
-use crate::user::book::TagSource;
+use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
 /// Notes the samples of one request.
@@ -16,7 +16,7 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
         true => Some(true),
         false => ask.expected.judge(response.status),
     };
-    let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
+    let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response, expected });
     let timings = &response.timings;
     vu.note(Builtin::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
@@ -43,7 +43,7 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
 /// failure of the server's. k6 leaves it out altogether.
 pub(super) fn note_cut(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
     let response = ResponseFacts::failed(ask, 1000, "request canceled".to_owned());
-    let set = vu.book.set(&HttpTags { vu, ask, url, response: &response, expected: None });
+    let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response: &response, expected: None });
     vu.note(Builtin::HttpReqs, &set, 1.0);
     note_bytes(vu, exchange);
 }

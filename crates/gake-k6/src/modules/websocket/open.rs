@@ -12,7 +12,7 @@ use url::{Position, Url};
 use super::ask::Ask;
 use crate::metrics::Builtin;
 use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
-use crate::user::book::{TagSet, TagSource};
+use crate::user::series_index::{TagSet, TagSource};
 use crate::user::vu::Vu;
 
 /// How long the upgrade may take.
@@ -40,7 +40,7 @@ pub(super) async fn open(vu: &Vu, ask: &Ask) -> Opened {
         Ok((response, None)) => (Some(response), None, Some(BAD_HANDSHAKE.to_owned())),
         Err(error) => (None, None, Some(error)),
     };
-    let tags = vu.book.set(&Tags { vu, ask, response: response.as_ref() });
+    let tags = vu.series_index.tag_set(&Tags { vu, ask, response: response.as_ref() });
     vu.note(Builtin::WsSessions, &tags, 1.0);
     vu.note(Builtin::WsConnecting, &tags, took as f64);
     Opened { response, session, error, tags, start }

@@ -16,7 +16,7 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use crate::errors::go_error;
 use crate::metrics::Builtin;
 use crate::modules::value;
-use crate::user::book::TagSet;
+use crate::user::series_index::TagSet;
 use crate::user::vu::{Held, Vu};
 
 /// Maximum number of pings that wait for their pongs; later ones are not timed.

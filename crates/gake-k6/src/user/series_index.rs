@@ -37,7 +37,7 @@ pub trait TagSource {
 
 /// The metrics and series of one worker and scenario.
 #[derive(Debug)]
-pub struct Book {
+pub struct SeriesIndex {
     keys: Vec<String>,
     /// Whether somebody takes samples one by one, with all of their tags.
     wants_all: bool,
@@ -106,8 +106,8 @@ pub enum MetricError {
     },
 }
 
-impl Book {
-    /// A book whose series are distinguished by `keys` and by those of the summary.
+impl SeriesIndex {
+    /// A series_index whose series are distinguished by `keys` and by those of the summary.
     #[must_use]
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, wants_all: bool) -> Self {
         let mut keys: Vec<_> = KEYS.into_iter().chain(keys).map(str::to_owned).collect();
@@ -159,7 +159,7 @@ impl Book {
 
     /// The tags of a sample by which series are distinguished.
     #[must_use]
-    pub fn set(&self, source: &impl TagSource) -> Rc<TagSet> {
+    pub fn tag_set(&self, source: &impl TagSource) -> Rc<TagSet> {
         let mut text = self.text.borrow_mut();
         text.clear();
         let all = self.wants_all.then(|| {
@@ -250,22 +250,22 @@ mod tests {
 
     #[test]
     fn samples_that_nobody_tells_apart_are_of_one_set() {
-        let book = Book::new(["name", "group"], false);
-        let one = book.set(&Pairs(&[("name", "a"), ("url", "1")]));
-        assert!(Rc::ptr_eq(&one, &book.set(&Pairs(&[("name", "a"), ("url", "2")]))));
-        let other = book.set(&Pairs(&[("name", "b")]));
+        let series_index = SeriesIndex::new(["name", "group"], false);
+        let one = series_index.tag_set(&Pairs(&[("name", "a"), ("url", "1")]));
+        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&Pairs(&[("name", "a"), ("url", "2")]))));
+        let other = series_index.tag_set(&Pairs(&[("name", "b")]));
         assert!(!Rc::ptr_eq(&one, &other));
-        assert!(Rc::ptr_eq(&one, &book.set(&Pairs(&[("name", "a")]))));
+        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&Pairs(&[("name", "a")]))));
         assert_eq!(other.tags, Tags::new([("name", "b")]));
-        let empty = book.set(&Pairs(&[("name", "")]));
-        assert!(!Rc::ptr_eq(&empty, &book.set(&Pairs(&[]))), "an empty value is one");
+        let empty = series_index.tag_set(&Pairs(&[("name", "")]));
+        assert!(!Rc::ptr_eq(&empty, &series_index.tag_set(&Pairs(&[]))), "an empty value is one");
     }
 
     #[test]
     fn who_wants_all_tags_gets_them() {
-        let book = Book::new([], true);
-        let one = book.set(&Pairs(&[("url", "1"), ("group", "g")]));
-        let other = book.set(&Pairs(&[("url", "2"), ("group", "g")]));
+        let series_index = SeriesIndex::new([], true);
+        let one = series_index.tag_set(&Pairs(&[("url", "1"), ("group", "g")]));
+        let other = series_index.tag_set(&Pairs(&[("url", "2"), ("group", "g")]));
         assert_eq!(one.all, Some(Tags::new([("url", "1"), ("group", "g")])));
         assert_eq!(one.tags, other.tags);
         assert!(!Rc::ptr_eq(&one, &other));
@@ -273,13 +273,13 @@ mod tests {
 
     #[test]
     fn a_name_has_one_kind() {
-        let book = Book::new([], false);
-        let trend = book.metric("my_trend", MetricKind::Trend, MetricUnit::Time).unwrap();
-        assert_eq!(book.metric("my_trend", MetricKind::Trend, MetricUnit::Time), Ok(trend));
-        let error = book.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();
+        let series_index = SeriesIndex::new([], false);
+        let trend = series_index.metric("my_trend", MetricKind::Trend, MetricUnit::Time).unwrap();
+        assert_eq!(series_index.metric("my_trend", MetricKind::Trend, MetricUnit::Time), Ok(trend));
+        let error = series_index.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();
         assert!(error.to_string().contains("already exists but with type trend"), "{error}");
         for name in ["", "x", "1st", "a b", "näme"] {
-            let error = book.metric(name, MetricKind::Rate, MetricUnit::Number).unwrap_err();
+            let error = series_index.metric(name, MetricKind::Rate, MetricUnit::Number).unwrap_err();
             assert_eq!(error, MetricError::Name(name.to_owned()));
         }
     }
