@@ -256,7 +256,7 @@ impl Work for ScriptWork {
             poll_fn(|cx| {
                 polls += 1;
                 let polled = call.as_mut().poll(cx);
-                vu.notes.record(&vu.test, &vu.series_index, iteration);
+                vu.pending.flush(&vu.test, &vu.series_index, iteration);
                 polled
             })
             .await
@@ -301,7 +301,7 @@ impl Work for ScriptWork {
                 self.iterations += 1;
                 user.vu.note_traffic();
             }
-            user.vu.notes.record(&user.vu.test, &user.vu.series_index, iteration);
+            user.vu.pending.flush(&user.vu.test, &user.vu.series_index, iteration);
         }
         // Its script was done; only the engine was not told yet.
         self.ended.take().unwrap_or_else(|| Ended::interrupted(self.clock.now()))

@@ -7,7 +7,7 @@ mod exports;
 mod globals;
 pub(crate) mod kept;
 pub(crate) mod loader;
-pub mod notes;
+pub mod pending;
 pub mod requests;
 pub mod script_user;
 mod syntax;

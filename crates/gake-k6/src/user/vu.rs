@@ -14,7 +14,7 @@ use rquickjs::{Ctx, JsLifetime};
 
 use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::clock::UserClock;
-use super::notes::Notes;
+use super::notes::PendingRecords;
 use super::requests::RequestCache;
 use super::timers::Timers;
 use crate::bodies::UserBodies;
@@ -97,7 +97,7 @@ pub struct Vu {
     /// Whether it ended the test itself: its iteration counts.
     pub aborts: Cell<bool>,
     /// Its activity that is not yet recorded.
-    pub notes: Notes,
+    pub pending: PendingRecords,
     /// Bytes that the current call of its script has sent and received so far.
     traffic: Cell<(u64, u64)>,
     /// Its tasks besides the script.
@@ -211,7 +211,7 @@ impl Vu {
             bodies,
             expected: RefCell::default(),
             aborts: Cell::new(false),
-            notes: Notes::default(),
+            pending: PendingRecords::default(),
             traffic: Cell::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),
@@ -304,7 +304,7 @@ impl Vu {
     fn sample(&self, metric: MetricNumber, set: &Rc<TagSet>, value: f64) {
         // Who takes samples one by one takes the metadata too.
         let metadata = self.test.tap.get().and_then(|_| self.metadata_now());
-        self.notes.sample(metric, set, metadata, value);
+        self.pending.sample(metric, set, metadata, value);
     }
 
     /// What is said of a sample of this moment besides its tags; `None` when it is nothing.

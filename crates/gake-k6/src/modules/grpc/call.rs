@@ -104,7 +104,7 @@ impl Call {
             answer.message = None;
         }
         self.note(&answer, &flight.exchange);
-        self.vu.notes.exchange(start, flight.exchange.clone());
+        self.vu.pending.exchange(start, flight.exchange.clone());
         answer
     }
 
@@ -175,7 +175,7 @@ impl Drop for Flight<'_> {
             let answer = self.call.answer(Incoming::default(), &self.exchange);
             self.call.note(&answer, &self.exchange);
         }
-        self.call.vu.notes.exchange(self.start, self.exchange.clone());
+        self.call.vu.pending.exchange(self.start, self.exchange.clone());
     }
 }
 

@@ -294,6 +294,6 @@ impl Drop for Flight<'_> {
         let took = exchange.done.saturating_sub(exchange.write);
         vu.note(Builtin::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
-        vu.notes.exchange(*start, exchange.clone());
+        vu.pending.exchange(*start, exchange.clone());
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
     let timings = &response.timings;
     vu.note(Builtin::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
-        vu.notes.failed_body(response.status, response.body.as_deref().unwrap_or_default());
+        vu.pending.failed_body(response.status, response.body.as_deref().unwrap_or_default());
     }
     if let Some(expected) = expected {
         vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));

@@ -232,7 +232,7 @@ impl Drop for Flight<'_> {
         if self.exchange.bytes_out > 0 {
             note_cut(self.vu, self.ask, self.url, &self.exchange);
         }
-        self.vu.notes.exchange(self.start, self.exchange.clone());
+        self.vu.pending.exchange(self.start, self.exchange.clone());
     }
 }
 
@@ -306,7 +306,7 @@ impl Hop {
         }
         self.keep_cookies(ask, &response);
         note(vu, ask, &shown, &response, &flight.exchange);
-        vu.notes.exchange(start, flight.exchange.clone());
+        vu.pending.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             let why = match flight.exchange.end {
                 End::Fault(fault) if response.error_code != 1701 => {

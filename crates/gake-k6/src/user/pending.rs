@@ -17,10 +17,10 @@ use crate::test::{Test, WrittenSample};
 
 /// Notes of one user, in order. Their memory is reused.
 #[derive(Debug, Default)]
-pub struct Notes(RefCell<Vec<Note>>);
+pub struct PendingRecords(RefCell<Vec<PendingRecord>>);
 
 #[derive(Debug)]
-enum Note {
+enum PendingRecord {
     /// A request asked for at `start`.
     Exchange { start: Nanos, exchange: Box<Exchange> },
     /// The body of an answer that failed.
@@ -35,16 +35,16 @@ enum Note {
     },
 }
 
-impl Notes {
+impl PendingRecords {
     /// Notes a request that was asked for at `start`.
     pub fn exchange(&self, start: Nanos, exchange: Exchange) {
-        self.0.borrow_mut().push(Note::Exchange { start, exchange: Box::new(exchange) });
+        self.0.borrow_mut().push(PendingRecord::Exchange { start, exchange: Box::new(exchange) });
     }
 
     /// Notes the start of the body of an answer that failed.
     pub fn failed_body(&self, status: u16, body: &[u8]) {
         let body = body[..body.len().min(FAILED_BODY_BYTES)].to_vec();
-        self.0.borrow_mut().push(Note::FailedBody { status, body });
+        self.0.borrow_mut().push(PendingRecord::FailedBody { status, body });
     }
 
     /// Notes a sample, and what is said of it besides its tags.
@@ -56,22 +56,22 @@ impl Notes {
         value: f64,
     ) {
         let tags = Rc::clone(tags);
-        self.0.borrow_mut().push(Note::Sample { metric, tags, metadata, value });
+        self.0.borrow_mut().push(PendingRecord::Sample { metric, tags, metadata, value });
     }
 
     /// Records everything noted; each sample goes to the test's tap too, when there is one.
-    pub fn record(&self, test: &Test, series_index: &SeriesIndex, iteration: &Iteration<'_>) {
-        let mut notes = self.0.borrow_mut();
-        if notes.is_empty() {
+    pub fn flush(&self, test: &Test, series_index: &SeriesIndex, iteration: &Iteration<'_>) {
+        let mut records = self.0.borrow_mut();
+        if records.is_empty() {
             return;
         }
         let mut written = Vec::new();
         let now = test.tap.get().map(|_| test.unix_ns());
-        for note in notes.drain(..) {
-            match note {
-                Note::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
-                Note::FailedBody { status, body } => iteration.failed_body(status, &body),
-                Note::Sample { metric, tags, metadata, value } => {
+        for record in records.drain(..) {
+            match record {
+                PendingRecord::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
+                PendingRecord::FailedBody { status, body } => iteration.failed_body(status, &body),
+                PendingRecord::Sample { metric, tags, metadata, value } => {
                     if let Some(series) = series_index.series(metric, &tags, iteration.recorder()) {
                         iteration.sample(series, value);
                     }
