@@ -35,7 +35,7 @@ pub struct ScriptProfile {
 
 impl ScriptProfile {
     /// Counts a sample: the stack as JavaScript has it, innermost call first.
-    pub fn note(&self, stack: &str) {
+    pub fn count(&self, stack: &str) {
         let Some(line) = innermost(stack) else { return };
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let is_room = lines.len() < LINES_MAX || lines.contains_key(&line);
@@ -111,14 +111,14 @@ mod tests {
                  at work (file:///a b/s.js:{line}:7)\n    at default (file:///a b/s.js:1:1)\n"
             )
         };
-        (0..3).for_each(|_| profile.note(&stack(12)));
-        profile.note("    at https://a.test/x.js:3:9\n");
-        profile.note(
+        (0..3).for_each(|_| profile.count(&stack(12)));
+        profile.count("    at https://a.test/x.js:3:9\n");
+        profile.count(
             "    at <eval> (eval_script:1:4)\n    at busy (missing)\n    at g (file:///s.js:9:1)",
         );
-        profile.note("    at <eval> (eval_script:1:4)\n");
-        profile.note("    at <eval> (eval_script:1:4)\n    at default (missing)");
-        profile.note("");
+        profile.count("    at <eval> (eval_script:1:4)\n");
+        profile.count("    at <eval> (eval_script:1:4)\n    at default (missing)");
+        profile.count("");
         let text = profile.text();
         assert!(
             text.starts_with("script profile: 6 samples, one every 10000 calls and branches;"),
@@ -135,7 +135,7 @@ mod tests {
     fn its_memory_is_bounded() {
         let profile = ScriptProfile::default();
         for line in 0..=LINES_MAX as u32 + 5 {
-            profile.note(&format!("at f (file:///s.js:{line}:1)"));
+            profile.count(&format!("at f (file:///s.js:{line}:1)"));
         }
         let text = profile.text();
         assert!(text.contains("other lines"), "{text}");

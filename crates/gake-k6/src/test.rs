@@ -258,7 +258,7 @@ impl Test {
     }
 
     /// Notes that an iteration of a scenario begins that starts so long after the load.
-    pub(crate) fn note_load_began(&self, start: Nanos) {
+    pub(crate) fn set_load_began(&self, start: Nanos) {
         self.load_began.get_or_init(|| {
             let now = Instant::now();
             now.checked_sub(Duration::from_nanos(start)).unwrap_or(now)

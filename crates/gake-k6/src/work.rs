@@ -139,7 +139,7 @@ impl ScriptFactory {
 
 impl ScriptFactory {
     /// Adds the iterations that never began to the metric of them, unless they are there already.
-    fn note_dropped(&self, tally: &mut Tally) {
+    fn record_dropped(&self, tally: &mut Tally) {
         let number = Builtin::DroppedIterations.number();
         let Some(metric) = self.series_index.definition(number) else { return };
         let noted: u64 = tally
@@ -195,7 +195,7 @@ impl Factory for ScriptFactory {
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
-        self.note_dropped(tally);
+        self.record_dropped(tally);
         let http = self.client.observe(&mut tally.counts);
         http.beside(self.grpc.observe(&mut tally.counts))
     }
@@ -243,7 +243,7 @@ impl Work for ScriptWork {
         vu.scenario_iteration.set(in_whole(stripes.as_deref(), number));
         vu.own_iteration.set(*iterations);
         *is_fired = true;
-        vu.test.note_load_began(vu.scenario_start.get());
+        vu.test.set_load_began(vu.scenario_start.get());
         vu.test.levels.begin();
         progress.running.fetch_add(1, Relaxed);
         let before = progress.begun.fetch_add(1, Relaxed);
@@ -299,7 +299,7 @@ impl Work for ScriptWork {
                 user.vu.test.levels.end(true);
                 self.progress.running.fetch_sub(1, Relaxed);
                 self.iterations += 1;
-                user.vu.note_traffic();
+                user.vu.record_traffic();
             }
             user.vu.pending.flush(&user.vu.test, &user.vu.series_index, iteration);
         }

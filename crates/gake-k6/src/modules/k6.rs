@@ -126,7 +126,7 @@ fn check<'js>(
             tag.1 = name;
         }
         let set = vu.series_index.tag_set(&Tagged { vu, tags: &tags });
-        vu.note(Builtin::Checks, &set, f64::from(passed));
+        vu.record(Builtin::Checks, &set, f64::from(passed));
         through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm", result)?;
         all &= passed;
     }
@@ -157,7 +157,7 @@ fn group<'js>(
     let start = vu.now();
     let result = function.call::<_, Value<'js>>(());
     let set = vu.series_index.tag_set(vu);
-    vu.note(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
+    vu.record(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
     *vu.group.borrow_mut() = outer;
     through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm", result)
 }

@@ -139,6 +139,6 @@ fn add<'js>(
     let tags = value::tags(&ctx, tags.0)?.map_err(|why| {
         go_error(&ctx, &format!("cannot add tags for the '{name}' custom metric: {why}"))
     })?;
-    vu.note_tagged(metric.number, &tags, value * metric.scale);
+    vu.record_tagged(metric.number, &tags, value * metric.scale);
     Ok(true)
 }

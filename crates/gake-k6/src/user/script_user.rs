@@ -234,7 +234,7 @@ impl ScriptUser {
     pub(crate) fn profile(&self) {
         if let Some(profile) = &self.vu.test.settings().profile {
             let profile = Arc::clone(profile);
-            self.user.sample(move |stack| profile.note(stack));
+            self.user.sample(move |stack| profile.count(stack));
         }
     }
 
@@ -396,12 +396,12 @@ impl ScriptUser {
                 stack: String::new(),
             }),
         };
-        vu.note_traffic();
+        vu.record_traffic();
         let set = vu.series_index.tag_set(&**vu);
         if end != CallEnd::Ended || vu.aborts.get() {
             let took = vu.clock.now().saturating_sub(start);
-            vu.note(Builtin::IterationDuration, &set, took as f64);
-            vu.note(Builtin::Iterations, &set, 1.0);
+            vu.record(Builtin::IterationDuration, &set, took as f64);
+            vu.record(Builtin::Iterations, &set, 1.0);
         }
         end
     }

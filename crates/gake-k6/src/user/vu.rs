@@ -14,7 +14,7 @@ use rquickjs::{Ctx, JsLifetime};
 
 use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::clock::UserClock;
-use super::notes::PendingRecords;
+use super::pending::PendingRecords;
 use super::requests::RequestCache;
 use super::timers::Timers;
 use crate::bodies::UserBodies;
@@ -276,11 +276,11 @@ impl Vu {
     }
 
     /// Notes a sample of a metric of k6's own under these tags.
-    pub fn note(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
+    pub fn record(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
         self.sample(metric.number(), set, value);
     }
 
-    /// Counts bytes that were sent and received, for [`Vu::note_traffic`].
+    /// Counts bytes that were sent and received, for [`Vu::record_traffic`].
     pub fn count_traffic(&self, sent: u64, received: u64) {
         let (before, then) = self.traffic.get();
         self.traffic.set((before.saturating_add(sent), then.saturating_add(received)));
@@ -288,15 +288,15 @@ impl Vu {
 
     /// Notes the bytes counted since the last time, as one sample each: k6 has one per iteration,
     /// also of none, and a database keeps only one of those with equal times and tags.
-    pub fn note_traffic(&self) {
+    pub fn record_traffic(&self) {
         let (sent, received) = self.traffic.take();
         let set = self.series_index.tag_set(self);
-        self.note(Builtin::DataSent, &set, sent as f64);
-        self.note(Builtin::DataReceived, &set, received as f64);
+        self.record(Builtin::DataSent, &set, sent as f64);
+        self.record(Builtin::DataReceived, &set, received as f64);
     }
 
     /// Notes a sample of a script's metric under its own tags.
-    pub fn note_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
+    pub fn record_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
         let set = self.series_index.tag_set(&Tagged { vu: self, tags });
         self.sample(metric, &set, value);
     }

@@ -201,7 +201,7 @@ impl StageUser {
         })?;
         if is_part_of_run {
             into_group();
-            vu.note_traffic();
+            vu.record_traffic();
             vu.test.count_stage(began.elapsed());
         }
         vu.notes.record(&vu.test, &vu.series_index, &iteration);

@@ -103,7 +103,7 @@ impl Call {
         if self.ask.discards {
             answer.message = None;
         }
-        self.note(&answer, &flight.exchange);
+        self.record(&answer, &flight.exchange);
         self.vu.pending.exchange(start, flight.exchange.clone());
         answer
     }
@@ -130,7 +130,7 @@ impl Call {
         answer
     }
 
-    fn note(&self, answer: &Answer, exchange: &Exchange) {
+    fn record(&self, answer: &Answer, exchange: &Exchange) {
         let vu = &self.vu;
         let tags = vu.series_index.tag_set(&CallTags {
             vu,
@@ -140,7 +140,7 @@ impl Call {
             status: Some(answer.status),
         });
         let took = exchange.done.saturating_sub(exchange.write);
-        vu.note(Builtin::GrpcReqDuration, &tags, took as f64);
+        vu.record(Builtin::GrpcReqDuration, &tags, took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
     }
 }
@@ -173,7 +173,7 @@ impl Drop for Flight<'_> {
         self.call.connection.client.end(&mut self.exchange, End::Unfinished);
         if self.exchange.bytes_out > 0 {
             let answer = self.call.answer(Incoming::default(), &self.exchange);
-            self.call.note(&answer, &self.exchange);
+            self.call.record(&answer, &self.exchange);
         }
         self.call.vu.pending.exchange(self.start, self.exchange.clone());
     }

@@ -89,7 +89,7 @@ impl GrpcStream {
             sender: Cell::default(),
             listener: Cell::default(),
         });
-        stream.note(Builtin::GrpcStreams);
+        stream.record(Builtin::GrpcStreams);
         let held = Rc::clone(&stream);
         stream.vu.tasks.add(async move {
             held.run().await;
@@ -216,8 +216,8 @@ impl GrpcStream {
         self.listener.take().into_iter().for_each(Waker::wake);
     }
 
-    fn note(&self, metric: Builtin) {
-        self.vu.note(metric, &self.tags(None), 1.0);
+    fn record(&self, metric: Builtin) {
+        self.vu.record(metric, &self.tags(None), 1.0);
     }
 
     fn tags(&self, status: Option<GrpcStatus>) -> Rc<TagSet> {
@@ -235,7 +235,7 @@ impl Messages for GrpcStream {
     fn next_piece(&self, cx: &Context<'_>) -> BodyPiece {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
-                self.note(Builtin::GrpcStreamsMsgsSent);
+                self.record(Builtin::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
             None if self.is_finished.get() => BodyPiece::End,
@@ -247,7 +247,7 @@ impl Messages for GrpcStream {
     }
 
     fn received(&self, message: &[u8]) -> Result<(), GrpcError> {
-        self.note(Builtin::GrpcStreamsMsgsReceived);
+        self.record(Builtin::GrpcStreamsMsgsReceived);
         let json = self.method.decode(message)?;
         let waiting = self.waiting.get() + json.len();
         if waiting > WAITING_MAX {
@@ -292,7 +292,7 @@ impl Drop for Flight<'_> {
             connection.client.end(exchange, End::Unfinished);
         }
         let took = exchange.done.saturating_sub(exchange.write);
-        vu.note(Builtin::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
+        vu.record(Builtin::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
         vu.pending.exchange(*start, exchange.clone());
     }

@@ -11,19 +11,19 @@ use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
 /// Notes the samples of one request.
-pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
+pub(super) fn record(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
     let expected = match response.is_challenge {
         true => Some(true),
         false => ask.expected.judge(response.status),
     };
     let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response, expected });
     let timings = &response.timings;
-    vu.note(Builtin::HttpReqs, &set, 1.0);
+    vu.record(Builtin::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
         vu.pending.failed_body(response.status, response.body.as_deref().unwrap_or_default());
     }
     if let Some(expected) = expected {
-        vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));
+        vu.record(Builtin::HttpReqFailed, &set, f64::from(!expected));
     }
     for (metric, span) in [
         (Builtin::HttpReqDuration, timings.duration()),
@@ -34,21 +34,21 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
         (Builtin::HttpReqWaiting, timings.waiting),
         (Builtin::HttpReqReceiving, timings.receiving),
     ] {
-        vu.note(metric, &set, span as f64);
+        vu.record(metric, &set, span as f64);
     }
-    note_bytes(vu, exchange);
+    record_traffic(vu, exchange);
 }
 
 /// Notes a request that the end of the test cut short: it was sent, and is neither a success nor a
 /// failure of the server's. k6 leaves it out altogether.
-pub(super) fn note_cut(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
+pub(super) fn record_unfinished(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
     let response = ResponseFacts::failed(ask, 1000, "request canceled".to_owned());
     let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response: &response, expected: None });
-    vu.note(Builtin::HttpReqs, &set, 1.0);
-    note_bytes(vu, exchange);
+    vu.record(Builtin::HttpReqs, &set, 1.0);
+    record_traffic(vu, exchange);
 }
 
-fn note_bytes(vu: &Vu, exchange: &Exchange) {
+fn record_traffic(vu: &Vu, exchange: &Exchange) {
     vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 

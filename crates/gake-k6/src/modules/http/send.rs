@@ -19,7 +19,7 @@ use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
-use super::samples::{note, note_cut};
+use super::samples::{record, record_unfinished};
 use crate::bodies::Body;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
@@ -152,7 +152,7 @@ fn reject(
     why: &str,
 ) -> ResponseFacts {
     let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
-    note(vu, ask, shown, &response, &exchange);
+    record(vu, ask, shown, &response, &exchange);
     response.cause = told(&ask.method, &without_password(&response.url), why);
     warn_plainly(vu, ask, &response.cause);
     response
@@ -230,7 +230,7 @@ impl Drop for Flight<'_> {
         }
         self.client.end(&mut self.exchange, End::Unfinished);
         if self.exchange.bytes_out > 0 {
-            note_cut(self.vu, self.ask, self.url, &self.exchange);
+            record_unfinished(self.vu, self.ask, self.url, &self.exchange);
         }
         self.vu.pending.exchange(self.start, self.exchange.clone());
     }
@@ -305,7 +305,7 @@ impl Hop {
             debug::response(vu, parts, &response, &debug_id);
         }
         self.keep_cookies(ask, &response);
-        note(vu, ask, &shown, &response, &flight.exchange);
+        record(vu, ask, &shown, &response, &flight.exchange);
         vu.pending.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             let why = match flight.exchange.end {

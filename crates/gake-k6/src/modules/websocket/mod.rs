@@ -73,7 +73,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         if opened.session.is_none() {
             // k6 gives a refused session a duration too.
             let took = user.now().saturating_sub(opened.start);
-            user.note(Builtin::WsSessionDuration, &opened.tags, took as f64);
+            user.record(Builtin::WsSessionDuration, &opened.tags, took as f64);
         }
         shown(&ctx, &user, &ask, opened)
     };

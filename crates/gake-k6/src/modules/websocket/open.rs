@@ -41,8 +41,8 @@ pub(super) async fn open(vu: &Vu, ask: &Ask) -> Opened {
         Err(error) => (None, None, Some(error)),
     };
     let tags = vu.series_index.tag_set(&Tags { vu, ask, response: response.as_ref() });
-    vu.note(Builtin::WsSessions, &tags, 1.0);
-    vu.note(Builtin::WsConnecting, &tags, took as f64);
+    vu.record(Builtin::WsSessions, &tags, 1.0);
+    vu.record(Builtin::WsConnecting, &tags, took as f64);
     Opened { response, session, error, tags, start }
 }
 
