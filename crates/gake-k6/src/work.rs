@@ -23,7 +23,7 @@ use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
 use crate::user::series_index::SeriesIndex;
 use crate::user::clock::UserClock;
-use crate::user::kept::keep;
+use crate::user::lingering::linger;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
 use crate::user::vu::VuParts;
@@ -222,7 +222,7 @@ impl Drop for ScriptWork {
     fn drop(&mut self) {
         let Some(user) = &self.user else { return };
         if let Some(client) = user.vu.client.take() {
-            keep(&user.vu.test, client);
+            linger(&user.vu.test, client);
         }
         user.vu.test.levels.leave();
     }

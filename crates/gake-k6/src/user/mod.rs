@@ -5,7 +5,7 @@ pub mod clock;
 mod console;
 mod exports;
 mod globals;
-pub(crate) mod kept;
+pub(crate) mod lingering;
 pub(crate) mod loader;
 pub mod pending;
 pub mod requests;

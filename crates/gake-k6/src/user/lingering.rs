@@ -15,29 +15,29 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 thread_local! {
     /// Those of this thread: they cannot leave it, for its descriptors may be its own.
-    static KEPT: RefCell<Option<KeptConnections>> = const { RefCell::new(None) };
+    static LINGERING: RefCell<Option<LingeringConnections>> = const { RefCell::new(None) };
 }
 
 /// Connections of one thread's users; dropped when the thread ends.
-struct KeptConnections {
+struct LingeringConnections {
     test: Arc<Test>,
     clients: Vec<Client<UserClock>>,
 }
 
 /// Keeps the connections of a user that has ended.
-pub(crate) fn keep(test: &Arc<Test>, client: Client<UserClock>) {
+pub(crate) fn linger(test: &Arc<Test>, client: Client<UserClock>) {
     // While the thread ends there is nothing to keep them in.
-    let _ = KEPT.try_with(|kept| {
+    let _ = LINGERING.try_with(|kept| {
         let mut kept = kept.borrow_mut();
         if kept.as_ref().is_some_and(|kept| !Arc::ptr_eq(&kept.test, test)) {
             *kept = None;
         }
-        let new = || KeptConnections { test: Arc::clone(test), clients: Vec::new() };
+        let new = || LingeringConnections { test: Arc::clone(test), clients: Vec::new() };
         kept.get_or_insert_with(new).clients.push(client);
     });
 }
 
-impl Drop for KeptConnections {
+impl Drop for LingeringConnections {
     fn drop(&mut self) {
         while self.test.levels.live() > 0 {
             std::thread::sleep(LOOK_EVERY);
