@@ -19,7 +19,7 @@ mod go_json;
 mod levels;
 pub mod metrics;
 pub mod modules;
-pub mod of_no_user;
+pub mod unattributed_samples;
 pub mod options;
 pub mod out;
 mod paths;

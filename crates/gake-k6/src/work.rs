@@ -18,7 +18,7 @@ use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
 use crate::metrics::Builtin;
-use crate::of_no_user::add_dropped;
+use crate::unattributed_samples::add_dropped;
 use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
 use crate::user::series_index::SeriesIndex;

@@ -8,7 +8,7 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Run, Tally};
 use gake_core::schedule::Slice;
 use gake_engine::{Stop, WorkerContext};
-use gake_k6::of_no_user::add_dropped;
+use gake_k6::unattributed_samples::add_dropped;
 use gake_k6::test::LogLevel;
 use gake_k6::threshold::INTERVAL;
 use gake_k6::user::series_index::SeriesIndex;

@@ -24,28 +24,28 @@ pub fn add_dropped(
     test.write_samples(&metric, scenario, dropped as f64 / samples as f64, samples);
     let mut sum = Sum::default();
     sum.add(dropped as f64);
-    let key = series_of_no_user(test, series_index, scenario, metric);
+    let key = unattributed_series(test, series_index, scenario, metric);
     tally.series.add_value(key, &SeriesValue::Counter { sum, samples: dropped });
 }
 
 /// The series of a metric for samples of a run, or of a scenario, that belong to no user.
-pub fn series_of_no_user(
+pub fn unattributed_series(
     test: &Test,
     series_index: &SeriesIndex,
     scenario: Option<&str>,
     metric: Arc<Definition>,
 ) -> SeriesKey {
-    let tags = series_index.tag_set(&OfNoUser { test, scenario }).tags().clone();
+    let tags = series_index.tag_set(&UnattributedTags { test, scenario }).tags().clone();
     SeriesKey { metric, tags }
 }
 
 /// The tags of what happens to a run, or to a scenario, and to no user.
-struct OfNoUser<'a> {
+struct UnattributedTags<'a> {
     test: &'a Test,
     scenario: Option<&'a str>,
 }
 
-impl TagSource for OfNoUser<'_> {
+impl TagSource for UnattributedTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let mut tags = self.test.own_tags(self.scenario);
         tags.find(|(name, _)| *name == key).map(|(_, value)| value.into())
