@@ -26,7 +26,7 @@ mod paths;
 pub mod profile;
 pub mod scenario;
 pub mod secrets;
-mod standing;
+mod test_progress;
 pub mod summary;
 pub mod test;
 pub mod threshold;
