@@ -16,7 +16,7 @@ pub mod duration;
 mod errors;
 pub mod files;
 mod go_json;
-mod levels;
+mod counters;
 pub mod metrics;
 pub mod modules;
 pub mod unattributed_samples;

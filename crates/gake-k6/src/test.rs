@@ -16,7 +16,7 @@ use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
 use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
-pub use crate::levels::Levels;
+pub use crate::counters::TestCounters;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
@@ -184,7 +184,7 @@ pub struct Test {
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
-    pub levels: Levels,
+    pub counters: TestCounters,
     /// Nanoseconds that `setup` and `teardown` have taken.
     stages: AtomicU64,
     /// How many users are made before the first iteration.
@@ -231,7 +231,7 @@ impl Test {
             system_tags: OnceLock::new(),
             secrets: OnceLock::new(),
             began: Instant::now(),
-            levels: Levels::default(),
+            counters: TestCounters::default(),
             stages: AtomicU64::new(0),
             planned: AtomicU64::new(0),
             started: OnceLock::new(),
@@ -277,7 +277,7 @@ impl Test {
 
     /// How many users are made. In k6 all are before `setup`, here after it.
     pub fn initialized(&self) -> u64 {
-        match self.levels.ready() {
+        match self.counters.ready() {
             0 => self.planned.load(Relaxed),
             ready => ready,
         }
@@ -295,7 +295,7 @@ impl Test {
 
     /// Users that are active at an instant of the run.
     pub fn active(&self, at: Nanos) -> usize {
-        let iterating = usize::try_from(self.levels.iterating()).unwrap_or(usize::MAX);
+        let iterating = usize::try_from(self.counters.iterating()).unwrap_or(usize::MAX);
         self.active_users.get().map_or(0, |active| active(at)).max(iterating)
     }
 

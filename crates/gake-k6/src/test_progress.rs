@@ -15,7 +15,7 @@ impl Test {
     pub fn progress(&self, over: Option<(Duration, bool)>) -> RunProgress {
         let went = |duration: Duration| GoDuration::from_nanos(nanos(duration) as i64);
         let load = self.load_began.get().map(|began| nanos(began.elapsed()) as i64);
-        let levels = &self.levels;
+        let counters = &self.counters;
         let of_scenario = |(facts, start): &(ScenarioFacts, Nanos)| {
             let progress = &facts.progress;
             let (start, last) = (*start as i64, progress.last_end.load(Relaxed) as i64);
@@ -39,7 +39,7 @@ impl Test {
         RunProgress {
             elapsed: went(over.map_or_else(|| self.running_for(), |over| over.0)),
             users: (users, self.initialized()),
-            iterations: (levels.completed(), levels.interrupted()),
+            iterations: (counters.completed(), counters.interrupted()),
             scenarios: self.scenarios.get().into_iter().flatten().map(of_scenario).collect(),
             is_set_up: !has_begun,
         }

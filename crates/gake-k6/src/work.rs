@@ -130,7 +130,7 @@ impl ScriptFactory {
         }
         user.profile();
         user.vu.scenario_start.set(self.load.start);
-        user.vu.test.levels.count_ready();
+        user.vu.test.counters.count_ready();
         *user.vu.client.borrow_mut() = Some(self.client.with_own_connections());
         *user.vu.grpc.borrow_mut() = Some(self.grpc.clone());
         Ok(user)
@@ -179,7 +179,7 @@ impl Factory for ScriptFactory {
     fn work(&self, _lane: usize) -> ScriptWork {
         let user = self.ready.borrow_mut().pop_front();
         if let Some(user) = &user {
-            user.vu.test.levels.join();
+            user.vu.test.counters.join();
         }
         ScriptWork {
             user,
@@ -224,7 +224,7 @@ impl Drop for ScriptWork {
         if let Some(client) = user.vu.client.take() {
             linger(&user.vu.test, client);
         }
-        user.vu.test.levels.leave();
+        user.vu.test.counters.leave();
     }
 }
 
@@ -244,7 +244,7 @@ impl Work for ScriptWork {
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.set_load_began(vu.scenario_start.get());
-        vu.test.levels.begin();
+        vu.test.counters.begin();
         progress.running.fetch_add(1, Relaxed);
         let before = progress.begun.fetch_add(1, Relaxed);
         // With several processes a number may come from another one, which is lost.
@@ -263,7 +263,7 @@ impl Work for ScriptWork {
         };
         *is_fired = false;
         *iterations += 1;
-        vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
+        vu.test.counters.end(end == CallEnd::Ended && !vu.aborts.get());
         progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
         progress.last_end.store(now, Relaxed);
@@ -296,7 +296,7 @@ impl Work for ScriptWork {
     fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
         if let Some(user) = &self.user {
             if std::mem::take(&mut self.is_fired) {
-                user.vu.test.levels.end(true);
+                user.vu.test.counters.end(true);
                 self.progress.running.fetch_sub(1, Relaxed);
                 self.iterations += 1;
                 user.vu.record_traffic();

@@ -95,7 +95,7 @@ pub(super) fn finish(
     }
     let is_cut = interrupted || aborted_by_threshold || test.aborted().is_some();
     let is_whole = setup.is_ok() && !is_cut;
-    if is_whole && test.levels.completed() == 0 {
+    if is_whole && test.counters.completed() == 0 {
         test.log(LogLevel::Warning, NO_ITERATION, &[]);
     }
     if let Some(abort) = test.aborted() {

@@ -133,10 +133,10 @@ pub(super) fn line(
 
 /// How far it is: `users` are made before the first of them runs, which sets when it `began`.
 fn status(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
-    let levels = &test.levels;
+    let counters = &test.counters;
     let (ready, completed, interrupted) =
-        (levels.ready(), levels.completed(), levels.interrupted());
-    let has_begun = levels.iterating() + completed + interrupted > 0;
+        (counters.ready(), counters.completed(), counters.interrupted());
+    let has_begun = counters.iterating() + completed + interrupted > 0;
     if ready < users && !has_begun {
         return format!("init  {ready}/{users} VUs initialized");
     }

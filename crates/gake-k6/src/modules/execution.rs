@@ -110,8 +110,8 @@ fn instance<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let instance = Part::new(ctx, vu, of_instances)?;
     instance.getter("vusActive", |vu| vu.test.active(vu.now()) as f64)?;
     instance.getter("vusInitialized", |vu| vu.test.initialized() as f64)?;
-    instance.getter("iterationsCompleted", |vu| vu.test.levels.completed() as f64)?;
-    instance.getter("iterationsInterrupted", |vu| vu.test.levels.interrupted() as f64)?;
+    instance.getter("iterationsCompleted", |vu| vu.test.counters.completed() as f64)?;
+    instance.getter("iterationsInterrupted", |vu| vu.test.counters.interrupted() as f64)?;
     instance.getter("currentTestRunDuration", |vu| vu.test.running_for().as_secs_f64() * 1e3)?;
     Ok(instance.object)
 }

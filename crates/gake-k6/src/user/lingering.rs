@@ -39,7 +39,7 @@ pub(crate) fn linger(test: &Arc<Test>, client: Client<UserClock>) {
 
 impl Drop for LingeringConnections {
     fn drop(&mut self) {
-        while self.test.levels.live() > 0 {
+        while self.test.counters.live() > 0 {
             std::thread::sleep(LOOK_EVERY);
         }
     }

@@ -69,7 +69,7 @@ impl Followed<'_> {
             crew.progress.begun.store(counts.started, Relaxed);
         }
         let users: usize = self.crews.iter().map(Crew::users).sum();
-        self.test.levels.take_over(users as u64, whole.finished(), whole.interrupted);
+        self.test.counters.take_over(users as u64, whole.finished(), whole.interrupted);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// How many users and iterations there are, over all threads. Scripts may ask; the record has its
 /// own counts.
 #[derive(Debug, Default)]
-pub struct Levels {
+pub struct TestCounters {
     iterating: AtomicU64,
     live: AtomicU64,
     ready: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Levels {
     interrupted: AtomicU64,
 }
 
-impl Levels {
+impl TestCounters {
     /// Users that run an iteration now.
     pub fn iterating(&self) -> u64 {
         self.iterating.load(Relaxed)
