@@ -54,7 +54,7 @@ pub type ScriptLog = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
 /// A single sample, as it is written.
 #[derive(Debug, Clone)]
-pub struct WrittenSample {
+pub struct RawSample {
     /// The metric.
     pub metric: Arc<Definition>,
     /// All of its tags.
@@ -71,7 +71,7 @@ pub struct WrittenSample {
 pub type ActiveUsers = Arc<dyn Fn(Nanos) -> usize + Send + Sync>;
 
 /// Takes single samples, from all threads. Must not block: it counts what it cannot take.
-pub type SampleTap = Arc<dyn Fn(Vec<WrittenSample>) + Send + Sync>;
+pub type SampleTap = Arc<dyn Fn(Vec<RawSample>) + Send + Sync>;
 
 /// A script's request to end the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -348,7 +348,7 @@ impl Test {
         let Some(tap) = self.tap.get() else { return };
         let (metric, tags) = (Arc::clone(metric), Tags::new(self.own_tags(scenario)));
         let (metadata, unix_ns) = (Tags::default(), self.unix_ns());
-        let sample = WrittenSample { metric, tags, metadata, value, unix_ns };
+        let sample = RawSample { metric, tags, metadata, value, unix_ns };
         tap(vec![sample; usize::try_from(times).unwrap_or(usize::MAX)]);
     }
 

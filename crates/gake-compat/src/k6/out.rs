@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
-use gake_k6::test::{SampleTap, WrittenSample};
+use gake_k6::test::{SampleTap, RawSample};
 use gake_k6::values::scaled;
 use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 
@@ -167,7 +167,7 @@ pub fn start(
     let lost = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&lost);
     let to = senders.clone();
-    let tap = Arc::new(move |samples: Vec<WrittenSample>| give(&to, samples, &counted));
+    let tap = Arc::new(move |samples: Vec<RawSample>| give(&to, samples, &counted));
     Ok(Some(Outputs { tap, senders, threads, lost }))
 }
 
@@ -203,9 +203,9 @@ impl Outputs {
     }
 }
 
-type Batch = Arc<Vec<WrittenSample>>;
+type Batch = Arc<Vec<RawSample>>;
 
-fn give(senders: &[SyncSender<Option<Batch>>], samples: Vec<WrittenSample>, lost: &AtomicU64) {
+fn give(senders: &[SyncSender<Option<Batch>>], samples: Vec<RawSample>, lost: &AtomicU64) {
     let samples = Arc::new(samples);
     for sender in senders {
         if let Err(TrySendError::Full(_)) = sender.try_send(Some(Arc::clone(&samples))) {
@@ -235,7 +235,7 @@ fn write(
 
 /// A database that takes samples.
 trait SampleDatabase {
-    fn take(&mut self, sample: &WrittenSample);
+    fn take(&mut self, sample: &RawSample);
     /// Called about once a second.
     fn tick(&mut self);
     /// Ends the writing; what was lost, in a sentence.
@@ -243,7 +243,7 @@ trait SampleDatabase {
 }
 
 impl SampleDatabase for InfluxPoints {
-    fn take(&mut self, sample: &WrittenSample) {
+    fn take(&mut self, sample: &RawSample) {
         self.write(&InfluxPoint {
             metric: &sample.metric.name,
             tags: sample.tags.pairs(),
@@ -262,7 +262,7 @@ impl SampleDatabase for InfluxPoints {
 }
 
 impl SampleDatabase for ScriptSeconds {
-    fn take(&mut self, sample: &WrittenSample) {
+    fn take(&mut self, sample: &RawSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 
@@ -276,7 +276,7 @@ impl SampleDatabase for ScriptSeconds {
 }
 
 impl SampleDatabase for ScriptSeries {
-    fn take(&mut self, sample: &WrittenSample) {
+    fn take(&mut self, sample: &RawSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 

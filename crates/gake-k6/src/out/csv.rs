@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::json::time;
-use crate::test::WrittenSample;
+use crate::test::RawSample;
 use crate::values::scaled;
 
 /// How `--out csv` writes instants.
@@ -88,7 +88,7 @@ impl CsvLines {
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&mut self, out: &mut impl Write, sample: &WrittenSample) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut impl Write, sample: &RawSample) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         line.push_str(&sample.metric.name);

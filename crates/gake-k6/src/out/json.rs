@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::number;
 use crate::options::ThresholdOptions;
-use crate::test::WrittenSample;
+use crate::test::RawSample;
 use crate::threshold::Selector;
 use crate::values::scaled;
 
@@ -63,7 +63,7 @@ impl JsonLines {
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&mut self, out: &mut impl Write, sample: &WrittenSample) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut impl Write, sample: &RawSample) -> io::Result<()> {
         let name = sample.metric.name.as_str();
         if !self.described.contains(name) {
             self.describe(out, &sample.metric)?;

@@ -13,7 +13,7 @@ use gake_core::work::Iteration;
 
 use super::series_index::{SeriesIndex, TagSet};
 use crate::metrics::MetricNumber;
-use crate::test::{Test, WrittenSample};
+use crate::test::{Test, RawSample};
 
 /// Notes of one user, in order. Their memory is reused.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl PendingRecords {
                         && let Some(metric) = series_index.definition(metric)
                     {
                         let (tags, metadata) = (all.clone(), metadata.unwrap_or_default());
-                        written.push(WrittenSample { metric, tags, metadata, value, unix_ns });
+                        written.push(RawSample { metric, tags, metadata, value, unix_ns });
                     }
                 }
             }
