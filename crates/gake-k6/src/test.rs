@@ -110,7 +110,7 @@ pub struct UserSettings {
     /// Maximum requests a second, of all users together.
     pub rps: Option<NonZeroU64>,
     /// Which parts of requests and responses are logged.
-    pub http_debug: Option<DebugParts>,
+    pub http_debug: Option<HttpDebug>,
     /// Bytes that a user's heap may take.
     pub memory: usize,
     /// Bytes of responses' bodies that all users of the process may hold outside of their heaps.
@@ -123,7 +123,7 @@ pub struct UserSettings {
 
 /// What `httpDebug` logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DebugParts {
+pub enum HttpDebug {
     /// Lines and headers.
     Headers,
     /// Bodies too.

@@ -8,7 +8,7 @@ use gake_core::spec::{RunSpec, TlsSpec};
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, scenario_specs, segment_users};
-use gake_k6::test::{DebugParts, UserSettings};
+use gake_k6::test::{HttpDebug, UserSettings};
 use gake_k6::threshold::Selector;
 
 use super::{ScriptRun, network, tls};
@@ -49,7 +49,7 @@ pub(super) fn user_settings(
             .http_debug
             .as_deref()
             .filter(|parts| !parts.is_empty())
-            .map(|parts| if parts == "full" { DebugParts::Full } else { DebugParts::Headers }),
+            .map(|parts| if parts == "full" { HttpDebug::Full } else { HttpDebug::Headers }),
         memory: default.memory,
         bodies: default.bodies,
         failed_bodies: default.failed_bodies,

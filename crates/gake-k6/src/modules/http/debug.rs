@@ -7,7 +7,7 @@ use url::{Position, Url};
 
 use super::facts::ResponseFacts;
 use super::request_headers::canonical;
-use crate::test::{DebugParts, LogLevel};
+use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;
 
 const FRAMING: [&str; 2] = ["Content-Length", "Transfer-Encoding"];
@@ -24,7 +24,7 @@ pub(super) fn request_id() -> String {
 }
 
 /// Logs a request that is about to be sent.
-pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &Url, id: &str) {
+pub(super) fn request(vu: &Vu, what: HttpDebug, request: &HttpRequest, url: &Url, id: &str) {
     // Both have the same authority; the path that is sent may have `..` in it.
     let target = request.url.get(url[..Position::BeforePath].len()..).unwrap_or_default();
     let target = target.split('#').next().unwrap_or(target);
@@ -39,11 +39,11 @@ pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &U
         text += "Accept-Encoding: gzip\n";
     }
     let body = request.body.as_deref().unwrap_or_default();
-    log(vu, parts, text, body, id);
+    log(vu, what, text, body, id);
 }
 
 /// Logs a response.
-pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts, id: &str) {
+pub(super) fn response(vu: &Vu, what: HttpDebug, response: &ResponseFacts, id: &str) {
     if response.status == 0 {
         return;
     }
@@ -56,12 +56,12 @@ pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts, id:
     for (name, value) in headers {
         let _ = writeln!(text, "{name}: {value}");
     }
-    log(vu, parts, text, response.body.as_deref().unwrap_or_default(), id);
+    log(vu, what, text, response.body.as_deref().unwrap_or_default(), id);
 }
 
-fn log(vu: &Vu, parts: DebugParts, mut text: String, body: &[u8], id: &str) {
+fn log(vu: &Vu, what: HttpDebug, mut text: String, body: &[u8], id: &str) {
     text.push('\n');
-    if parts == DebugParts::Full {
+    if what == HttpDebug::Full {
         text += &String::from_utf8_lossy(body);
     }
     text.push('\n');

@@ -280,8 +280,8 @@ impl Hop {
                     return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
                 }
                 ip = addresses_of(client, &prepared);
-                if let Some(parts) = settings.http_debug {
-                    debug::request(vu, parts, &self.request(&headers), &self.url, &debug_id);
+                if let Some(what) = settings.http_debug {
+                    debug::request(vu, what, &self.request(&headers), &self.url, &debug_id);
                 }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
                 let connect = deadline.connect.min(nanos(DIAL));
@@ -301,8 +301,8 @@ impl Hop {
             flight.exchange.end = End::Fault(Fault::NoMemory);
         }
         response.is_challenge = may_be_challenged && response.status == 401;
-        if let Some(parts) = settings.http_debug {
-            debug::response(vu, parts, &response, &debug_id);
+        if let Some(what) = settings.http_debug {
+            debug::response(vu, what, &response, &debug_id);
         }
         self.keep_cookies(ask, &response);
         record(vu, ask, &shown, &response, &flight.exchange);
