@@ -26,7 +26,7 @@ use crate::user::clock::UserClock;
 use crate::user::lingering::linger;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
-use crate::user::vu::VuParts;
+use crate::user::vu::VuContext;
 
 /// Users that are made before others of the thread get their turn.
 const USERS_AT_ONCE: usize = 8;
@@ -113,7 +113,7 @@ impl ScriptFactory {
         let here = self.load.users_before + before as u64;
         let number_in_test = in_whole(self.load.users_in_whole.as_deref(), here) + 1;
         let number = self.load.users_before_here + self.load.process.own(before) as u64 + 1;
-        let parts = VuParts {
+        let parts = VuContext {
             test: Arc::clone(&self.load.test),
             series_index: Rc::clone(&self.series_index),
             requests: Rc::clone(&self.requests),

@@ -15,7 +15,7 @@ use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::ScriptUser;
-use gake_k6::user::vu::VuParts;
+use gake_k6::user::vu::VuContext;
 use rustix::time::{ClockId, clock_gettime};
 
 /// A script with the modules that most import, and a thousand records of its own.
@@ -64,7 +64,7 @@ fn a_collection_takes_a_fraction_of_a_millisecond() {
     let main = Path::new("/s.js");
     let files = ScriptFiles::on_disk(None).with(main, SCRIPT.into());
     let test = Test::new(main, files, UserSettings::default(), Arc::new(|_| {}));
-    let parts = VuParts {
+    let parts = VuContext {
         test: Arc::new(test),
         series_index: Rc::new(SeriesIndex::new([], false)),
         requests: Rc::default(),

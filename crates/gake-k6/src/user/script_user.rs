@@ -14,7 +14,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 
 use super::loader::Modules;
-use super::vu::{Vu, VuParts, VuStage};
+use super::vu::{Vu, VuContext, VuStage};
 use super::{console, globals, loader};
 use crate::go_json::parse_error;
 use crate::metrics::Builtin;
@@ -107,14 +107,14 @@ impl ScriptUser {
     ///
     /// # Errors
     /// When the script cannot be loaded, or not by when its test or [`within`] wants it.
-    pub fn load(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+    pub fn load(stacks: &Rc<Stacks>, parts: VuContext) -> Result<Self, LoadError> {
         match parts.test.load_until.get().copied() {
             Some(until) => within(until, || Self::load_in_time(stacks, parts)),
             None => Self::load_in_time(stacks, parts),
         }
     }
 
-    fn load_in_time(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+    fn load_in_time(stacks: &Rc<Stacks>, parts: VuContext) -> Result<Self, LoadError> {
         if is_late() {
             return Err(LoadError::Late);
         }

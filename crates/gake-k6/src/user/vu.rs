@@ -138,7 +138,7 @@ impl Expected {
 
 /// The parts of a user.
 #[derive(Debug, Clone)]
-pub struct VuParts {
+pub struct VuContext {
     /// What it shares with all users.
     pub test: Arc<Test>,
     /// The series of its worker.
@@ -181,8 +181,8 @@ impl Vu {
 
     /// A user that is about to load its script.
     #[must_use]
-    pub fn new(parts: VuParts) -> Rc<Self> {
-        let VuParts { test, series_index, requests, clock, scenario, number, number_in_test } = parts;
+    pub fn new(parts: VuContext) -> Rc<Self> {
+        let VuContext { test, series_index, requests, clock, scenario, number, number_in_test } = parts;
         // An empty one is not sent.
         let headers = vec![("User-Agent".to_owned(), test.settings().user_agent.clone())];
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();

@@ -17,7 +17,7 @@ use gake_k6::test::Test;
 use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser, SummaryOutputs};
-use gake_k6::user::vu::{VuParts, VuStage};
+use gake_k6::user::vu::{VuContext, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -132,7 +132,7 @@ impl StageUser {
     ) -> Result<Self, ScriptRunError> {
         let clock = UserClock::new(RunClock::starting_in(0));
         let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
-        let parts = VuParts {
+        let parts = VuContext {
             test: Arc::clone(test),
             series_index: Rc::new(SeriesIndex::new(keys.iter().map(String::as_str), test.tap.get().is_some())),
             requests: Rc::default(),
