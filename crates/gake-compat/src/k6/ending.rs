@@ -8,7 +8,7 @@ use gake_core::record::Ending;
 use gake_judge::Summary;
 use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
-use gake_k6::user::script_user::{ReturnedOutputs, SummaryOutputs};
+use gake_k6::user::script_user::{SummaryReturn, SummaryOutputs};
 use gake_report::{Style, failed_bodies};
 use gake_run::Recorded;
 use gake_run::script::ScriptEnd;
@@ -151,11 +151,11 @@ fn show(
             Ok(Some(SummaryOutputs { data, outputs })) => {
                 exported = export(&data);
                 match outputs {
-                    ReturnedOutputs::Nothing => {}
-                    ReturnedOutputs::Outputs(outputs) => {
+                    SummaryReturn::Nothing => {}
+                    SummaryReturn::Outputs(outputs) => {
                         return give(outputs, ready, console).map(|()| exported);
                     }
-                    ReturnedOutputs::Wrong => {
+                    SummaryReturn::Wrong => {
                         let why = "handleSummary() should return a map with string keys";
                         let fields = [("error", why)];
                         ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &fields);

@@ -62,12 +62,12 @@ pub struct SummaryOutputs {
     /// Its argument as it left it, as JSON.
     pub data: String,
     /// What it returned.
-    pub outputs: ReturnedOutputs,
+    pub outputs: SummaryReturn,
 }
 
 /// What `handleSummary` returned.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum ReturnedOutputs {
+pub enum SummaryReturn {
     /// Nothing.
     Nothing,
     /// No map of outputs.
@@ -434,7 +434,7 @@ fn summary_outputs<'js>(
     let data = data.map(|json| json.to_string()).transpose()?.unwrap_or_default();
     let outputs = match returned.as_object().filter(|object| !object.is_function()) {
         // As in k6: whatever counts as false is nothing, an array is no map.
-        None if !truthy(ctx, returned.clone())? => ReturnedOutputs::Nothing,
+        None if !truthy(ctx, returned.clone())? => SummaryReturn::Nothing,
         Some(object) if !object.is_array() => {
             let mut outputs = Vec::new();
             for property in object.props::<String, Value<'js>>() {
@@ -445,9 +445,9 @@ fn summary_outputs<'js>(
                 };
                 outputs.push((path, content));
             }
-            ReturnedOutputs::Outputs(outputs)
+            SummaryReturn::Outputs(outputs)
         }
-        _ => ReturnedOutputs::Wrong,
+        _ => SummaryReturn::Wrong,
     };
     Ok(serde_json::to_string(&SummaryOutputs { data, outputs }).ok())
 }
