@@ -9,11 +9,11 @@ use gake_core::Load;
 use gake_core::plan::{Overflow, UserStage};
 use gake_core::schedule::{Schedule, Slice};
 use gake_core::spec::{RequestSource, ScenarioSpec};
-use gake_k6::options::{Options, Tiers, scenario_specs, vus_needed};
+use gake_k6::options::{K6Options, Tiers, scenario_specs, vus_needed};
 use serde_json::{Value, json};
 
-fn options(script: Value) -> Options {
-    let script = Options::read(&script).unwrap().options;
+fn options(script: Value) -> K6Options {
+    let script = K6Options::read(&script).unwrap().options;
     Tiers { script, ..Tiers::default() }.consolidate().unwrap().options
 }
 

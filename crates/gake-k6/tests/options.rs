@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_k6::options::{Options, Tiers, from_environment, validate};
+use gake_k6::options::{K6Options, Tiers, from_environment, validate};
 use serde_json::Value;
 
 #[derive(serde::Deserialize)]
@@ -40,15 +40,15 @@ fn cases() -> Vec<Case> {
 }
 
 /// What gake makes of a case: options and warnings, or an error.
-fn made(case: &Case) -> Result<(Options, Vec<String>), String> {
+fn made(case: &Case) -> Result<(K6Options, Vec<String>), String> {
     let text = |error: gake_k6::options::OptionsError| error.to_string();
-    let mut flags = Options::default();
+    let mut flags = K6Options::default();
     for (key, value) in &case.flags {
         flags.set_text(key, value).map_err(text)?;
     }
     let environment = from_environment(&case.env).map_err(text)?;
-    let script = Options::read(&case.script).map_err(text)?;
-    let file = Options::read(&case.file).map_err(text)?.options;
+    let script = K6Options::read(&case.script).map_err(text)?;
+    let file = K6Options::read(&case.file).map_err(text)?.options;
     let mut warnings: Vec<String> =
         script.unknown.iter().map(|key| format!("json: unknown field {key:?}")).collect();
     let tiers = Tiers { file, script: script.options, environment, flags };
@@ -59,8 +59,8 @@ fn made(case: &Case) -> Result<(Options, Vec<String>), String> {
 }
 
 /// What differs from a run that says nothing.
-fn unusual(options: &Options) -> Value {
-    let shown = |options: &Options| match serde_json::to_value(options.shown_to_scripts()) {
+fn unusual(options: &K6Options) -> Value {
+    let shown = |options: &K6Options| match serde_json::to_value(options.shown_to_scripts()) {
         Ok(Value::Object(shown)) => shown,
         other => panic!("{other:?}"),
     };
@@ -116,7 +116,7 @@ fn what_is_wrong_is_said_as_k6_says_it() {
 #[test]
 fn scripts_see_the_keys_in_the_order_of_k6() {
     let script = serde_json::json!({ "vus": 2, "iterations": 10 });
-    let script = Options::read(&script).unwrap().options;
+    let script = K6Options::read(&script).unwrap().options;
     let options = Tiers { script, ..Tiers::default() }.consolidate().unwrap().options;
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap();
     assert_eq!(shown, include_str!("data/shown-options.json").trim());

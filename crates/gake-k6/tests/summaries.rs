@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesTable, Tags};
-use gake_k6::options::{Options, Tiers};
+use gake_k6::options::{K6Options, Tiers};
 use gake_k6::summary::{
     SummaryCheck, SummaryData, SummaryGroup, SummaryInput, SummaryMetric, SummaryMode,
     SummaryScope, summary_data,
@@ -60,8 +60,8 @@ impl Case {
         Some(self.args[at + 1].clone())
     }
 
-    fn options(&self) -> Options {
-        let mut flags = Options::default();
+    fn options(&self) -> K6Options {
+        let mut flags = K6Options::default();
         for (flag, key) in [
             ("--summary-trend-stats", "summaryTrendStats"),
             ("--summary-time-unit", "summaryTimeUnit"),
@@ -70,7 +70,7 @@ impl Case {
                 flags.set_text(key, &text).unwrap();
             }
         }
-        let script = Options::read(&self.options).unwrap().options;
+        let script = K6Options::read(&self.options).unwrap().options;
         Tiers { script, flags, ..Tiers::default() }.consolidate().unwrap().options
     }
 
@@ -98,7 +98,7 @@ impl Case {
         }
     }
 
-    fn metric(&self, name: &str, figures: &Value, options: &Options) -> SummaryMetric {
+    fn metric(&self, name: &str, figures: &Value, options: &K6Options) -> SummaryMetric {
         let (kind, contains) = kind(name);
         let values = figures.as_object().unwrap().iter().filter_map(|(name, value)| {
             let is_share = kind == MetricKind::Rate && name == "value";

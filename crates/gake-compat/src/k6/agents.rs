@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gake_core::spec::RunSpec;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::test::{LogLevel, Test};
 use gake_run::script::ScriptSettings;
 use gake_session::fleet::unsupported;
@@ -17,7 +17,7 @@ use super::flags::RunFlags;
 const NAMES: [&str; 2] = ["--local-ips", "--execution-segment"];
 
 /// What of a script's run agents cannot do, by name; `None` when they can.
-pub(super) fn cannot(flags: &RunFlags, options: &Options, spec: &RunSpec) -> Option<String> {
+pub(super) fn cannot(flags: &RunFlags, options: &K6Options, spec: &RunSpec) -> Option<String> {
     if !flags.out.is_empty() {
         let why = "--out: the samples of agents do not travel one by one; use --sink";
         return Some(format!("agents cannot do {why}"));

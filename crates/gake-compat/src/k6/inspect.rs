@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::{Options, ShownOptions};
+use gake_k6::options::{K6Options, ShownOptions};
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn own(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
 
 fn exported(given: &Value) -> Result<String, serde_json::Error> {
     // It was read before, when the script was loaded.
-    let mut options = Options::read(given).map(|read| read.options).unwrap_or_default();
+    let mut options = K6Options::read(given).map(|read| read.options).unwrap_or_default();
     if let Some(tags) = &mut options.system_tags {
         tags.sort();
         tags.dedup();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn options_are_written_as_go_writes_them() {
-        let options = Options::read(&json!({ "thresholds": { "checks": ["rate>0.9"] } })).unwrap();
+        let options = K6Options::read(&json!({ "thresholds": { "checks": ["rate>0.9"] } })).unwrap();
         let text = shown(options.options.shown_to_users(), ",\n  \"maxVUs\": 1").unwrap();
         assert!(text.contains("\"rate\\u003e0.9\"") && text.contains("\"ttl\": null"), "{text}");
         assert!(text.ends_with("\"discardResponseBodies\": null,\n  \"maxVUs\": 1\n}"), "{text}");

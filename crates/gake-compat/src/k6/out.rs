@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
 use gake_k6::test::{SampleTap, RawSample};
 use gake_k6::values::scaled;
@@ -122,7 +122,7 @@ fn prometheus(
 /// When one is of a kind that gake does not have, or its file cannot be created.
 pub fn start(
     specs: &[String],
-    options: &Options,
+    options: &K6Options,
     settings: &OutSettings,
     console: &Console,
 ) -> Result<Option<Outputs>, String> {

@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gake_core::clock::nanos;
-use gake_k6::options::{Options, described, progressed};
+use gake_k6::options::{K6Options, described, progressed};
 use gake_k6::test::Test;
 use gake_text::redact::Redactor;
 
@@ -31,7 +31,7 @@ const BANNER: &str = r"
 /// Prints what is about to run, as k6 does before it starts.
 pub(super) fn head(
     flags: &RunFlags,
-    options: &Options,
+    options: &K6Options,
     execution: &str,
     redactor: &Redactor,
     console: &Console,
@@ -57,7 +57,7 @@ impl ProgressLines {
     /// Starts to print; nothing for `--quiet`, and on a terminal.
     pub(super) fn start(
         flags: &RunFlags,
-        options: &Options,
+        options: &K6Options,
         test: &Arc<Test>,
         console: &Console,
     ) -> Self {
@@ -99,7 +99,7 @@ impl Drop for ProgressLines {
 /// Prints how far a run came that took so long; `is_cut` tells whether something ended it.
 pub(super) fn last(
     flags: &RunFlags,
-    options: &Options,
+    options: &K6Options,
     test: &Test,
     (took, is_cut): (Duration, bool),
     console: &Console,

@@ -1,13 +1,13 @@
 //! What a run is about to do, in k6's words.
 
 use super::load::{GRACE, MAX_DURATION};
-use super::{Executor, Options, RampStage, ScenarioOptions};
+use super::{Executor, K6Options, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
 /// The scenarios as k6 lists them before a run: a line of all and one of each, in the order in which
 /// they start. Nothing for an execution segment, whose part of each number is another.
 #[must_use]
-pub fn described(options: &Options) -> Option<String> {
+pub fn described(options: &K6Options) -> Option<String> {
     if options.execution_segment.is_some() {
         return None;
     }
@@ -30,7 +30,7 @@ pub fn described(options: &Options) -> Option<String> {
 }
 
 /// The scenarios in the order in which they start.
-pub(super) fn sorted(options: &Options) -> Vec<(&String, &ScenarioOptions)> {
+pub(super) fn sorted(options: &K6Options) -> Vec<(&String, &ScenarioOptions)> {
     let mut scenarios: Vec<_> = options.scenarios.iter().flatten().collect();
     scenarios.sort_by_key(|(name, one)| (one.start_time.unwrap_or_default(), *name));
     scenarios
@@ -179,7 +179,7 @@ mod tests {
                    "stages": [{ "duration": "2s", "target": 3 }], "preAllocatedVUs": 2 },
             "g": { "executor": "externally-controlled", "vus": 1, "maxVUs": 2, "duration": "2s" },
         } });
-        let options = Options::read(&options).unwrap().options;
+        let options = K6Options::read(&options).unwrap().options;
         let expected = "\
 scenarios: (100.00%) 7 scenarios, 17 max VUs, 10m31s max duration (incl. graceful stop):
 * a: 4 iterations shared among 2 VUs (maxDuration: 10s, gracefulStop: 30s)
@@ -210,7 +210,7 @@ scenarios: (100.00%) 7 scenarios, 17 max VUs, 10m31s max duration (incl. gracefu
                 scenario[key] = value.clone();
             }
             let options =
-                Options::read(&json!({ "scenarios": { "d": scenario } })).unwrap().options;
+                K6Options::read(&json!({ "scenarios": { "d": scenario } })).unwrap().options;
             let text = described(&options).unwrap();
             assert!(text.contains(&format!("3 max VUs, {end} max duration")), "{text}");
         }

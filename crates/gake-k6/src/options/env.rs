@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::value::OptionValue;
-use super::{Options, OptionsError};
+use super::{K6Options, OptionsError};
 use crate::duration::GoDuration;
 
 /// What a text in the environment is.
@@ -65,8 +65,8 @@ const VARIABLES: &[(&str, &str, Form)] = &[
 ///
 /// # Errors
 /// When a variable does not fit its option; the variable is named.
-pub fn from_environment(environment: &BTreeMap<String, String>) -> Result<Options, OptionsError> {
-    let mut options = Options::default();
+pub fn from_environment(environment: &BTreeMap<String, String>) -> Result<K6Options, OptionsError> {
+    let mut options = K6Options::default();
     for (variable, key, form) in VARIABLES {
         let Some(text) = environment.get(*variable) else { continue };
         if text.is_empty() && !matches!(form, Form::Stages) {
@@ -118,7 +118,7 @@ fn pairs(text: &str, between: char) -> Result<Map<String, Value>, String> {
     text.split(',').map(pair).collect()
 }
 
-impl Options {
+impl K6Options {
     /// Sets an option to what a flag says, in the form of the environment: `setupTimeout` to `5s`,
     /// `stages` to `10s:5,20s:0`.
     ///

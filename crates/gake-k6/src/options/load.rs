@@ -11,7 +11,7 @@ use gake_core::schedule::Process;
 use gake_core::spec::{RequestSource, ScenarioSpec, ScriptSpec};
 
 use super::segment::Stripes;
-use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
+use super::{Executor, K6Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
 /// How long iterations under way may take at the end of a scenario, or of a user's stay.
@@ -25,7 +25,7 @@ pub(super) const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 ///
 /// # Errors
 /// When the execution segment is not one of its sequence.
-pub fn scenario_specs(options: &Options, script: &Path) -> Result<Vec<ScenarioSpec>, OptionsError> {
+pub fn scenario_specs(options: &K6Options, script: &Path) -> Result<Vec<ScenarioSpec>, OptionsError> {
     let stripes = Stripes::of(options).map_err(OptionsError)?;
     let scenarios = options.scenarios.iter().flatten();
     Ok(scenarios.filter_map(|(name, one)| spec(name, one, &stripes, script)).collect())

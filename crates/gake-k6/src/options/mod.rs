@@ -1,6 +1,6 @@
 //! k6's options, as scripts, files, the environment and flags set them.
 //!
-//! Each of those is a tier: an [`Options`] in which most fields are unset. [`Tiers`] merges them
+//! Each of those is a tier: an [`K6Options`] in which most fields are unset. [`Tiers`] merges them
 //! and turns the shortcuts into scenarios; [`validate()`] reports what is wrong in the
 //! result, in k6's words.
 
@@ -44,11 +44,11 @@ macro_rules! options {
     ($($(#[$doc:meta])* $field:ident $key:literal: $type:ty,)*) => {
         /// The options that one tier sets; `None` leaves an option to the tier below.
         #[derive(Debug, Clone, Default, PartialEq)]
-        pub struct Options {
+        pub struct K6Options {
             $($(#[$doc])* pub $field: Option<$type>,)*
         }
 
-        impl Options {
+        impl K6Options {
             /// The keys of all options, as scripts write them, in the order in which k6 shows them.
             pub const KEYS: &[&str] = &[$($key),*];
 
@@ -175,12 +175,12 @@ pub struct OptionsError(String);
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadOptions {
     /// What they set.
-    pub options: Options,
+    pub options: K6Options,
     /// The first key that is not an option. k6 warns of one in a script.
     pub unknown: Option<String>,
 }
 
-impl Options {
+impl K6Options {
     /// Reads the options of a script or of a file. `null` and `undefined` set nothing.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl Options {
 /// Options in the form in which k6 shows them.
 #[derive(Debug, Clone, Copy)]
 pub struct ShownOptions<'a> {
-    options: &'a Options,
+    options: &'a K6Options,
     left_out: &'static [&'static str],
 }
 

@@ -2,7 +2,7 @@
 //! scenario.
 
 use super::describe::{duration, end, most, sorted, users};
-use super::{Executor, Options, ScenarioOptions};
+use super::{Executor, K6Options, ScenarioOptions};
 use crate::duration::GoDuration;
 
 /// Nanoseconds in a tenth of a second, to which times are rounded.
@@ -40,7 +40,7 @@ pub struct ScenarioState {
 
 /// What k6 prints of a run that is so far.
 #[must_use]
-pub fn progressed(options: &Options, progress: &RunProgress) -> String {
+pub fn progressed(options: &K6Options, progress: &RunProgress) -> String {
     let scenarios = sorted(options);
     let left = scenarios.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(4);
     let left = left.min(LEFT_MAX);
@@ -252,7 +252,7 @@ mod tests {
             "rate": { "executor": "ramping-arrival-rate", "startRate": 0, "timeUnit": "1s",
                    "stages": [{ "duration": "2s", "target": 20 }], "preAllocatedVUs": 2 },
         } });
-        let options = Options::read(&options).unwrap().options;
+        let options = K6Options::read(&options).unwrap().options;
         let state = |elapsed: f64, done, is_over| ScenarioState {
             elapsed: Some(seconds(elapsed)),
             active: 1,
@@ -294,7 +294,7 @@ later • [   0% ] waiting  09.0s
         let options = json!({ "scenarios": {
             "default": { "executor": "shared-iterations", "vus": 1, "iterations": 2 },
         } });
-        let options = Options::read(&options).unwrap().options;
+        let options = K6Options::read(&options).unwrap().options;
         let state = ScenarioState {
             elapsed: Some(seconds(0.01)),
             active: 0,

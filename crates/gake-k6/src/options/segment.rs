@@ -11,7 +11,7 @@ use gake_core::schedule::NumberStripes;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Options;
+use super::K6Options;
 use super::value::{OptionValue, mismatch};
 
 /// Largest denominator of a sequence that is worked with: its stripes take that much room.
@@ -203,7 +203,7 @@ impl Stripes {
     }
 
     /// The numbers of the segment that the options name, or why they name none.
-    pub(super) fn of(options: &Options) -> Result<Self, String> {
+    pub(super) fn of(options: &K6Options) -> Result<Self, String> {
         let segment = options.execution_segment.unwrap_or(Segment::WHOLE);
         let sequence = options.execution_segment_sequence.clone();
         let sequence = sequence.unwrap_or_else(|| Sequence::around(segment));
@@ -265,12 +265,12 @@ impl Stripes {
 ///
 /// # Errors
 /// When the segment is not one of its sequence.
-pub fn segment_users(options: &Options) -> Result<Option<NumberStripes>, String> {
+pub fn segment_users(options: &K6Options) -> Result<Option<NumberStripes>, String> {
     Stripes::of(options).map(|stripes| stripes.numbers())
 }
 
 /// Whether the segment is one of its sequence.
-pub(super) fn within(options: &Options) -> Result<(), String> {
+pub(super) fn within(options: &K6Options) -> Result<(), String> {
     Stripes::of(options).map(drop)
 }
 
@@ -310,11 +310,11 @@ impl Serialize for Sequence {
 mod tests {
     use super::*;
 
-    fn options(segment: &str, sequence: Option<&str>) -> Options {
-        Options {
+    fn options(segment: &str, sequence: Option<&str>) -> K6Options {
+        K6Options {
             execution_segment: Some(segment.parse().unwrap()),
             execution_segment_sequence: sequence.map(|text| text.parse().unwrap()),
-            ..Options::default()
+            ..K6Options::default()
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{DEFAULT_SCENARIO, Executor, Options, OptionsError, ScenarioOptions};
+use super::{DEFAULT_SCENARIO, Executor, K6Options, OptionsError, ScenarioOptions};
 
 /// Makes a scenario of the shortcuts, where there are any or no scenarios.
 pub(super) fn derive(
-    options: &mut Options,
+    options: &mut K6Options,
     warnings: &mut Vec<String>,
 ) -> Result<(), OptionsError> {
     let stages = options.stages.as_deref().unwrap_or_default();
@@ -66,7 +66,7 @@ pub(super) fn derive(
 }
 
 /// What k6 warns of when it makes one iteration although something was said.
-fn one_iteration(options: &Options) -> Vec<String> {
+fn one_iteration(options: &K6Options) -> Vec<String> {
     let vus = options.vus.filter(|vus| *vus != 1).map(|vus| {
         format!(
             "`vus={vus}` option will be ignored, it only works in conjunction with `iterations`, \

@@ -1,7 +1,7 @@
 //! Merging the tiers of options.
 
 use super::shortcuts;
-use super::{DnsOptions, Options, OptionsError};
+use super::{DnsOptions, K6Options, OptionsError};
 
 /// What trends show when nothing says so.
 const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
@@ -44,22 +44,22 @@ pub enum Tier {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tiers {
     /// The file of `--config`.
-    pub file: Options,
+    pub file: K6Options,
     /// The script's `options`.
-    pub script: Options,
+    pub script: K6Options,
     /// The environment.
-    pub environment: Options,
+    pub environment: K6Options,
     /// The command line.
-    pub flags: Options,
+    pub flags: K6Options,
 }
 
 /// The merged options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consolidated {
     /// The options, with scenarios in place of the shortcuts.
-    pub options: Options,
+    pub options: K6Options,
     /// The options with the shortcuts as they were given, as archives have them.
-    pub given: Options,
+    pub given: K6Options,
     /// k6's warnings, in sentences.
     pub warnings: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl Tiers {
     /// When two shortcuts contradict each other, in k6's words.
     pub fn consolidate(self) -> Result<Consolidated, OptionsError> {
         let mut warnings = Vec::new();
-        let mut options = Options::default();
+        let mut options = K6Options::default();
         for (tier, higher) in [
             (Tier::File, self.file),
             (Tier::Script, self.script),
@@ -113,7 +113,7 @@ impl Tier {
     }
 }
 
-impl Options {
+impl K6Options {
     fn sets_a_load(&self) -> bool {
         self.duration.is_some()
             || self.iterations.is_some()
@@ -123,7 +123,7 @@ impl Options {
 }
 
 /// The defaults that scripts are shown.
-fn fill_in(options: &mut Options) {
+fn fill_in(options: &mut K6Options) {
     options.dns.get_or_insert_with(DnsOptions::default);
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     options.summary_trend_stats.get_or_insert_with(|| owned(&TREND_STATS));

@@ -1,6 +1,6 @@
 //! What is wrong in options, in k6's words.
 
-use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
+use super::{Executor, K6Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
 /// Shortest load by time.
@@ -11,7 +11,7 @@ const SHORTEST: GoDuration = GoDuration::from_secs(1);
 /// # Errors
 /// Everything that is wrong, in one text.
 pub fn validate(
-    options: &Options,
+    options: &K6Options,
     has_function: &dyn Fn(&str) -> bool,
 ) -> Result<(), OptionsError> {
     let mut problems = Vec::new();
@@ -46,7 +46,7 @@ pub fn validate(
 ///
 /// # Errors
 /// The first that is wrong.
-pub fn validate_trend_stats(options: &Options) -> Result<(), OptionsError> {
+pub fn validate_trend_stats(options: &K6Options) -> Result<(), OptionsError> {
     for stat in options.summary_trend_stats.iter().flatten() {
         if ["", "avg", "min", "med", "max", "count"].contains(&stat.as_str()) {
             continue;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::collate::{compare, compare_metrics};
 use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric, SummaryScope};
 use crate::aggregation::Aggregation;
-use crate::options::{DEFAULT_SCENARIO, Options};
+use crate::options::{DEFAULT_SCENARIO, K6Options};
 use crate::threshold::{ThresholdResults, Thresholds};
 use crate::values::{figure, per_second, scaled, share};
 
@@ -35,7 +35,7 @@ pub struct SummaryInput<'a> {
     /// The results of the thresholds.
     pub results: &'a ThresholdResults,
     /// The options of the run.
-    pub options: &'a Options,
+    pub options: &'a K6Options,
     /// How long the run took.
     pub elapsed: Duration,
     /// What the script's `setup` returned.

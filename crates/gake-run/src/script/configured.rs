@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
-    Consolidated, Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
+    Consolidated, K6Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};
@@ -20,7 +20,7 @@ use super::{LoadedScript, ScriptRun, ScriptRunError, network, settings, tls};
 #[derive(Debug, Clone, Default)]
 pub struct ScriptSettings {
     /// Options that override all others.
-    pub options: Options,
+    pub options: K6Options,
     /// The environment of the process, from which options are read (`K6_VUS`).
     pub system: BTreeMap<String, String>,
     /// Whether scripts see that environment in `__ENV`.
@@ -55,9 +55,9 @@ pub struct ConfiguredScript {
     /// The script.
     pub script: LoadedScript,
     /// The options in force, with scenarios in place of the shortcuts.
-    pub options: Options,
+    pub options: K6Options,
     /// The same with the shortcuts as they were given.
-    pub given: Options,
+    pub given: K6Options,
     /// Those of the script alone, as JSON.
     pub own: Option<String>,
     /// Its run.
@@ -160,7 +160,7 @@ impl ConfiguredScript {
 ///
 /// # Errors
 /// When no other is there.
-fn without_browsers(script: &LoadedScript, options: &mut Options) -> Result<(), ScriptRefusal> {
+fn without_browsers(script: &LoadedScript, options: &mut K6Options) -> Result<(), ScriptRefusal> {
     let Some(scenarios) = &mut options.scenarios else { return Ok(()) };
     let wants = |scenario: &ScenarioOptions| scenario.wants_browser();
     let names: Vec<String> =
@@ -181,7 +181,7 @@ fn without_browsers(script: &LoadedScript, options: &mut Options) -> Result<(), 
 const NO_BROWSER: &str = "gake drives no browser, which is asked for";
 
 /// Checks the options in force.
-fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> {
+fn check(script: &LoadedScript, options: &K6Options) -> Result<(), ScriptRefusal> {
     validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;
     validate(options, &|name| script.has(name))
         .map_err(|error| ScriptRefusal::Options(error.to_string()))
@@ -189,7 +189,7 @@ fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> 
 
 /// The run that the options describe.
 fn run(
-    options: &Options,
+    options: &K6Options,
     path: &std::path::Path,
     asked: &ScriptSettings,
 ) -> Result<ScriptRun, ScriptRefusal> {
@@ -213,9 +213,9 @@ fn consolidated(
     asked: &ScriptSettings,
 ) -> Result<Consolidated, String> {
     let mut unknown = None;
-    let mut read = |text: &str| -> Result<Options, String> {
+    let mut read = |text: &str| -> Result<K6Options, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let read = Options::read(&value).map_err(|error| error.to_string())?;
+        let read = K6Options::read(&value).map_err(|error| error.to_string())?;
         unknown = unknown.take().or(read.unknown);
         Ok(read.options)
     };
@@ -224,9 +224,9 @@ fn consolidated(
             let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
             read(&text)?
         }
-        None => Options::default(),
+        None => K6Options::default(),
     };
-    let own = own.map_or_else(|| Ok(Options::default()), &mut read)?;
+    let own = own.map_or_else(|| Ok(K6Options::default()), &mut read)?;
     let tiers = Tiers {
         file,
         script: own,

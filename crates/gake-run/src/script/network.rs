@@ -2,11 +2,11 @@
 
 use gake_core::spec::IpFamily;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 
 /// The option `hosts` as curl's `--connect-to` has it. Names go before patterns, and the longest
 /// pattern first.
-pub(super) fn connect_to(options: &Options) -> Vec<String> {
+pub(super) fn connect_to(options: &K6Options) -> Vec<String> {
     let mut hosts: Vec<(&String, &String)> = options.hosts.iter().flatten().collect();
     hosts.sort_by_key(|(host, _)| (host.contains('*'), usize::MAX - host.len()));
     hosts.into_iter().map(|(host, address)| rule(host, address)).collect()
@@ -27,7 +27,7 @@ fn rule(host: &str, address: &str) -> String {
 }
 
 /// The family of addresses that `dns.policy` leaves.
-pub(super) fn family(options: &Options) -> Option<IpFamily> {
+pub(super) fn family(options: &K6Options) -> Option<IpFamily> {
     match options.dns.as_ref()?.policy.as_deref()? {
         "onlyIPv4" => Some(IpFamily::Ipv4),
         "onlyIPv6" => Some(IpFamily::Ipv6),
@@ -36,7 +36,7 @@ pub(super) fn family(options: &Options) -> Option<IpFamily> {
 }
 
 /// What of the options is done in another way than k6 does it, for people.
-pub(super) fn warnings(options: &Options) -> Vec<String> {
+pub(super) fn warnings(options: &K6Options) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(dns) = &options.dns else { return warnings };
     if dns.ttl.as_deref().is_some_and(|ttl| ttl != "inf") {
@@ -55,7 +55,7 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
 }
 
 /// What is wrong with `dns.ttl`, in k6's words.
-pub(super) fn wrong_ttl(options: &Options) -> Option<String> {
+pub(super) fn wrong_ttl(options: &K6Options) -> Option<String> {
     let ttl = options.dns.as_ref()?.ttl.as_deref().filter(|ttl| !ttl.is_empty())?;
     let is_known = ttl == "inf" || GoDuration::parse(ttl).is_ok();
     (!is_known).then(|| format!("invalid DNS TTL: {ttl}"))
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(rule("a.test", "[::1]:81"), "a.test::[::1]:81");
         let pairs = [("*.b.test", "1.1.1.1"), ("*.test", "2.2.2.2"), ("z.test", "3.3.3.3")];
         let hosts = pairs.map(|(host, to)| (host.to_owned(), to.to_owned())).into();
-        let rules = connect_to(&Options { hosts: Some(hosts), ..Options::default() });
+        let rules = connect_to(&K6Options { hosts: Some(hosts), ..K6Options::default() });
         assert_eq!(rules, ["z.test::3.3.3.3:", "*.b.test::1.1.1.1:", "*.test::2.2.2.2:"]);
     }
 }

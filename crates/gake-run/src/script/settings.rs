@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::spec::{RunSpec, TlsSpec};
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::{Options, scenario_specs, segment_users};
+use gake_k6::options::{K6Options, scenario_specs, segment_users};
 use gake_k6::test::{HttpDebug, UserSettings};
 use gake_k6::threshold::Selector;
 
@@ -21,7 +21,7 @@ const STAGE_LIMIT: Duration = Duration::from_secs(60);
 /// # Errors
 /// An option that cannot be read, in k6's words.
 pub(super) fn user_settings(
-    options: &Options,
+    options: &K6Options,
     environment: Vec<(String, String)>,
 ) -> Result<UserSettings, String> {
     let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
@@ -61,7 +61,7 @@ pub(super) fn user_settings(
 ///
 /// # Errors
 /// An option that cannot be honoured, by name.
-pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String> {
+pub(super) fn script_run(options: &K6Options, script: &Path) -> Result<ScriptRun, String> {
     let mut scenarios = scenario_specs(options, script).map_err(|error| error.to_string())?;
     let executors = scenarios.iter().map(|scenario| {
         let scenario = options.scenarios.as_ref().and_then(|all| all.get(&scenario.name));
@@ -97,7 +97,7 @@ pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, 
 }
 
 /// The tags that thresholds select by.
-fn keys(options: &Options) -> Vec<String> {
+fn keys(options: &K6Options) -> Vec<String> {
     let mut keys = Vec::new();
     for metric in options.thresholds.iter().flat_map(|all| all.keys()) {
         if let Ok(selector) = Selector::parse(metric) {

@@ -1,6 +1,6 @@
 //! What k6's options say of TLS.
 
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use serde_json::Value;
 
 use super::{ScriptTls, TlsIdentity, TlsVersion, tls12_suites};
@@ -16,7 +16,7 @@ const OLD_SUITES: [&str; 4] = ["_CBC_SHA", "_CBC_SHA256", "_RC4_128_SHA", "_EDE_
 ///
 /// # Errors
 /// An option that cannot be read or honoured, by name.
-pub(super) fn tls(options: &Options) -> Result<ScriptTls, String> {
+pub(super) fn tls(options: &K6Options) -> Result<ScriptTls, String> {
     let version = version(options)?;
     let suites = match options.tls_cipher_suites.as_deref() {
         None | Some([]) => None,
@@ -52,14 +52,14 @@ fn suites(asked: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
 }
 
 /// What of `tlsCipherSuites` is not offered, for people.
-pub(super) fn warning(options: &Options) -> Option<String> {
+pub(super) fn warning(options: &K6Options) -> Option<String> {
     let (_, absent) = suites(options.tls_cipher_suites.as_deref()?).ok()?;
     (!absent.is_empty())
         .then(|| format!("cipher suites that gake does not have: {}", absent.join(", ")))
 }
 
 /// The certificates of `tlsAuth`.
-fn identities(options: &Options) -> Result<Vec<TlsIdentity>, String> {
+fn identities(options: &K6Options) -> Result<Vec<TlsIdentity>, String> {
     let list = match &options.tls_auth {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
@@ -89,7 +89,7 @@ fn identities(options: &Options) -> Result<Vec<TlsIdentity>, String> {
 ///
 /// # Errors
 /// When it names an unknown version, or leaves none.
-fn version(options: &Options) -> Result<Option<TlsVersion>, String> {
+fn version(options: &K6Options) -> Result<Option<TlsVersion>, String> {
     let Some(asked) = options.tls_version.as_ref().filter(|asked| !asked.is_null()) else {
         return Ok(None);
     };
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn with_tls(asked: Value) -> Result<Option<TlsVersion>, String> {
-        version(&Options { tls_version: Some(asked), ..Options::default() })
+        version(&K6Options { tls_version: Some(asked), ..K6Options::default() })
     }
 
     #[test]
@@ -143,23 +143,23 @@ mod tests {
         let good = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
         let old = "TLS_RSA_WITH_AES_128_CBC_SHA";
         let asked = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
-        let options = Options { tls_cipher_suites: Some(asked), ..Options::default() };
+        let options = K6Options { tls_cipher_suites: Some(asked), ..K6Options::default() };
         assert_eq!(tls(&options).unwrap().suites, Some(names(&[good])));
         assert!(warning(&options).unwrap().ends_with(old));
-        let only_old = Options {
+        let only_old = K6Options {
             tls_cipher_suites: Some(names(&[old])),
             tls_version: Some(json!("tls1.2")),
-            ..Options::default()
+            ..K6Options::default()
         };
         assert!(tls(&only_old).unwrap_err().contains("tlsCipherSuites"));
-        let unknown = Options { tls_cipher_suites: Some(names(&["X"])), ..Options::default() };
+        let unknown = K6Options { tls_cipher_suites: Some(names(&["X"])), ..K6Options::default() };
         assert!(tls(&unknown).unwrap_err().contains("'X'"));
     }
 
     #[test]
     fn certificates_have_a_key() {
         const PEM: &str = "-----BEGIN CERTIFICATE-----";
-        let with = |value| Options { tls_auth: Some(value), ..Options::default() };
+        let with = |value| K6Options { tls_auth: Some(value), ..K6Options::default() };
         let good = json!([{ "domains": ["a.test"], "cert": PEM, "key": PEM }]);
         assert_eq!(tls(&with(good)).unwrap().identities.len(), 1);
         for (wrong, part) in [

@@ -7,7 +7,7 @@ use gake_core::spec::RunSpec;
 use gake_fleet::{
     Fleet, FleetError, FleetListener, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel,
 };
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::test::Test;
 use gake_run::script::{
     ConfiguredScript, LoadedScript, LostParts, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
@@ -32,7 +32,7 @@ pub struct AgentScript<'a> {
     /// The script.
     pub script: &'a LoadedScript,
     /// Its options as they were given.
-    pub given: &'a Options,
+    pub given: &'a K6Options,
     /// What its users see as `__ENV`.
     pub environment: &'a [(String, String)],
     /// The names of variables that the command line adds to it.
