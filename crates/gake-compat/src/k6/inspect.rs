@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::{K6Options, ShownOptions};
+use gake_k6::options::{K6Options, OptionsView};
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn required(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
 }
 
 /// As Go writes it, with `more` as the last members.
-fn shown(options: ShownOptions<'_>, more: &str) -> Result<String, serde_json::Error> {
+fn shown(options: OptionsView<'_>, more: &str) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string_pretty(&options)?.replace("\"dns\": null", NO_DNS);
     let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     Ok(match text.strip_suffix("\n}") {

@@ -32,7 +32,7 @@ pub use progress::{RunProgress, ScenarioState, progressed};
 pub use scenario::{Executor, RampStage, ScenarioOptions};
 pub use segment::{Segment, SegmentError, Sequence, segment_users};
 pub use threshold::ThresholdOptions;
-pub use tiers::{Consolidated, Tier, Tiers};
+pub use tiers::{ConsolidatedOptions, Tier, Tiers};
 pub use validate::{validate, validate_trend_stats};
 use value::{OptionValue, known, object};
 
@@ -173,7 +173,7 @@ pub struct OptionsError(String);
 
 /// Options as they were read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ReadOptions {
+pub struct ParsedOptions {
     /// What they set.
     pub options: K6Options,
     /// The first key that is not an option. k6 warns of one in a script.
@@ -185,9 +185,9 @@ impl K6Options {
     ///
     /// # Errors
     /// When a value does not fit its option, in k6's words.
-    pub fn read(value: &Value) -> Result<ReadOptions, OptionsError> {
+    pub fn read(value: &Value) -> Result<ParsedOptions, OptionsError> {
         if value.is_null() {
-            return Ok(ReadOptions::default());
+            return Ok(ParsedOptions::default());
         }
         let wrong =
             |reason| OptionsError(format!("parsing options from script got error: {reason}"));
@@ -199,31 +199,31 @@ impl K6Options {
         for (key, value) in entries {
             options.read_entry(key, value).map_err(OptionsError)?;
         }
-        Ok(ReadOptions { options, unknown: unknown.map(str::to_owned) })
+        Ok(ParsedOptions { options, unknown: unknown.map(str::to_owned) })
     }
 
     /// These options as `exec.test.options` shows them: without the shortcuts, which scenarios
     /// have replaced.
     #[must_use]
-    pub const fn shown_to_scripts(&self) -> ShownOptions<'_> {
-        ShownOptions { options: self, left_out: &SHORTCUTS }
+    pub const fn shown_to_scripts(&self) -> OptionsView<'_> {
+        OptionsView { options: self, left_out: &SHORTCUTS }
     }
 
     /// These options as `k6 inspect` shows them.
     #[must_use]
-    pub const fn shown_to_users(&self) -> ShownOptions<'_> {
-        ShownOptions { options: self, left_out: &FLAGS_ONLY }
+    pub const fn shown_to_users(&self) -> OptionsView<'_> {
+        OptionsView { options: self, left_out: &FLAGS_ONLY }
     }
 }
 
 /// Options in the form in which k6 shows them.
 #[derive(Debug, Clone, Copy)]
-pub struct ShownOptions<'a> {
+pub struct OptionsView<'a> {
     options: &'a K6Options,
     left_out: &'static [&'static str],
 }
 
-impl Serialize for ShownOptions<'_> {
+impl Serialize for OptionsView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         let mut left_out = self.left_out.to_vec();

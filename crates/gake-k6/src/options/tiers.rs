@@ -55,7 +55,7 @@ pub struct Tiers {
 
 /// The merged options of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Consolidated {
+pub struct ConsolidatedOptions {
     /// The options, with scenarios in place of the shortcuts.
     pub options: K6Options,
     /// The options with the shortcuts as they were given, as archives have them.
@@ -70,7 +70,7 @@ impl Tiers {
     ///
     /// # Errors
     /// When two shortcuts contradict each other, in k6's words.
-    pub fn consolidate(self) -> Result<Consolidated, OptionsError> {
+    pub fn consolidate(self) -> Result<ConsolidatedOptions, OptionsError> {
         let mut warnings = Vec::new();
         let mut options = K6Options::default();
         for (tier, higher) in [
@@ -97,7 +97,7 @@ impl Tiers {
         fill_in(&mut options);
         let given = options.clone();
         shortcuts::derive(&mut options, &mut warnings)?;
-        Ok(Consolidated { options, given, warnings })
+        Ok(ConsolidatedOptions { options, given, warnings })
     }
 }
 

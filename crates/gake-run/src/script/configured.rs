@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
-    Consolidated, K6Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
+    ConsolidatedOptions, K6Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};
@@ -119,7 +119,7 @@ impl ConfiguredScript {
             Some(archived) => Some(archived.options),
             None => script.options.clone(),
         };
-        let Consolidated { mut options, given, warnings } =
+        let ConsolidatedOptions { mut options, given, warnings } =
             consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::Options)?;
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
@@ -211,7 +211,7 @@ fn consolidated(
     script: &LoadedScript,
     own: Option<&str>,
     asked: &ScriptSettings,
-) -> Result<Consolidated, String> {
+) -> Result<ConsolidatedOptions, String> {
     let mut unknown = None;
     let mut read = |text: &str| -> Result<K6Options, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
