@@ -10,7 +10,7 @@ use gake_core::plan::{Overflow, Stage, UserStage};
 use gake_core::schedule::Process;
 use gake_core::spec::{RequestSource, ScenarioSpec, ScriptSpec};
 
-use super::segment::Stripes;
+use super::segment::SegmentNumbers;
 use super::{Executor, K6Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
@@ -26,9 +26,9 @@ pub(super) const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 /// # Errors
 /// When the execution segment is not one of its sequence.
 pub fn scenario_specs(options: &K6Options, script: &Path) -> Result<Vec<ScenarioSpec>, OptionsError> {
-    let stripes = Stripes::of(options).map_err(OptionsError)?;
+    let segment = SegmentNumbers::of(options).map_err(OptionsError)?;
     let scenarios = options.scenarios.iter().flatten();
-    Ok(scenarios.filter_map(|(name, one)| spec(name, one, &stripes, script)).collect())
+    Ok(scenarios.filter_map(|(name, one)| spec(name, one, &segment, script)).collect())
 }
 
 /// The maximum number of users that the scenarios need at once.
@@ -40,7 +40,7 @@ pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
 fn spec(
     name: &str,
     scenario: &ScenarioOptions,
-    stripes: &Stripes,
+    segment: &SegmentNumbers,
     script: &Path,
 ) -> Option<ScenarioSpec> {
     let source = RequestSource::Script(ScriptSpec {
@@ -50,10 +50,10 @@ fn spec(
     });
     let users = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
     let iterations = match scenario.executor {
-        Executor::SharedIterations => Cow::Owned(stripes.among(users)?),
-        _ => Cow::Borrowed(stripes),
+        Executor::SharedIterations => Cow::Owned(segment.among(users)?),
+        _ => Cow::Borrowed(segment),
     };
-    let load = load(scenario, stripes, &iterations)?;
+    let load = load(scenario, segment, &iterations)?;
     let mut spec = ScenarioSpec::new(source, load);
     spec.name = name.to_owned();
     spec.start = std(scenario.start_time, GoDuration::ZERO);
@@ -75,7 +75,7 @@ fn spec(
     spec.stripes = iterations.numbers();
     if scenario.executor.is_open() {
         let allocated = scenario.pre_allocated_vus.unwrap_or(0);
-        let lanes = stripes.users(Some(scenario.max_vus.unwrap_or(allocated)));
+        let lanes = segment.users(Some(scenario.max_vus.unwrap_or(allocated)));
         if lanes == 0 {
             return None;
         }
@@ -88,21 +88,21 @@ fn spec(
 
 /// How iterations come, whose numbers are those of `iterations`; `None` where the segment has no part
 /// of them.
-fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> Option<Load> {
-    let users = stripes.users(Some(scenario.vus.unwrap_or(1)));
+fn load(scenario: &ScenarioOptions, segment: &SegmentNumbers, iterations: &SegmentNumbers) -> Option<Load> {
+    let users = segment.users(Some(scenario.vus.unwrap_or(1)));
     let per_second = |rate: Option<i64>| {
         let unit = scenario.time_unit.unwrap_or(GoDuration::from_secs(1));
-        rate.unwrap_or(0) as f64 * stripes.fraction() / unit.secs()
+        rate.unwrap_or(0) as f64 * segment.fraction() / unit.secs()
     };
     let ramp = scenario.stages.as_deref().unwrap_or_default();
     Some(match scenario.executor {
         Executor::ConstantVus => Load::closed(Some(users).filter(|users| *users > 0)?),
         Executor::RampingVus => {
-            let start = stripes.users(Some(scenario.start_vus.unwrap_or(1)));
+            let start = segment.users(Some(scenario.start_vus.unwrap_or(1)));
             let stages = ramped(
                 start,
                 ramp,
-                |target| stripes.users(target),
+                |target| segment.users(target),
                 |from, to, duration| UserStage { from, to, duration },
             );
             stages.iter().any(|stage| stage.from.max(stage.to) > 0).then_some(())?;
@@ -123,14 +123,14 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> 
         }
         Executor::RampingArrivalRate => {
             let start = per_second(scenario.start_rate);
-            let first = FIRST * stripes.fraction();
+            let first = FIRST * segment.fraction();
             let stages =
                 ramped(start, ramp, per_second, |from, to, duration| Stage { from, to, duration });
             Load::Open { stages: from_first_due(&stages, first), process: Process::Uniform }
         }
         Executor::ExternallyControlled => {
-            let users = stripes.users(scenario.vus);
-            let max = stripes.users(scenario.max_vus.or(scenario.vus));
+            let users = segment.users(scenario.vus);
+            let max = segment.users(scenario.max_vus.or(scenario.vus));
             Load::External { users, max }
         }
     })
@@ -182,7 +182,7 @@ fn ramped<N: Copy, S>(
     through.collect()
 }
 
-impl Stripes {
+impl SegmentNumbers {
     /// Its part of a number of users.
     fn users(&self, total: Option<i64>) -> usize {
         let total = u64::try_from(total.unwrap_or(0)).unwrap_or(0);

@@ -30,7 +30,7 @@ pub use env::from_environment;
 pub use load::{scenario_specs, vus_needed};
 pub use progress::{RunProgress, ScenarioState, progressed};
 pub use scenario::{Executor, RampStage, ScenarioOptions};
-pub use segment::{Segment, SegmentError, Sequence, segment_users};
+pub use segment::{ExecutionSegment, SegmentError, SegmentSequence, segment_users};
 pub use threshold::ThresholdOptions;
 pub use tiers::{ConsolidatedOptions, Tier, Tiers};
 pub use validate::{validate, validate_trend_stats};
@@ -87,9 +87,9 @@ options! {
     /// Loads by name.
     scenarios "scenarios": BTreeMap<String, ScenarioOptions>,
     /// The part of the run that this process does.
-    execution_segment "executionSegment": Segment,
+    execution_segment "executionSegment": ExecutionSegment,
     /// All parts of the run.
-    execution_segment_sequence "executionSegmentSequence": Sequence,
+    execution_segment_sequence "executionSegmentSequence": SegmentSequence,
     /// Whether `setup` is left out.
     no_setup "noSetup": bool,
     /// Time limit of `setup`.

@@ -26,14 +26,14 @@ struct Fraction {
 
 /// The part of a run from one fraction to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
+pub struct ExecutionSegment {
     from: Fraction,
     to: Fraction,
 }
 
 /// Segments that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sequence(Vec<Segment>);
+pub struct SegmentSequence(Vec<ExecutionSegment>);
 
 /// Why a text is not a segment or sequence, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ pub struct SegmentError(String);
 
 /// The numbers that a segment has: those that are at `places` of each period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stripes {
+pub(super) struct SegmentNumbers {
     period: u64,
     /// In order, below `period`.
     places: Vec<u64>,
@@ -94,7 +94,7 @@ impl fmt::Display for Fraction {
     }
 }
 
-impl Segment {
+impl ExecutionSegment {
     /// The whole run.
     pub const WHOLE: Self = Self { from: Fraction::ZERO, to: Fraction::ONE };
 
@@ -119,7 +119,7 @@ fn fraction(text: &str) -> Result<Fraction, SegmentError> {
     Fraction::parse(text).ok_or_else(|| SegmentError(wrong()))
 }
 
-impl FromStr for Segment {
+impl FromStr for ExecutionSegment {
     type Err = SegmentError;
 
     /// `1/4:1/2`; without a start, the one from 0.
@@ -132,13 +132,13 @@ impl FromStr for Segment {
     }
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for ExecutionSegment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.from, self.to)
     }
 }
 
-impl FromStr for Sequence {
+impl FromStr for SegmentSequence {
     type Err = SegmentError;
 
     /// `0,1/4,1`: where its segments meet.
@@ -151,12 +151,12 @@ impl FromStr for Sequence {
             )));
         }
         let pairs = points.windows(2);
-        let segments = pairs.map(|pair| Segment::new(fraction(pair[0])?, fraction(pair[1])?));
+        let segments = pairs.map(|pair| ExecutionSegment::new(fraction(pair[0])?, fraction(pair[1])?));
         segments.collect::<Result<_, _>>().map(Self)
     }
 }
 
-impl fmt::Display for Sequence {
+impl fmt::Display for SegmentSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(first) = self.0.first() {
             write!(f, "{}", first.from)?;
@@ -165,16 +165,16 @@ impl fmt::Display for Sequence {
     }
 }
 
-impl Sequence {
+impl SegmentSequence {
     /// The shortest sequence with a segment in it.
-    fn around(segment: Segment) -> Self {
+    fn around(segment: ExecutionSegment) -> Self {
         let mut points = vec![Fraction::ZERO, segment.from, segment.to, Fraction::ONE];
         points.dedup();
-        Self(points.windows(2).map(|pair| Segment { from: pair[0], to: pair[1] }).collect())
+        Self(points.windows(2).map(|pair| ExecutionSegment { from: pair[0], to: pair[1] }).collect())
     }
 }
 
-impl Stripes {
+impl SegmentNumbers {
     /// The numbers of one of several parts: `parts[index]` of each `sum(parts)`.
     fn new(parts: Vec<u64>, index: usize) -> Self {
         let common = parts.iter().copied().fold(0, gcd).max(1);
@@ -204,9 +204,9 @@ impl Stripes {
 
     /// The numbers of the segment that the options name, or why they name none.
     pub(super) fn of(options: &K6Options) -> Result<Self, String> {
-        let segment = options.execution_segment.unwrap_or(Segment::WHOLE);
+        let segment = options.execution_segment.unwrap_or(ExecutionSegment::WHOLE);
         let sequence = options.execution_segment_sequence.clone();
-        let sequence = sequence.unwrap_or_else(|| Sequence::around(segment));
+        let sequence = sequence.unwrap_or_else(|| SegmentSequence::around(segment));
         let Some(index) = sequence.0.iter().position(|one| *one == segment) else {
             return Err(format!(
                 "provided segment {segment} can't be found in sequence {sequence}"
@@ -266,21 +266,21 @@ impl Stripes {
 /// # Errors
 /// When the segment is not one of its sequence.
 pub fn segment_users(options: &K6Options) -> Result<Option<NumberStripes>, String> {
-    Stripes::of(options).map(|stripes| stripes.numbers())
+    SegmentNumbers::of(options).map(|stripes| stripes.numbers())
 }
 
 /// Whether the segment is one of its sequence.
 pub(super) fn within(options: &K6Options) -> Result<(), String> {
-    Stripes::of(options).map(drop)
+    SegmentNumbers::of(options).map(drop)
 }
 
-impl OptionValue for Segment {
+impl OptionValue for ExecutionSegment {
     fn from_json(value: &Value) -> Result<Option<Self>, String> {
         from_text(value, "*lib.ExecutionSegment")
     }
 }
 
-impl OptionValue for Sequence {
+impl OptionValue for SegmentSequence {
     fn from_json(value: &Value) -> Result<Option<Self>, String> {
         from_text(value, "*lib.ExecutionSegmentSequence")
     }
@@ -294,13 +294,13 @@ fn from_text<T: FromStr<Err = SegmentError>>(
     text.parse().map(Some).map_err(|error: SegmentError| error.to_string())
 }
 
-impl Serialize for Segment {
+impl Serialize for ExecutionSegment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl Serialize for Sequence {
+impl Serialize for SegmentSequence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -319,7 +319,7 @@ mod tests {
     }
 
     fn numbers(segment: &str, sequence: Option<&str>, total: u64) -> Vec<u64> {
-        let stripes = Stripes::of(&options(segment, sequence)).unwrap();
+        let stripes = SegmentNumbers::of(&options(segment, sequence)).unwrap();
         (0..total).filter(|n| stripes.places.contains(&(n % stripes.period))).collect()
     }
 
@@ -348,7 +348,7 @@ mod tests {
         for total in 0..200 {
             let segments = ["0:1/7", "1/7:2/5", "2/5:1/2", "1/2:4/5", "4/5:1"];
             let shares = segments.map(|segment| {
-                let stripes = Stripes::of(&options(segment, Some(sequence))).unwrap();
+                let stripes = SegmentNumbers::of(&options(segment, Some(sequence))).unwrap();
                 assert_eq!(
                     stripes.share(total),
                     numbers(segment, Some(sequence), total).len() as u64
@@ -369,11 +369,11 @@ mod tests {
             ("0:1/3", 6, 20, (2, 7)),
             ("1/3:1", 6, 20, (4, 13)),
         ] {
-            let stripes = Stripes::of(&options(segment, None)).unwrap();
+            let stripes = SegmentNumbers::of(&options(segment, None)).unwrap();
             let among = stripes.among(users).unwrap();
             assert_eq!((stripes.share(users), among.share(iterations)), expected, "{segment}");
         }
-        assert_eq!(Stripes::of(&options("0:1/3", None)).unwrap().among(1), None);
+        assert_eq!(SegmentNumbers::of(&options("0:1/3", None)).unwrap().among(1), None);
     }
 
     #[test]
@@ -386,12 +386,12 @@ mod tests {
             ("0.25:0.5", "1/4:1/2"),
             ("", "0:1"),
         ] {
-            assert_eq!(text.parse::<Segment>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<ExecutionSegment>().unwrap().to_string(), shown);
         }
-        let sequence: Sequence = "0,0.25,2/4,1".parse().unwrap();
+        let sequence: SegmentSequence = "0,0.25,2/4,1".parse().unwrap();
         assert_eq!(sequence.to_string(), "0,1/4,1/2,1");
         for text in ["x", "2/3:1/3", "0:2", "1/3:1/3", "1/0", "-1:1", "1e9:1"] {
-            assert!(text.parse::<Segment>().is_err(), "{text}");
+            assert!(text.parse::<ExecutionSegment>().is_err(), "{text}");
         }
     }
 }
