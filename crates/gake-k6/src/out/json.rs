@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::number;
 use crate::options::ThresholdOptions;
 use crate::test::RawSample;
-use crate::threshold::Selector;
+use crate::threshold::MetricSelector;
 use crate::values::scaled;
 
 /// Writes samples as k6's `--out json` does.
@@ -113,7 +113,7 @@ impl JsonLines {
     fn submetrics(&self, metric: &str) -> impl Iterator<Item = Submetric<'_>> {
         let asked = self.thresholds.keys().filter_map(move |key| {
             let (parent, suffix) = key.strip_suffix('}')?.split_once('{')?;
-            Selector::parse(key).ok().filter(|_| parent == metric)?;
+            MetricSelector::parse(key).ok().filter(|_| parent == metric)?;
             let tags = suffix.split(',').filter_map(|tag| {
                 let (key, value) = tag.split_once(':')?;
                 Some((unquoted(key), unquoted(value)))

@@ -6,18 +6,18 @@ use crate::aggregation::Aggregation;
 
 /// An aggregation method, an operator and a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expression {
+pub struct ThresholdExpression {
     /// The statistic of the metric.
     pub aggregation: Aggregation,
     /// The comparison.
-    pub operator: Operator,
+    pub operator: ThresholdOperator,
     /// The bound; in milliseconds for times.
     pub bound: f64,
 }
 
 /// How a figure is compared with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub enum ThresholdOperator {
     /// `<`
     Less,
     /// `<=`
@@ -33,14 +33,14 @@ pub enum Operator {
 }
 
 /// Operators as they are written, the longer of two that begin alike first.
-const OPERATORS: [(&str, Operator); 7] = [
-    ("<=", Operator::LessOrEqual),
-    ("<", Operator::Less),
-    (">=", Operator::GreaterOrEqual),
-    (">", Operator::Greater),
-    ("===", Operator::Equal),
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
+const OPERATORS: [(&str, ThresholdOperator); 7] = [
+    ("<=", ThresholdOperator::LessOrEqual),
+    ("<", ThresholdOperator::Less),
+    (">=", ThresholdOperator::GreaterOrEqual),
+    (">", ThresholdOperator::Greater),
+    ("===", ThresholdOperator::Equal),
+    ("==", ThresholdOperator::Equal),
+    ("!=", ThresholdOperator::NotEqual),
 ];
 
 /// Why a text is not a threshold's expression, in k6's words.
@@ -71,7 +71,7 @@ pub enum ExpressionError {
     },
 }
 
-impl FromStr for Expression {
+impl FromStr for ThresholdExpression {
     type Err = ExpressionError;
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
@@ -98,7 +98,7 @@ impl FromStr for Expression {
     }
 }
 
-impl Operator {
+impl ThresholdOperator {
     /// Whether the comparison of `figure` with `bound` holds.
     #[must_use]
     pub fn holds(self, figure: f64, bound: f64) -> bool {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesTable, SeriesValue};
 
-pub use expression::{Expression, ExpressionError, Operator};
-pub use selector::{Selector, SelectorError};
+pub use expression::{ThresholdExpression, ExpressionError, ThresholdOperator};
+pub use selector::{MetricSelector, SelectorError};
 
 use crate::aggregation::Aggregation;
 use crate::options::ThresholdOptions;
@@ -30,7 +30,7 @@ type IsOff = bool;
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricThresholds {
     /// The metric and tags that they apply to.
-    pub selector: Selector,
+    pub selector: MetricSelector,
     /// The metric.
     pub metric: Arc<Definition>,
     thresholds: Vec<Threshold>,
@@ -39,7 +39,7 @@ pub struct MetricThresholds {
 #[derive(Debug, Clone, PartialEq)]
 struct Threshold {
     source: String,
-    expression: Expression,
+    expression: ThresholdExpression,
     /// After what time its failure ends the run, if ever.
     aborts_after: Option<Duration>,
 }
@@ -114,7 +114,7 @@ impl Thresholds {
         // Every expression is read before any metric is looked for, as in k6.
         let parsed = parsed.collect::<Result<Vec<_>, ThresholdError>>()?;
         let one = |(key, thresholds): (&String, Vec<Threshold>)| {
-            let selector = Selector::parse(key)?;
+            let selector = MetricSelector::parse(key)?;
             let metric = metrics.get(&selector.metric).cloned();
             let metric = metric.ok_or_else(|| ThresholdError::Unknown(key.clone()))?;
             for threshold in &thresholds {

@@ -4,7 +4,7 @@ use gake_core::metric::Tags;
 
 /// A metric and the tags that its samples must have: `http_req_duration{name:login}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selector {
+pub struct MetricSelector {
     /// The metric.
     pub metric: String,
     /// The tags; none for the metric itself.
@@ -25,7 +25,7 @@ pub enum SelectorError {
     Tag(String),
 }
 
-impl Selector {
+impl MetricSelector {
     /// Reads the key of a threshold.
     ///
     /// # Errors

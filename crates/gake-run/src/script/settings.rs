@@ -9,7 +9,7 @@ use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{K6Options, scenario_specs, segment_users};
 use gake_k6::test::{HttpDebug, UserSettings};
-use gake_k6::threshold::Selector;
+use gake_k6::threshold::MetricSelector;
 
 use super::{ScriptRun, network, tls};
 
@@ -100,7 +100,7 @@ pub(super) fn script_run(options: &K6Options, script: &Path) -> Result<ScriptRun
 fn keys(options: &K6Options) -> Vec<String> {
     let mut keys = Vec::new();
     for metric in options.thresholds.iter().flat_map(|all| all.keys()) {
-        if let Ok(selector) = Selector::parse(metric) {
+        if let Ok(selector) = MetricSelector::parse(metric) {
             keys.extend(selector.tags.pairs().iter().map(|(key, _)| key.clone()));
         }
     }
