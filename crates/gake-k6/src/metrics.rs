@@ -6,7 +6,7 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry};
 
 /// A built-in metric of k6, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Builtin {
+pub enum BuiltinMetric {
     /// Active users.
     Vus,
     /// Users that were initialised.
@@ -65,10 +65,10 @@ pub enum Builtin {
     DataReceived,
 }
 
-impl Builtin {
+impl BuiltinMetric {
     /// All built-in metrics, by number.
     pub const ALL: [(Self, &str, MetricKind, MetricUnit); 28] = {
-        use Builtin::*;
+        use BuiltinMetric::*;
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use MetricUnit::{Bytes, Number, Time};
         [
@@ -123,7 +123,7 @@ impl From<MetricNumber> for usize {
 /// k6's own metrics, by number.
 #[must_use]
 pub fn builtin() -> Vec<Arc<Definition>> {
-    let each = Builtin::ALL.iter().map(|&(_, name, kind, unit)| Definition {
+    let each = BuiltinMetric::ALL.iter().map(|&(_, name, kind, unit)| Definition {
         name: name.to_owned(),
         kind,
         unit,
@@ -148,9 +148,9 @@ mod tests {
 
     #[test]
     fn numbers_are_places() {
-        for (place, (metric, ..)) in Builtin::ALL.iter().enumerate() {
+        for (place, (metric, ..)) in BuiltinMetric::ALL.iter().enumerate() {
             assert_eq!(metric.number(), MetricNumber(place as u16));
         }
-        assert_eq!(registry(&builtin()).metrics().count(), Builtin::ALL.len());
+        assert_eq!(registry(&builtin()).metrics().count(), BuiltinMetric::ALL.len());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_core::metric::{Definition, SeriesKey, SeriesValue};
 use gake_core::record::{Sum, Tally};
 
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::test::Test;
 use crate::user::series_index::{SeriesIndex, TagSource};
 
@@ -19,7 +19,7 @@ pub fn add_dropped(
     (dropped, samples): (u64, u64),
     tally: &mut Tally,
 ) {
-    let number = Builtin::DroppedIterations.number();
+    let number = BuiltinMetric::DroppedIterations.number();
     let Some(metric) = series_index.definition(number).filter(|_| dropped > 0) else { return };
     test.write_samples(&metric, scenario, dropped as f64 / samples as f64, samples);
     let mut sum = Sum::default();

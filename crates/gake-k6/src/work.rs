@@ -17,7 +17,7 @@ use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::unattributed_samples::add_dropped;
 use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
@@ -140,7 +140,7 @@ impl ScriptFactory {
 impl ScriptFactory {
     /// Adds the iterations that never began to the metric of them, unless they are there already.
     fn record_dropped(&self, tally: &mut Tally) {
-        let number = Builtin::DroppedIterations.number();
+        let number = BuiltinMetric::DroppedIterations.number();
         let Some(metric) = self.series_index.definition(number) else { return };
         let noted: u64 = tally
             .series

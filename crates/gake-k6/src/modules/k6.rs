@@ -12,7 +12,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::value::{self, given, truthy};
 use crate::errors::{go_error, go_error_of, through_native};
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::user::vu::{Tagged, Vu, VuStage};
 
 /// What k6 says of a check that is a promise.
@@ -126,7 +126,7 @@ fn check<'js>(
             tag.1 = name;
         }
         let set = vu.series_index.tag_set(&Tagged { vu, tags: &tags });
-        vu.record(Builtin::Checks, &set, f64::from(passed));
+        vu.record(BuiltinMetric::Checks, &set, f64::from(passed));
         through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm", result)?;
         all &= passed;
     }
@@ -157,7 +157,7 @@ fn group<'js>(
     let start = vu.now();
     let result = function.call::<_, Value<'js>>(());
     let set = vu.series_index.tag_set(vu);
-    vu.record(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
+    vu.record(BuiltinMetric::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
     *vu.group.borrow_mut() = outer;
     through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm", result)
 }

@@ -17,7 +17,7 @@ use super::loader::Modules;
 use super::vu::{Vu, VuContext, VuStage};
 use super::{console, globals, loader};
 use crate::go_json::parse_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::modules::{LISTS, bytes, evaluate, truthy, type_name};
 
 /// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
@@ -400,8 +400,8 @@ impl ScriptUser {
         let set = vu.series_index.tag_set(&**vu);
         if end != CallEnd::Ended || vu.aborts.get() {
             let took = vu.clock.now().saturating_sub(start);
-            vu.record(Builtin::IterationDuration, &set, took as f64);
-            vu.record(Builtin::Iterations, &set, 1.0);
+            vu.record(BuiltinMetric::IterationDuration, &set, took as f64);
+            vu.record(BuiltinMetric::Iterations, &set, 1.0);
         }
         end
     }

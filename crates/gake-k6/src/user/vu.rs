@@ -19,7 +19,7 @@ use super::requests::RequestCache;
 use super::timers::Timers;
 use crate::bodies::UserBodies;
 use crate::errors::go_error;
-use crate::metrics::{Builtin, MetricNumber};
+use crate::metrics::{BuiltinMetric, MetricNumber};
 use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
@@ -276,7 +276,7 @@ impl Vu {
     }
 
     /// Notes a sample of a metric of k6's own under these tags.
-    pub fn record(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
+    pub fn record(&self, metric: BuiltinMetric, set: &Rc<TagSet>, value: f64) {
         self.sample(metric.number(), set, value);
     }
 
@@ -291,8 +291,8 @@ impl Vu {
     pub fn record_traffic(&self) {
         let (sent, received) = self.traffic.take();
         let set = self.series_index.tag_set(self);
-        self.record(Builtin::DataSent, &set, sent as f64);
-        self.record(Builtin::DataReceived, &set, received as f64);
+        self.record(BuiltinMetric::DataSent, &set, sent as f64);
+        self.record(BuiltinMetric::DataReceived, &set, received as f64);
     }
 
     /// Notes a sample of a script's metric under its own tags.

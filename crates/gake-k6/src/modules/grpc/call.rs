@@ -18,7 +18,7 @@ use super::incoming::Incoming;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::user::vu::Vu;
 
 /// How long a call may take unless the script says otherwise.
@@ -140,7 +140,7 @@ impl Call {
             status: Some(answer.status),
         });
         let took = exchange.done.saturating_sub(exchange.write);
-        vu.record(Builtin::GrpcReqDuration, &tags, took as f64);
+        vu.record(BuiltinMetric::GrpcReqDuration, &tags, took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
     }
 }

@@ -24,7 +24,7 @@ use super::incoming::{Incoming, Messages};
 use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
@@ -89,7 +89,7 @@ impl GrpcStream {
             sender: Cell::default(),
             listener: Cell::default(),
         });
-        stream.record(Builtin::GrpcStreams);
+        stream.record(BuiltinMetric::GrpcStreams);
         let held = Rc::clone(&stream);
         stream.vu.tasks.add(async move {
             held.run().await;
@@ -216,7 +216,7 @@ impl GrpcStream {
         self.listener.take().into_iter().for_each(Waker::wake);
     }
 
-    fn record(&self, metric: Builtin) {
+    fn record(&self, metric: BuiltinMetric) {
         self.vu.record(metric, &self.tags(None), 1.0);
     }
 
@@ -235,7 +235,7 @@ impl Messages for GrpcStream {
     fn next_piece(&self, cx: &Context<'_>) -> BodyPiece {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
-                self.record(Builtin::GrpcStreamsMsgsSent);
+                self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
             None if self.is_finished.get() => BodyPiece::End,
@@ -247,7 +247,7 @@ impl Messages for GrpcStream {
     }
 
     fn received(&self, message: &[u8]) -> Result<(), GrpcError> {
-        self.record(Builtin::GrpcStreamsMsgsReceived);
+        self.record(BuiltinMetric::GrpcStreamsMsgsReceived);
         let json = self.method.decode(message)?;
         let waiting = self.waiting.get() + json.len();
         if waiting > WAITING_MAX {
@@ -292,7 +292,7 @@ impl Drop for Flight<'_> {
             connection.client.end(exchange, End::Unfinished);
         }
         let took = exchange.done.saturating_sub(exchange.write);
-        vu.record(Builtin::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
+        vu.record(BuiltinMetric::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
         vu.pending.exchange(*start, exchange.clone());
     }

@@ -6,7 +6,7 @@ use gake_core::record::Exchange;
 
 use super::ask::Ask;
 use super::facts::ResponseFacts;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
@@ -18,21 +18,21 @@ pub(super) fn record(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, ex
     };
     let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response, expected });
     let timings = &response.timings;
-    vu.record(Builtin::HttpReqs, &set, 1.0);
+    vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
         vu.pending.failed_body(response.status, response.body.as_deref().unwrap_or_default());
     }
     if let Some(expected) = expected {
-        vu.record(Builtin::HttpReqFailed, &set, f64::from(!expected));
+        vu.record(BuiltinMetric::HttpReqFailed, &set, f64::from(!expected));
     }
     for (metric, span) in [
-        (Builtin::HttpReqDuration, timings.duration()),
-        (Builtin::HttpReqBlocked, timings.blocked),
-        (Builtin::HttpReqConnecting, timings.connecting),
-        (Builtin::HttpReqTlsHandshaking, timings.tls),
-        (Builtin::HttpReqSending, timings.sending),
-        (Builtin::HttpReqWaiting, timings.waiting),
-        (Builtin::HttpReqReceiving, timings.receiving),
+        (BuiltinMetric::HttpReqDuration, timings.duration()),
+        (BuiltinMetric::HttpReqBlocked, timings.blocked),
+        (BuiltinMetric::HttpReqConnecting, timings.connecting),
+        (BuiltinMetric::HttpReqTlsHandshaking, timings.tls),
+        (BuiltinMetric::HttpReqSending, timings.sending),
+        (BuiltinMetric::HttpReqWaiting, timings.waiting),
+        (BuiltinMetric::HttpReqReceiving, timings.receiving),
     ] {
         vu.record(metric, &set, span as f64);
     }
@@ -44,7 +44,7 @@ pub(super) fn record(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, ex
 pub(super) fn record_unfinished(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
     let response = ResponseFacts::failed(ask, 1000, "request canceled".to_owned());
     let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response: &response, expected: None });
-    vu.record(Builtin::HttpReqs, &set, 1.0);
+    vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
     record_traffic(vu, exchange);
 }
 

@@ -20,7 +20,7 @@ use self::open::{Opened, open};
 use self::session::Session;
 use super::value;
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
@@ -73,7 +73,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         if opened.session.is_none() {
             // k6 gives a refused session a duration too.
             let took = user.now().saturating_sub(opened.start);
-            user.record(Builtin::WsSessionDuration, &opened.tags, took as f64);
+            user.record(BuiltinMetric::WsSessionDuration, &opened.tags, took as f64);
         }
         shown(&ctx, &user, &ask, opened)
     };

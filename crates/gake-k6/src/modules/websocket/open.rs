@@ -10,7 +10,7 @@ use gake_wire::{Deadline, HttpRequest, UpgradeResponse, WebSocketSession};
 use url::{Position, Url};
 
 use super::ask::Ask;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
 use crate::user::series_index::{TagSet, TagSource};
 use crate::user::vu::Vu;
@@ -41,8 +41,8 @@ pub(super) async fn open(vu: &Vu, ask: &Ask) -> Opened {
         Err(error) => (None, None, Some(error)),
     };
     let tags = vu.series_index.tag_set(&Tags { vu, ask, response: response.as_ref() });
-    vu.record(Builtin::WsSessions, &tags, 1.0);
-    vu.record(Builtin::WsConnecting, &tags, took as f64);
+    vu.record(BuiltinMetric::WsSessions, &tags, 1.0);
+    vu.record(BuiltinMetric::WsConnecting, &tags, took as f64);
     Opened { response, session, error, tags, start }
 }
 

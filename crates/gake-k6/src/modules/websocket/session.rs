@@ -14,7 +14,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::modules::value;
 use crate::user::series_index::TagSet;
 use crate::user::vu::{Held, Vu};
@@ -94,9 +94,9 @@ impl Session {
         shown.set("unsent", Func::from(unsent))?;
         let held = Rc::clone(self);
         // The modules differ in what they count as sent and received.
-        shown.set("sent", Func::from(move || held.record(Builtin::WsMsgsSent, 1.0)))?;
+        shown.set("sent", Func::from(move || held.record(BuiltinMetric::WsMsgsSent, 1.0)))?;
         let held = Rc::clone(self);
-        shown.set("received", Func::from(move || held.record(Builtin::WsMsgsReceived, 1.0)))?;
+        shown.set("received", Func::from(move || held.record(BuiltinMetric::WsMsgsReceived, 1.0)))?;
         let held = Rc::clone(self);
         shown.set("end", Func::from(move || held.finish()))?;
         Ok(shown)
@@ -209,7 +209,7 @@ impl Session {
         let mut pings = self.pings.borrow_mut();
         if let Some(at) = pings.iter().position(|(known, _)| Some(*known) == number) {
             let (_, sent) = pings.swap_remove(at);
-            self.record(Builtin::WsPing, self.vu.now().saturating_sub(sent) as f64);
+            self.record(BuiltinMetric::WsPing, self.vu.now().saturating_sub(sent) as f64);
         }
     }
 
@@ -217,7 +217,7 @@ impl Session {
     fn finish(&self) {
         if self.live().is_some() {
             let took = self.vu.now().saturating_sub(self.start);
-            self.record(Builtin::WsSessionDuration, took as f64);
+            self.record(BuiltinMetric::WsSessionDuration, took as f64);
             self.end();
         }
     }
@@ -236,7 +236,7 @@ impl Session {
         })
     }
 
-    fn record(&self, metric: Builtin, value: f64) {
+    fn record(&self, metric: BuiltinMetric, value: f64) {
         self.vu.record(metric, &self.tags, value);
     }
 }
