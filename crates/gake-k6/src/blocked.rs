@@ -20,13 +20,13 @@ struct IpNetwork {
 
 /// Why a request is blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Blocked {
+pub(crate) struct BlockReason {
     /// k6's code.
     pub(crate) code: u32,
     /// What the response's `error` says.
     pub(crate) error: &'static str,
     /// What the log says.
-    pub(crate) told: String,
+    pub(crate) log_message: String,
 }
 
 impl BlockedTargets {
@@ -55,7 +55,7 @@ impl BlockedTargets {
     }
 
     /// Why a host is blocked, if it is. An address is not a name.
-    pub(crate) fn host(&self, host: &str) -> Option<Blocked> {
+    pub(crate) fn host(&self, host: &str) -> Option<BlockReason> {
         if self.names.is_empty() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
             return None;
         }
@@ -64,8 +64,8 @@ impl BlockedTargets {
             Some(end) => name.ends_with(end),
             None => **pattern == name,
         })?;
-        let told = format!("hostname ({host}) is in a blocked pattern ({pattern})");
-        Some(Blocked { code: 1111, error: "hostname is blocked", told })
+        let log_message = format!("hostname ({host}) is in a blocked pattern ({pattern})");
+        Some(BlockReason { code: 1111, error: "hostname is blocked", log_message })
     }
 
     /// Whether any address may be blocked.
@@ -74,11 +74,11 @@ impl BlockedTargets {
     }
 
     /// Why a host with these addresses is blocked, if it is: one blocked address is enough.
-    pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<Blocked> {
+    pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<BlockReason> {
         addresses.iter().find_map(|address| {
             let network = self.networks.iter().find(|network| network.holds(*address))?;
-            let told = format!("IP ({address}) is in a blacklisted range ({})", network.text);
-            Some(Blocked { code: 1110, error: "ip is blacklisted", told })
+            let log_message = format!("IP ({address}) is in a blacklisted range ({})", network.text);
+            Some(BlockReason { code: 1110, error: "ip is blacklisted", log_message })
         })
     }
 }

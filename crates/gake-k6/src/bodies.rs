@@ -128,7 +128,7 @@ impl fmt::Debug for UserBodies {
 
 /// The body of a response, or nothing where it had no room.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct ResponseBody {
     bytes: Vec<u8>,
     /// Bytes that are counted for it: its own, and those of its copies.
     held: Cell<u64>,
@@ -136,7 +136,7 @@ pub(crate) struct Body {
     user: Rc<UserBodies>,
 }
 
-impl Body {
+impl ResponseBody {
     /// An empty one.
     pub(crate) fn new(user: &Rc<UserBodies>) -> Self {
         Self { bytes: Vec::new(), held: Cell::new(0), is_refused: false, user: Rc::clone(user) }
@@ -223,7 +223,7 @@ impl Body {
     }
 }
 
-impl Deref for Body {
+impl Deref for ResponseBody {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -231,7 +231,7 @@ impl Deref for Body {
     }
 }
 
-impl Drop for Body {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.user.give_back(self.held.get());
     }
@@ -251,7 +251,7 @@ mod tests {
     fn what_is_let_go_makes_room() {
         let all = Arc::default();
         let (one, other) = (user(&all, 10 * MIB), user(&all, 10 * MIB));
-        let (mut kept, mut late) = (Body::new(&one), Body::new(&other));
+        let (mut kept, mut late) = (ResponseBody::new(&one), ResponseBody::new(&other));
         kept.extend(&vec![1; 6 * MIB]);
         late.extend(&vec![2; 3 * MIB]);
         assert!(!late.is_refused() && !kept.count_copy());
@@ -272,7 +272,7 @@ mod tests {
     fn a_body_in_pieces_is_held_for_what_is_reserved() {
         let all = Arc::default();
         let user = user(&all, 100 * MIB);
-        let mut body = Body::new(&user);
+        let mut body = ResponseBody::new(&user);
         for _ in 0..20 * 16 {
             body.extend(&[7; 64 << 10]);
         }
@@ -285,15 +285,15 @@ mod tests {
     #[test]
     fn small_bodies_are_each_users_own() {
         let user = user(&Arc::default(), 0);
-        let bodies: Vec<Body> = (0..64)
+        let bodies: Vec<ResponseBody> = (0..64)
             .map(|_| {
-                let mut body = Body::new(&user);
+                let mut body = ResponseBody::new(&user);
                 body.extend(&[0; 1024]);
                 body
             })
             .collect();
         assert!(bodies.iter().all(|body| body.len() == 1024));
-        let mut one_more = Body::new(&user);
+        let mut one_more = ResponseBody::new(&user);
         one_more.extend(b"x");
         assert!(one_more.is_refused());
         assert!(one_more.refusal().contains("0 bytes"), "{}", one_more.refusal());

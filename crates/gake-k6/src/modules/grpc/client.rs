@@ -279,12 +279,12 @@ async fn open(
     let blocked = &vu.test.settings().blocked;
     let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
     if let Some(blocked) = blocked.host(host) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let request = HttpRequest::new("POST", format!("{origin}/"));
     let prepared = client.prepare(&request).await.map_err(|fault| told(fault, address))?;
     if let Some(blocked) = blocked.address(&client.network().addresses(&prepared)) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let deadline = Deadline::within(vu.now(), ask.timeout);
     client.connect(&prepared, deadline).await.map_err(|fault| told(fault, address))?;

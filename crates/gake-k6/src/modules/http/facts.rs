@@ -12,7 +12,7 @@ use gake_wire::{TlsFacts, TlsVersion};
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
 use super::headers::HeaderList;
-use crate::bodies::Body;
+use crate::bodies::ResponseBody;
 
 /// Where a request's time went, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) struct ResponseFacts {
     pub(super) reason: String,
     pub(super) proto: &'static str,
     pub(super) headers: HeaderList,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<ResponseBody>,
     pub(super) kind: BodyKind,
     pub(super) timings: Timings,
     /// What TLS agreed on, where there was a response over it.

@@ -20,7 +20,7 @@ use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
 use super::samples::{record, record_unfinished};
-use crate::bodies::Body;
+use crate::bodies::ResponseBody;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
 use crate::user::requests::{KnownRequest, RequestKey};
@@ -164,7 +164,7 @@ struct Collector {
     version: Option<Version>,
     reason: String,
     headers: HeaderList,
-    body: Body,
+    body: ResponseBody,
     keep: bool,
     clock: UserClock,
     /// When the request was sent.
@@ -178,7 +178,7 @@ impl Collector {
             version: None,
             reason: String::new(),
             headers: HeaderList::default(),
-            body: Body::new(&vu.bodies),
+            body: ResponseBody::new(&vu.bodies),
             keep,
             clock: vu.clock.clone(),
             sent: None,
@@ -257,7 +257,7 @@ impl Hop {
         let settings = vu.test.settings();
         let host = self.url.host_str().unwrap_or_default();
         if let Some(blocked) = settings.blocked.host(host) {
-            return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
+            return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.log_message);
         }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
@@ -277,7 +277,7 @@ impl Hop {
                     && let Some(blocked) = settings.blocked.address(&addresses)
                 {
                     flight.is_over = true;
-                    return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
+                    return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.log_message);
                 }
                 ip = addresses_of(client, &prepared);
                 if let Some(what) = settings.http_debug {

@@ -58,7 +58,7 @@ async fn connect(
     let (url, text) = upgrade_url(&ask.url)?;
     let settings = vu.test.settings();
     if let Some(blocked) = settings.blocked.host(url.host_str().unwrap_or_default()) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let mut request = HttpRequest::new("GET", text);
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
@@ -73,7 +73,7 @@ async fn connect(
     }
     let prepared = client.prepare(&request).await.map_err(|fault| told(fault, &url))?;
     if let Some(blocked) = settings.blocked.address(&client.network().addresses(&prepared)) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let deadline = Deadline::within(vu.now(), TIMEOUT);
     let opened = client.open_websocket(&request, &prepared, deadline).await;
