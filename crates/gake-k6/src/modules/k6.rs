@@ -13,7 +13,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 use super::value::{self, given, truthy};
 use crate::errors::{go_error, go_error_of, through_native};
 use crate::metrics::BuiltinMetric;
-use crate::user::vu::{Tagged, Vu, VuStage};
+use crate::user::vu::{SampleTags, Vu, VuStage};
 
 /// What k6 says of a check that is a promise.
 const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \
@@ -125,7 +125,7 @@ fn check<'js>(
         if let Some(tag) = tags.last_mut() {
             tag.1 = name;
         }
-        let set = vu.series_index.tag_set(&Tagged { vu, tags: &tags });
+        let set = vu.series_index.tag_set(&SampleTags { vu, tags: &tags });
         vu.record(BuiltinMetric::Checks, &set, f64::from(passed));
         through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm", result)?;
         all &= passed;

@@ -43,7 +43,7 @@ pub enum VuStage {
 }
 
 /// What a call of the script's function opens and holds, such as a session.
-pub trait Held {
+pub trait OpenResource {
     /// Ends it and notes its last samples; does nothing once it is over.
     fn end(&self);
 }
@@ -93,7 +93,7 @@ pub struct Vu {
     /// The bodies of responses that it holds.
     pub(crate) bodies: Rc<UserBodies>,
     /// Its default for which responses are expected.
-    pub expected: RefCell<Rc<Expected>>,
+    pub expected: RefCell<Rc<StatusExpectation>>,
     /// Whether it ended the test itself: its iteration counts.
     pub aborts: Cell<bool>,
     /// Its activity that is not yet recorded.
@@ -105,25 +105,25 @@ pub struct Vu {
     /// Its timers.
     pub(super) timers: Timers,
     /// What is open, and ends with the call of the script's function.
-    held: RefCell<Vec<Weak<dyn Held>>>,
+    held: RefCell<Vec<Weak<dyn OpenResource>>>,
 }
 
 /// Which statuses are expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum StatusExpectation {
     /// Those of these ranges.
     Ranges(Vec<(u16, u16)>),
     /// No expectation: such requests count in no rate.
     Nothing,
 }
 
-impl Default for Expected {
+impl Default for StatusExpectation {
     fn default() -> Self {
         Self::Ranges(vec![(200, 399)])
     }
 }
 
-impl Expected {
+impl StatusExpectation {
     /// Whether a status is expected, where anything is.
     #[must_use]
     pub fn judge(&self, status: u16) -> Option<bool> {
@@ -258,7 +258,7 @@ impl Vu {
     }
 
     /// Ends `held` when the call of the script's function is over.
-    pub fn hold(&self, held: Weak<dyn Held>) {
+    pub fn hold(&self, held: Weak<dyn OpenResource>) {
         let mut all = self.held.borrow_mut();
         if all.len() == all.capacity() {
             all.retain(|one| one.strong_count() > 0);
@@ -297,7 +297,7 @@ impl Vu {
 
     /// Notes a sample of a script's metric under its own tags.
     pub fn record_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
-        let set = self.series_index.tag_set(&Tagged { vu: self, tags });
+        let set = self.series_index.tag_set(&SampleTags { vu: self, tags });
         self.sample(metric, &set, value);
     }
 
@@ -379,14 +379,14 @@ impl TagSource for Vu {
 }
 
 /// The tags of a sample, and below them those of the user.
-pub struct Tagged<'a> {
+pub struct SampleTags<'a> {
     /// The user.
     pub vu: &'a Vu,
     /// The sample's own.
     pub tags: &'a [(String, String)],
 }
 
-impl TagSource for Tagged<'_> {
+impl TagSource for SampleTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let own = self.tags.iter().rev().find(|(known, _)| known == key);
         own.map_or_else(|| self.vu.tag(key), |(_, value)| Some(value.as_str().into()))

@@ -21,7 +21,7 @@ use crate::duration::GoDuration;
 use crate::errors::go_error;
 use crate::modules::value::{self, given, truthy};
 use crate::test::LogLevel;
-use crate::user::vu::{Expected, Vu};
+use crate::user::vu::{StatusExpectation, Vu};
 
 /// How long a request may take when nothing says so.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -74,7 +74,7 @@ pub(crate) struct Ask {
     pub(crate) timeout: Duration,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) kind: BodyKind,
-    pub(crate) expected: Rc<Expected>,
+    pub(crate) expected: Rc<StatusExpectation>,
     pub(crate) throw: bool,
     pub(crate) jar: Rc<RefCell<CookieStore>>,
     /// Cookies of this request alone: name, value, and whether they replace those of the jar.

@@ -5,10 +5,10 @@ use rquickjs::function::Constructor;
 use rquickjs::{Class, Ctx, JsLifetime, Value};
 
 use crate::errors::go_error;
-use crate::user::vu::Expected;
+use crate::user::vu::StatusExpectation;
 
 /// What `http.expectedStatuses` returns.
-pub(crate) struct ExpectedStatuses(Expected);
+pub(crate) struct ExpectedStatuses(StatusExpectation);
 
 impl<'js> Trace<'js> for ExpectedStatuses {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
@@ -54,13 +54,13 @@ pub(super) fn make<'js>(
             go_error(ctx, &message)
         })?);
     }
-    Class::instance(ctx.clone(), ExpectedStatuses(Expected::Ranges(ranges)))
+    Class::instance(ctx.clone(), ExpectedStatuses(StatusExpectation::Ranges(ranges)))
 }
 
 /// What a value given as a `responseCallback` expects; nothing when it is `null`.
-pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Expected> {
+pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<StatusExpectation> {
     if value.is_null() || value.is_undefined() {
-        return Ok(Expected::Nothing);
+        return Ok(StatusExpectation::Nothing);
     }
     let class = value.as_object().and_then(Class::<ExpectedStatuses>::from_object);
     let class = class.ok_or_else(|| {

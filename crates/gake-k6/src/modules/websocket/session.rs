@@ -17,7 +17,7 @@ use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
 use crate::modules::value;
 use crate::user::series_index::TagSet;
-use crate::user::vu::{Held, Vu};
+use crate::user::vu::{OpenResource, Vu};
 
 /// Maximum number of pings that wait for their pongs; later ones are not timed.
 const PINGS_MAX: usize = 1000;
@@ -241,7 +241,7 @@ impl Session {
     }
 }
 
-impl Held for Session {
+impl OpenResource for Session {
     /// As in k6, a session that outlives the function has no duration.
     fn end(&self) {
         let Some(line) = self.line.take() else { return };
