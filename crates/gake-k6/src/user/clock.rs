@@ -8,14 +8,14 @@ use gake_core::clock::{Clock, Nanos};
 
 /// A clock behind a pointer: users and their clients are of one type.
 #[derive(Clone)]
-pub struct UserClock(Rc<dyn AnyClock>);
+pub struct UserClock(Rc<dyn DynClock>);
 
-trait AnyClock {
+trait DynClock {
     fn now(&self) -> Nanos;
     fn sleep_until(&self, at: Nanos) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
-impl<C: Clock> AnyClock for C {
+impl<C: Clock> DynClock for C {
     fn now(&self) -> Nanos {
         Clock::now(self)
     }

@@ -9,9 +9,9 @@ const OBJECT: &str = "exports";
 
 const DEFAULT: &str = "default";
 
-struct OfObject;
+struct ObjectModule;
 
-impl ModuleDef for OfObject {
+impl ModuleDef for ObjectModule {
     fn declare<'js>(declarations: &Declarations<'js>) -> rquickjs::Result<()> {
         declarations.declare(DEFAULT).map(drop)
     }
@@ -36,7 +36,7 @@ pub(super) fn module_of<'js>(
     name: &str,
     exports: &Value<'js>,
 ) -> rquickjs::Result<Module<'js, Declared>> {
-    let module = Module::declare_def::<OfObject, _>(ctx.clone(), name)?;
+    let module = Module::declare_def::<ObjectModule, _>(ctx.clone(), name)?;
     module.meta()?.set(OBJECT, exports.clone())?;
     if let Some(object) = exports.as_object() {
         open_module(ctx, name, object)?;

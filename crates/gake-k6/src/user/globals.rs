@@ -106,7 +106,7 @@ fn start_timer<'js>(
     let repeats = name == INTERVAL;
     let number = vu.timers.next(repeats);
     let arguments = arguments.0.into_js(ctx)?;
-    let timer = Timer {
+    let timer = ScriptTimer {
         number,
         delay: (delay.max(0.0) * MILLISECOND) as u64,
         repeats,
@@ -224,7 +224,7 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 }
 
 #[derive(Clone)]
-struct Timer {
+struct ScriptTimer {
     number: u32,
     delay: u64,
     repeats: bool,
@@ -232,7 +232,7 @@ struct Timer {
     arguments: Persistent<Value<'static>>,
 }
 
-impl Timer {
+impl ScriptTimer {
     fn start(self, vu: &Rc<Vu>) {
         let user = Rc::clone(vu);
         vu.tasks.add(async move {

@@ -56,14 +56,14 @@ impl Modules {
 
     /// The modules of the user whose context this is.
     fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
-        let known = ctx.userdata::<OfContext>().map(|kept| kept.0.clone());
+        let known = ctx.userdata::<ModulesUserData>().map(|kept| kept.0.clone());
         known.ok_or(rquickjs::Error::Unknown)
     }
 
     /// Makes the modules known to the context of their user.
     pub(crate) fn keep_in(&self, ctx: &Ctx<'_>) {
         // It fails only while somebody reads it, which nobody can yet.
-        let _ = ctx.store_userdata(OfContext(self.clone()));
+        let _ = ctx.store_userdata(ModulesUserData(self.clone()));
     }
 
     /// The main module.
@@ -124,7 +124,7 @@ impl Modules {
     /// What `require` gives.
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
         if self.vu.stage.get() != VuStage::Init {
-            return Err(go_error(ctx, &init_alone("require")));
+            return Err(go_error(ctx, &init_only("require")));
         }
         let native = "go.k6.io/k6/internal/js.(*requireImpl).require-fm";
         let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
@@ -241,7 +241,7 @@ impl Modules {
     ) -> rquickjs::Result<Value<'js>> {
         use rquickjs::IntoJs;
         if self.vu.stage.get() != VuStage::Init {
-            return Err(go_error(ctx, &init_alone("open")));
+            return Err(go_error(ctx, &init_only("open")));
         }
         let path = match name.starts_with(FILE) {
             true => file_path(name),
@@ -314,15 +314,15 @@ pub(super) fn open<'js>(
 }
 
 /// What a context keeps of its user's modules.
-struct OfContext(Modules);
+struct ModulesUserData(Modules);
 
 // SAFETY: what it holds of a script is persistent, and forgotten before the runtime is freed.
-unsafe impl<'js> JsLifetime<'js> for OfContext {
+unsafe impl<'js> JsLifetime<'js> for ModulesUserData {
     type Changed<'to> = Self;
 }
 
 /// What k6 says of a function that only init code may call.
-fn init_alone(function: &str) -> String {
+fn init_only(function: &str) -> String {
     format!(
         "the \"{function}\" function is only available in the init stage (i.e. the global scope), see \
          https://grafana.com/docs/k6/latest/using-k6/test-lifecycle/ for more information"

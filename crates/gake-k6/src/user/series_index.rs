@@ -45,18 +45,18 @@ pub struct SeriesIndex {
     sets: RefCell<HashMap<Box<str>, Rc<TagSet>>>,
     /// The sets that were asked for last, and what they are known by: an iteration asks for a few
     /// in turn.
-    recent: RefCell<Recent>,
+    recent: RefCell<RecentSets>,
     text: RefCell<String>,
 }
 
 /// A few sets by what they are known by; the oldest goes first.
 #[derive(Debug, Default)]
-struct Recent {
+struct RecentSets {
     sets: [Option<(Box<str>, Rc<TagSet>)>; RECENT],
     next: usize,
 }
 
-impl Recent {
+impl RecentSets {
     fn get(&self, text: &str) -> Option<&Rc<TagSet>> {
         let found = self.sets.iter().flatten().find(|(known, _)| **known == *text);
         found.map(|(_, set)| set)
@@ -235,9 +235,9 @@ impl SeriesIndex {
 mod tests {
     use super::*;
 
-    struct Pairs(&'static [(&'static str, &'static str)]);
+    struct StaticTags(&'static [(&'static str, &'static str)]);
 
-    impl TagSource for Pairs {
+    impl TagSource for StaticTags {
         fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
             let pair = self.0.iter().find(|(known, _)| *known == key)?;
             Some(pair.1.into())
@@ -251,21 +251,21 @@ mod tests {
     #[test]
     fn samples_that_nobody_tells_apart_are_of_one_set() {
         let series_index = SeriesIndex::new(["name", "group"], false);
-        let one = series_index.tag_set(&Pairs(&[("name", "a"), ("url", "1")]));
-        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&Pairs(&[("name", "a"), ("url", "2")]))));
-        let other = series_index.tag_set(&Pairs(&[("name", "b")]));
+        let one = series_index.tag_set(&StaticTags(&[("name", "a"), ("url", "1")]));
+        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&StaticTags(&[("name", "a"), ("url", "2")]))));
+        let other = series_index.tag_set(&StaticTags(&[("name", "b")]));
         assert!(!Rc::ptr_eq(&one, &other));
-        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&Pairs(&[("name", "a")]))));
+        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&StaticTags(&[("name", "a")]))));
         assert_eq!(other.tags, Tags::new([("name", "b")]));
-        let empty = series_index.tag_set(&Pairs(&[("name", "")]));
-        assert!(!Rc::ptr_eq(&empty, &series_index.tag_set(&Pairs(&[]))), "an empty value is one");
+        let empty = series_index.tag_set(&StaticTags(&[("name", "")]));
+        assert!(!Rc::ptr_eq(&empty, &series_index.tag_set(&StaticTags(&[]))), "an empty value is one");
     }
 
     #[test]
     fn who_wants_all_tags_gets_them() {
         let series_index = SeriesIndex::new([], true);
-        let one = series_index.tag_set(&Pairs(&[("url", "1"), ("group", "g")]));
-        let other = series_index.tag_set(&Pairs(&[("url", "2"), ("group", "g")]));
+        let one = series_index.tag_set(&StaticTags(&[("url", "1"), ("group", "g")]));
+        let other = series_index.tag_set(&StaticTags(&[("url", "2"), ("group", "g")]));
         assert_eq!(one.all, Some(Tags::new([("url", "1"), ("group", "g")])));
         assert_eq!(one.tags, other.tags);
         assert!(!Rc::ptr_eq(&one, &other));

@@ -2,7 +2,7 @@
 
 /// Whether a text has an import or export statement; every other file is CommonJS.
 pub(super) fn is_es_module(text: &str) -> bool {
-    let mut scan = Scan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Before::Start };
+    let mut scan = ModuleScan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Preceding::Start };
     if text.starts_with("#!") {
         scan.skip_line();
     }
@@ -11,7 +11,7 @@ pub(super) fn is_es_module(text: &str) -> bool {
 
 /// What precedes a place, as far as it says what a `/` or a word there means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum Preceding {
     /// Nothing, an operator, an opening bracket or a keyword: an expression may begin.
     Start,
     /// A `.`: a property's name follows.
@@ -41,22 +41,22 @@ const KEYWORDS: [&str; 15] = [
 
 /// A walk over JavaScript that knows strings, comments, templates, regular expressions and
 /// brackets.
-struct Scan<'a> {
+struct ModuleScan<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The brackets that are open; `` ` `` for an expression in a template.
     open: Vec<u8>,
-    before: Before,
+    before: Preceding,
 }
 
-impl Scan<'_> {
+impl ModuleScan<'_> {
     fn finds_statement(&mut self) -> bool {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
                 b'/' if self.next() == Some(b'/') => self.skip_line(),
                 b'/' if self.next() == Some(b'*') => self.skip_comment(),
-                b'/' if self.before != Before::Value && self.skip_regex() => {
-                    self.before = Before::Value;
+                b'/' if self.before != Preceding::Value && self.skip_regex() => {
+                    self.before = Preceding::Value;
                 }
                 b'"' | b'\'' => self.skip_string(byte),
                 b'`' => {
@@ -65,7 +65,7 @@ impl Scan<'_> {
                 }
                 b'(' | b'[' | b'{' => self.opened(byte),
                 b')' | b']' | b'}' => self.closed(byte),
-                b'.' => self.passed(Before::Dot),
+                b'.' => self.passed(Preceding::Dot),
                 byte if is_word(byte) => {
                     if self.passes_statement() {
                         return true;
@@ -74,7 +74,7 @@ impl Scan<'_> {
                 byte if byte.is_ascii_whitespace() => self.at += 1,
                 // `i++ / 2`
                 b'+' | b'-' if self.next() == Some(byte) => self.at += 2,
-                _ => self.passed(Before::Start),
+                _ => self.passed(Preceding::Start),
             }
         }
         false
@@ -84,20 +84,20 @@ impl Scan<'_> {
         self.bytes.get(self.at + 1).copied()
     }
 
-    fn passed(&mut self, before: Before) {
+    fn passed(&mut self, before: Preceding) {
         self.at += 1;
         self.before = before;
     }
 
     fn opened(&mut self, bracket: u8) {
         self.open.push(bracket);
-        self.passed(Before::Start);
+        self.passed(Preceding::Start);
     }
 
     fn closed(&mut self, bracket: u8) {
         let opening = self.open.pop();
         // A block may end here, after which a statement begins.
-        self.passed(if bracket == b'}' { Before::Start } else { Before::Value });
+        self.passed(if bracket == b'}' { Preceding::Start } else { Preceding::Value });
         if opening == Some(b'`') {
             self.skip_template();
         }
@@ -110,9 +110,9 @@ impl Scan<'_> {
             self.at += 1;
         }
         let word = &self.bytes[start..self.at];
-        let is_name = self.before == Before::Dot;
+        let is_name = self.before == Preceding::Dot;
         let is_keyword = KEYWORDS.iter().any(|keyword| keyword.as_bytes() == word);
-        self.before = if is_keyword && !is_name { Before::Start } else { Before::Value };
+        self.before = if is_keyword && !is_name { Preceding::Start } else { Preceding::Value };
         if is_name || !self.open.is_empty() {
             return false;
         }
@@ -148,7 +148,7 @@ impl Scan<'_> {
                 break;
             }
         }
-        self.before = Before::Value;
+        self.before = Preceding::Value;
     }
 
     /// Up to the end of a template, or into an expression in it.
@@ -156,7 +156,7 @@ impl Scan<'_> {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
                 b'\\' => self.at += 2,
-                b'`' => return self.passed(Before::Value),
+                b'`' => return self.passed(Preceding::Value),
                 b'$' if self.next() == Some(b'{') => {
                     self.at += 1;
                     return self.opened(b'`');

@@ -156,10 +156,10 @@ pub struct VuContext {
 }
 
 /// What a context keeps of its user.
-struct OfContext(Rc<Vu>);
+struct VuUserData(Rc<Vu>);
 
 // SAFETY: it holds nothing of a script.
-unsafe impl<'js> JsLifetime<'js> for OfContext {
+unsafe impl<'js> JsLifetime<'js> for VuUserData {
     type Changed<'to> = Self;
 }
 
@@ -169,14 +169,14 @@ impl Vu {
     /// # Errors
     /// When there is none.
     pub(crate) fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Self>> {
-        let known = ctx.userdata::<OfContext>().map(|kept| Rc::clone(&kept.0));
+        let known = ctx.userdata::<VuUserData>().map(|kept| Rc::clone(&kept.0));
         known.ok_or(rquickjs::Error::Unknown)
     }
 
     /// Makes the user known to the context that it gets.
     pub(crate) fn keep_in(self: &Rc<Self>, ctx: &Ctx<'_>) {
         // It fails only while somebody reads it, which nobody can yet.
-        let _ = ctx.store_userdata(OfContext(Rc::clone(self)));
+        let _ = ctx.store_userdata(VuUserData(Rc::clone(self)));
     }
 
     /// A user that is about to load its script.
