@@ -155,8 +155,8 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     for (name, algorithm) in ALGORITHMS {
         let hash = move |ctx: Ctx<'js>, input: Opt<Value<'js>>, encoding: Opt<Value<'js>>| {
-            let bytes = value::bytes_of(&ctx, input.0)
-                .map_err(|why| why.told(&ctx, &format!("{name} failed: ")))?;
+            let bytes = value::bytes_argument(&ctx, input.0)
+                .map_err(|why| why.into_js(&ctx, &format!("{name} failed: ")))?;
             encoded(&ctx, algorithm.digest(&bytes), encoding.0)
         };
         module.set(name, Func::from(hash))?;
@@ -166,18 +166,18 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                 key: Opt<Value<'js>>,
                 input: Opt<Value<'js>>,
                 encoding: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
         let (key, bytes) = (input_bytes(&ctx, key.0)?, input_bytes(&ctx, input.0)?);
         encoded(&ctx, algorithm.keyed(&key, &bytes), encoding.0)
     };
     module.set("hmac", Func::from(hmac))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
         Class::instance(ctx, Hasher { algorithm, key: None, fed: RefCell::default() })
     };
     module.set("createHash", Func::from(create))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>, key: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
         let key = Some(input_bytes(&ctx, key.0)?);
         Class::instance(ctx, Hasher { algorithm, key, fed: RefCell::default() })
     };
@@ -186,7 +186,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         |ctx: Ctx<'js>, input: Opt<Value<'js>>| input_bytes(&ctx, input.0).map(|bytes| hex(&bytes));
     module.set("hexEncode", Func::from(encode))?;
     let bytes = |ctx: Ctx<'js>, count: Opt<Value<'js>>| {
-        let count = value::taken_number(&ctx, count.0)?;
+        let count = value::number_argument(&ctx, count.0)?;
         if count.is_nan() || count < 1.0 {
             return Err(go_error(&ctx, "invalid size"));
         }
@@ -206,7 +206,7 @@ pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
 }
 
 fn input_bytes<'js>(ctx: &Ctx<'js>, input: Option<Value<'js>>) -> rquickjs::Result<Vec<u8>> {
-    value::bytes_of(ctx, input).map_err(|why| why.told(ctx, ""))
+    value::bytes_argument(ctx, input).map_err(|why| why.into_js(ctx, ""))
 }
 
 fn update<'js>(
@@ -242,7 +242,7 @@ fn encoded<'js>(
     bytes: Vec<u8>,
     encoding: Option<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
-    match value::taken_text(ctx, encoding)?.as_str() {
+    match value::text_argument(ctx, encoding)?.as_str() {
         "base64" => STANDARD.encode(bytes).into_js(ctx),
         "base64url" => URL_SAFE.encode(bytes).into_js(ctx),
         "base64rawurl" => URL_SAFE_NO_PAD.encode(bytes).into_js(ctx),

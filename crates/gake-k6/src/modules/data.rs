@@ -45,7 +45,7 @@ fn shared_array<'js>(
     }
     let shared = match vu.test.array(name) {
         Some(known) => known,
-        None => vu.test.keep_array(name, taken(ctx, elements)?),
+        None => vu.test.keep_array(name, json_elements(ctx, elements)?),
     };
     proxied(ctx, &shared)
 }
@@ -61,7 +61,7 @@ pub(super) fn proxied<'js>(ctx: &Ctx<'js>, shared: &Arc<[String]>) -> rquickjs::
 }
 
 /// The elements that a function returns, each as JSON.
-fn taken<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<String>> {
+fn json_elements<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<String>> {
     let returned: Value<'js> = elements.call(())?;
     let Some(array): Option<&Array<'js>> = returned.as_array() else {
         let message = "only arrays can be made into SharedArray";

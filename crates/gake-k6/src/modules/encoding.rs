@@ -40,8 +40,8 @@ fn encode<'js>(
     input: Opt<Value<'js>>,
     variant: Opt<Value<'js>>,
 ) -> rquickjs::Result<String> {
-    let bytes = value::bytes_of(&ctx, input.0).map_err(|why| why.told(&ctx, ""))?;
-    Ok(engine(&value::taken_text(&ctx, variant.0)?).encode(bytes))
+    let bytes = value::bytes_argument(&ctx, input.0).map_err(|why| why.into_js(&ctx, ""))?;
+    Ok(engine(&value::text_argument(&ctx, variant.0)?).encode(bytes))
 }
 
 fn decode<'js>(
@@ -50,9 +50,9 @@ fn decode<'js>(
     variant: Opt<Value<'js>>,
     format: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
-    let input = value::taken_text(&ctx, input.0)?;
+    let input = value::text_argument(&ctx, input.0)?;
     let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let decoded = engine(&value::taken_text(&ctx, variant.0)?).decode(&input);
+    let decoded = engine(&value::text_argument(&ctx, variant.0)?).decode(&input);
     let bytes = decoded.map_err(|error| {
         let at = match error {
             DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
@@ -62,7 +62,7 @@ fn decode<'js>(
         let native = "go.k6.io/k6/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
         go_error_of(&ctx, native, &format!("illegal base64 data at input byte {at}"))
     })?;
-    match value::taken_text(&ctx, format.0)?.as_str() {
+    match value::text_argument(&ctx, format.0)?.as_str() {
         "s" => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
         _ => value::buffer(&ctx, bytes)?.into_js(&ctx),
     }

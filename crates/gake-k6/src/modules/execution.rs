@@ -29,14 +29,14 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
 }
 
 /// An object of the module with what it tells and when it may be read.
-struct Part<'js> {
+struct InfoObject<'js> {
     object: Object<'js>,
     vu: Rc<Vu>,
     /// k6's words for why it cannot be read in a stage.
     refuses: fn(VuStage) -> Option<&'static str>,
 }
 
-impl<'js> Part<'js> {
+impl<'js> InfoObject<'js> {
     fn new(
         ctx: &Ctx<'js>,
         vu: &Rc<Vu>,
@@ -93,7 +93,7 @@ fn milliseconds(span: Nanos) -> f64 {
 }
 
 fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let scenario = Part::new(ctx, vu, of_scenarios)?;
+    let scenario = InfoObject::new(ctx, vu, of_scenarios)?;
     scenario.getter("name", |vu| vu.scenario.name.clone())?;
     scenario.getter("executor", |vu| vu.scenario.executor.clone())?;
     scenario.getter("startTime", |vu| {
@@ -107,7 +107,7 @@ fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 }
 
 fn instance<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let instance = Part::new(ctx, vu, of_instances)?;
+    let instance = InfoObject::new(ctx, vu, of_instances)?;
     instance.getter("vusActive", |vu| vu.test.active(vu.now()) as f64)?;
     instance.getter("vusInitialized", |vu| vu.test.initialized() as f64)?;
     instance.getter("iterationsCompleted", |vu| vu.test.counters.completed() as f64)?;
@@ -171,7 +171,7 @@ fn place(ctx: &Ctx<'_>) -> String {
 }
 
 fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let object = Part::new(ctx, vu, of_users)?;
+    let object = InfoObject::new(ctx, vu, of_users)?;
     object.getter("iterationInInstance", |vu| vu.iteration.get() as f64)?;
     object.getter("iterationInScenario", |vu| vu.own_iteration.get() as f64)?;
     object.getter("idInInstance", |vu| vu.number as f64)?;
@@ -186,21 +186,21 @@ fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 }
 
 /// Where a user keeps names with texts.
-type Kept = RefCell<Vec<(String, String)>>;
+type OwnPairs = RefCell<Vec<(String, String)>>;
 
 /// Names with texts that a script reads and sets.
-struct Pairs {
+struct PairAccess {
     /// One of them.
     kind: &'static str,
     /// The text of one.
     value: &'static str,
-    own: fn(&Vu) -> &Kept,
+    own: fn(&Vu) -> &OwnPairs,
     get: fn(&Vu, &str) -> Option<String>,
     names: fn(&Vu) -> Vec<String>,
 }
 
 /// The tags of a user's samples.
-const TAGS: Pairs = Pairs {
+const TAGS: PairAccess = PairAccess {
     kind: "tag",
     // In the plural, as k6 has it.
     value: "tag values",
@@ -210,7 +210,7 @@ const TAGS: Pairs = Pairs {
 };
 
 /// What is said of a user's samples besides.
-const METADATA: Pairs = Pairs {
+const METADATA: PairAccess = PairAccess {
     kind: "metadata",
     value: "metadata value",
     own: |vu| &vu.metadata,
@@ -222,7 +222,7 @@ const METADATA: Pairs = Pairs {
 };
 
 /// An object whose properties are those of a user.
-fn pairs<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, pairs: &'static Pairs) -> rquickjs::Result<Object<'js>> {
+fn pairs<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, pairs: &'static PairAccess) -> rquickjs::Result<Object<'js>> {
     let make: rquickjs::Function<'js> = value::evaluate(
         ctx,
         "(get, set, remove, names) => new Proxy({}, {

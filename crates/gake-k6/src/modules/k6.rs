@@ -53,13 +53,13 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
         }
         "group" => {
             let group = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, function: Opt<Value<'js>>| {
-                group(&ctx, &vu, &value::taken_text(&ctx, name.0)?, function.0)
+                group(&ctx, &vu, &value::text_argument(&ctx, name.0)?, function.0)
             };
             module.set(name, Func::from(group))
         }
         "sleep" => {
             let sleep = move |ctx: Ctx<'js>, seconds: Opt<Value<'js>>| {
-                sleep(&ctx, &vu, value::taken_number(&ctx, seconds.0)?)
+                sleep(&ctx, &vu, value::number_argument(&ctx, seconds.0)?)
             };
             module.set(name, Func::from(sleep))
         }
@@ -73,7 +73,7 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
         }
         _ => {
             let seed = |ctx: Ctx<'js>, seed: Opt<Value<'js>>| {
-                let seed = value::taken_number(&ctx, seed.0)?;
+                let seed = value::number_argument(&ctx, seed.0)?;
                 seed_random(&ctx, seed as i64 as u64)
             };
             module.set(name, Func::from(seed))

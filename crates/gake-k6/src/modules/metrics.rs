@@ -20,7 +20,7 @@ use crate::user::vu::{Vu, VuStage};
 const MILLISECOND: f64 = 1e6;
 
 /// A metric of a script.
-struct Metric {
+struct ScriptMetric {
     vu: Rc<Vu>,
     name: String,
     number: MetricNumber,
@@ -28,16 +28,16 @@ struct Metric {
     scale: f64,
 }
 
-impl<'js> Trace<'js> for Metric {
+impl<'js> Trace<'js> for ScriptMetric {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
 // SAFETY: it holds nothing of a script.
-unsafe impl<'js> JsLifetime<'js> for Metric {
+unsafe impl<'js> JsLifetime<'js> for ScriptMetric {
     type Changed<'to> = Self;
 }
 
-impl<'js> JsClass<'js> for Metric {
+impl<'js> JsClass<'js> for ScriptMetric {
     const NAME: &'static str = "Metric";
     type Mutable = Readable;
 
@@ -75,7 +75,7 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
     let make = move |ctx: Ctx<'js>, name: String, is_time: Opt<Value<'js>>| {
         metric(&ctx, &vu, kind, name, is_time.0)
     };
-    module.set(name, Constructor::new_class::<Metric, _, _>(ctx.clone(), make)?)
+    module.set(name, Constructor::new_class::<ScriptMetric, _, _>(ctx.clone(), make)?)
 }
 
 fn metric<'js>(
@@ -84,7 +84,7 @@ fn metric<'js>(
     kind: MetricKind,
     name: String,
     is_time: Option<Value<'js>>,
-) -> rquickjs::Result<Class<'js, Metric>> {
+) -> rquickjs::Result<Class<'js, ScriptMetric>> {
     if vu.stage.get() != VuStage::Init {
         let message = "metrics must be declared in the init context";
         return Err(go_error(ctx, message));
@@ -94,7 +94,7 @@ fn metric<'js>(
     let number = vu.series_index.metric(&name, kind, unit);
     let number = number.map_err(|error| go_error(ctx, &error.to_string()))?;
     let scale = if is_time { MILLISECOND } else { 1.0 };
-    let metric = Metric { vu: Rc::clone(vu), name: name.clone(), number, scale };
+    let metric = ScriptMetric { vu: Rc::clone(vu), name: name.clone(), number, scale };
     let metric = Class::instance(ctx.clone(), metric)?;
     metric.prop("name", Property::from(name).enumerable())?;
     Ok(metric)
@@ -103,7 +103,7 @@ fn metric<'js>(
 /// Adds a sample; false if it is not a number.
 fn add<'js>(
     ctx: Ctx<'js>,
-    this: This<Class<'js, Metric>>,
+    this: This<Class<'js, ScriptMetric>>,
     sample: Opt<Value<'js>>,
     tags: Opt<Value<'js>>,
 ) -> rquickjs::Result<bool> {

@@ -40,7 +40,7 @@ pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquick
 
 /// A text that a function of k6 takes: `String(value)`, and nothing where none is given or it is
 /// `null`.
-pub(crate) fn taken_text<'js>(
+pub(crate) fn text_argument<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<String> {
@@ -49,7 +49,7 @@ pub(crate) fn taken_text<'js>(
 }
 
 /// A number that a function of k6 takes: `Number(value)`, and 0 where none is given.
-pub(crate) fn taken_number<'js>(
+pub(crate) fn number_argument<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<f64> {
@@ -138,14 +138,14 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
 
 /// Why a value has no bytes.
 #[derive(Debug)]
-pub(crate) enum NoBytes {
+pub(crate) enum BytesError {
     /// It is of a type that has none, as k6 names it.
     Type(&'static str),
     /// Reading them threw.
     Thrown(rquickjs::Error),
 }
 
-impl NoBytes {
+impl BytesError {
     /// It as an error of a script, in k6's words.
     pub(crate) fn told(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
         match self {
@@ -162,10 +162,10 @@ impl NoBytes {
 ///
 /// # Errors
 /// When it is neither, or none is given.
-pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<u8>, NoBytes> {
-    let Some(value) = given(value) else { return Err(NoBytes::Type("<nil>")) };
-    bytes(ctx, &value).map_err(NoBytes::Thrown)?.ok_or_else(|| {
-        NoBytes::Type(match () {
+pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<u8>, BytesError> {
+    let Some(value) = given(value) else { return Err(BytesError::Type("<nil>")) };
+    bytes(ctx, &value).map_err(BytesError::Thrown)?.ok_or_else(|| {
+        BytesError::Type(match () {
             () if value.is_bool() => "bool",
             () if value.is_int() => "int64",
             () if value.is_number() => "float64",

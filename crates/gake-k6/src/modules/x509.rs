@@ -52,8 +52,8 @@ const SIGNATURES: [(&str, &str); 11] = [
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CertificateFacts {
-    subject: Subject,
-    issuer: Issuer,
+    subject: SubjectName,
+    issuer: IssuerName,
     not_before: String,
     not_after: String,
     alt_names: Vec<String>,
@@ -64,7 +64,7 @@ struct CertificateFacts {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Subject {
+struct SubjectName {
     common_name: String,
     country: String,
     postal_code: String,
@@ -73,22 +73,22 @@ struct Subject {
     street_address: String,
     organization_name: String,
     organizational_unit_name: Vec<String>,
-    names: Vec<Attribute>,
+    names: Vec<NameAttribute>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Issuer {
+struct IssuerName {
     common_name: String,
     country: String,
     state_or_province_name: String,
     locality_name: String,
     organization_name: String,
-    names: Vec<Attribute>,
+    names: Vec<NameAttribute>,
 }
 
 #[derive(Serialize)]
-struct Attribute {
+struct NameAttribute {
     #[serde(rename = "type")]
     oid: String,
     value: String,
@@ -206,8 +206,8 @@ fn certificate(der: &[u8]) -> Result<X509Certificate<'_>, String> {
     }
 }
 
-fn subject_facts(name: &X509Name<'_>) -> Subject {
-    Subject {
+fn subject_facts(name: &X509Name<'_>) -> SubjectName {
+    SubjectName {
         common_name: last(name, COMMON_NAME),
         country: first(name, COUNTRY),
         postal_code: first(name, POSTAL_CODE),
@@ -220,8 +220,8 @@ fn subject_facts(name: &X509Name<'_>) -> Subject {
     }
 }
 
-fn issuer_facts(name: &X509Name<'_>) -> Issuer {
-    Issuer {
+fn issuer_facts(name: &X509Name<'_>) -> IssuerName {
+    IssuerName {
         common_name: last(name, COMMON_NAME),
         country: first(name, COUNTRY),
         state_or_province_name: first(name, STATE),
@@ -245,9 +245,9 @@ fn last(name: &X509Name<'_>, oid: &str) -> String {
     values(name, oid).last().unwrap_or_default()
 }
 
-fn attributes(name: &X509Name<'_>) -> Vec<Attribute> {
+fn attributes(name: &X509Name<'_>) -> Vec<NameAttribute> {
     let attribute = |attribute: &AttributeTypeAndValue<'_>| {
-        Some(Attribute { oid: attribute.attr_type().to_id_string(), value: text(attribute)? })
+        Some(NameAttribute { oid: attribute.attr_type().to_id_string(), value: text(attribute)? })
     };
     name.iter_attributes().filter_map(attribute).collect()
 }

@@ -225,7 +225,7 @@ impl Ask {
                 }
                 "timeout" => self.timeout = timeout(ctx, &value)?,
                 "redirects" => {
-                    self.redirects = value::taken_number(ctx, Some(value))?.max(0.0) as u32;
+                    self.redirects = value::number_argument(ctx, Some(value))?.max(0.0) as u32;
                     self.bounds_redirects = true;
                 }
                 "throw" => self.throw = truthy(ctx, value)?,
