@@ -17,7 +17,7 @@ use aws_lc_rs::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, KeyPair, P
 use aws_lc_rs::signature::{RsaEncoding, RsaKeyPair, VerificationAlgorithm};
 
 /// What came of it, or why nothing did.
-type Made<T = Vec<u8>> = Result<T, &'static str>;
+type KeyResult<T = Vec<u8>> = Result<T, &'static str>;
 
 const NO_CURVE: &str = "unsupported curve: there are P-256, P-384 and P-521";
 const NO_HASH: &str = "unsupported hash for this kind of key";
@@ -26,12 +26,12 @@ const NO_PUBLIC_KEY: &str = "the bytes are no public key of this kind";
 const FAILED: &str = "the operation failed";
 
 /// A private and a public key.
-pub(super) struct Pair {
+pub(super) struct KeyPairBytes {
     pub(super) private: Vec<u8>,
     pub(super) public: Vec<u8>,
 }
 
-fn ecdh(curve: &str) -> Made<&'static agreement::Algorithm> {
+fn ecdh(curve: &str) -> KeyResult<&'static agreement::Algorithm> {
     match curve {
         "P-256" => Ok(&ECDH_P256),
         "P-384" => Ok(&ECDH_P384),
@@ -41,7 +41,7 @@ fn ecdh(curve: &str) -> Made<&'static agreement::Algorithm> {
 }
 
 /// Verifies signatures of a curve, made with a hash; any hash will do to read a key.
-fn ecdsa(curve: &str, hash: &str) -> Made<&'static dyn VerificationAlgorithm> {
+fn ecdsa(curve: &str, hash: &str) -> KeyResult<&'static dyn VerificationAlgorithm> {
     match (curve, hash) {
         ("P-256", "SHA-256") => Ok(&signature::ECDSA_P256_SHA256_FIXED),
         ("P-384", "SHA-384") => Ok(&signature::ECDSA_P384_SHA384_FIXED),
@@ -54,7 +54,7 @@ fn ecdsa(curve: &str, hash: &str) -> Made<&'static dyn VerificationAlgorithm> {
     }
 }
 
-fn ecdsa_signing(curve: &str, hash: &str) -> Made<&'static EcdsaSigningAlgorithm> {
+fn ecdsa_signing(curve: &str, hash: &str) -> KeyResult<&'static EcdsaSigningAlgorithm> {
     match (curve, hash) {
         ("P-256", "SHA-256") => Ok(&signature::ECDSA_P256_SHA256_FIXED_SIGNING),
         ("P-384", "SHA-384") => Ok(&signature::ECDSA_P384_SHA384_FIXED_SIGNING),
@@ -66,7 +66,7 @@ fn ecdsa_signing(curve: &str, hash: &str) -> Made<&'static EcdsaSigningAlgorithm
     }
 }
 
-fn rsa(is_pss: bool, hash: &str) -> Made<&'static dyn VerificationAlgorithm> {
+fn rsa(is_pss: bool, hash: &str) -> KeyResult<&'static dyn VerificationAlgorithm> {
     match (is_pss, hash) {
         (false, "SHA-1") => Ok(&signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY),
         (false, "SHA-256") => Ok(&signature::RSA_PKCS1_2048_8192_SHA256),
@@ -79,7 +79,7 @@ fn rsa(is_pss: bool, hash: &str) -> Made<&'static dyn VerificationAlgorithm> {
     }
 }
 
-fn rsa_signing(is_pss: bool, hash: &str) -> Made<&'static dyn RsaEncoding> {
+fn rsa_signing(is_pss: bool, hash: &str) -> KeyResult<&'static dyn RsaEncoding> {
     match (is_pss, hash) {
         (false, "SHA-256") => Ok(&signature::RSA_PKCS1_SHA256),
         (false, "SHA-384") => Ok(&signature::RSA_PKCS1_SHA384),
@@ -91,7 +91,7 @@ fn rsa_signing(is_pss: bool, hash: &str) -> Made<&'static dyn RsaEncoding> {
     }
 }
 
-fn oaep(hash: &str) -> Made<&'static OaepAlgorithm> {
+fn oaep(hash: &str) -> KeyResult<&'static OaepAlgorithm> {
     match hash {
         "SHA-1" => Ok(&OAEP_SHA1_MGF1SHA1),
         "SHA-256" => Ok(&OAEP_SHA256_MGF1SHA256),
@@ -110,7 +110,7 @@ fn hash_of(curve: &str) -> &'static str {
 ///
 /// # Errors
 /// When there are no keys of that size.
-pub(super) fn new_rsa(bits: u32) -> Made<Pair> {
+pub(super) fn new_rsa(bits: u32) -> KeyResult<KeyPairBytes> {
     let size = match bits {
         2048 => KeySize::Rsa2048,
         3072 => KeySize::Rsa3072,
@@ -121,14 +121,14 @@ pub(super) fn new_rsa(bits: u32) -> Made<Pair> {
     let pair = RsaKeyPair::generate(size).map_err(|_| FAILED)?;
     let private: Pkcs8V1Der<'_> = pair.as_der().map_err(|_| FAILED)?;
     let public = pair.public_key().as_der().map_err(|_| FAILED)?;
-    Ok(Pair { private: private.as_ref().to_vec(), public: public.as_ref().to_vec() })
+    Ok(KeyPairBytes { private: private.as_ref().to_vec(), public: public.as_ref().to_vec() })
 }
 
 /// The bits of the modulus of an RSA key.
 ///
 /// # Errors
 /// When the key cannot be read.
-pub(super) fn rsa_bits(is_private: bool, key: &[u8]) -> Made<u32> {
+pub(super) fn rsa_bits(is_private: bool, key: &[u8]) -> KeyResult<u32> {
     let bytes = if is_private {
         RsaKeyPair::from_pkcs8(key).map_err(|_| NO_PRIVATE_KEY)?.public_modulus_len()
     } else {
@@ -141,19 +141,19 @@ pub(super) fn rsa_bits(is_private: bool, key: &[u8]) -> Made<u32> {
 ///
 /// # Errors
 /// When the curve is not known.
-pub(super) fn new_on_curve(curve: &str) -> Made<Pair> {
+pub(super) fn new_on_curve(curve: &str) -> KeyResult<KeyPairBytes> {
     let private = agreement::PrivateKey::generate(ecdh(curve)?).map_err(|_| FAILED)?;
     let public = private.compute_public_key().map_err(|_| FAILED)?;
     let public = public.as_der().map_err(|_| FAILED)?;
-    Ok(Pair { private: private_bytes(&private)?, public: public.as_ref().to_vec() })
+    Ok(KeyPairBytes { private: private_bytes(&private)?, public: public.as_ref().to_vec() })
 }
 
-fn private_bytes(private: &agreement::PrivateKey) -> Made {
+fn private_bytes(private: &agreement::PrivateKey) -> KeyResult {
     let bytes: Pkcs8V1Der<'_> = private.as_der().map_err(|_| FAILED)?;
     Ok(bytes.as_ref().to_vec())
 }
 
-fn on_curve(curve: &str, private: &[u8]) -> Made<agreement::PrivateKey> {
+fn on_curve(curve: &str, private: &[u8]) -> KeyResult<agreement::PrivateKey> {
     agreement::PrivateKey::from_private_key_der(ecdh(curve)?, private).map_err(|_| NO_PRIVATE_KEY)
 }
 
@@ -161,7 +161,7 @@ fn on_curve(curve: &str, private: &[u8]) -> Made<agreement::PrivateKey> {
 ///
 /// # Errors
 /// When it is of another kind.
-pub(super) fn private(curve: &str, bytes: &[u8]) -> Made {
+pub(super) fn private(curve: &str, bytes: &[u8]) -> KeyResult {
     if curve.is_empty() {
         let pair = RsaKeyPair::from_pkcs8(bytes).map_err(|_| NO_PRIVATE_KEY)?;
         let bytes: Pkcs8V1Der<'_> = pair.as_der().map_err(|_| FAILED)?;
@@ -174,7 +174,7 @@ pub(super) fn private(curve: &str, bytes: &[u8]) -> Made {
 ///
 /// # Errors
 /// When it is none.
-pub(super) fn private_of_number(curve: &str, number: &[u8]) -> Made {
+pub(super) fn private_of_number(curve: &str, number: &[u8]) -> KeyResult {
     let key = agreement::PrivateKey::from_private_key(ecdh(curve)?, number);
     private_bytes(&key.map_err(|_| NO_PRIVATE_KEY)?)
 }
@@ -183,7 +183,7 @@ pub(super) fn private_of_number(curve: &str, number: &[u8]) -> Made {
 ///
 /// # Errors
 /// When the key cannot be read.
-pub(super) fn number(curve: &str, private: &[u8]) -> Made {
+pub(super) fn number(curve: &str, private: &[u8]) -> KeyResult {
     let number: EcPrivateKeyBin<'_> =
         on_curve(curve, private)?.as_be_bytes().map_err(|_| FAILED)?;
     Ok(number.as_ref().to_vec())
@@ -193,7 +193,7 @@ pub(super) fn number(curve: &str, private: &[u8]) -> Made {
 ///
 /// # Errors
 /// When the key cannot be read.
-pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> Made {
+pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> KeyResult {
     if is_private {
         let public = on_curve(curve, key)?.compute_public_key().map_err(|_| FAILED)?;
         return Ok(public.as_ref().to_vec());
@@ -212,7 +212,7 @@ pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> Made {
 ///
 /// # Errors
 /// When it is of another kind.
-pub(super) fn public(curve: &str, bytes: &[u8]) -> Made {
+pub(super) fn public(curve: &str, bytes: &[u8]) -> KeyResult {
     let algorithm = match curve {
         "" => rsa(false, "SHA-256")?,
         curve => ecdsa(curve, hash_of(curve))?,
@@ -222,12 +222,12 @@ pub(super) fn public(curve: &str, bytes: &[u8]) -> Made {
 }
 
 /// How signatures are made: on a curve, or by RSA.
-pub(super) enum Scheme<'a> {
+pub(super) enum SignatureScheme<'a> {
     Curve(&'a str),
     Rsa { is_pss: bool },
 }
 
-impl<'a> Scheme<'a> {
+impl<'a> SignatureScheme<'a> {
     /// That of a key, whose curve is empty for RSA.
     pub(super) fn of(curve: &'a str, is_pss: bool) -> Self {
         if curve.is_empty() { Self::Rsa { is_pss } } else { Self::Curve(curve) }
@@ -238,15 +238,15 @@ impl<'a> Scheme<'a> {
 ///
 /// # Errors
 /// When the hash does not fit, or the key.
-pub(super) fn sign(scheme: &Scheme<'_>, hash: &str, private: &[u8], data: &[u8]) -> Made {
+pub(super) fn sign(scheme: &SignatureScheme<'_>, hash: &str, private: &[u8], data: &[u8]) -> KeyResult {
     let random = SystemRandom::new();
     match scheme {
-        Scheme::Curve(curve) => {
+        SignatureScheme::Curve(curve) => {
             let pair = EcdsaKeyPair::from_pkcs8(ecdsa_signing(curve, hash)?, private);
             let signature = pair.map_err(|_| NO_PRIVATE_KEY)?.sign(&random, data);
             Ok(signature.map_err(|_| FAILED)?.as_ref().to_vec())
         }
-        Scheme::Rsa { is_pss } => {
+        SignatureScheme::Rsa { is_pss } => {
             let pair = RsaKeyPair::from_pkcs8(private).map_err(|_| NO_PRIVATE_KEY)?;
             let mut signature = vec![0; pair.public_modulus_len()];
             let encoding = rsa_signing(*is_pss, hash)?;
@@ -261,15 +261,15 @@ pub(super) fn sign(scheme: &Scheme<'_>, hash: &str, private: &[u8], data: &[u8])
 /// # Errors
 /// When the hash does not fit, or the key.
 pub(super) fn verify(
-    scheme: &Scheme<'_>,
+    scheme: &SignatureScheme<'_>,
     hash: &str,
     public: &[u8],
     signature: &[u8],
     data: &[u8],
-) -> Made<bool> {
+) -> KeyResult<bool> {
     let algorithm = match scheme {
-        Scheme::Curve(curve) => ecdsa(curve, hash)?,
-        Scheme::Rsa { is_pss } => rsa(*is_pss, hash)?,
+        SignatureScheme::Curve(curve) => ecdsa(curve, hash)?,
+        SignatureScheme::Rsa { is_pss } => rsa(*is_pss, hash)?,
     };
     let key = ParsedPublicKey::new(algorithm, public).map_err(|_| NO_PUBLIC_KEY)?;
     Ok(key.verify_sig(data, signature).is_ok())
@@ -279,7 +279,7 @@ pub(super) fn verify(
 ///
 /// # Errors
 /// When the data cannot be encrypted, or decrypted.
-pub(super) fn crypt(encrypts: bool, hash: &str, key: &[u8], label: &[u8], data: &[u8]) -> Made {
+pub(super) fn crypt(encrypts: bool, hash: &str, key: &[u8], label: &[u8], data: &[u8]) -> KeyResult {
     let algorithm = oaep(hash)?;
     let label = (!label.is_empty()).then_some(label);
     let mut whole;
@@ -305,7 +305,7 @@ pub(super) fn crypt(encrypts: bool, hash: &str, key: &[u8], label: &[u8], data: 
 ///
 /// # Errors
 /// When one of the keys is not on it.
-pub(super) fn agree(curve: &str, private: &[u8], public: &[u8]) -> Made {
+pub(super) fn agree(curve: &str, private: &[u8], public: &[u8]) -> KeyResult {
     let private = on_curve(curve, private)?;
     let peer = agreement::UnparsedPublicKey::new(ecdh(curve)?, public);
     agreement::agree(&private, peer, NO_PUBLIC_KEY, |secret| Ok(secret.to_vec()))
@@ -321,7 +321,7 @@ pub(super) fn of_password(
     salt: &[u8],
     iterations: u32,
     length: usize,
-) -> Made {
+) -> KeyResult {
     let algorithm = match hash {
         "SHA-1" => pbkdf2::PBKDF2_HMAC_SHA1,
         "SHA-256" => pbkdf2::PBKDF2_HMAC_SHA256,
