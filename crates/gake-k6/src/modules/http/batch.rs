@@ -10,8 +10,8 @@ use gake_script::user::Completion;
 use rquickjs::{Array, Ctx, Exception, Object, Persistent, Promise, Value};
 use url::Url;
 
-use super::ask::Ask;
-use super::facts::ResponseFacts;
+use super::script_request::ScriptRequest;
+use super::response_facts::ResponseFacts;
 use super::{IN_INIT, give, go_value, hand_out, send, unmade};
 use crate::errors::go_error;
 use crate::modules::value;
@@ -36,11 +36,11 @@ pub(super) fn batch<'js>(
         false => Object::new(ctx.clone())?,
     };
     let mut names = Vec::new();
-    let mut asks = Vec::new();
+    let mut parsed = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, request) = property?;
-        match ask(ctx, vu, &name, &request) {
-            Ok(ask) => asks.push(ask),
+        match entry(ctx, vu, &name, &request) {
+            Ok(request) => parsed.push(request),
             Err(error) => {
                 let count = object.props::<String, Value<'js>>().count();
                 let place = (name.as_str(), requests.is_array().then_some(count));
@@ -49,9 +49,9 @@ pub(super) fn batch<'js>(
         }
         names.push(name);
     }
-    let responses = vu.wait(ctx, all(vu, &asks))?;
-    for (place, (facts, ask)) in responses.into_iter().zip(&asks).enumerate() {
-        let response = give(ctx, facts, ask.throw)?;
+    let responses = vu.wait(ctx, all(vu, &parsed))?;
+    for (place, (facts, request)) in responses.into_iter().zip(&parsed).enumerate() {
+        let response = give(ctx, facts, request.throw)?;
         match requests.is_array() {
             true => results.set(place as u32, response)?,
             false => results.set(names[place].as_str(), response)?,
@@ -88,12 +88,12 @@ fn refused<'js>(
 }
 
 /// One entry: a URL, an array of the arguments of `http.request`, or an object that names them.
-fn ask<'js>(
+fn entry<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
     name: &str,
     request: &Value<'js>,
-) -> rquickjs::Result<Ask> {
+) -> rquickjs::Result<ScriptRequest> {
     let get = |method: &Value<'js>| match method.is_string() {
         true => value::text(ctx, method),
         false => {
@@ -113,7 +113,7 @@ fn ask<'js>(
         }
         let method = get(&argument(0)?)?;
         let (body, params) = (argument(2).ok(), argument(3).ok());
-        return Ask::read(ctx, vu, method.into(), &argument(1)?, body, params);
+        return ScriptRequest::read(ctx, vu, method.into(), &argument(1)?, body, params);
     }
     if let Some(object) = request.as_object()
         && !object.contains_key("clean_url")?
@@ -129,39 +129,39 @@ fn ask<'js>(
             false => "GET".to_owned(),
         };
         let body = argument("body").filter(|_| !matches!(method.as_str(), "GET" | "HEAD"));
-        return Ask::read(ctx, vu, method.into(), &url, body, argument("params"));
+        return ScriptRequest::read(ctx, vu, method.into(), &url, body, argument("params"));
     }
-    Ask::read(ctx, vu, "GET".into(), request, None, None)
+    ScriptRequest::read(ctx, vu, "GET".into(), request, None, None)
 }
 
 type Flight<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
 
 /// The responses to all requests, in order: as many at once as the settings allow, to one host and
 /// in all.
-async fn all(vu: &Vu, asks: &[Ask]) -> Vec<ResponseFacts> {
+async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     let settings = vu.test.settings();
-    let host = |ask: &Ask| {
-        let url = Url::parse(&ask.url).ok();
+    let host = |request: &ScriptRequest| {
+        let url = Url::parse(&request.url).ok();
         url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     };
     let bound = |bound: usize| if bound == 0 { usize::MAX } else { bound };
-    let mut waiting: Vec<usize> = (0..asks.len()).rev().collect();
+    let mut waiting: Vec<usize> = (0..parsed.len()).rev().collect();
     let mut busy: HashMap<String, usize> = HashMap::new();
     let mut flights: Vec<(usize, String, Flight<'_>)> = Vec::new();
-    let mut done: Vec<Option<ResponseFacts>> = asks.iter().map(|_| None).collect();
+    let mut done: Vec<Option<ResponseFacts>> = parsed.iter().map(|_| None).collect();
     poll_fn(|cx| {
         loop {
             let may_start = waiting.iter().rposition(|number| {
-                let used = busy.get(&host(&asks[*number])).copied().unwrap_or(0);
+                let used = busy.get(&host(&parsed[*number])).copied().unwrap_or(0);
                 used < bound(settings.batch_per_host)
             });
             if flights.len() < bound(settings.batch)
                 && let Some(place) = may_start
             {
                 let number = waiting.remove(place);
-                let host = host(&asks[number]);
+                let host = host(&parsed[number]);
                 *busy.entry(host.clone()).or_default() += 1;
-                flights.push((number, host, Box::pin(send::send(vu, &asks[number]))));
+                flights.push((number, host, Box::pin(send::send(vu, &parsed[number]))));
                 continue;
             }
             let ready =
@@ -192,13 +192,13 @@ pub(super) fn request_later<'js>(
     params: Option<Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let ask = Ask::read(ctx, vu, method.into(), url, body, params)?;
+    let request = ScriptRequest::read(ctx, vu, method.into(), url, body, params)?;
     let (promise, resolve, reject) = ctx.promise()?;
     let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
     let user = Rc::clone(vu);
     vu.tasks.add(async move {
-        let facts = send::send(&user, &ask).await;
-        Box::new(move |ctx: &Ctx<'_>| match give(ctx, facts, ask.throw) {
+        let facts = send::send(&user, &request).await;
+        Box::new(move |ctx: &Ctx<'_>| match give(ctx, facts, request.throw) {
             Ok(response) => resolve.restore(ctx)?.call((response,)),
             Err(_) => reject.restore(ctx)?.call((ctx.catch(),)),
         }) as Completion

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gake_wire::HttpRequest;
 use url::{Position, Url};
 
-use super::facts::ResponseFacts;
+use super::response_facts::ResponseFacts;
 use super::request_headers::canonical;
 use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_wire::{HttpRequest, PreparedRequest};
 use url::Url;
 
-use super::ask::Ask;
+use super::script_request::ScriptRequest;
 use super::cookies::values_for;
 use super::credentials::{self, has_credentials, shown_url, without_credentials};
 use super::go_url::{host_of, sent};
@@ -86,11 +86,11 @@ impl Hop {
     }
 
     /// The cookies that it sends: the request's own, and those of the jar that they do not replace.
-    pub(super) fn cookies(&self, ask: &Ask) -> Vec<String> {
-        let own = ask.cookies.iter().map(|(name, value, _)| go_cookies::written(name, value));
-        let jar = ask.jar.borrow();
+    pub(super) fn cookies(&self, request: &ScriptRequest) -> Vec<String> {
+        let own = request.cookies.iter().map(|(name, value, _)| go_cookies::written(name, value));
+        let jar = request.jar.borrow();
         let is_replaced =
-            |name: &str| ask.cookies.iter().any(|(own, _, replace)| *replace && own == name);
+            |name: &str| request.cookies.iter().any(|(own, _, replace)| *replace && own == name);
         let kept = values_for(&jar, &self.url).into_iter();
         let kept = kept.filter(|(name, _)| !is_replaced(name));
         own.chain(kept.map(|(name, value)| go_cookies::written(name, value))).collect()

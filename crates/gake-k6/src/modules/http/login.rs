@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::ask::Authentication;
+use super::script_request::Authentication;
 use super::digest::Credentials;
-use super::facts::ResponseFacts;
+use super::response_facts::ResponseFacts;
 use super::ntlm;
 
 /// Answers that an exchange of NTLM takes.

@@ -1,8 +1,8 @@
 //! The module `k6/http`.
 
-mod ask;
+mod script_request;
 mod batch;
-mod codes;
+mod error_codes;
 mod compress;
 mod cookies;
 mod credentials;
@@ -10,7 +10,7 @@ mod debug;
 mod decode;
 mod digest;
 mod expected;
-mod facts;
+mod response_facts;
 mod form;
 mod go_cookies;
 mod go_date;
@@ -35,10 +35,10 @@ use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest};
 use rquickjs::{Class, Ctx, Object, Promise, Value};
 
-use self::ask::Ask;
+use self::script_request::ScriptRequest;
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
-use self::facts::ResponseFacts;
+use self::response_facts::ResponseFacts;
 pub(super) use self::go_cookies::{keep as keep_cookie, written as written_cookie};
 pub(crate) use self::go_value::type_name;
 use self::response::hand_out;
@@ -297,10 +297,10 @@ fn request<'js>(
 ) -> rquickjs::Result<Class<'js, Response>> {
     vu.not_in_init(ctx, IN_INIT)?;
     let name = method.clone();
-    match Ask::read(ctx, vu, method, url, body, params) {
-        Ok(ask) => {
-            let facts = vu.wait(ctx, send::send(vu, &ask))?;
-            give(ctx, facts, ask.throw)
+    match ScriptRequest::read(ctx, vu, method, url, body, params) {
+        Ok(request) => {
+            let facts = vu.wait(ctx, send::send(vu, &request))?;
+            give(ctx, facts, request.throw)
         }
         Err(error) => refused(ctx, vu, name, error),
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use url::{Host, Url};
 
-use super::facts::ResponseFacts;
+use super::response_facts::ResponseFacts;
 use super::hop::{AUTHORIZATION, COOKIE, Hop, REFERER};
 use super::request_headers;
 

@@ -8,8 +8,8 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
-use super::ask::BodyKind;
-use super::facts::{ResponseFacts, Timings};
+use super::script_request::BodyKind;
+use super::response_facts::{ResponseFacts, Timings};
 use super::go_cookies;
 use super::go_url::BAD_URL;
 use super::of_method;

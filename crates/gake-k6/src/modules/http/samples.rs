@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use gake_core::record::Exchange;
 
-use super::ask::Ask;
-use super::facts::ResponseFacts;
+use super::script_request::ScriptRequest;
+use super::response_facts::ResponseFacts;
 use crate::metrics::BuiltinMetric;
 use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
 /// Notes the samples of one request.
-pub(super) fn record(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
+pub(super) fn record(vu: &Vu, request: &ScriptRequest, url: &str, response: &ResponseFacts, exchange: &Exchange) {
     let expected = match response.is_challenge {
         true => Some(true),
-        false => ask.expected.judge(response.status),
+        false => request.expected.judge(response.status),
     };
-    let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response, expected });
+    let set = vu.series_index.tag_set(&HttpTags { vu, request, url, response, expected });
     let timings = &response.timings;
     vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
@@ -41,9 +41,9 @@ pub(super) fn record(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, ex
 
 /// Notes a request that the end of the test cut short: it was sent, and is neither a success nor a
 /// failure of the server's. k6 leaves it out altogether.
-pub(super) fn record_unfinished(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
-    let response = ResponseFacts::failed(ask, 1000, "request canceled".to_owned());
-    let set = vu.series_index.tag_set(&HttpTags { vu, ask, url, response: &response, expected: None });
+pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exchange: &Exchange) {
+    let response = ResponseFacts::failed(request, 1000, "request canceled".to_owned());
+    let set = vu.series_index.tag_set(&HttpTags { vu, request, url, response: &response, expected: None });
     vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
     record_traffic(vu, exchange);
 }
@@ -69,7 +69,7 @@ const SYSTEM_TAGS: [&str; 10] = [
 /// The tags of a request's samples.
 struct HttpTags<'a> {
     vu: &'a Vu,
-    ask: &'a Ask,
+    request: &'a ScriptRequest,
     url: &'a str,
     response: &'a ResponseFacts,
     expected: Option<bool>,
@@ -77,10 +77,10 @@ struct HttpTags<'a> {
 
 impl TagSource for HttpTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, ask, url, response, expected } = self;
+        let Self { vu, request, url, response, expected } = self;
         match key {
             "method" => Some((&*response.method).into()),
-            "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
+            "url" | "name" => Some(request.name.as_deref().unwrap_or(url).into()),
             "status" => Some(response.status.to_string().into()),
             "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),
             "tls_version" => response.tls_version().map(Cow::Borrowed),
@@ -91,7 +91,7 @@ impl TagSource for HttpTags<'_> {
             "ip" => response.peer.map(|peer| peer.ip().to_string().into()),
             "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
             _ => {
-                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                let own = request.tags.iter().rev().find(|(known, _)| known == key);
                 own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
             }
         }
@@ -99,7 +99,7 @@ impl TagSource for HttpTags<'_> {
 
     fn keys(&self) -> Vec<String> {
         let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        let own = self.request.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }

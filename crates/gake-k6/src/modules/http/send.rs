@@ -9,11 +9,11 @@ use gake_core::record::{End, Exchange, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
-use super::ask::{Ask, Authentication, BodyKind};
-use super::codes;
+use super::script_request::{ScriptRequest, Authentication, BodyKind};
+use super::error_codes;
 use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
-use super::facts::{Instants, ResponseFacts, Timings};
+use super::response_facts::{Instants, ResponseFacts, Timings};
 use super::go_cookies;
 use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
@@ -30,11 +30,11 @@ use crate::user::vu::Vu;
 pub(super) const DIAL: Duration = Duration::from_secs(30);
 
 /// Sends what a script asked for and follows its redirects. A script sees the first request.
-pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
+pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
     let mut first = None;
-    let mut response = follow(vu, ask, &mut first).await;
-    response.asked_method = ask.method.clone();
-    response.sent_body.clone_from(&ask.plain_body);
+    let mut response = follow(vu, request, &mut first).await;
+    response.asked_method = request.method.clone();
+    response.sent_body.clone_from(&request.plain_body);
     if let Some(first) = first {
         response.sent_headers = first;
     }
@@ -45,48 +45,48 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
 type Headers = Rc<Vec<(String, String)>>;
 
 /// Follows the redirects of a request; `first` gets the headers of the first one.
-async fn follow(vu: &Vu, ask: &Ask, first: &mut Option<Headers>) -> ResponseFacts {
+async fn follow(vu: &Vu, request: &ScriptRequest, first: &mut Option<Headers>) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
-        return ResponseFacts::failed(ask, 1000, "there is no connection here".to_owned());
+        return ResponseFacts::failed(request, 1000, "there is no connection here".to_owned());
     };
-    let known = match ask.body {
-        None => vu.requests.get(&key(ask)),
+    let known = match request.body {
+        None => vu.requests.get(&key(request)),
         Some(_) => None,
     };
     let url = match &known {
         Some(known) => Rc::clone(&known.url),
-        None => match checked(&ask.url) {
+        None => match checked(&request.url) {
             Ok(url) => Rc::new(url),
-            Err((code, error)) => return refuse(vu, ask, code, error),
+            Err((code, error)) => return refuse(vu, request, code, error),
         },
     };
     if let Some(pause) = vu.test.pace() {
         vu.clock.sleep_until(vu.now().saturating_add(nanos(pause))).await;
     }
     let start = vu.now();
-    let end = start.saturating_add(nanos(ask.timeout));
+    let end = start.saturating_add(nanos(request.timeout));
     let mut hop = Hop {
-        method: ask.method.clone(),
-        headers: Rc::clone(&ask.headers),
-        body: ask.body.clone(),
+        method: request.method.clone(),
+        headers: Rc::clone(&request.headers),
+        body: request.body.clone(),
         url,
         known: known.map(|known| Rc::clone(&known.prepared)),
         number: 0,
-        text: Rc::clone(&ask.url),
+        text: Rc::clone(&request.url),
         referer: None,
         has_left: false,
         has_no_body: false,
     };
     let origin = Rc::clone(&hop.url);
-    let mut login = Login::new(ask.authentication, &mut hop.url);
+    let mut login = Login::new(request.authentication, &mut hop.url);
     loop {
-        let mut response = hop.run(vu, &client, ask, end, login.may_be_challenged()).await;
+        let mut response = hop.run(vu, &client, request, end, login.may_be_challenged()).await;
         first.get_or_insert_with(|| Rc::clone(&response.sent_headers));
         while let Some(answer) = login.answer(&response, &hop.method, &hop.url) {
             Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), answer));
             hop.known = None;
-            response = hop.run(vu, &client, ask, end, false).await;
-            if ask.authentication == Authentication::Ntlm {
+            response = hop.run(vu, &client, request, end, false).await;
+            if request.authentication == Authentication::Ntlm {
                 // It proves a connection, and no other request.
                 Rc::make_mut(&mut hop.headers).pop();
                 let sent = Rc::make_mut(&mut response.sent_headers);
@@ -94,14 +94,14 @@ async fn follow(vu: &Vu, ask: &Ask, first: &mut Option<Headers>) -> ResponseFact
             }
         }
         let Some(next) = hop.next(&response, &origin) else { return response };
-        if hop.number >= ask.redirects {
-            if !ask.bounds_redirects {
+        if hop.number >= request.redirects {
+            if !request.bounds_redirects {
                 let message = format!(
                     "Stopped after {} redirects and returned the redirection; pass {{ redirects: n \
                      }} in request params or set global maxRedirects to silence this",
-                    ask.redirects + 1
+                    request.redirects + 1
                 );
-                vu.test.log(LogLevel::Warning, &message, &[("url", &*ask.url)]);
+                vu.test.log(LogLevel::Warning, &message, &[("url", &*request.url)]);
             }
             return response;
         }
@@ -116,45 +116,45 @@ async fn follow(vu: &Vu, ask: &Ask, first: &mut Option<Headers>) -> ResponseFact
                 let shown = shown_url(&next);
                 let failed = ResponseFacts {
                     url: next.as_str().into(),
-                    ..ResponseFacts::failed(ask, 1000, error.clone())
+                    ..ResponseFacts::failed(request, 1000, error.clone())
                 };
-                return reject(vu, ask, &shown, failed, &error);
+                return reject(vu, request, &shown, failed, &error);
             }
         }
     }
 }
 
 /// What a request that only the arguments make is known by.
-fn key(ask: &Ask) -> RequestKey<'_> {
-    RequestKey { method: &ask.method, url: &ask.url, headers: &ask.headers }
+fn key(request: &ScriptRequest) -> RequestKey<'_> {
+    RequestKey { method: &request.method, url: &request.url, headers: &request.headers }
 }
 
 /// A request that cannot even be tried: it counts as one that failed.
-fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
-    let shown = without_credentials(&ask.url);
-    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&ask.url) };
-    let response = ResponseFacts { url, ..ResponseFacts::failed(ask, code, error) };
+fn refuse(vu: &Vu, request: &ScriptRequest, code: u32, error: String) -> ResponseFacts {
+    let shown = without_credentials(&request.url);
+    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&request.url) };
+    let response = ResponseFacts { url, ..ResponseFacts::failed(request, code, error) };
     // k6 counts one whose URL can be read, whatever its scheme.
     if code == BAD_URL {
-        warn_plainly(vu, ask, &response.error);
+        warn_plainly(vu, request, &response.error);
         return response;
     }
     let error = response.error.clone();
-    reject(vu, ask, &shown, response, &error)
+    reject(vu, request, &shown, response, &error)
 }
 
 /// Counts a request that cannot be sent as one that failed; `why` is what the log says.
 fn reject(
     vu: &Vu,
-    ask: &Ask,
+    request: &ScriptRequest,
     shown: &str,
     mut response: ResponseFacts,
     why: &str,
 ) -> ResponseFacts {
     let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
-    record(vu, ask, shown, &response, &exchange);
-    response.cause = told(&ask.method, &without_password(&response.url), why);
-    warn_plainly(vu, ask, &response.cause);
+    record(vu, request, shown, &response, &exchange);
+    response.cause = told(&request.method, &without_password(&response.url), why);
+    warn_plainly(vu, request, &response.cause);
     response
 }
 
@@ -216,7 +216,7 @@ impl Visitor for Collector {
 struct Flight<'a> {
     vu: &'a Vu,
     client: &'a Client<UserClock>,
-    ask: &'a Ask,
+    request: &'a ScriptRequest,
     url: &'a str,
     start: Nanos,
     exchange: Exchange,
@@ -230,7 +230,7 @@ impl Drop for Flight<'_> {
         }
         self.client.end(&mut self.exchange, End::Unfinished);
         if self.exchange.bytes_out > 0 {
-            record_unfinished(self.vu, self.ask, self.url, &self.exchange);
+            record_unfinished(self.vu, self.request, self.url, &self.exchange);
         }
         self.vu.pending.exchange(self.start, self.exchange.clone());
     }
@@ -241,34 +241,34 @@ impl Hop {
         &self,
         vu: &Vu,
         client: &Client<UserClock>,
-        ask: &Ask,
+        request: &ScriptRequest,
         end: Nanos,
         may_be_challenged: bool,
     ) -> ResponseFacts {
-        let cookies = self.cookies(ask);
+        let cookies = self.cookies(request);
         let mut headers = Rc::clone(&self.headers);
         if !cookies.is_empty() {
             join_cookies(Rc::make_mut(&mut headers), &cookies);
         }
         if let Some(why) = self.invalid(&headers) {
-            return self.stopped(vu, ask, (1000, &why), &why);
+            return self.stopped(vu, request, (1000, &why), &why);
         }
         let shown = self.shown();
         let settings = vu.test.settings();
         let host = self.url.host_str().unwrap_or_default();
         if let Some(blocked) = settings.blocked.host(host) {
-            return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.log_message);
+            return self.stopped(vu, request, (blocked.code, blocked.error), &blocked.log_message);
         }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
-        let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
-        let keep = ask.kind != BodyKind::Dropped;
+        let mut flight = Flight { vu, client, request, url: &shown, start, exchange, is_over: false };
+        let keep = request.kind != BodyKind::Dropped;
         let mut collector = Collector::new(vu, keep);
         let mut ip = None;
         let debug_id = settings.http_debug.map(|_| debug::request_id()).unwrap_or_default();
         let prepared = match &self.known {
             Some(known) if cookies.is_empty() => Ok(Rc::clone(known)),
-            _ => self.prepare(vu, client, ask, &headers).await,
+            _ => self.prepare(vu, client, request, &headers).await,
         };
         match prepared {
             Ok(prepared) => {
@@ -277,7 +277,7 @@ impl Hop {
                     && let Some(blocked) = settings.blocked.address(&addresses)
                 {
                     flight.is_over = true;
-                    return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.log_message);
+                    return self.stopped(vu, request, (blocked.code, blocked.error), &blocked.log_message);
                 }
                 ip = addresses_of(client, &prepared);
                 if let Some(what) = settings.http_debug {
@@ -296,7 +296,7 @@ impl Hop {
         flight.is_over = true;
         let instants = Instants { asked: start, sent: collector.sent, received: vu.now() };
         let parts = (collector, instants);
-        let mut response = self.response(ask, headers, parts, &flight.exchange);
+        let mut response = self.response(request, headers, parts, &flight.exchange);
         if response.refuse_body() {
             flight.exchange.end = End::Fault(Fault::NoMemory);
         }
@@ -304,18 +304,18 @@ impl Hop {
         if let Some(what) = settings.http_debug {
             debug::response(vu, what, &response, &debug_id);
         }
-        self.keep_cookies(ask, &response);
-        record(vu, ask, &shown, &response, &flight.exchange);
+        self.keep_cookies(request, &response);
+        record(vu, request, &shown, &response, &flight.exchange);
         vu.pending.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             let why = match flight.exchange.end {
                 End::Fault(fault) if response.error_code != 1701 => {
-                    codes::told(fault, &self.url, ip, &response.error)
+                    error_codes::told(fault, &self.url, ip, &response.error)
                 }
                 _ => response.error.clone(),
             };
-            response.cause = told(&ask.method, &without_password(&response.url), &why);
-            warn_plainly(vu, ask, &response.cause);
+            response.cause = told(&request.method, &without_password(&response.url), &why);
+            warn_plainly(vu, request, &response.cause);
         }
         response
     }
@@ -325,34 +325,34 @@ impl Hop {
         &self,
         vu: &Vu,
         client: &Client<UserClock>,
-        ask: &Ask,
+        request: &ScriptRequest,
         headers: &Rc<Vec<(String, String)>>,
     ) -> Result<Rc<PreparedRequest>, Fault> {
         let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
         // Credentials in the URL are taken out of it, or are not for every request.
-        let is_plain = ask.authentication == Authentication::Basic && !has_credentials(&self.url);
+        let is_plain = request.authentication == Authentication::Basic && !has_credentials(&self.url);
         let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
-        if is_as_asked && Rc::ptr_eq(headers, &ask.headers) {
+        if is_as_asked && Rc::ptr_eq(headers, &request.headers) {
             let (url, prepared) = (Rc::clone(&self.url), Rc::clone(&prepared));
-            vu.requests.put(KnownRequest::new(&key(ask), url, prepared));
+            vu.requests.put(KnownRequest::new(&key(request), url, prepared));
         }
         Ok(prepared)
     }
 
     /// What comes of a request that is not sent, as one that the options block: it counts as one
     /// that failed.
-    fn stopped(&self, vu: &Vu, ask: &Ask, (code, error): (u32, &str), why: &str) -> ResponseFacts {
+    fn stopped(&self, vu: &Vu, request: &ScriptRequest, (code, error): (u32, &str), why: &str) -> ResponseFacts {
         let response = ResponseFacts {
             url: self.url_text(),
             method: self.method.clone(),
-            ..ResponseFacts::failed(ask, code, error.to_owned())
+            ..ResponseFacts::failed(request, code, error.to_owned())
         };
-        reject(vu, ask, &self.shown(), response, why)
+        reject(vu, request, &self.shown(), response, why)
     }
 
     fn response(
         &self,
-        ask: &Ask,
+        request: &ScriptRequest,
         headers: Rc<Vec<(String, String)>>,
         (collector, instants): (Collector, Instants),
         exchange: &Exchange,
@@ -361,7 +361,7 @@ impl Hop {
             url: self.url_text(),
             method: self.method.clone(),
             sent_headers: headers,
-            ..ResponseFacts::failed(ask, 0, String::new())
+            ..ResponseFacts::failed(request, 0, String::new())
         };
         match exchange.end {
             End::Answered(answer) => {
@@ -373,13 +373,13 @@ impl Hop {
                     _ => "HTTP/1.1",
                 };
                 response.reason = match connection.is_http2 {
-                    true => codes::phrase(answer.status).to_owned(),
+                    true => error_codes::phrase(answer.status).to_owned(),
                     false => collector.reason,
                 };
                 response.headers = collector.headers;
                 let is_bodyless = matches!(answer.status, 204 | 304);
                 response.body = (collector.keep && !is_bodyless).then_some(collector.body);
-                response.error_code = codes::of_status(answer.status);
+                response.error_code = error_codes::of_status(answer.status);
                 response.timings = Timings::of(exchange, instants);
             }
             End::Fault(fault) => {
@@ -389,7 +389,7 @@ impl Hop {
                     Fault::ConnectTimeout if is_open => Fault::Timeout(Phase::Connect),
                     fault => fault,
                 };
-                (response.error_code, response.error) = codes::of(fault);
+                (response.error_code, response.error) = error_codes::of(fault);
                 response.timings = Timings::of(exchange, instants);
             }
             End::Unfinished => {}
@@ -402,11 +402,11 @@ impl Hop {
         response
     }
 
-    fn keep_cookies(&self, ask: &Ask, response: &ResponseFacts) {
+    fn keep_cookies(&self, request: &ScriptRequest, response: &ResponseFacts) {
         let set =
             response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         for (_, value) in set {
-            go_cookies::keep(&mut ask.jar.borrow_mut(), value, &self.url);
+            go_cookies::keep(&mut request.jar.borrow_mut(), value, &self.url);
         }
     }
 }
@@ -428,8 +428,8 @@ fn told(method: &str, url: &str, error: &str) -> String {
     format!("{method} \"{url}\": {error}")
 }
 
-fn warn_plainly(vu: &Vu, ask: &Ask, error: &str) {
-    if !ask.throw {
+fn warn_plainly(vu: &Vu, request: &ScriptRequest, error: &str) {
+    if !request.throw {
         vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error)]);
     }
 }

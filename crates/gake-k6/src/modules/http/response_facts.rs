@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Exchange;
 use gake_wire::{TlsFacts, TlsVersion};
 
-use super::ask::{Ask, BodyKind};
+use super::script_request::{ScriptRequest, BodyKind};
 use super::decode::decoded;
 use super::headers::HeaderList;
 use crate::bodies::ResponseBody;
@@ -100,13 +100,13 @@ pub(crate) struct ResponseFacts {
 
 impl ResponseFacts {
     /// There is no response.
-    pub(super) fn failed(ask: &Ask, error_code: u32, error: String) -> Self {
+    pub(super) fn failed(request: &ScriptRequest, error_code: u32, error: String) -> Self {
         Self {
-            kind: ask.kind,
-            sent_headers: Rc::clone(&ask.headers),
-            sent_body: ask.body.clone(),
+            kind: request.kind,
+            sent_headers: Rc::clone(&request.headers),
+            sent_body: request.body.clone(),
             error_code,
-            ..Self::refused(ask.method.clone(), Rc::clone(&ask.url), error)
+            ..Self::refused(request.method.clone(), Rc::clone(&request.url), error)
         }
     }
 

@@ -53,7 +53,7 @@ pub(crate) enum Authentication {
 
 /// A request as a script asks for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub(crate) struct ScriptRequest {
     pub(crate) method: Cow<'static, str>,
     /// As Go writes what the script wrote.
     pub(crate) url: Rc<str>,
@@ -81,7 +81,7 @@ pub(crate) struct Ask {
     pub(crate) cookies: Vec<(String, String, bool)>,
 }
 
-impl Ask {
+impl ScriptRequest {
     /// Reads the arguments of a request.
     pub(crate) fn read<'js>(
         ctx: &Ctx<'js>,
@@ -103,7 +103,7 @@ impl Ask {
             true => BodyKind::Dropped,
             false => BodyKind::Text,
         };
-        let mut ask = Self {
+        let mut request = Self {
             method,
             url: url.into(),
             name,
@@ -125,13 +125,13 @@ impl Ask {
         };
         let params = given(params);
         if let Some(params) = params.as_ref().and_then(Value::as_object) {
-            ask.read_params(ctx, params)?;
+            request.read_params(ctx, params)?;
         }
-        let own = std::mem::take(&mut ask.own_headers);
+        let own = std::mem::take(&mut request.own_headers);
         let mut headers = None;
         if let Some(body) = given(body) {
             let (bytes, content_type) = form::body(ctx, &body)?;
-            ask.plain_body = Some(bytes.into());
+            request.plain_body = Some(bytes.into());
             if let Some(content_type) = content_type {
                 let headers = headers.get_or_insert_with(|| vu.headers.to_vec());
                 request_headers::set(headers, "Content-Type", content_type);
@@ -144,13 +144,13 @@ impl Ask {
             }
         }
         if let Some(headers) = headers {
-            ask.headers = Rc::new(headers);
+            request.headers = Rc::new(headers);
         }
-        if let Some(plain) = ask.plain_body.clone() {
-            ask.body = Some(ask.compressed(ctx, vu, &plain)?);
+        if let Some(plain) = request.plain_body.clone() {
+            request.body = Some(request.compressed(ctx, vu, &plain)?);
         }
-        ask.drop_length(vu);
-        Ok(ask)
+        request.drop_length(vu);
+        Ok(request)
     }
 
     /// Takes a length that the script gives out of the headers: the client says the right one.
