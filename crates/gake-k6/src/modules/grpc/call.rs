@@ -12,7 +12,7 @@ use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_fr
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
 
-use super::ask::CallAsk;
+use super::params::CallParams;
 use super::connection::Connection;
 use super::incoming::Incoming;
 use super::status::{CANCELED, INTERNAL, of_end};
@@ -31,7 +31,7 @@ pub(super) struct Call {
     method: GrpcMethod,
     /// `/package.Service/Method`
     path: String,
-    ask: CallAsk,
+    params: CallParams,
     request: HttpRequest,
 }
 
@@ -56,17 +56,17 @@ impl Call {
         connection: Rc<Connection>,
         method: GrpcMethod,
         json: &str,
-        mut ask: CallAsk,
+        mut params: CallParams,
     ) -> Result<Self, GrpcError> {
-        if ask.timeout.is_zero() {
-            ask.timeout = CALL_TIMEOUT;
+        if params.timeout.is_zero() {
+            params.timeout = CALL_TIMEOUT;
         }
         let path = format!("/{}", method.path());
         let body = grpc_frame(&method.encode(json)?);
-        let metadata = connection.metadata(&vu, &ask.metadata);
+        let metadata = connection.metadata(&vu, &params.metadata);
         let url = format!("{}{path}", connection.origin);
-        let request = grpc_call(url, &metadata, ask.timeout, body);
-        Ok(Self { vu, connection, method, path, ask, request })
+        let request = grpc_call(url, &metadata, params.timeout, body);
+        Ok(Self { vu, connection, method, path, params, request })
     }
 
     /// Makes the call and notes its samples.
@@ -79,7 +79,7 @@ impl Call {
         match client.prepare(&self.request).await {
             Ok(prepared) => {
                 let now = self.vu.now();
-                let deadline = Deadline::within(now, self.ask.timeout);
+                let deadline = Deadline::within(now, self.params.timeout);
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
                 let is_wrong = Rc::clone(&incoming.is_wrong);
@@ -100,7 +100,7 @@ impl Call {
             end if flight.exchange.end == End::Unfinished => client.end(&mut flight.exchange, end),
             end => flight.exchange.end = end,
         }
-        if self.ask.discards {
+        if self.params.discards {
             answer.message = None;
         }
         self.record(&answer, &flight.exchange);
@@ -136,7 +136,7 @@ impl Call {
             vu,
             connection: &self.connection,
             path: &self.path,
-            own: &self.ask.tags,
+            own: &self.params.tags,
             status: Some(answer.status),
         });
         let took = exchange.done.saturating_sub(exchange.write);

@@ -10,7 +10,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use super::ask::{CallAsk, ConnectAsk};
+use super::params::{CallParams, ConnectParams};
 use super::call::Call;
 use super::connection::{Connection, HEALTH_CHECK};
 use super::status::told;
@@ -180,19 +180,19 @@ impl GrpcClient {
         params: Option<Value<'js>>,
     ) -> rquickjs::Result<bool> {
         self.vu.not_in_init(ctx, "connecting to a gRPC server")?;
-        let ask = ConnectAsk::read(ctx, params)?;
+        let params = ConnectParams::read(ctx, params)?;
         let Some(base) = self.vu.grpc.borrow().clone() else {
             return Err(go_error(ctx, "there is no connection here"));
         };
-        let scheme = if ask.is_plain { "http" } else { "https" };
+        let scheme = if params.is_plain { "http" } else { "https" };
         let connection = Connection {
             client: base.with_own_connections(),
             address: address.to_owned(),
             origin: format!("{scheme}://{address}"),
-            authority: ask.authority.clone(),
-            max_receive: ask.max_receive,
+            authority: params.authority.clone(),
+            max_receive: params.max_receive,
         };
-        let opened = self.vu.wait(ctx, open(&self.vu, &connection, &ask))?;
+        let opened = self.vu.wait(ctx, open(&self.vu, &connection, &params))?;
         let schema = opened.map_err(|error| go_error(ctx, &error))?;
         if schema.is_some() {
             *self.reflected.borrow_mut() = schema;
@@ -218,8 +218,8 @@ impl GrpcClient {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
         let method = self.defined(ctx, method, "")?;
-        let ask = CallAsk::read(ctx, INVOKE, params)?;
-        Call::new(Rc::clone(&self.vu), connection, method, json, ask).map_err(|error| {
+        let params = CallParams::read(ctx, INVOKE, params)?;
+        Call::new(Rc::clone(&self.vu), connection, method, json, params).map_err(|error| {
             let message = format!("unable to serialise request object to protocol buffer: {error}");
             go_error(ctx, &message)
         })
@@ -236,8 +236,8 @@ impl GrpcClient {
             return Err(go_error(ctx, &format!("invalid GRPC Stream's client: {UNCONNECTED}")));
         };
         let method = self.defined(ctx, method, "invalid GRPC Stream's method: ")?;
-        let ask = CallAsk::read(ctx, "GRPC Stream's", params)?;
-        Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, ask))
+        let params = CallParams::read(ctx, "GRPC Stream's", params)?;
+        Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, params))
     }
 
     /// The method of a name that the script gives; errors begin with `what`.
@@ -255,14 +255,14 @@ impl GrpcClient {
     fn health<'js>(&self, ctx: &Ctx<'js>, service: &str) -> rquickjs::Result<Value<'js>> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
-        let ask = CallAsk::read(ctx, INVOKE, None)?;
+        let params = CallParams::read(ctx, INVOKE, None)?;
         let schema = self.vu.test.definitions.get("health".to_owned(), || {
             GrpcSchema::compile(&["health.proto".to_owned()], |_| Some(HEALTH.to_owned()))
         });
         let method = schema.and_then(|schema| schema.method(HEALTH_CHECK));
         let method = method.map_err(|error| go_error(ctx, &error.to_string()))?;
         let json = json!({ "service": service }).to_string();
-        let call = Call::new(Rc::clone(&self.vu), connection, method, &json, ask);
+        let call = Call::new(Rc::clone(&self.vu), connection, method, &json, params);
         let call = call.map_err(|error| go_error(ctx, &error.to_string()))?;
         let answer = self.vu.wait(ctx, call.run())?;
         answer.health(ctx)
@@ -273,7 +273,7 @@ impl GrpcClient {
 async fn open(
     vu: &Vu,
     connection: &Connection,
-    ask: &ConnectAsk,
+    params: &ConnectParams,
 ) -> Result<Option<GrpcSchema>, String> {
     let Connection { client, address, origin, .. } = connection;
     let blocked = &vu.test.settings().blocked;
@@ -286,13 +286,13 @@ async fn open(
     if let Some(blocked) = blocked.address(&client.network().addresses(&prepared)) {
         return Err(blocked.log_message);
     }
-    let deadline = Deadline::within(vu.now(), ask.timeout);
+    let deadline = Deadline::within(vu.now(), params.timeout);
     client.connect(&prepared, deadline).await.map_err(|fault| told(fault, address))?;
-    if !ask.reflects {
+    if !params.reflects {
         return Ok(None);
     }
-    let metadata = &ask.reflection_metadata;
-    let reflection = GrpcReflection::new(client, origin.clone(), metadata, ask.timeout);
+    let metadata = &params.reflection_metadata;
+    let reflection = GrpcReflection::new(client, origin.clone(), metadata, params.timeout);
     let schema = reflection.schema(None).await;
     schema.map(Some).map_err(|error| format!("error using grpc reflection: {error}"))
 }

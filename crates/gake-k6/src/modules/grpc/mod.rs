@@ -2,7 +2,7 @@
 //!
 //! `client.js` has the class; definitions, connections, calls and samples are native.
 
-mod ask;
+mod params;
 mod call;
 mod client;
 mod connection;

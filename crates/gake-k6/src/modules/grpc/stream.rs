@@ -17,7 +17,7 @@ use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_fr
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
-use super::ask::CallAsk;
+use super::params::CallParams;
 use super::call::ended;
 use super::connection::Connection;
 use super::incoming::{Incoming, Messages};
@@ -39,7 +39,7 @@ pub(super) struct GrpcStream {
     method: GrpcMethod,
     /// `/package.Service/Method`
     path: String,
-    ask: CallAsk,
+    params: CallParams,
     /// Messages with their prefix that are not sent.
     outgoing: RefCell<VecDeque<Arc<[u8]>>>,
     /// Whether the script sends no more.
@@ -74,14 +74,14 @@ impl GrpcStream {
         vu: Rc<Vu>,
         connection: Rc<Connection>,
         method: GrpcMethod,
-        ask: CallAsk,
+        params: CallParams,
     ) -> Rc<Self> {
         let stream = Rc::new(Self {
             vu,
             connection,
             path: format!("/{}", method.path()),
             method,
-            ask,
+            params,
             outgoing: RefCell::default(),
             is_finished: Cell::new(false),
             events: RefCell::default(),
@@ -196,11 +196,11 @@ impl GrpcStream {
     }
 
     fn request(&self) -> HttpRequest {
-        let metadata = self.connection.metadata(&self.vu, &self.ask.metadata);
+        let metadata = self.connection.metadata(&self.vu, &self.params.metadata);
         let url = format!("{}{}", self.connection.origin, self.path);
         let mut request = grpc_call(url, &metadata, self.timeout(), Vec::new());
         request.body = None;
-        if self.ask.timeout.is_zero() {
+        if self.params.timeout.is_zero() {
             request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("grpc-timeout"));
         }
         request
@@ -208,7 +208,7 @@ impl GrpcStream {
 
     /// How long it may last: for ever unless the script says otherwise.
     fn timeout(&self) -> Duration {
-        if self.ask.timeout.is_zero() { Duration::MAX } else { self.ask.timeout }
+        if self.params.timeout.is_zero() { Duration::MAX } else { self.params.timeout }
     }
 
     fn tell(&self, event: StreamEvent) {
@@ -225,7 +225,7 @@ impl GrpcStream {
             vu: &self.vu,
             connection: &self.connection,
             path: &self.path,
-            own: &self.ask.tags,
+            own: &self.params.tags,
             status,
         })
     }

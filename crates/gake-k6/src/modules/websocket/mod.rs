@@ -3,7 +3,7 @@
 //! `ws.js` and `websockets.js` have the events, handlers and timers; connections and samples are
 //! native.
 
-mod ask;
+mod socket_params;
 mod open;
 mod session;
 
@@ -15,7 +15,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use self::ask::Ask;
+use self::socket_params::SocketParams;
 use self::open::{Opened, open};
 use self::session::Session;
 use super::value;
@@ -68,14 +68,14 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     native.set("notInInit", Func::from(check))?;
     let user = Rc::clone(vu);
     let now = move |ctx: Ctx<'js>, url: String, params: Opt<Value<'js>>| {
-        let ask = Ask::read(&ctx, &user, url, params.0, &[])?;
-        let opened = user.wait(&ctx, open(&user, &ask))?;
+        let params = SocketParams::read(&ctx, &user, url, params.0, &[])?;
+        let opened = user.wait(&ctx, open(&user, &params))?;
         if opened.session.is_none() {
             // k6 gives a refused session a duration too.
             let took = user.now().saturating_sub(opened.start);
             user.record(BuiltinMetric::WsSessionDuration, &opened.tags, took as f64);
         }
-        shown(&ctx, &user, &ask, opened)
+        shown(&ctx, &user, &params, opened)
     };
     native.set("open", Func::from(now))?;
     let user = Rc::clone(vu);
@@ -84,13 +84,13 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
                       protocols: Vec<String>,
                       params: Value<'js>,
                       heard: Function<'js>| {
-        let ask = Ask::read(&ctx, &user, url, Some(params), &protocols)?.named();
+        let params = SocketParams::read(&ctx, &user, url, Some(params), &protocols)?.named();
         let heard = Persistent::save(&ctx, heard);
         let vu = Rc::clone(&user);
         user.tasks.add(async move {
-            let opened = open(&vu, &ask).await;
+            let opened = open(&vu, &params).await;
             Box::new(move |ctx: &Ctx<'_>| {
-                let opened = shown(ctx, &vu, &ask, opened)?;
+                let opened = shown(ctx, &vu, &params, opened)?;
                 heard.restore(ctx)?.call::<_, ()>((opened,))
             }) as Completion
         });
@@ -105,14 +105,14 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 fn shown<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
-    ask: &Ask,
+    params: &SocketParams,
     opened: Opened,
 ) -> rquickjs::Result<Object<'js>> {
     let result = Object::new(ctx.clone())?;
     let Opened { response, session, error, tags, start } = opened;
     if let Some(response) = response {
         let shown = Object::new(ctx.clone())?;
-        shown.set("url", ask.url.as_str())?;
+        shown.set("url", params.url.as_str())?;
         shown.set("status", response.status)?;
         shown.set("body", "")?;
         shown.set("error", "")?;

@@ -9,7 +9,7 @@ use gake_core::record::Fault;
 use gake_wire::{Deadline, HttpRequest, UpgradeResponse, WebSocketSession};
 use url::{Position, Url};
 
-use super::ask::Ask;
+use super::socket_params::SocketParams;
 use crate::metrics::BuiltinMetric;
 use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
 use crate::user::series_index::{TagSet, TagSource};
@@ -31,16 +31,16 @@ pub(super) struct Opened {
 }
 
 /// Connects and notes the samples.
-pub(super) async fn open(vu: &Vu, ask: &Ask) -> Opened {
+pub(super) async fn open(vu: &Vu, params: &SocketParams) -> Opened {
     let start = vu.now();
-    let connected = connect(vu, ask).await;
+    let connected = connect(vu, params).await;
     let took = vu.now().saturating_sub(start);
     let (response, session, error) = match connected {
         Ok((response, Some(session))) => (Some(response), Some(session), None),
         Ok((response, None)) => (Some(response), None, Some(BAD_HANDSHAKE.to_owned())),
         Err(error) => (None, None, Some(error)),
     };
-    let tags = vu.series_index.tag_set(&Tags { vu, ask, response: response.as_ref() });
+    let tags = vu.series_index.tag_set(&Tags { vu, params, response: response.as_ref() });
     vu.record(BuiltinMetric::WsSessions, &tags, 1.0);
     vu.record(BuiltinMetric::WsConnecting, &tags, took as f64);
     Opened { response, session, error, tags, start }
@@ -50,21 +50,21 @@ const BAD_HANDSHAKE: &str = "websocket: bad handshake";
 
 async fn connect(
     vu: &Vu,
-    ask: &Ask,
+    params: &SocketParams,
 ) -> Result<(UpgradeResponse, Option<WebSocketSession>), String> {
     let Some(client) = vu.client.borrow().clone() else {
         return Err("there is no connection here".to_owned());
     };
-    let (url, text) = upgrade_url(&ask.url)?;
+    let (url, text) = upgrade_url(&params.url)?;
     let settings = vu.test.settings();
     if let Some(blocked) = settings.blocked.host(url.host_str().unwrap_or_default()) {
         return Err(blocked.log_message);
     }
     let mut request = HttpRequest::new("GET", text);
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
-    request.headers = request_headers::written(&ask.headers, ("GET", None), &host);
+    request.headers = request_headers::written(&params.headers, ("GET", None), &host);
     let cookies: Vec<_> = {
-        let jar = ask.jar.borrow();
+        let jar = params.jar.borrow();
         let values = values_for(&jar, &url).into_iter();
         values.map(|(name, value)| written_cookie(name, value)).collect()
     };
@@ -80,7 +80,7 @@ async fn connect(
     let (response, session) = opened.map_err(|fault| told(fault, &url))?;
     for (name, value) in &response.headers {
         if name.eq_ignore_ascii_case("set-cookie") {
-            keep_cookie(&mut ask.jar.borrow_mut(), value, &url);
+            keep_cookie(&mut params.jar.borrow_mut(), value, &url);
         }
     }
     Ok((response, session))
@@ -125,16 +125,16 @@ const SYSTEM_TAGS: [&str; 4] = ["url", "name", "status", "subproto"];
 /// The tags of a session's samples.
 struct Tags<'a> {
     vu: &'a Vu,
-    ask: &'a Ask,
+    params: &'a SocketParams,
     response: Option<&'a UpgradeResponse>,
 }
 
 impl TagSource for Tags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, ask, response } = self;
+        let Self { vu, params, response } = self;
         match key {
-            "url" => Some(ask.name.as_deref().unwrap_or(&ask.url).into()),
-            "name" if ask.name.is_some() => ask.name.as_deref().map(Into::into),
+            "url" => Some(params.name.as_deref().unwrap_or(&params.url).into()),
+            "name" if params.name.is_some() => params.name.as_deref().map(Into::into),
             "status" => response.map(|response| response.status.to_string().into()),
             "subproto" => response.map(|response| {
                 let lines = response.headers.iter();
@@ -143,7 +143,7 @@ impl TagSource for Tags<'_> {
                 chosen.next().map_or("", |(_, value)| value.as_str()).into()
             }),
             _ => {
-                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                let own = params.tags.iter().rev().find(|(known, _)| known == key);
                 own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
             }
         }
@@ -151,7 +151,7 @@ impl TagSource for Tags<'_> {
 
     fn keys(&self) -> Vec<String> {
         let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        let own = self.params.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }

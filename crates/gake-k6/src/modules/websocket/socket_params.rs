@@ -13,7 +13,7 @@ use crate::user::vu::Vu;
 
 /// The arguments of a connection.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
+pub(super) struct SocketParams {
     /// As written.
     pub(super) url: String,
     /// The tags `name` and `url`, where the URL has a name.
@@ -23,7 +23,7 @@ pub(super) struct Ask {
     pub(super) jar: Rc<RefCell<CookieStore>>,
 }
 
-impl Ask {
+impl SocketParams {
     /// Reads the arguments.
     pub(super) fn read<'js>(
         ctx: &Ctx<'js>,
@@ -34,14 +34,14 @@ impl Ask {
     ) -> rquickjs::Result<Self> {
         let jar = Rc::clone(&vu.jar.borrow());
         let headers = vu.headers.to_vec();
-        let mut ask = Self { url, name: None, headers, tags: Vec::new(), jar };
+        let mut parsed = Self { url, name: None, headers, tags: Vec::new(), jar };
         if let Some(params) = given(params).as_ref().and_then(Value::as_object) {
-            ask.read_params(ctx, params)?;
+            parsed.read_params(ctx, params)?;
         }
         if !protocols.is_empty() {
-            ask.headers.push(("Sec-WebSocket-Protocol".to_owned(), protocols.join(", ")));
+            parsed.headers.push(("Sec-WebSocket-Protocol".to_owned(), protocols.join(", ")));
         }
-        Ok(ask)
+        Ok(parsed)
     }
 
     fn read_params<'js>(&mut self, ctx: &Ctx<'js>, params: &Object<'js>) -> rquickjs::Result<()> {

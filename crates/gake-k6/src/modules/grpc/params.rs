@@ -16,7 +16,7 @@ const RECEIVE_MAX: usize = 4 << 20;
 
 /// The parameters of `connect`.
 #[derive(Debug)]
-pub(super) struct ConnectAsk {
+pub(super) struct ConnectParams {
     pub(super) is_plain: bool,
     /// Whether the server is asked for its definitions.
     pub(super) reflects: bool,
@@ -30,7 +30,7 @@ pub(super) struct ConnectAsk {
 
 /// The parameters of a call.
 #[derive(Debug)]
-pub(super) struct CallAsk {
+pub(super) struct CallParams {
     pub(super) metadata: Vec<(String, String)>,
     pub(super) tags: Vec<(String, String)>,
     /// Zero: the script does not say.
@@ -39,9 +39,9 @@ pub(super) struct CallAsk {
     pub(super) discards: bool,
 }
 
-impl ConnectAsk {
+impl ConnectParams {
     pub(super) fn read<'js>(ctx: &Ctx<'js>, params: Option<Value<'js>>) -> rquickjs::Result<Self> {
-        let mut ask = Self {
+        let mut parsed = Self {
             is_plain: false,
             reflects: false,
             reflection_metadata: Vec::new(),
@@ -54,22 +54,22 @@ impl ConnectAsk {
                 |why: &str| go_error(ctx, &format!("invalid grpc.connect() parameters: {why}"));
             match key.as_str() {
                 "plaintext" => {
-                    ask.is_plain = truth(&value)
+                    parsed.is_plain = truth(&value)
                         .ok_or_else(|| wrong("invalid plaintext value: it needs to be boolean"))?
                 }
                 "reflect" => {
-                    ask.reflects = truth(&value)
+                    parsed.reflects = truth(&value)
                         .ok_or_else(|| wrong("invalid reflect value: it needs to be boolean"))?
                 }
                 "reflectMetadata" => {
-                    ask.reflection_metadata = metadata(ctx, &value)?
+                    parsed.reflection_metadata = metadata(ctx, &value)?
                         .map_err(|why| wrong(&format!("invalid reflectMetadata param: {why}")))?;
                 }
                 "timeout" => {
-                    ask.timeout = time(ctx, &value)?
+                    parsed.timeout = time(ctx, &value)?
                         .map_err(|why| wrong(&format!("invalid timeout value: {why}")))?
                 }
-                "authority" => ask.authority = Some(value::text(ctx, &value)?),
+                "authority" => parsed.authority = Some(value::text(ctx, &value)?),
                 "maxReceiveSize" => {
                     let wrong = |what| {
                         wrong(&format!("invalid maxReceiveSize value: it needs to be {what}"))
@@ -78,7 +78,7 @@ impl ConnectAsk {
                     match size.ok_or_else(|| wrong("an integer"))? {
                         ..0.0 => return Err(wrong("a positive integer")),
                         0.0 => {}
-                        size => ask.max_receive = size as usize,
+                        size => parsed.max_receive = size as usize,
                     }
                 }
                 // Messages of any size are sent.
@@ -89,11 +89,11 @@ impl ConnectAsk {
                 other => return Err(wrong(&format!("unknown connect param: {other:?}"))),
             }
         }
-        Ok(ask)
+        Ok(parsed)
     }
 }
 
-impl CallAsk {
+impl CallParams {
     /// Reads the parameters of `what`.
     pub(super) fn read<'js>(
         ctx: &Ctx<'js>,
@@ -101,28 +101,28 @@ impl CallAsk {
         params: Option<Value<'js>>,
     ) -> rquickjs::Result<Self> {
         let (metadata_lines, tags) = (Vec::new(), Vec::new());
-        let mut ask =
+        let mut parsed =
             Self { metadata: metadata_lines, tags, timeout: Duration::ZERO, discards: false };
         for (key, value) in fields(params)? {
             let wrong = |why: &str| go_error(ctx, &format!("invalid {what} parameters: {why}"));
             match key.as_str() {
                 "metadata" => {
-                    ask.metadata = metadata(ctx, &value)?
+                    parsed.metadata = metadata(ctx, &value)?
                         .map_err(|why| wrong(&format!("invalid metadata param: {why}")))?;
                 }
                 "tags" => {
-                    ask.tags = value::tags(ctx, Some(value))?
+                    parsed.tags = value::tags(ctx, Some(value))?
                         .map_err(|why| wrong(&format!("metric tags: {why}")))?;
                 }
                 "timeout" => {
-                    ask.timeout = time(ctx, &value)?
+                    parsed.timeout = time(ctx, &value)?
                         .map_err(|why| wrong(&format!("invalid timeout value: {why}")))?
                 }
-                "discardResponseMessage" => ask.discards = truth(&value).unwrap_or(false),
+                "discardResponseMessage" => parsed.discards = truth(&value).unwrap_or(false),
                 other => return Err(wrong(&format!("unknown param: {other:?}"))),
             }
         }
-        Ok(ask)
+        Ok(parsed)
     }
 }
 
