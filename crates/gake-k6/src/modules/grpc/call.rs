@@ -13,8 +13,8 @@ use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
 
 use super::params::CallParams;
-use super::connection::Connection;
-use super::incoming::Incoming;
+use super::connection::GrpcConnection;
+use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
@@ -25,9 +25,9 @@ use crate::user::vu::Vu;
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A call about to be made.
-pub(super) struct Call {
+pub(super) struct GrpcCall {
     vu: Rc<Vu>,
-    connection: Rc<Connection>,
+    connection: Rc<GrpcConnection>,
     method: GrpcMethod,
     /// `/package.Service/Method`
     path: String,
@@ -36,7 +36,7 @@ pub(super) struct Call {
 }
 
 /// What came of a call.
-pub(super) struct Answer {
+pub(super) struct GrpcResponse {
     status: GrpcStatus,
     /// The message as JSON, if there is one.
     message: Option<String>,
@@ -46,14 +46,14 @@ pub(super) struct Answer {
     trailers: Vec<(String, String)>,
 }
 
-impl Call {
+impl GrpcCall {
     /// The call of `method` with the message that is `json`.
     ///
     /// # Errors
     /// When the method does not take that message.
     pub(super) fn new(
         vu: Rc<Vu>,
-        connection: Rc<Connection>,
+        connection: Rc<GrpcConnection>,
         method: GrpcMethod,
         json: &str,
         mut params: CallParams,
@@ -70,21 +70,21 @@ impl Call {
     }
 
     /// Makes the call and notes its samples.
-    pub(super) async fn run(&self) -> Answer {
+    pub(super) async fn run(&self) -> GrpcResponse {
         let client = &self.connection.client;
         let start = self.vu.now();
         let mut flight =
-            Flight { call: self, start, exchange: Exchange::unfinished(start), is_over: false };
-        let mut incoming = Incoming::new(self.connection.max_receive);
+            CallFlight { call: self, start, exchange: Exchange::unfinished(start), is_over: false };
+        let mut reader = GrpcReader::new(self.connection.max_receive);
         match client.prepare(&self.request).await {
             Ok(prepared) => {
                 let now = self.vu.now();
                 let deadline = Deadline::within(now, self.params.timeout);
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
-                let is_wrong = Rc::clone(&incoming.is_wrong);
+                let is_wrong = Rc::clone(&reader.is_wrong);
                 let mut exchanging =
-                    pin!(client.exchange(&prepared, now, deadline, &mut incoming, exchange));
+                    pin!(client.exchange(&prepared, now, deadline, &mut reader, exchange));
                 // As in Go, the rest of an answer that is not valid is not awaited.
                 poll_fn(|cx| match exchanging.as_mut().poll(cx) {
                     Poll::Pending if is_wrong.get() => Poll::Ready(()),
@@ -95,49 +95,49 @@ impl Call {
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
-        let mut answer = self.answer(incoming, &flight.exchange);
-        match ended(flight.exchange.end, answer.status) {
+        let mut response = self.response(reader, &flight.exchange);
+        match ended(flight.exchange.end, response.status) {
             end if flight.exchange.end == End::Unfinished => client.end(&mut flight.exchange, end),
             end => flight.exchange.end = end,
         }
         if self.params.discards {
-            answer.message = None;
+            response.message = None;
         }
-        self.record(&answer, &flight.exchange);
+        self.record(&response, &flight.exchange);
         self.vu.pending.exchange(start, flight.exchange.clone());
-        answer
+        response
     }
 
-    fn answer(&self, mut incoming: Incoming, exchange: &Exchange) -> Answer {
+    fn response(&self, mut reader: GrpcReader, exchange: &Exchange) -> GrpcResponse {
         if matches!(exchange.end, End::Answered(answer) if answer.status == 200) {
-            incoming.end();
+            reader.end();
         }
-        let (headers, trailers) = incoming.metadata();
-        let Incoming { message, wrong, .. } = incoming;
+        let (headers, trailers) = reader.metadata();
+        let GrpcReader { message, wrong, .. } = reader;
         let (status, error) = match wrong {
             Some(wrong) => wrong,
             None => of_end(exchange.end, &headers, &trailers, &self.connection.address),
         };
-        let mut answer = Answer { status, message: None, error, headers, trailers };
+        let mut response = GrpcResponse { status, message: None, error, headers, trailers };
         // A failed call without a message has an empty one.
         match self.method.decode(message.as_deref().unwrap_or_default()) {
-            Ok(message) => answer.message = Some(message),
+            Ok(message) => response.message = Some(message),
             Err(error) if status == GrpcStatus::OK => {
-                (answer.status, answer.error) = (INTERNAL, error.to_string());
+                (response.status, response.error) = (INTERNAL, error.to_string());
             }
             Err(_) => {}
         }
-        answer
+        response
     }
 
-    fn record(&self, answer: &Answer, exchange: &Exchange) {
+    fn record(&self, response: &GrpcResponse, exchange: &Exchange) {
         let vu = &self.vu;
         let tags = vu.series_index.tag_set(&CallTags {
             vu,
             connection: &self.connection,
             path: &self.path,
             own: &self.params.tags,
-            status: Some(answer.status),
+            status: Some(response.status),
         });
         let took = exchange.done.saturating_sub(exchange.write);
         vu.record(BuiltinMetric::GrpcReqDuration, &tags, took as f64);
@@ -158,28 +158,28 @@ pub(super) fn ended(end: End, status: GrpcStatus) -> End {
 }
 
 /// A call under way: noted as unfinished when it is dropped before its end.
-struct Flight<'a> {
-    call: &'a Call,
+struct CallFlight<'a> {
+    call: &'a GrpcCall,
     start: u64,
     exchange: Exchange,
     is_over: bool,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for CallFlight<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
         self.call.connection.client.end(&mut self.exchange, End::Unfinished);
         if self.exchange.bytes_out > 0 {
-            let answer = self.call.answer(Incoming::default(), &self.exchange);
-            self.call.record(&answer, &self.exchange);
+            let response = self.call.response(GrpcReader::default(), &self.exchange);
+            self.call.record(&response, &self.exchange);
         }
         self.call.vu.pending.exchange(self.start, self.exchange.clone());
     }
 }
 
-impl Answer {
+impl GrpcResponse {
     /// The answer as scripts have it.
     pub(super) fn shown<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
@@ -204,7 +204,7 @@ impl Answer {
     }
 }
 
-impl Answer {
+impl GrpcResponse {
     /// The answer to a health check, or the error that it failed with.
     pub(super) fn health<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         if self.status != GrpcStatus::OK {

@@ -11,9 +11,9 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
 use super::params::{CallParams, ConnectParams};
-use super::call::Call;
-use super::connection::{Connection, HEALTH_CHECK};
-use super::status::told;
+use super::call::GrpcCall;
+use super::connection::{GrpcConnection, HEALTH_CHECK};
+use super::status::go_text;
 use super::stream::GrpcStream;
 use crate::errors::go_error;
 use crate::paths::{FILE, folder, normal};
@@ -41,7 +41,7 @@ pub(super) struct GrpcClient {
     loaded: RefCell<Vec<GrpcSchema>>,
     /// What the server told of itself when the client connected last with `reflect`.
     reflected: RefCell<Option<GrpcSchema>>,
-    connection: RefCell<Option<Rc<Connection>>>,
+    connection: RefCell<Option<Rc<GrpcConnection>>>,
 }
 
 impl GrpcClient {
@@ -73,8 +73,8 @@ impl GrpcClient {
         let client = Rc::clone(self);
         let invoke = move |ctx: Ctx<'js>, method: String, json: String, params: Opt<Value<'js>>| {
             let call = client.call(&ctx, &method, &json, params.0)?;
-            let answer = client.vu.wait(&ctx, call.run())?;
-            answer.shown(&ctx)
+            let response = client.vu.wait(&ctx, call.run())?;
+            response.shown(&ctx)
         };
         shown.set("invoke", Func::from(invoke))?;
         let client = Rc::clone(self);
@@ -86,9 +86,9 @@ impl GrpcClient {
             let call = client.call(&ctx, &method, &json, Some(params))?;
             let heard = Persistent::save(&ctx, heard);
             client.vu.tasks.add(async move {
-                let answer = call.run().await;
+                let response = call.run().await;
                 Box::new(move |ctx: &Ctx<'_>| {
-                    heard.restore(ctx)?.call::<_, ()>((answer.shown(ctx)?,))
+                    heard.restore(ctx)?.call::<_, ()>((response.shown(ctx)?,))
                 }) as Completion
             });
             Ok::<_, rquickjs::Error>(())
@@ -185,7 +185,7 @@ impl GrpcClient {
             return Err(go_error(ctx, "there is no connection here"));
         };
         let scheme = if params.is_plain { "http" } else { "https" };
-        let connection = Connection {
+        let connection = GrpcConnection {
             client: base.with_own_connections(),
             address: address.to_owned(),
             origin: format!("{scheme}://{address}"),
@@ -202,7 +202,7 @@ impl GrpcClient {
     }
 
     /// The connection; an error without one.
-    fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Connection>> {
+    fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<GrpcConnection>> {
         let connection = self.connection.borrow().clone();
         connection.ok_or_else(|| go_error(ctx, UNCONNECTED))
     }
@@ -214,12 +214,12 @@ impl GrpcClient {
         method: &str,
         json: &str,
         params: Option<Value<'js>>,
-    ) -> rquickjs::Result<Call> {
+    ) -> rquickjs::Result<GrpcCall> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
         let method = self.defined(ctx, method, "")?;
         let params = CallParams::read(ctx, INVOKE, params)?;
-        Call::new(Rc::clone(&self.vu), connection, method, json, params).map_err(|error| {
+        GrpcCall::new(Rc::clone(&self.vu), connection, method, json, params).map_err(|error| {
             let message = format!("unable to serialise request object to protocol buffer: {error}");
             go_error(ctx, &message)
         })
@@ -262,32 +262,32 @@ impl GrpcClient {
         let method = schema.and_then(|schema| schema.method(HEALTH_CHECK));
         let method = method.map_err(|error| go_error(ctx, &error.to_string()))?;
         let json = json!({ "service": service }).to_string();
-        let call = Call::new(Rc::clone(&self.vu), connection, method, &json, params);
+        let call = GrpcCall::new(Rc::clone(&self.vu), connection, method, &json, params);
         let call = call.map_err(|error| go_error(ctx, &error.to_string()))?;
-        let answer = self.vu.wait(ctx, call.run())?;
-        answer.health(ctx)
+        let response = self.vu.wait(ctx, call.run())?;
+        response.health(ctx)
     }
 }
 
 /// Opens the connection, and asks for the definitions if the script wants them.
 async fn open(
     vu: &Vu,
-    connection: &Connection,
+    connection: &GrpcConnection,
     params: &ConnectParams,
 ) -> Result<Option<GrpcSchema>, String> {
-    let Connection { client, address, origin, .. } = connection;
+    let GrpcConnection { client, address, origin, .. } = connection;
     let blocked = &vu.test.settings().blocked;
     let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
     if let Some(blocked) = blocked.host(host) {
         return Err(blocked.log_message);
     }
     let request = HttpRequest::new("POST", format!("{origin}/"));
-    let prepared = client.prepare(&request).await.map_err(|fault| told(fault, address))?;
+    let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, address))?;
     if let Some(blocked) = blocked.address(&client.network().addresses(&prepared)) {
         return Err(blocked.log_message);
     }
     let deadline = Deadline::within(vu.now(), params.timeout);
-    client.connect(&prepared, deadline).await.map_err(|fault| told(fault, address))?;
+    client.connect(&prepared, deadline).await.map_err(|fault| go_text(fault, address))?;
     if !params.reflects {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ pub(super) const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
 /// Where a client is connected to.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct GrpcConnection {
     pub(super) client: Client<UserClock>,
     /// As the script wrote it.
     pub(super) address: String,
@@ -21,7 +21,7 @@ pub(super) struct Connection {
     pub(super) max_receive: usize,
 }
 
-impl Connection {
+impl GrpcConnection {
     /// The metadata of a call: the script's own, and what belongs to all.
     pub(super) fn metadata(&self, vu: &Vu, own: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = own.to_vec();

@@ -6,7 +6,7 @@ mod params;
 mod call;
 mod client;
 mod connection;
-mod incoming;
+mod reader;
 mod status;
 mod stream;
 mod tags;

@@ -19,7 +19,7 @@ const NO_MESSAGE: &str =
     "cardinality violation: received no response message from non-server-streaming RPC";
 
 /// The messages of a stream, both ways.
-pub(super) trait Messages: std::fmt::Debug {
+pub(super) trait StreamMessages: std::fmt::Debug {
     /// The next one to send, with its prefix.
     fn next_piece(&self, cx: &Context<'_>) -> BodyPiece;
 
@@ -30,12 +30,12 @@ pub(super) trait Messages: std::fmt::Debug {
     fn received(&self, message: &[u8]) -> Result<(), GrpcError>;
 }
 
-/// Lines of metadata.
-type Lines = Vec<(String, String)>;
+/// Names and values.
+type Metadata = Vec<(String, String)>;
 
 /// What a call gets. Unless it is a stream, it takes no more than two messages.
 #[derive(Debug, Default)]
-pub(super) struct Incoming {
+pub(super) struct GrpcReader {
     pub(super) headers: Vec<(String, String)>,
     pub(super) trailers: Vec<(String, String)>,
     /// The last message.
@@ -48,25 +48,25 @@ pub(super) struct Incoming {
     max: usize,
     /// Whether the body holds messages.
     has_messages: bool,
-    reader: GrpcMessages,
+    messages: GrpcMessages,
     /// Who takes the messages and gives those to send.
-    stream: Option<Rc<dyn Messages>>,
+    stream: Option<Rc<dyn StreamMessages>>,
 }
 
-impl Incoming {
+impl GrpcReader {
     /// Takes messages of at most `max` bytes.
     pub(super) fn new(max: usize) -> Self {
         Self { max, ..Self::default() }
     }
 
     /// Takes messages of at most `max` bytes for `stream`.
-    pub(super) fn of_stream(max: usize, stream: Rc<dyn Messages>) -> Self {
+    pub(super) fn of_stream(max: usize, stream: Rc<dyn StreamMessages>) -> Self {
         Self { stream: Some(stream), ..Self::new(max) }
     }
 
     /// Headers and trailers. A head that has the status is all of the answer: k6 takes it for
     /// trailers.
-    pub(super) fn metadata(&mut self) -> (Lines, Lines) {
+    pub(super) fn metadata(&mut self) -> (Metadata, Metadata) {
         let (headers, trailers) =
             (std::mem::take(&mut self.headers), std::mem::take(&mut self.trailers));
         match headers.iter().any(|(name, _)| name == "grpc-status") {
@@ -80,7 +80,7 @@ impl Incoming {
         if self.wrong.is_some() {
             return;
         }
-        if self.reader.left() > 0 {
+        if self.messages.left() > 0 {
             self.refuse(INTERNAL, GrpcError::CutShort.to_string());
         } else if self.message.is_none() && self.stream.is_none() {
             self.refuse(INTERNAL, NO_MESSAGE.to_owned());
@@ -94,13 +94,13 @@ impl Incoming {
 
     fn take(&mut self) {
         while self.wrong.is_none() {
-            if let Some(size) = self.reader.announced().filter(|size| *size > self.max) {
+            if let Some(size) = self.messages.announced().filter(|size| *size > self.max) {
                 let max = self.max;
                 let why = format!("grpc: received message larger than max ({size} vs. {max})");
                 return self.refuse(GrpcStatus::RESOURCE_EXHAUSTED, why);
             }
             if let Some(stream) = &self.stream {
-                let taken = self.reader.take().and_then(|message| {
+                let taken = self.messages.take().and_then(|message| {
                     message.map(|message| stream.received(message)).transpose()
                 });
                 match taken {
@@ -109,7 +109,7 @@ impl Incoming {
                     Err(error) => return self.refuse(INTERNAL, error.to_string()),
                 }
             }
-            let taken = self.reader.take().map(|message| message.map(<[u8]>::to_vec));
+            let taken = self.messages.take().map(|message| message.map(<[u8]>::to_vec));
             match taken {
                 Ok(None) => return,
                 Ok(message) => {
@@ -123,7 +123,7 @@ impl Incoming {
     }
 }
 
-impl Visitor for Incoming {
+impl Visitor for GrpcReader {
     fn head(&mut self, head: &ResponseHead<'_>) {
         let (stream, is_wrong) = (self.stream.take(), Rc::clone(&self.is_wrong));
         *self = Self { max: self.max, is_wrong, stream, ..Self::default() };
@@ -140,7 +140,7 @@ impl Visitor for Incoming {
 
     fn body(&mut self, bytes: &[u8]) {
         if self.has_messages && self.wrong.is_none() {
-            self.reader.push(bytes);
+            self.messages.push(bytes);
             self.take();
         }
     }
@@ -173,12 +173,12 @@ mod tests {
 
     /// What is wrong with an answer whose body comes in these pieces, and its last message.
     fn heard(pieces: &[&[u8]]) -> (Option<(GrpcStatus, String)>, Option<Vec<u8>>) {
-        let mut incoming = Incoming { has_messages: true, ..Incoming::new(10) };
+        let mut reader = GrpcReader { has_messages: true, ..GrpcReader::new(10) };
         for piece in pieces {
-            incoming.body(piece);
+            reader.body(piece);
         }
-        incoming.end();
-        (incoming.wrong, incoming.message)
+        reader.end();
+        (reader.wrong, reader.message)
     }
 
     #[test]
@@ -201,17 +201,17 @@ mod tests {
 
     #[test]
     fn a_message_over_the_bound_is_refused_at_its_prefix() {
-        let mut incoming = Incoming { has_messages: true, ..Incoming::new(10) };
-        incoming.body(&grpc_frame(&[7; 10]));
-        assert!(!incoming.is_wrong.get());
-        let mut incoming = Incoming { has_messages: true, ..Incoming::new(10) };
-        incoming.body(&grpc_frame(&[7; 11])[..5]);
-        assert!(incoming.is_wrong.get());
+        let mut reader = GrpcReader { has_messages: true, ..GrpcReader::new(10) };
+        reader.body(&grpc_frame(&[7; 10]));
+        assert!(!reader.is_wrong.get());
+        let mut reader = GrpcReader { has_messages: true, ..GrpcReader::new(10) };
+        reader.body(&grpc_frame(&[7; 11])[..5]);
+        assert!(reader.is_wrong.get());
         for _ in 0..100 {
-            incoming.body(&[7; 100]);
+            reader.body(&[7; 100]);
         }
-        assert_eq!(incoming.reader.left(), 5);
-        let (status, told) = incoming.wrong.unwrap();
+        assert_eq!(reader.messages.left(), 5);
+        let (status, told) = reader.wrong.unwrap();
         assert_eq!(status, GrpcStatus::RESOURCE_EXHAUSTED);
         assert_eq!(told, "grpc: received message larger than max (11 vs. 10)");
     }

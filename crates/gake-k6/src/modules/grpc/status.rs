@@ -10,10 +10,10 @@ const PERMISSION_DENIED: GrpcStatus = GrpcStatus::new(7);
 pub(super) const INTERNAL: GrpcStatus = GrpcStatus::new(13);
 
 /// A status, and why the call has it.
-pub(super) type Told = (GrpcStatus, String);
+pub(super) type StatusMessage = (GrpcStatus, String);
 
 /// Of an answer with this HTTP status and content type that is not gRPC's; `None` if it is.
-pub(super) fn of_head(status: u16, content_type: Option<&str>) -> Option<Told> {
+pub(super) fn of_head(status: u16, content_type: Option<&str>) -> Option<StatusMessage> {
     let wrong_type = match content_type {
         Some(kind) if is_grpc(kind) => None,
         Some(kind) => Some(format!("transport: received unexpected content-type {kind:?}")),
@@ -48,7 +48,7 @@ pub(super) fn of_end(
     headers: &[(String, String)],
     trailers: &[(String, String)],
     address: &str,
-) -> Told {
+) -> StatusMessage {
     let line = |lines: &[(String, String)], wanted: &str| {
         lines.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
     };
@@ -66,7 +66,7 @@ pub(super) fn of_end(
 }
 
 /// Of a call that a fault ended. `address` is the server's; `has_trailers`: whether trailers came.
-fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> Told {
+fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> StatusMessage {
     match fault {
         fault if fault.is_timeout() => {
             (GrpcStatus::DEADLINE_EXCEEDED, "context deadline exceeded".to_owned())
@@ -82,7 +82,7 @@ fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> Told {
             let why = format!("stream terminated by RST_STREAM with error code: {}", code.name());
             (of_reset(code), why)
         }
-        other => (GrpcStatus::UNAVAILABLE, told(other, address)),
+        other => (GrpcStatus::UNAVAILABLE, go_text(other, address)),
     }
 }
 
@@ -97,7 +97,7 @@ fn of_reset(code: ErrorCode) -> GrpcStatus {
 }
 
 /// A fault as Go tells it.
-pub(super) fn told(fault: Fault, address: &str) -> String {
+pub(super) fn go_text(fault: Fault, address: &str) -> String {
     let dialing = "connection error: desc = \"transport: error while dialing: dial tcp";
     match fault {
         Fault::ConnectRefused => format!("{dialing} {address}: connect: connection refused\""),

@@ -19,8 +19,8 @@ use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
 use super::params::CallParams;
 use super::call::ended;
-use super::connection::Connection;
-use super::incoming::{Incoming, Messages};
+use super::connection::GrpcConnection;
+use super::reader::{GrpcReader, StreamMessages};
 use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
@@ -35,12 +35,12 @@ const WAITING_MAX: usize = 64 << 20;
 /// A stream, which both the script and the task of its call have.
 pub(super) struct GrpcStream {
     vu: Rc<Vu>,
-    connection: Rc<Connection>,
+    connection: Rc<GrpcConnection>,
     method: GrpcMethod,
     /// `/package.Service/Method`
     path: String,
     params: CallParams,
-    /// Messages with their prefix that are not sent.
+    /// Messages with their prefix, not yet sent.
     outgoing: RefCell<VecDeque<Arc<[u8]>>>,
     /// Whether the script sends no more.
     is_finished: Cell<bool>,
@@ -72,7 +72,7 @@ impl GrpcStream {
     /// Opens a stream of `method`: its task goes on beside the script.
     pub(super) fn open(
         vu: Rc<Vu>,
-        connection: Rc<Connection>,
+        connection: Rc<GrpcConnection>,
         method: GrpcMethod,
         params: CallParams,
     ) -> Rc<Self> {
@@ -155,17 +155,17 @@ impl GrpcStream {
         let client = &self.connection.client;
         let start = self.vu.now();
         let exchange = Exchange::unfinished(start);
-        let mut flight = Flight { stream: self, start, status: CANCELED, exchange };
-        let mut incoming = Incoming::of_stream(self.connection.max_receive, Rc::clone(self) as _);
+        let mut flight = StreamFlight { stream: self, start, status: CANCELED, exchange };
+        let mut reader = GrpcReader::of_stream(self.connection.max_receive, Rc::clone(self) as _);
         match client.prepare(&self.request()).await {
             Ok(prepared) => {
                 let now = self.vu.now();
                 let deadline = Deadline::within(now, self.timeout());
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
-                let is_wrong = Rc::clone(&incoming.is_wrong);
+                let is_wrong = Rc::clone(&reader.is_wrong);
                 let mut exchanging =
-                    pin!(client.exchange(&prepared, now, deadline, &mut incoming, exchange));
+                    pin!(client.exchange(&prepared, now, deadline, &mut reader, exchange));
                 poll_fn(|cx| match exchanging.as_mut().poll(cx) {
                     Poll::Pending if is_wrong.get() => Poll::Ready(()),
                     polled => polled,
@@ -175,10 +175,10 @@ impl GrpcStream {
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         if matches!(flight.exchange.end, End::Answered(answer) if answer.status == 200) {
-            incoming.end();
+            reader.end();
         }
-        let (headers, trailers) = incoming.metadata();
-        let (status, why) = incoming.wrong.unwrap_or_else(|| {
+        let (headers, trailers) = reader.metadata();
+        let (status, why) = reader.wrong.unwrap_or_else(|| {
             of_end(flight.exchange.end, &headers, &trailers, &self.connection.address)
         });
         flight.status = status;
@@ -231,7 +231,7 @@ impl GrpcStream {
     }
 }
 
-impl Messages for GrpcStream {
+impl StreamMessages for GrpcStream {
     fn next_piece(&self, cx: &Context<'_>) -> BodyPiece {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
@@ -277,14 +277,14 @@ impl StreamEvent {
 }
 
 /// The call of a stream under way: noted when it ends, or is dropped before its end.
-struct Flight<'a> {
+struct StreamFlight<'a> {
     stream: &'a GrpcStream,
     start: Nanos,
     status: GrpcStatus,
     exchange: Exchange,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for StreamFlight<'_> {
     fn drop(&mut self) {
         let Self { stream, start, status, exchange } = self;
         let GrpcStream { vu, connection, .. } = stream;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use gake_core::record::GrpcStatus;
 
-use super::connection::{Connection, HEALTH_CHECK};
+use super::connection::{GrpcConnection, HEALTH_CHECK};
 use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
@@ -15,7 +15,7 @@ const SYSTEM_TAGS: [&str; 5] = ["url", "name", "service", "method", "status"];
 /// The tags of a call's samples.
 pub(super) struct CallTags<'a> {
     pub(super) vu: &'a Rc<Vu>,
-    pub(super) connection: &'a Connection,
+    pub(super) connection: &'a GrpcConnection,
     /// `/package.Service/Method`
     pub(super) path: &'a str,
     /// The script's own.
