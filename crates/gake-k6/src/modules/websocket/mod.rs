@@ -16,8 +16,8 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
 use self::socket_params::SocketParams;
-use self::open::{Opened, open};
-use self::session::Session;
+use self::open::{ConnectResult, open};
+use self::session::SocketSession;
 use super::value;
 use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
@@ -106,10 +106,10 @@ fn shown<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
     params: &SocketParams,
-    opened: Opened,
+    opened: ConnectResult,
 ) -> rquickjs::Result<Object<'js>> {
     let result = Object::new(ctx.clone())?;
-    let Opened { response, session, error, tags, start } = opened;
+    let ConnectResult { response, session, error, tags, start } = opened;
     if let Some(response) = response {
         let shown = Object::new(ctx.clone())?;
         shown.set("url", params.url.as_str())?;
@@ -129,7 +129,7 @@ fn shown<'js>(
         result.set("error", error)?;
     }
     if let Some(session) = session {
-        let session = Session::new(Rc::clone(vu), session, tags, start);
+        let session = SocketSession::new(Rc::clone(vu), session, tags, start);
         result.set("session", session.shown(ctx)?)?;
     }
     Ok(result)

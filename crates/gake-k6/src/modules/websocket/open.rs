@@ -19,7 +19,7 @@ use crate::user::vu::Vu;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The result of a try to connect.
-pub(super) struct Opened {
+pub(super) struct ConnectResult {
     pub(super) response: Option<UpgradeResponse>,
     pub(super) session: Option<WebSocketSession>,
     /// Why there is no session.
@@ -31,7 +31,7 @@ pub(super) struct Opened {
 }
 
 /// Connects and notes the samples.
-pub(super) async fn open(vu: &Vu, params: &SocketParams) -> Opened {
+pub(super) async fn open(vu: &Vu, params: &SocketParams) -> ConnectResult {
     let start = vu.now();
     let connected = connect(vu, params).await;
     let took = vu.now().saturating_sub(start);
@@ -40,10 +40,10 @@ pub(super) async fn open(vu: &Vu, params: &SocketParams) -> Opened {
         Ok((response, None)) => (Some(response), None, Some(BAD_HANDSHAKE.to_owned())),
         Err(error) => (None, None, Some(error)),
     };
-    let tags = vu.series_index.tag_set(&Tags { vu, params, response: response.as_ref() });
+    let tags = vu.series_index.tag_set(&SessionTags { vu, params, response: response.as_ref() });
     vu.record(BuiltinMetric::WsSessions, &tags, 1.0);
     vu.record(BuiltinMetric::WsConnecting, &tags, took as f64);
-    Opened { response, session, error, tags, start }
+    ConnectResult { response, session, error, tags, start }
 }
 
 const BAD_HANDSHAKE: &str = "websocket: bad handshake";
@@ -71,13 +71,13 @@ async fn connect(
     if !cookies.is_empty() {
         request.headers.push(("Cookie".to_owned(), cookies.join("; ")));
     }
-    let prepared = client.prepare(&request).await.map_err(|fault| told(fault, &url))?;
+    let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, &url))?;
     if let Some(blocked) = settings.blocked.address(&client.network().addresses(&prepared)) {
         return Err(blocked.log_message);
     }
     let deadline = Deadline::within(vu.now(), TIMEOUT);
     let opened = client.open_websocket(&request, &prepared, deadline).await;
-    let (response, session) = opened.map_err(|fault| told(fault, &url))?;
+    let (response, session) = opened.map_err(|fault| go_text(fault, &url))?;
     for (name, value) in &response.headers {
         if name.eq_ignore_ascii_case("set-cookie") {
             keep_cookie(&mut params.jar.borrow_mut(), value, &url);
@@ -105,7 +105,7 @@ fn upgrade_url(text: &str) -> Result<(Url, String), String> {
 }
 
 /// A fault as Go tells it.
-fn told(fault: Fault, url: &Url) -> String {
+fn go_text(fault: Fault, url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let address = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
     match fault {
@@ -123,13 +123,13 @@ fn told(fault: Fault, url: &Url) -> String {
 const SYSTEM_TAGS: [&str; 4] = ["url", "name", "status", "subproto"];
 
 /// The tags of a session's samples.
-struct Tags<'a> {
+struct SessionTags<'a> {
     vu: &'a Vu,
     params: &'a SocketParams,
     response: Option<&'a UpgradeResponse>,
 }
 
-impl TagSource for Tags<'_> {
+impl TagSource for SessionTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let Self { vu, params, response } = self;
         match key {

@@ -29,7 +29,7 @@ const EXPECTED: [CloseCode; 2] = [CloseCode::NORMAL, CloseCode::new(1001)];
 const CLOSED: &str = "websocket: close sent";
 
 /// An open session.
-pub(super) struct Session {
+pub(super) struct SocketSession {
     vu: Rc<Vu>,
     /// `None` once it is over.
     line: RefCell<Option<Rc<WebSocketSession>>>,
@@ -40,7 +40,7 @@ pub(super) struct Session {
     last_ping: Cell<u32>,
 }
 
-impl Session {
+impl SocketSession {
     /// A session that began at `start`.
     pub(super) fn new(
         vu: Rc<Vu>,
@@ -241,7 +241,7 @@ impl Session {
     }
 }
 
-impl OpenResource for Session {
+impl OpenResource for SocketSession {
     /// As in k6, a session that outlives the function has no duration.
     fn end(&self) {
         let Some(line) = self.line.take() else { return };
