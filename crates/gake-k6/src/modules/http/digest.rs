@@ -51,13 +51,13 @@ impl Credentials {
     }
 
     /// The header that answers a server's challenge; none when it asks for something unknown.
-    pub(super) fn answer(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
+    pub(super) fn respond(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
         let mut random = [0; 16];
         aws_lc_rs::rand::fill(&mut random).ok()?;
-        self.answer_with(challenge, method, url, &hex(&random))
+        self.respond_with(challenge, method, url, &hex(&random))
     }
 
-    fn answer_with(
+    fn respond_with(
         &self,
         challenge: &str,
         method: &str,
@@ -94,17 +94,17 @@ impl Credentials {
             Some(qop) => hash.of(&format!("{who}:{nonce}:00000001:{cnonce}:{qop}:{what}")),
             None => hash.of(&format!("{who}:{nonce}:{what}")),
         };
-        let mut answer = format!(
+        let mut header = format!(
             "Digest username=\"{user}\", realm=\"{realm}\", nonce=\"{nonce}\", uri=\"{uri}\", \
              algorithm={algorithm}, response=\"{response}\""
         );
         if let Some(qop) = qop {
-            let _ = write!(answer, ", qop={qop}, nc=00000001, cnonce=\"{cnonce}\"");
+            let _ = write!(header, ", qop={qop}, nc=00000001, cnonce=\"{cnonce}\"");
         }
         if let Some(opaque) = field("opaque") {
-            let _ = write!(answer, ", opaque=\"{opaque}\"");
+            let _ = write!(header, ", opaque=\"{opaque}\"");
         }
-        Some(answer)
+        Some(header)
     }
 }
 
@@ -144,10 +144,10 @@ mod tests {
                  algorithm={algorithm}, nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
                  opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\""
             );
-            let answer = credentials.answer_with(&challenge, "GET", &url, cnonce).unwrap();
-            assert!(answer.contains(response), "{answer}");
-            assert!(answer.contains("uri=\"/dir/index.html\""), "{answer}");
+            let header = credentials.respond_with(&challenge, "GET", &url, cnonce).unwrap();
+            assert!(header.contains(response), "{header}");
+            assert!(header.contains("uri=\"/dir/index.html\""), "{header}");
         }
-        assert_eq!(credentials.answer("Basic realm=\"x\"", "GET", &url), None);
+        assert_eq!(credentials.respond("Basic realm=\"x\"", "GET", &url), None);
     }
 }

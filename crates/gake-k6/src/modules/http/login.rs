@@ -10,7 +10,7 @@ use super::response_facts::ResponseFacts;
 use super::ntlm;
 
 /// Answers that an exchange of NTLM takes.
-const NTLM_ANSWERS: u32 = 2;
+const NTLM_RESPONSES: u32 = 2;
 
 /// The header of a challenge.
 const CHALLENGE: &str = "www-authenticate";
@@ -22,7 +22,7 @@ pub(super) struct Login {
     /// Whose credentials they are: no other server gets an answer.
     host: Option<String>,
     /// Challenges that were answered.
-    answered: u32,
+    responses: u32,
 }
 
 impl Login {
@@ -35,13 +35,13 @@ impl Login {
             }
         };
         let host = credentials.as_ref().and_then(|_| url.host_str().map(str::to_owned));
-        Self { authentication, credentials, host, answered: 0 }
+        Self { authentication, credentials, host, responses: 0 }
     }
 
     /// The next hop begins. NTLM proves a connection, which may be another one there.
     pub(super) fn next_hop(&mut self) {
         if self.authentication == Authentication::Ntlm {
-            self.answered = 0;
+            self.responses = 0;
         }
     }
 
@@ -49,13 +49,13 @@ impl Login {
     pub(super) fn may_be_challenged(&self) -> bool {
         match self.authentication {
             Authentication::Basic => false,
-            Authentication::Digest => self.credentials.is_some() && self.answered == 0,
+            Authentication::Digest => self.credentials.is_some() && self.responses == 0,
             Authentication::Ntlm => true,
         }
     }
 
     /// The value of `Authorization` that answers a response, if it is a challenge.
-    pub(super) fn answer(
+    pub(super) fn respond(
         &mut self,
         response: &ResponseFacts,
         method: &str,
@@ -65,19 +65,19 @@ impl Login {
         if response.status != 401 || url.host_str() != self.host.as_deref() {
             return None;
         }
-        let is_first = self.answered == 0;
-        let answer = match self.authentication {
+        let is_first = self.responses == 0;
+        let header = match self.authentication {
             Authentication::Basic => None,
             Authentication::Digest if is_first => {
-                credentials.answer(response.header(CHALLENGE)?, method, url)
+                credentials.respond(response.header(CHALLENGE)?, method, url)
             }
-            Authentication::Ntlm if self.answered < NTLM_ANSWERS => {
-                ntlm::answer(credentials, &offers(response), is_first)
+            Authentication::Ntlm if self.responses < NTLM_RESPONSES => {
+                ntlm::respond(credentials, &offers(response), is_first)
             }
             Authentication::Digest | Authentication::Ntlm => None,
         };
-        self.answered += 1;
-        answer
+        self.responses += 1;
+        header
     }
 }
 

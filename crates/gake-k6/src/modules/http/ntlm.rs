@@ -37,7 +37,7 @@ const EPOCH_SECONDS: u64 = 11_644_473_600;
 const SCHEMES: [&str; 2] = ["NTLM", "Negotiate"];
 
 /// What the client chooses for an answer.
-struct Choice {
+struct ClientChallenge {
     nonce: [u8; 8],
     /// In units of 100 ns since 1601: for servers that do not say theirs.
     now: u64,
@@ -45,13 +45,13 @@ struct Choice {
 
 /// The header that answers a 401: a first message to an offer, the last one to a challenge. None
 /// when the server offers no NTLM, or its challenge is not valid.
-pub(super) fn answer(credentials: &Credentials, offers: &str, is_first: bool) -> Option<String> {
+pub(super) fn respond(credentials: &Credentials, offers: &str, is_first: bool) -> Option<String> {
     let scheme = SCHEMES.into_iter().find(|scheme| offer(offers, scheme).is_some())?;
     let message = match is_first {
         true => negotiate(),
         false => {
             let challenge = STANDARD.decode(offer(offers, scheme)?).ok()?;
-            authenticate(credentials, &challenge, &Choice::random()?)?
+            authenticate(credentials, &challenge, &ClientChallenge::random()?)?
         }
     };
     Some(format!("{scheme} {}", STANDARD.encode(message)))
@@ -65,7 +65,7 @@ fn offer<'a>(offers: &'a str, scheme: &str) -> Option<&'a str> {
     })
 }
 
-impl Choice {
+impl ClientChallenge {
     fn random() -> Option<Self> {
         let mut nonce = [0; 8];
         aws_lc_rs::rand::fill(&mut nonce).ok()?;
@@ -86,7 +86,7 @@ fn negotiate() -> Vec<u8> {
     message
 }
 
-fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &Choice) -> Option<Vec<u8>> {
+fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &ClientChallenge) -> Option<Vec<u8>> {
     if challenge.get(..8)? != SIGNATURE || number(challenge, 8)? != 2 {
         return None;
     }
@@ -110,8 +110,8 @@ fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &Choice) ->
     blob.extend(target);
     blob.extend([0; 4]);
     let proof = hmac_md5(&key, &[server_nonce, &blob].concat());
-    let nt_answer = [proof, blob].concat();
-    let lm_answer = match target.is_empty() {
+    let nt_response = [proof, blob].concat();
+    let lm_response = match target.is_empty() {
         true => {
             let both = [server_nonce, &choice.nonce].concat();
             [hmac_md5(&key, &both), choice.nonce.to_vec()].concat()
@@ -119,7 +119,7 @@ fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &Choice) ->
         false => Vec::new(),
     };
     // No workstation and no session key.
-    let parts = [lm_answer, nt_answer, utf16(domain), utf16(user), Vec::new(), Vec::new()];
+    let parts = [lm_response, nt_response, utf16(domain), utf16(user), Vec::new(), Vec::new()];
     let mut message = head(3);
     let mut at = AUTHENTICATE_HEAD;
     for part in &parts {
@@ -203,11 +203,11 @@ mod tests {
         let pairs =
             bytes("02000c0044006f006d00610069006e0001000c005300650072007600650072000000 0000");
         challenge.extend(&pairs);
-        let choice = Choice { nonce: [0xaa; 8], now: 0 };
+        let choice = ClientChallenge { nonce: [0xaa; 8], now: 0 };
         let message =
             authenticate(&credentials("Domain\\User", "Password"), &challenge, &choice).unwrap();
-        let answer = payload(&message, 20).unwrap();
-        assert_eq!(answer[..16], bytes("68cd0ab851e51c96aabc927bebef6a1c"));
+        let response = payload(&message, 20).unwrap();
+        assert_eq!(response[..16], bytes("68cd0ab851e51c96aabc927bebef6a1c"));
         assert_eq!(payload(&message, 28).unwrap(), utf16("Domain"));
         assert_eq!(payload(&message, 36).unwrap(), utf16("User"));
     }
@@ -216,14 +216,14 @@ mod tests {
     fn a_challenge_that_is_not_valid_is_not_answered() {
         let someone = credentials("ann", "pass");
         for offers in ["Basic realm=\"x\"", "NTLM !", "NTLM AAAA", "NTLM TlRMTVNTUAACAAAA"] {
-            assert_eq!(answer(&someone, offers, false), None, "{offers}");
+            assert_eq!(respond(&someone, offers, false), None, "{offers}");
         }
         let mut places_beyond_its_end = head(2);
         places_beyond_its_end.extend(place(0, 0));
         places_beyond_its_end.extend(UNICODE.to_le_bytes());
         places_beyond_its_end.extend([7; 16]);
         places_beyond_its_end.extend(place(60_000, 4_000_000_000));
-        let choice = Choice { nonce: [0; 8], now: 0 };
+        let choice = ClientChallenge { nonce: [0; 8], now: 0 };
         let message = authenticate(&someone, &places_beyond_its_end, &choice).unwrap();
         assert_eq!(payload(&message, 12).unwrap().len(), 24, "an answer without information");
     }
@@ -231,10 +231,10 @@ mod tests {
     #[test]
     fn what_is_offered_decides_the_scheme() {
         let someone = credentials("ann", "pass");
-        let first = answer(&someone, "Negotiate, NTLM", true).unwrap();
+        let first = respond(&someone, "Negotiate, NTLM", true).unwrap();
         // What k6 1.8.1 sends.
         assert_eq!(first, "NTLM TlRMTVNTUAABAAAAAYKIoAAAAAAoAAAAAAAAACgAAAAGAbEdAAAADw==");
-        assert!(answer(&someone, "Negotiate", true).unwrap().starts_with("Negotiate TlRM"));
-        assert_eq!(answer(&someone, "Digest realm=\"x\"", true), None);
+        assert!(respond(&someone, "Negotiate", true).unwrap().starts_with("Negotiate TlRM"));
+        assert_eq!(respond(&someone, "Digest realm=\"x\"", true), None);
     }
 }

@@ -82,8 +82,8 @@ async fn follow(vu: &Vu, request: &ScriptRequest, first: &mut Option<Headers>) -
     loop {
         let mut response = hop.run(vu, &client, request, end, login.may_be_challenged()).await;
         first.get_or_insert_with(|| Rc::clone(&response.sent_headers));
-        while let Some(answer) = login.answer(&response, &hop.method, &hop.url) {
-            Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), answer));
+        while let Some(header) = login.respond(&response, &hop.method, &hop.url) {
+            Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), header));
             hop.known = None;
             response = hop.run(vu, &client, request, end, false).await;
             if request.authentication == Authentication::Ntlm {
