@@ -12,7 +12,7 @@ use url::Url;
 
 use super::script_request::ScriptRequest;
 use super::response_facts::ResponseFacts;
-use super::{IN_INIT, give, go_value, hand_out, send, unmade};
+use super::{IN_INIT, give, go_value, response_object, send, unmade};
 use crate::errors::go_error;
 use crate::modules::value;
 use crate::test::LogLevel;
@@ -81,9 +81,9 @@ fn refused<'js>(
     }
     // Those before it are empty.
     for before in read {
-        results.set(before.as_str(), hand_out(ctx, unmade("".into(), ""))?)?;
+        results.set(before.as_str(), response_object(ctx, unmade("".into(), ""))?)?;
     }
-    results.set(name, hand_out(ctx, unmade("".into(), &why))?)?;
+    results.set(name, response_object(ctx, unmade("".into(), &why))?)?;
     Ok(results.into_value())
 }
 
@@ -134,7 +134,7 @@ fn entry<'js>(
     ScriptRequest::read(ctx, vu, "GET".into(), request, None, None)
 }
 
-type Flight<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
+type PendingResponse<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
 
 /// The responses to all requests, in order: as many at once as the settings allow, to one host and
 /// in all.
@@ -147,7 +147,7 @@ async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     let bound = |bound: usize| if bound == 0 { usize::MAX } else { bound };
     let mut waiting: Vec<usize> = (0..parsed.len()).rev().collect();
     let mut busy: HashMap<String, usize> = HashMap::new();
-    let mut flights: Vec<(usize, String, Flight<'_>)> = Vec::new();
+    let mut flights: Vec<(usize, String, PendingResponse<'_>)> = Vec::new();
     let mut done: Vec<Option<ResponseFacts>> = parsed.iter().map(|_| None).collect();
     poll_fn(|cx| {
         loop {

@@ -48,23 +48,23 @@ fn zstd(body: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// An encoder of flate2.
-trait Finish: Write {
+trait FinishEncoder: Write {
     fn finish(self) -> io::Result<Vec<u8>>;
 }
 
-impl Finish for GzEncoder<Vec<u8>> {
+impl FinishEncoder for GzEncoder<Vec<u8>> {
     fn finish(self) -> io::Result<Vec<u8>> {
         Self::finish(self)
     }
 }
 
-impl Finish for ZlibEncoder<Vec<u8>> {
+impl FinishEncoder for ZlibEncoder<Vec<u8>> {
     fn finish(self) -> io::Result<Vec<u8>> {
         Self::finish(self)
     }
 }
 
-fn written(mut encoder: impl Finish, body: &[u8]) -> io::Result<Vec<u8>> {
+fn written(mut encoder: impl FinishEncoder, body: &[u8]) -> io::Result<Vec<u8>> {
     encoder.write_all(body)?;
     encoder.finish()
 }

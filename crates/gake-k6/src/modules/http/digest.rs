@@ -17,12 +17,12 @@ pub(super) struct Credentials {
 
 /// The hashes that a challenge may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hash {
+enum DigestHash {
     Md5,
     Sha256,
 }
 
-impl Hash {
+impl DigestHash {
     fn of(self, text: &str) -> String {
         use md5::Digest as _;
         match self {
@@ -73,10 +73,10 @@ impl Credentials {
         let (realm, nonce) = (field("realm")?, field("nonce")?);
         let algorithm = field("algorithm").map_or("MD5", String::as_str);
         let (hash, is_session) = match algorithm.to_ascii_lowercase().as_str() {
-            "md5" => (Hash::Md5, false),
-            "md5-sess" => (Hash::Md5, true),
-            "sha-256" => (Hash::Sha256, false),
-            "sha-256-sess" => (Hash::Sha256, true),
+            "md5" => (DigestHash::Md5, false),
+            "md5-sess" => (DigestHash::Md5, true),
+            "sha-256" => (DigestHash::Sha256, false),
+            "sha-256-sess" => (DigestHash::Sha256, true),
             _ => return None,
         };
         let qop = match field("qop") {

@@ -31,7 +31,7 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
 
 /// Why a request to `url` has no response as Go tells it, which the log says; `ip` is the address
 /// that it went to, `error` what the script sees.
-pub(super) fn told(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
+pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
     let address = match ip {

@@ -14,7 +14,7 @@ const MONTHS: [&str; 12] =
 /// Go's words for what is wrong, after the date in quotes.
 pub(super) fn rfc1123(text: &str) -> Result<String, String> {
     let wrong = |why: String| format!("{text:?}: parsing time {text:?}{why}");
-    let mut rest = Rest(text);
+    let mut rest = DateReader(text);
     let unparsed = |(rest, part): (&str, &str)| {
         wrong(format!(" as {LAYOUT:?}: cannot parse {rest:?} as {part:?}"))
     };
@@ -64,9 +64,9 @@ fn days(year: u32, month: usize) -> u32 {
 }
 
 /// What is left of a date; a failure has what was there and the part of the layout.
-struct Rest<'a>(&'a str);
+struct DateReader<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> DateReader<'a> {
     fn one_of(
         &mut self,
         names: &[&str],

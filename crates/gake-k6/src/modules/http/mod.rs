@@ -41,7 +41,7 @@ pub(super) use self::credentials::masked;
 use self::response_facts::ResponseFacts;
 pub(super) use self::go_cookies::{keep as keep_cookie, written as written_cookie};
 pub(crate) use self::go_value::type_name;
-use self::response::hand_out;
+use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
 use super::value::{self, given};
 use crate::errors::go_error;
@@ -320,7 +320,7 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(rquickjs::Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "Request Failed", &[("error", why.as_str())]);
-    hand_out(ctx, unmade(method, &why))
+    response_object(ctx, unmade(method, &why))
 }
 
 /// The response to what is no request.
@@ -340,5 +340,5 @@ fn give<'js>(
     if throw && facts.status == 0 {
         return Err(go_error(ctx, &facts.cause));
     }
-    hand_out(ctx, facts)
+    response_object(ctx, facts)
 }

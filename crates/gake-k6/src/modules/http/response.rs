@@ -93,7 +93,7 @@ impl<'js> JsClass<'js> for Response {
 
 /// The response that a script gets. Its properties are made when they are looked up, all of them
 /// when they are listed.
-pub(super) fn hand_out<'js>(
+pub(super) fn response_object<'js>(
     ctx: &Ctx<'js>,
     facts: ResponseFacts,
 ) -> rquickjs::Result<Class<'js, Response>> {

@@ -27,7 +27,7 @@ pub(super) struct Timings {
 
 /// Instants of a request that its exchange does not have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Instants {
+pub(super) struct RequestInstants {
     /// When a connection for it was asked for.
     pub(super) asked: Nanos,
     /// When all of it was sent, where that is known.
@@ -37,8 +37,8 @@ pub(super) struct Instants {
 }
 
 impl Timings {
-    pub(super) fn of(exchange: &Exchange, instants: Instants) -> Self {
-        let Instants { asked, sent, received } = instants;
+    pub(super) fn of(exchange: &Exchange, instants: RequestInstants) -> Self {
+        let RequestInstants { asked, sent, received } = instants;
         let has_connection = exchange.bytes_out > 0;
         let sent = sent.unwrap_or(exchange.write);
         let (waiting, receiving) = match exchange.first_byte {

@@ -8,7 +8,7 @@ mod query;
 
 use rquickjs::{Array, Ctx, IntoJs, Object, Value};
 
-use self::query::Query;
+use self::query::ElementQuery;
 
 /// How deep paths within paths are followed.
 const DEPTH_MAX: usize = 32;
@@ -25,7 +25,7 @@ pub(super) fn select<'js>(
 
 /// What a step of a path selects.
 #[derive(Debug, PartialEq)]
-enum Step<'a> {
+enum PathStep<'a> {
     /// A property, or an element by its place. `pattern` is it as written.
     Name { name: String, pattern: &'a str, is_pattern: bool },
     /// Every element.
@@ -40,7 +40,7 @@ enum Step<'a> {
 
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum Separator {
     Nothing,
     /// The rest applies to each result.
     Dot,
@@ -58,11 +58,11 @@ fn part<'js>(
     let Some(depth) = depth.checked_sub(1) else { return Ok(None) };
     let Some((step, then, rest)) = step(path) else { return Ok(None) };
     let found = match step {
-        Step::Name { name, pattern, is_pattern } => named(&value, &name, pattern, is_pattern)?,
-        Step::Modifier { name, argument } => modifier::apply(ctx, value, name, argument)?,
-        Step::Several { paths, is_object } => Some(several(ctx, &value, paths, is_object, depth)?),
-        Step::Fitting { query, all: false } => {
-            let query = Query::new(query);
+        PathStep::Name { name, pattern, is_pattern } => named(&value, &name, pattern, is_pattern)?,
+        PathStep::Modifier { name, argument } => modifier::apply(ctx, value, name, argument)?,
+        PathStep::Several { paths, is_object } => Some(several(ctx, &value, paths, is_object, depth)?),
+        PathStep::Fitting { query, all: false } => {
+            let query = ElementQuery::new(query);
             let mut found = None;
             for element in value.as_array().map(Array::iter::<Value<'js>>).into_iter().flatten() {
                 let element = element?;
@@ -73,20 +73,20 @@ fn part<'js>(
             }
             found
         }
-        Step::Every | Step::Fitting { .. } => {
+        PathStep::Every | PathStep::Fitting { .. } => {
             let Some(array) = value.as_array() else { return Ok(None) };
             let query = match step {
-                Step::Fitting { query, .. } => Some(Query::new(query)),
+                PathStep::Fitting { query, .. } => Some(ElementQuery::new(query)),
                 _ => None,
             };
-            if then == Then::Nothing && query.is_none() {
+            if then == Separator::Nothing && query.is_none() {
                 return array.len().into_js(ctx).map(Some);
             }
             return each(ctx, array, query.as_ref(), (then, rest), depth);
         }
     };
     match (found, then) {
-        (Some(found), Then::Dot | Then::Pipe) => part(ctx, found, rest, depth),
+        (Some(found), Separator::Dot | Separator::Pipe) => part(ctx, found, rest, depth),
         (found, _) => Ok(found),
     }
 }
@@ -95,14 +95,14 @@ fn part<'js>(
 fn each<'js>(
     ctx: &Ctx<'js>,
     array: &Array<'js>,
-    query: Option<&Query<'_>>,
-    (then, rest): (Then, &str),
+    query: Option<&ElementQuery<'_>>,
+    (then, rest): (Separator, &str),
     depth: usize,
 ) -> rquickjs::Result<Option<Value<'js>>> {
     let (of_each, of_all) = match then {
-        Then::Dot => split_at_pipe(rest),
-        Then::Pipe => ("", Some(rest)),
-        Then::Nothing => ("", None),
+        Separator::Dot => split_at_pipe(rest),
+        Separator::Pipe => ("", Some(rest)),
+        Separator::Nothing => ("", None),
     };
     let found = Array::new(ctx.clone())?;
     let mut len = 0;
@@ -189,22 +189,22 @@ fn several<'js>(
 }
 
 /// The first step of a path, what follows it, and the rest.
-fn step(path: &str) -> Option<(Step<'_>, Then, &str)> {
+fn step(path: &str) -> Option<(PathStep<'_>, Separator, &str)> {
     let (step, rest) = match path.chars().next()? {
         '#' => match path[1..].strip_prefix('(') {
             Some(inner) => {
                 let end = closing(inner, ')')?;
                 let rest = &inner[end + 1..];
                 let all = rest.starts_with('#');
-                (Step::Fitting { query: &inner[..end], all }, &rest[usize::from(all)..])
+                (PathStep::Fitting { query: &inner[..end], all }, &rest[usize::from(all)..])
             }
-            None => (Step::Every, &path[1..]),
+            None => (PathStep::Every, &path[1..]),
         },
         open @ ('{' | '[') => {
             let close = if open == '{' { '}' } else { ']' };
             let end = closing(&path[1..], close)? + 1;
             let paths = &path[1..end];
-            (Step::Several { paths, is_object: open == '{' }, &path[end + 1..])
+            (PathStep::Several { paths, is_object: open == '{' }, &path[end + 1..])
         }
         '@' if modifier::is_known(&path[1..]) => {
             let end = path.find(['.', '|', ':']).unwrap_or(path.len());
@@ -212,9 +212,9 @@ fn step(path: &str) -> Option<(Step<'_>, Then, &str)> {
             match rest.strip_prefix(':') {
                 Some(given) => {
                     let (argument, rest) = given.split_at(argument_end(given));
-                    (Step::Modifier { name, argument }, rest)
+                    (PathStep::Modifier { name, argument }, rest)
                 }
-                None => (Step::Modifier { name, argument: "" }, rest),
+                None => (PathStep::Modifier { name, argument: "" }, rest),
             }
         }
         _ => {
@@ -223,16 +223,16 @@ fn step(path: &str) -> Option<(Step<'_>, Then, &str)> {
         }
     };
     let (then, rest) = match rest.chars().next() {
-        None => (Then::Nothing, rest),
-        Some('.') => (Then::Dot, &rest[1..]),
-        Some('|') => (Then::Pipe, &rest[1..]),
+        None => (Separator::Nothing, rest),
+        Some('.') => (Separator::Dot, &rest[1..]),
+        Some('|') => (Separator::Pipe, &rest[1..]),
         Some(_) => return None,
     };
     Some((step, then, rest))
 }
 
 /// A name up to the next dot or pipe. A backslash takes the meaning from what follows it.
-fn name_step(path: &str) -> (Step<'_>, &str) {
+fn name_step(path: &str) -> (PathStep<'_>, &str) {
     let (mut name, mut is_pattern) = (String::new(), false);
     let mut characters = path.char_indices();
     let mut end = path.len();
@@ -249,7 +249,7 @@ fn name_step(path: &str) -> (Step<'_>, &str) {
             }
         }
     }
-    (Step::Name { name, pattern: &path[..end], is_pattern }, &path[end..])
+    (PathStep::Name { name, pattern: &path[..end], is_pattern }, &path[end..])
 }
 
 /// Where what an opening bracket began is closed, outside of texts and of brackets within it.
@@ -294,12 +294,12 @@ fn split_at_pipe(path: &str) -> (&str, Option<&str>) {
     let mut rest = path;
     while let Some((_, then, after)) = step(rest) {
         match then {
-            Then::Nothing => return (path, None),
-            Then::Pipe => {
+            Separator::Nothing => return (path, None),
+            Separator::Pipe => {
                 let end = path.len() - after.len() - 1;
                 return (&path[..end], Some(after));
             }
-            Then::Dot => rest = after,
+            Separator::Dot => rest = after,
         }
     }
     (path, None)

@@ -13,7 +13,7 @@ use super::script_request::{ScriptRequest, Authentication, BodyKind};
 use super::error_codes;
 use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
-use super::response_facts::{Instants, ResponseFacts, Timings};
+use super::response_facts::{RequestInstants, ResponseFacts, Timings};
 use super::go_cookies;
 use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
@@ -42,10 +42,10 @@ pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
 }
 
 /// The headers of a request.
-type Headers = Rc<Vec<(String, String)>>;
+type SharedHeaders = Rc<Vec<(String, String)>>;
 
 /// Follows the redirects of a request; `first` gets the headers of the first one.
-async fn follow(vu: &Vu, request: &ScriptRequest, first: &mut Option<Headers>) -> ResponseFacts {
+async fn follow(vu: &Vu, request: &ScriptRequest, first: &mut Option<SharedHeaders>) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
         return ResponseFacts::failed(request, 1000, "there is no connection here".to_owned());
     };
@@ -153,13 +153,13 @@ fn reject(
 ) -> ResponseFacts {
     let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
     record(vu, request, shown, &response, &exchange);
-    response.cause = told(&request.method, &without_password(&response.url), why);
+    response.cause = go_text(&request.method, &without_password(&response.url), why);
     warn_plainly(vu, request, &response.cause);
     response
 }
 
 /// Collects a response.
-struct Collector {
+struct ResponseCollector {
     connection: ConnectionFacts,
     version: Option<Version>,
     reason: String,
@@ -171,7 +171,7 @@ struct Collector {
     sent: Option<Nanos>,
 }
 
-impl Collector {
+impl ResponseCollector {
     fn new(vu: &Vu, keep: bool) -> Self {
         Self {
             connection: ConnectionFacts::default(),
@@ -186,7 +186,7 @@ impl Collector {
     }
 }
 
-impl Visitor for Collector {
+impl Visitor for ResponseCollector {
     fn connected(&mut self, facts: &ConnectionFacts) {
         self.connection = *facts;
     }
@@ -213,7 +213,7 @@ impl Visitor for Collector {
 }
 
 /// A request under way: noted as unfinished when it is dropped before its end.
-struct Flight<'a> {
+struct RequestFlight<'a> {
     vu: &'a Vu,
     client: &'a Client<UserClock>,
     request: &'a ScriptRequest,
@@ -223,7 +223,7 @@ struct Flight<'a> {
     is_over: bool,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for RequestFlight<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -261,9 +261,9 @@ impl Hop {
         }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
-        let mut flight = Flight { vu, client, request, url: &shown, start, exchange, is_over: false };
+        let mut flight = RequestFlight { vu, client, request, url: &shown, start, exchange, is_over: false };
         let keep = request.kind != BodyKind::Dropped;
-        let mut collector = Collector::new(vu, keep);
+        let mut collector = ResponseCollector::new(vu, keep);
         let mut ip = None;
         let debug_id = settings.http_debug.map(|_| debug::request_id()).unwrap_or_default();
         let prepared = match &self.known {
@@ -294,7 +294,7 @@ impl Hop {
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
-        let instants = Instants { asked: start, sent: collector.sent, received: vu.now() };
+        let instants = RequestInstants { asked: start, sent: collector.sent, received: vu.now() };
         let parts = (collector, instants);
         let mut response = self.response(request, headers, parts, &flight.exchange);
         if response.refuse_body() {
@@ -310,11 +310,11 @@ impl Hop {
         if response.status == 0 {
             let why = match flight.exchange.end {
                 End::Fault(fault) if response.error_code != 1701 => {
-                    error_codes::told(fault, &self.url, ip, &response.error)
+                    error_codes::go_text(fault, &self.url, ip, &response.error)
                 }
                 _ => response.error.clone(),
             };
-            response.cause = told(&request.method, &without_password(&response.url), &why);
+            response.cause = go_text(&request.method, &without_password(&response.url), &why);
             warn_plainly(vu, request, &response.cause);
         }
         response
@@ -354,7 +354,7 @@ impl Hop {
         &self,
         request: &ScriptRequest,
         headers: Rc<Vec<(String, String)>>,
-        (collector, instants): (Collector, Instants),
+        (collector, instants): (ResponseCollector, RequestInstants),
         exchange: &Exchange,
     ) -> ResponseFacts {
         let mut response = ResponseFacts {
@@ -418,7 +418,7 @@ fn addresses_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Optio
 }
 
 /// An error with its request, as Go tells it.
-fn told(method: &str, url: &str, error: &str) -> String {
+fn go_text(method: &str, url: &str, error: &str) -> String {
     let mut method = method.to_owned();
     if method.is_ascii()
         && let Some(rest) = method.get_mut(1..)

@@ -7,7 +7,7 @@ use crate::modules::value;
 
 /// How a value is compared with that of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+enum QueryOperator {
     /// It is there.
     Exists,
     Equal,
@@ -21,33 +21,33 @@ enum Operator {
 }
 
 /// By what they begin with, the longer ones first.
-const OPERATORS: [(&str, Operator); 9] = [
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("!%", Operator::NotLike),
-    ("=", Operator::Equal),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
-    ("%", Operator::Like),
+const OPERATORS: [(&str, QueryOperator); 9] = [
+    ("==", QueryOperator::Equal),
+    ("!=", QueryOperator::NotEqual),
+    ("<=", QueryOperator::LessOrEqual),
+    (">=", QueryOperator::GreaterOrEqual),
+    ("!%", QueryOperator::NotLike),
+    ("=", QueryOperator::Equal),
+    ("<", QueryOperator::Less),
+    (">", QueryOperator::Greater),
+    ("%", QueryOperator::Like),
 ];
 
 /// A query.
 #[derive(Debug)]
-pub(super) struct Query<'a> {
+pub(super) struct ElementQuery<'a> {
     /// What of an element is looked at; the element itself where it is empty.
     path: &'a str,
-    operator: Operator,
+    operator: QueryOperator,
     /// What it is compared with, without quotes.
     value: String,
 }
 
-impl<'a> Query<'a> {
+impl<'a> ElementQuery<'a> {
     /// A query as it is written between its parentheses.
     pub(super) fn new(text: &'a str) -> Self {
         let Some((at, sign, operator)) = found(text) else {
-            return Self { path: text.trim(), operator: Operator::Exists, value: String::new() };
+            return Self { path: text.trim(), operator: QueryOperator::Exists, value: String::new() };
         };
         let value = text[at + sign.len()..].trim();
         let value = quoted(value).map_or_else(|| value.to_owned(), |(text, _)| text);
@@ -68,7 +68,7 @@ impl<'a> Query<'a> {
             path => part(ctx, element.clone(), path, depth)?,
         };
         let Some(found) = found else { return Ok(false) };
-        if self.operator == Operator::Exists {
+        if self.operator == QueryOperator::Exists {
             return Ok(!self.path.is_empty());
         }
         if found.is_string() {
@@ -85,7 +85,7 @@ impl<'a> Query<'a> {
         };
         Ok(match (found.as_bool(), asked) {
             (Some(found), Some(asked)) => self.compares(Some(found.cmp(&asked))),
-            (Some(_), None) => self.operator == Operator::NotEqual,
+            (Some(_), None) => self.operator == QueryOperator::NotEqual,
             // Nothing compares with null, an object or an array.
             (None, _) => false,
         })
@@ -93,8 +93,8 @@ impl<'a> Query<'a> {
 
     fn fits_text(&self, text: &str) -> bool {
         match self.operator {
-            Operator::Like => is_like(text, &self.value),
-            Operator::NotLike => !is_like(text, &self.value),
+            QueryOperator::Like => is_like(text, &self.value),
+            QueryOperator::NotLike => !is_like(text, &self.value),
             _ => self.compares(Some(text.cmp(self.value.as_str()))),
         }
     }
@@ -102,19 +102,19 @@ impl<'a> Query<'a> {
     fn compares(&self, order: Option<std::cmp::Ordering>) -> bool {
         let Some(order) = order else { return false };
         match self.operator {
-            Operator::Equal => order.is_eq(),
-            Operator::NotEqual => order.is_ne(),
-            Operator::Less => order.is_lt(),
-            Operator::LessOrEqual => order.is_le(),
-            Operator::Greater => order.is_gt(),
-            Operator::GreaterOrEqual => order.is_ge(),
-            Operator::Exists | Operator::Like | Operator::NotLike => false,
+            QueryOperator::Equal => order.is_eq(),
+            QueryOperator::NotEqual => order.is_ne(),
+            QueryOperator::Less => order.is_lt(),
+            QueryOperator::LessOrEqual => order.is_le(),
+            QueryOperator::Greater => order.is_gt(),
+            QueryOperator::GreaterOrEqual => order.is_ge(),
+            QueryOperator::Exists | QueryOperator::Like | QueryOperator::NotLike => false,
         }
     }
 }
 
 /// The operator of a query, outside of texts and brackets: where it is, and how it is written.
-fn found(text: &str) -> Option<(usize, &'static str, Operator)> {
+fn found(text: &str) -> Option<(usize, &'static str, QueryOperator)> {
     outside(text).find_map(|(at, _)| {
         let mut known = OPERATORS.iter();
         let (sign, operator) = known.find(|(sign, _)| text[at..].starts_with(sign))?;
@@ -130,21 +130,21 @@ pub(super) fn is_like(text: &str, pattern: &str) -> bool {
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
         parts.push(match c {
-            '*' => Part::Any,
-            '?' => Part::One,
-            '\\' => Part::Character(characters.next().unwrap_or('\\')),
-            c => Part::Character(c),
+            '*' => PatternToken::Any,
+            '?' => PatternToken::One,
+            '\\' => PatternToken::Character(characters.next().unwrap_or('\\')),
+            c => PatternToken::Character(c),
         });
     }
     // Where to go on if what follows the last `*` does not fit: it takes one character more.
     let (mut at, mut place, mut last) = (0, 0, None);
     while at < text.len() {
         match parts.get(place) {
-            Some(Part::Any) => {
+            Some(PatternToken::Any) => {
                 last = Some((place, at));
                 place += 1;
             }
-            Some(part) if *part == Part::One || *part == Part::Character(text[at]) => {
+            Some(part) if *part == PatternToken::One || *part == PatternToken::Character(text[at]) => {
                 at += 1;
                 place += 1;
             }
@@ -158,12 +158,12 @@ pub(super) fn is_like(text: &str, pattern: &str) -> bool {
             },
         }
     }
-    parts[place..].iter().all(|part| *part == Part::Any)
+    parts[place..].iter().all(|part| *part == PatternToken::Any)
 }
 
 /// A part of a pattern.
 #[derive(Debug, PartialEq)]
-enum Part {
+enum PatternToken {
     Any,
     One,
     Character(char),
