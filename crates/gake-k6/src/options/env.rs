@@ -10,7 +10,7 @@ use crate::duration::GoDuration;
 
 /// What a text in the environment is.
 #[derive(Clone, Copy)]
-enum Form {
+enum VariableSyntax {
     /// A text that JSON would have as a text too: a number, a duration, a name.
     Text,
     /// `true` or `false`.
@@ -25,39 +25,39 @@ enum Form {
     Tags,
 }
 
-const VARIABLES: &[(&str, &str, Form)] = &[
-    ("K6_PAUSED", "paused", Form::Flag),
-    ("K6_VUS", "vus", Form::Text),
-    ("K6_DURATION", "duration", Form::Text),
-    ("K6_ITERATIONS", "iterations", Form::Text),
-    ("K6_STAGES", "stages", Form::Stages),
-    ("K6_NO_SETUP", "noSetup", Form::Flag),
-    ("K6_SETUP_TIMEOUT", "setupTimeout", Form::Text),
-    ("K6_NO_TEARDOWN", "noTeardown", Form::Flag),
-    ("K6_TEARDOWN_TIMEOUT", "teardownTimeout", Form::Text),
-    ("K6_RPS", "rps", Form::Text),
-    ("K6_DNS", "dns", Form::Pairs),
-    ("K6_MAX_REDIRECTS", "maxRedirects", Form::Text),
-    ("K6_USER_AGENT", "userAgent", Form::Text),
-    ("K6_BATCH", "batch", Form::Text),
-    ("K6_BATCH_PER_HOST", "batchPerHost", Form::Text),
-    ("K6_HTTP_DEBUG", "httpDebug", Form::Text),
-    ("K6_INSECURE_SKIP_TLS_VERIFY", "insecureSkipTLSVerify", Form::Flag),
-    ("K6_THROW", "throw", Form::Flag),
-    ("K6_BLACKLIST_IPS", "blacklistIPs", Form::List),
-    ("K6_BLOCK_HOSTNAMES", "blockHostnames", Form::List),
-    ("K6_NO_CONNECTION_REUSE", "noConnectionReuse", Form::Flag),
-    ("K6_NO_VU_CONNECTION_REUSE", "noVUConnectionReuse", Form::Flag),
-    ("K6_MIN_ITERATION_DURATION", "minIterationDuration", Form::Text),
-    ("K6_SUMMARY_TREND_STATS", "summaryTrendStats", Form::List),
-    ("K6_SUMMARY_TIME_UNIT", "summaryTimeUnit", Form::Text),
-    ("K6_SYSTEM_TAGS", "systemTags", Form::List),
-    ("K6_TAGS", "tags", Form::Tags),
-    ("K6_METRIC_SAMPLES_BUFFER_SIZE", "metricSamplesBufferSize", Form::Text),
-    ("K6_NO_COOKIES_RESET", "noCookiesReset", Form::Flag),
-    ("K6_DISCARD_RESPONSE_BODIES", "discardResponseBodies", Form::Flag),
-    ("K6_CONSOLE_OUTPUT", "consoleOutput", Form::Text),
-    ("K6_LOCAL_IPS", "localIPs", Form::Text),
+const VARIABLES: &[(&str, &str, VariableSyntax)] = &[
+    ("K6_PAUSED", "paused", VariableSyntax::Flag),
+    ("K6_VUS", "vus", VariableSyntax::Text),
+    ("K6_DURATION", "duration", VariableSyntax::Text),
+    ("K6_ITERATIONS", "iterations", VariableSyntax::Text),
+    ("K6_STAGES", "stages", VariableSyntax::Stages),
+    ("K6_NO_SETUP", "noSetup", VariableSyntax::Flag),
+    ("K6_SETUP_TIMEOUT", "setupTimeout", VariableSyntax::Text),
+    ("K6_NO_TEARDOWN", "noTeardown", VariableSyntax::Flag),
+    ("K6_TEARDOWN_TIMEOUT", "teardownTimeout", VariableSyntax::Text),
+    ("K6_RPS", "rps", VariableSyntax::Text),
+    ("K6_DNS", "dns", VariableSyntax::Pairs),
+    ("K6_MAX_REDIRECTS", "maxRedirects", VariableSyntax::Text),
+    ("K6_USER_AGENT", "userAgent", VariableSyntax::Text),
+    ("K6_BATCH", "batch", VariableSyntax::Text),
+    ("K6_BATCH_PER_HOST", "batchPerHost", VariableSyntax::Text),
+    ("K6_HTTP_DEBUG", "httpDebug", VariableSyntax::Text),
+    ("K6_INSECURE_SKIP_TLS_VERIFY", "insecureSkipTLSVerify", VariableSyntax::Flag),
+    ("K6_THROW", "throw", VariableSyntax::Flag),
+    ("K6_BLACKLIST_IPS", "blacklistIPs", VariableSyntax::List),
+    ("K6_BLOCK_HOSTNAMES", "blockHostnames", VariableSyntax::List),
+    ("K6_NO_CONNECTION_REUSE", "noConnectionReuse", VariableSyntax::Flag),
+    ("K6_NO_VU_CONNECTION_REUSE", "noVUConnectionReuse", VariableSyntax::Flag),
+    ("K6_MIN_ITERATION_DURATION", "minIterationDuration", VariableSyntax::Text),
+    ("K6_SUMMARY_TREND_STATS", "summaryTrendStats", VariableSyntax::List),
+    ("K6_SUMMARY_TIME_UNIT", "summaryTimeUnit", VariableSyntax::Text),
+    ("K6_SYSTEM_TAGS", "systemTags", VariableSyntax::List),
+    ("K6_TAGS", "tags", VariableSyntax::Tags),
+    ("K6_METRIC_SAMPLES_BUFFER_SIZE", "metricSamplesBufferSize", VariableSyntax::Text),
+    ("K6_NO_COOKIES_RESET", "noCookiesReset", VariableSyntax::Flag),
+    ("K6_DISCARD_RESPONSE_BODIES", "discardResponseBodies", VariableSyntax::Flag),
+    ("K6_CONSOLE_OUTPUT", "consoleOutput", VariableSyntax::Text),
+    ("K6_LOCAL_IPS", "localIPs", VariableSyntax::Text),
 ];
 
 /// The options that the environment sets. The execution segment is not one: k6 takes it only from
@@ -67,19 +67,19 @@ const VARIABLES: &[(&str, &str, Form)] = &[
 /// When a variable does not fit its option; the variable is named.
 pub fn from_environment(environment: &BTreeMap<String, String>) -> Result<K6Options, OptionsError> {
     let mut options = K6Options::default();
-    for (variable, key, form) in VARIABLES {
+    for (variable, key, syntax) in VARIABLES {
         let Some(text) = environment.get(*variable) else { continue };
-        if text.is_empty() && !matches!(form, Form::Stages) {
+        if text.is_empty() && !matches!(syntax, VariableSyntax::Stages) {
             continue;
         }
         let wrong = |reason: String| OptionsError(format!("{variable}={text}: {reason}"));
-        let value = form.value(text).map_err(wrong)?;
+        let value = syntax.value(text).map_err(wrong)?;
         options.read_entry(key, &value).map_err(wrong)?;
     }
     Ok(options)
 }
 
-impl Form {
+impl VariableSyntax {
     fn value(self, text: &str) -> Result<Value, String> {
         Ok(match self {
             Self::Text => Value::from(text),
@@ -125,9 +125,9 @@ impl K6Options {
     /// # Errors
     /// When the text does not fit the option, in k6's words.
     pub fn set_text(&mut self, key: &str, text: &str) -> Result<(), OptionsError> {
-        let form =
-            VARIABLES.iter().find(|entry| entry.1 == key).map_or(Form::Text, |entry| entry.2);
-        let value = form.value(text).map_err(OptionsError)?;
+        let syntax =
+            VARIABLES.iter().find(|entry| entry.1 == key).map_or(VariableSyntax::Text, |entry| entry.2);
+        let value = syntax.value(text).map_err(OptionsError)?;
         self.read_entry(key, &value).map_err(OptionsError)
     }
 }

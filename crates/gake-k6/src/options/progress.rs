@@ -61,7 +61,7 @@ pub fn progressed(options: &K6Options, progress: &RunProgress) -> String {
         let found = progress.scenarios.iter().find(|(known, _)| known == name);
         found.map(|(_, state)| *state).unwrap_or_default()
     };
-    let bars: Vec<(&str, Bar)> =
+    let bars: Vec<(&str, ProgressBar)> =
         scenarios.iter().map(|(name, one)| (name.as_str(), bar(one, state(name)))).collect();
     // All but the last column are aligned.
     let mut widths = [0; 2];
@@ -90,21 +90,21 @@ pub fn progressed(options: &K6Options, progress: &RunProgress) -> String {
 const LEFT_MAX: usize = 30;
 
 /// A line of a scenario.
-struct Bar {
+struct ProgressBar {
     mark: char,
     share: f64,
     right: Vec<String>,
 }
 
-fn bar(scenario: &ScenarioOptions, state: ScenarioState) -> Bar {
+fn bar(scenario: &ScenarioOptions, state: ScenarioState) -> ProgressBar {
     let Some(elapsed) = state.elapsed else {
-        return Bar { mark: ' ', share: 0.0, right: Vec::new() };
+        return ProgressBar { mark: ' ', share: 0.0, right: Vec::new() };
     };
     let spent = elapsed.nanos();
     if spent < 0 {
         let start = scenario.start_time.unwrap_or_default().nanos();
         let right = vec!["waiting".to_owned(), fixed(-spent, start)];
-        return Bar { mark: '•', share: 0.0, right };
+        return ProgressBar { mark: '•', share: 0.0, right };
     }
     let length = duration(scenario);
     let is_late = spent > length.nanos();
@@ -156,7 +156,7 @@ fn bar(scenario: &ScenarioOptions, state: ScenarioState) -> Bar {
         () if state.is_cut || share < 1.0 => '✗',
         () => '✓',
     };
-    Bar { mark, share, right }
+    ProgressBar { mark, share, right }
 }
 
 /// The rate of an arrival rate now, with the digits of its highest.

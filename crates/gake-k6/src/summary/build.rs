@@ -52,7 +52,7 @@ pub struct SummaryInput<'a> {
 #[must_use]
 pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
     let builder =
-        Builder { input, stats: input.options.summary_trend_stats.clone().unwrap_or_default() };
+        SummaryBuilder { input, stats: input.options.summary_trend_stats.clone().unwrap_or_default() };
     let paths = group_paths(input.series);
     let scenarios = input.options.scenarios.iter().flatten().map(|scenario| scenario.0.as_str());
     let mut scenarios: Vec<_> = scenarios.collect();
@@ -74,7 +74,7 @@ pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
     }
 }
 
-struct Builder<'a> {
+struct SummaryBuilder<'a> {
     input: &'a SummaryInput<'a>,
     stats: Vec<String>,
 }
@@ -103,7 +103,7 @@ fn inner<'a>(path: &'a str, paths: &'a [String]) -> impl Iterator<Item = (&'a st
     })
 }
 
-impl Builder<'_> {
+impl SummaryBuilder<'_> {
     /// The whole run.
     fn total(&self, paths: &[String]) -> SummaryScope {
         let everything = Tags::default();

@@ -3,11 +3,11 @@
 use gake_core::metric::MetricKind;
 
 use super::human;
-use super::style::{Look, Style};
+use super::palette::{TextStyle, Palette};
 use crate::summary::{SummaryData, SummaryMetric};
 
 /// A row.
-pub(super) struct Row {
+pub(super) struct TableRow {
     /// The name, with what stands before it.
     pub(super) name: String,
     cells: Cells,
@@ -43,7 +43,7 @@ fn widen(widths: &mut Vec<usize>, cells: impl Iterator<Item = usize>) {
     }
 }
 
-impl Row {
+impl TableRow {
     /// A row of a figure and what explains it.
     pub(super) fn plain(name: &str, figure: String, extra: Vec<String>) -> Self {
         Self { name: name.to_owned(), cells: Cells::Plain(figure, extra) }
@@ -90,7 +90,7 @@ impl Row {
 
 impl Widths {
     /// The widths that rows need.
-    pub(super) fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+    pub(super) fn of<'a>(rows: impl IntoIterator<Item = &'a TableRow>) -> Self {
         let mut widths = Self::default();
         for row in rows {
             widths.name = widths.name.max(width(&row.name));
@@ -109,28 +109,28 @@ impl Widths {
     }
 
     /// The name's dots and its figures, in the colours of `dots` and `extra`.
-    pub(super) fn line(&self, row: &Row, style: Style, (dots, extra): (Look, Look)) -> String {
+    pub(super) fn line(&self, row: &TableRow, palette: Palette, (dots, extra): (TextStyle, TextStyle)) -> String {
         let missing = (self.name + 3).saturating_sub(width(&row.name));
-        let dots = style.paint(dots, &format!("{}:", ".".repeat(missing)));
-        format!("{}{dots} {}", row.name, self.cells(row, style, extra))
+        let dots = palette.paint(dots, &format!("{}:", ".".repeat(missing)));
+        format!("{}{dots} {}", row.name, self.cells(row, palette, extra))
     }
 
-    fn cells(&self, row: &Row, style: Style, extra_look: Look) -> String {
+    fn cells(&self, row: &TableRow, palette: Palette, extra_look: TextStyle) -> String {
         let blanks = |wide: usize, taken: usize| " ".repeat(wide.saturating_sub(taken));
         match &row.cells {
             Cells::Trend(cells) => {
                 let cell = |((name, value), wide): (&(String, String), &usize)| {
                     let blanks = blanks(*wide, width(name) + 1 + width(value));
-                    format!("{name}={}{blanks}", style.paint(Look::Value, value))
+                    format!("{name}={}{blanks}", palette.paint(TextStyle::Value, value))
                 };
                 cells.iter().zip(&self.trend).map(cell).collect::<Vec<_>>().join(" ")
             }
             Cells::Plain(figure, extra) => {
-                let mut text = style.paint(Look::Value, figure);
+                let mut text = palette.paint(TextStyle::Value, figure);
                 text.push_str(&blanks(self.plain, width(figure)));
                 for (at, cell) in extra.iter().enumerate() {
                     text.push(' ');
-                    text.push_str(&style.paint(extra_look, cell));
+                    text.push_str(&palette.paint(extra_look, cell));
                     if at + 1 < extra.len() {
                         text.push_str(&blanks(self.extra[at], width(cell)));
                     }

@@ -2,7 +2,7 @@
 
 /// How a piece of text looks on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum TextStyle {
     Title,
     Passed,
     Failed,
@@ -16,23 +16,23 @@ pub(super) enum Look {
 
 /// Whether there are colours.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct Palette {
     pub(super) is_coloured: bool,
 }
 
-impl Style {
+impl Palette {
     /// The text in its look.
-    pub(super) fn paint(self, look: Look, text: &str) -> String {
+    pub(super) fn paint(self, look: TextStyle, text: &str) -> String {
         let code = match look {
-            Look::Title => "1",
-            Look::Passed => "32",
-            Look::Failed => "31",
-            Look::Source => "37",
-            Look::Dots => "2;37",
-            Look::Value => "36",
-            Look::Extra => "2;36",
-            Look::LegacyDots => "2",
-            Look::LegacyExtra => "36;2",
+            TextStyle::Title => "1",
+            TextStyle::Passed => "32",
+            TextStyle::Failed => "31",
+            TextStyle::Source => "37",
+            TextStyle::Dots => "2;37",
+            TextStyle::Value => "36",
+            TextStyle::Extra => "2;36",
+            TextStyle::LegacyDots => "2",
+            TextStyle::LegacyExtra => "36;2",
         };
         if self.is_coloured { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -40,8 +40,8 @@ impl Style {
     /// A mark for what passed or failed.
     pub(super) fn mark(self, passed: bool) -> String {
         match passed {
-            true => self.paint(Look::Passed, "✓"),
-            false => self.paint(Look::Failed, "✗"),
+            true => self.paint(TextStyle::Passed, "✓"),
+            false => self.paint(TextStyle::Failed, "✗"),
         }
     }
 }
