@@ -1,6 +1,6 @@
 //! Parses selectors.
 
-use crate::selector::{Combinator, Complex, Condition, CssSelector, AttributeTest};
+use crate::selector::{AttributeTest, Combinator, Complex, Condition, CssSelector};
 
 /// Nesting of selectors, as in `:not(:has(a))`.
 const DEPTH_MAX: usize = 16;
@@ -104,7 +104,12 @@ impl<'a> Reader<'a> {
                 Some('#') => {
                     self.rest = &self.rest[1..];
                     let (name, value) = ("id".to_owned(), self.word()?);
-                    Condition::Attribute { name, test: AttributeTest::Equals, value, ignores_case: false }
+                    Condition::Attribute {
+                        name,
+                        test: AttributeTest::Equals,
+                        value,
+                        ignores_case: false,
+                    }
                 }
                 Some('.') => {
                     self.rest = &self.rest[1..];

@@ -77,7 +77,8 @@ impl BlockedTargets {
     pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<BlockReason> {
         addresses.iter().find_map(|address| {
             let network = self.networks.iter().find(|network| network.holds(*address))?;
-            let log_message = format!("IP ({address}) is in a blacklisted range ({})", network.text);
+            let log_message =
+                format!("IP ({address}) is in a blacklisted range ({})", network.text);
             Some(BlockReason { code: 1110, error: "ip is blacklisted", log_message })
         })
     }

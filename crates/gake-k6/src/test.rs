@@ -14,9 +14,9 @@ use gake_script::user::Builtins;
 
 use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
+pub use crate::counters::TestCounters;
 use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
-pub use crate::counters::TestCounters;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;

@@ -18,14 +18,14 @@ use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
 use crate::metrics::BuiltinMetric;
-use crate::unattributed_samples::add_dropped;
 use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
-use crate::user::series_index::SeriesIndex;
+use crate::unattributed_samples::add_dropped;
 use crate::user::clock::UserClock;
 use crate::user::lingering::linger;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
+use crate::user::series_index::SeriesIndex;
 use crate::user::vu::VuContext;
 
 /// Users that are made before others of the thread get their turn.
@@ -92,7 +92,8 @@ impl ScriptFactory {
         let http2 = Arc::new(load.network.of_http2());
         let grpc = Client::new(http2, slice, clock.clone());
         let wants_all = load.test.tap.get().is_some();
-        let series_index = Rc::new(SeriesIndex::new(load.keys.iter().map(String::as_str), wants_all));
+        let series_index =
+            Rc::new(SeriesIndex::new(load.keys.iter().map(String::as_str), wants_all));
         let scenario = Rc::new(load.scenario.clone());
         Self {
             load,

@@ -12,9 +12,9 @@ use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
 use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{LogLine, ScriptLog, Test, UserSettings};
-use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser};
+use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::vu::{VuContext, VuStage};
 
 /// The longest line of the log, in bytes.

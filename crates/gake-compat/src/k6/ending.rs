@@ -8,7 +8,7 @@ use gake_core::record::Ending;
 use gake_judge::Summary;
 use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
-use gake_k6::user::script_user::{SummaryReturn, SummaryOutputs};
+use gake_k6::user::script_user::{SummaryOutputs, SummaryReturn};
 use gake_report::{Style, failed_bodies};
 use gake_run::Recorded;
 use gake_run::script::ScriptEnd;

@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use gake_k6::options::K6Options;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
-use gake_k6::test::{SampleTap, RawSample};
+use gake_k6::test::{RawSample, SampleTap};
 use gake_k6::values::scaled;
 use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 

@@ -50,7 +50,9 @@ const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     for (name, kind, unit) in METRICS {
-        vu.series_index.metric(name, kind, unit).map_err(|error| go_error(ctx, &error.to_string()))?;
+        vu.series_index
+            .metric(name, kind, unit)
+            .map_err(|error| go_error(ctx, &error.to_string()))?;
     }
     let fail = |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, NONE)) };
     let make: Function<'js> = evaluate(ctx, BROWSER)?;

@@ -222,7 +222,11 @@ const METADATA: PairAccess = PairAccess {
 };
 
 /// An object whose properties are those of a user.
-fn pairs<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, pairs: &'static PairAccess) -> rquickjs::Result<Object<'js>> {
+fn pairs<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    pairs: &'static PairAccess,
+) -> rquickjs::Result<Object<'js>> {
     let make: rquickjs::Function<'js> = value::evaluate(
         ctx,
         "(get, set, remove, names) => new Proxy({}, {

@@ -147,7 +147,7 @@ pub(crate) enum BytesError {
 
 impl BytesError {
     /// It as an error of a script, in k6's words.
-    pub(crate) fn told(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
+    pub(crate) fn into_js(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
         match self {
             Self::Thrown(error) => error,
             Self::Type(name) => go_error(
@@ -162,7 +162,10 @@ impl BytesError {
 ///
 /// # Errors
 /// When it is neither, or none is given.
-pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<u8>, BytesError> {
+pub(crate) fn bytes_argument<'js>(
+    ctx: &Ctx<'js>,
+    value: Option<Value<'js>>,
+) -> Result<Vec<u8>, BytesError> {
     let Some(value) = given(value) else { return Err(BytesError::Type("<nil>")) };
     bytes(ctx, &value).map_err(BytesError::Thrown)?.ok_or_else(|| {
         BytesError::Type(match () {

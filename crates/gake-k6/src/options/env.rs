@@ -125,8 +125,10 @@ impl K6Options {
     /// # Errors
     /// When the text does not fit the option, in k6's words.
     pub fn set_text(&mut self, key: &str, text: &str) -> Result<(), OptionsError> {
-        let syntax =
-            VARIABLES.iter().find(|entry| entry.1 == key).map_or(VariableSyntax::Text, |entry| entry.2);
+        let syntax = VARIABLES
+            .iter()
+            .find(|entry| entry.1 == key)
+            .map_or(VariableSyntax::Text, |entry| entry.2);
         let value = syntax.value(text).map_err(OptionsError)?;
         self.read_entry(key, &value).map_err(OptionsError)
     }

@@ -25,7 +25,10 @@ pub(super) const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 ///
 /// # Errors
 /// When the execution segment is not one of its sequence.
-pub fn scenario_specs(options: &K6Options, script: &Path) -> Result<Vec<ScenarioSpec>, OptionsError> {
+pub fn scenario_specs(
+    options: &K6Options,
+    script: &Path,
+) -> Result<Vec<ScenarioSpec>, OptionsError> {
     let segment = SegmentNumbers::of(options).map_err(OptionsError)?;
     let scenarios = options.scenarios.iter().flatten();
     Ok(scenarios.filter_map(|(name, one)| spec(name, one, &segment, script)).collect())
@@ -88,7 +91,11 @@ fn spec(
 
 /// How iterations come, whose numbers are those of `iterations`; `None` where the segment has no part
 /// of them.
-fn load(scenario: &ScenarioOptions, segment: &SegmentNumbers, iterations: &SegmentNumbers) -> Option<Load> {
+fn load(
+    scenario: &ScenarioOptions,
+    segment: &SegmentNumbers,
+    iterations: &SegmentNumbers,
+) -> Option<Load> {
     let users = segment.users(Some(scenario.vus.unwrap_or(1)));
     let per_second = |rate: Option<i64>| {
         let unit = scenario.time_unit.unwrap_or(GoDuration::from_secs(1));

@@ -151,7 +151,8 @@ impl FromStr for SegmentSequence {
             )));
         }
         let pairs = points.windows(2);
-        let segments = pairs.map(|pair| ExecutionSegment::new(fraction(pair[0])?, fraction(pair[1])?));
+        let segments =
+            pairs.map(|pair| ExecutionSegment::new(fraction(pair[0])?, fraction(pair[1])?));
         segments.collect::<Result<_, _>>().map(Self)
     }
 }
@@ -170,7 +171,9 @@ impl SegmentSequence {
     fn around(segment: ExecutionSegment) -> Self {
         let mut points = vec![Fraction::ZERO, segment.from, segment.to, Fraction::ONE];
         points.dedup();
-        Self(points.windows(2).map(|pair| ExecutionSegment { from: pair[0], to: pair[1] }).collect())
+        Self(
+            points.windows(2).map(|pair| ExecutionSegment { from: pair[0], to: pair[1] }).collect(),
+        )
     }
 }
 

@@ -51,8 +51,10 @@ pub struct SummaryInput<'a> {
 /// The summary of a run.
 #[must_use]
 pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
-    let builder =
-        SummaryBuilder { input, stats: input.options.summary_trend_stats.clone().unwrap_or_default() };
+    let builder = SummaryBuilder {
+        input,
+        stats: input.options.summary_trend_stats.clone().unwrap_or_default(),
+    };
     let paths = group_paths(input.series);
     let scenarios = input.options.scenarios.iter().flatten().map(|scenario| scenario.0.as_str());
     let mut scenarios: Vec<_> = scenarios.collect();

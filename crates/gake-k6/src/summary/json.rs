@@ -21,7 +21,10 @@ impl SummaryData {
                 "options",
                 OrderedJson::object([
                     ("summaryTrendStats", OrderedJson::List(stats.collect())),
-                    ("summaryTimeUnit", OrderedJson::text(self.time_unit.as_deref().unwrap_or_default())),
+                    (
+                        "summaryTimeUnit",
+                        OrderedJson::text(self.time_unit.as_deref().unwrap_or_default()),
+                    ),
                     ("noColor", OrderedJson::Bool(self.no_color)),
                 ]),
             ),
@@ -79,10 +82,11 @@ fn exported_metric(metric: &OrderedJson) -> OrderedJson {
         .collect();
     let thresholds = metric.get("thresholds").map(OrderedJson::members).unwrap_or_default();
     if !thresholds.is_empty() {
-        let has_failed = |threshold: &OrderedJson| threshold.get("ok") != Some(&OrderedJson::Bool(true));
+        let has_failed =
+            |threshold: &OrderedJson| threshold.get("ok") != Some(&OrderedJson::Bool(true));
         let thresholds = thresholds.iter();
-        let thresholds =
-            thresholds.map(|(source, result)| (source.as_str(), OrderedJson::Bool(has_failed(result))));
+        let thresholds = thresholds
+            .map(|(source, result)| (source.as_str(), OrderedJson::Bool(has_failed(result))));
         members.push(("thresholds", OrderedJson::object(thresholds)));
     }
     OrderedJson::object(members)
@@ -134,8 +138,9 @@ impl SummaryMetric {
             ("values", OrderedJson::object(values)),
         ];
         if !self.thresholds.is_empty() {
-            let result =
-                |threshold: &ThresholdResult| OrderedJson::object([("ok", OrderedJson::Bool(threshold.ok))]);
+            let result = |threshold: &ThresholdResult| {
+                OrderedJson::object([("ok", OrderedJson::Bool(threshold.ok))])
+            };
             let thresholds = self.thresholds.iter();
             let thresholds =
                 thresholds.map(|threshold| (threshold.source.as_str(), result(threshold)));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesTable, SeriesValue};
 
-pub use expression::{ThresholdExpression, ExpressionError, ThresholdOperator};
+pub use expression::{ExpressionError, ThresholdExpression, ThresholdOperator};
 pub use selector::{MetricSelector, SelectorError};
 
 use crate::aggregation::Aggregation;

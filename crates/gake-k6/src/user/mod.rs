@@ -1,6 +1,5 @@
 //! One scripted user, and what it notes for the record.
 
-pub mod series_index;
 pub mod clock;
 mod console;
 mod exports;
@@ -10,6 +9,7 @@ pub(crate) mod loader;
 pub mod pending;
 pub mod requests;
 pub mod script_user;
+pub mod series_index;
 mod syntax;
 mod timers;
 pub mod vu;

@@ -13,7 +13,7 @@ use gake_core::work::Iteration;
 
 use super::series_index::{SeriesIndex, TagSet};
 use crate::metrics::MetricNumber;
-use crate::test::{Test, RawSample};
+use crate::test::{RawSample, Test};
 
 /// Notes of one user, in order. Their memory is reused.
 #[derive(Debug, Default)]
@@ -69,7 +69,9 @@ impl PendingRecords {
         let now = test.tap.get().map(|_| test.unix_ns());
         for record in records.drain(..) {
             match record {
-                PendingRecord::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
+                PendingRecord::Exchange { start, exchange } => {
+                    iteration.exchange_from(start, *exchange)
+                }
                 PendingRecord::FailedBody { status, body } => iteration.failed_body(status, &body),
                 PendingRecord::Sample { metric, tags, metadata, value } => {
                     if let Some(series) = series_index.series(metric, &tags, iteration.recorder()) {

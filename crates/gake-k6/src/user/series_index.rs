@@ -252,13 +252,19 @@ mod tests {
     fn samples_that_nobody_tells_apart_are_of_one_set() {
         let series_index = SeriesIndex::new(["name", "group"], false);
         let one = series_index.tag_set(&StaticTags(&[("name", "a"), ("url", "1")]));
-        assert!(Rc::ptr_eq(&one, &series_index.tag_set(&StaticTags(&[("name", "a"), ("url", "2")]))));
+        assert!(Rc::ptr_eq(
+            &one,
+            &series_index.tag_set(&StaticTags(&[("name", "a"), ("url", "2")]))
+        ));
         let other = series_index.tag_set(&StaticTags(&[("name", "b")]));
         assert!(!Rc::ptr_eq(&one, &other));
         assert!(Rc::ptr_eq(&one, &series_index.tag_set(&StaticTags(&[("name", "a")]))));
         assert_eq!(other.tags, Tags::new([("name", "b")]));
         let empty = series_index.tag_set(&StaticTags(&[("name", "")]));
-        assert!(!Rc::ptr_eq(&empty, &series_index.tag_set(&StaticTags(&[]))), "an empty value is one");
+        assert!(
+            !Rc::ptr_eq(&empty, &series_index.tag_set(&StaticTags(&[]))),
+            "an empty value is one"
+        );
     }
 
     #[test]
@@ -276,10 +282,12 @@ mod tests {
         let series_index = SeriesIndex::new([], false);
         let trend = series_index.metric("my_trend", MetricKind::Trend, MetricUnit::Time).unwrap();
         assert_eq!(series_index.metric("my_trend", MetricKind::Trend, MetricUnit::Time), Ok(trend));
-        let error = series_index.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();
+        let error =
+            series_index.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();
         assert!(error.to_string().contains("already exists but with type trend"), "{error}");
         for name in ["", "x", "1st", "a b", "näme"] {
-            let error = series_index.metric(name, MetricKind::Rate, MetricUnit::Number).unwrap_err();
+            let error =
+                series_index.metric(name, MetricKind::Rate, MetricUnit::Number).unwrap_err();
             assert_eq!(error, MetricError::Name(name.to_owned()));
         }
     }

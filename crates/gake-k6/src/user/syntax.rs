@@ -2,7 +2,8 @@
 
 /// Whether a text has an import or export statement; every other file is CommonJS.
 pub(super) fn is_es_module(text: &str) -> bool {
-    let mut scan = ModuleScan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Preceding::Start };
+    let mut scan =
+        ModuleScan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Preceding::Start };
     if text.starts_with("#!") {
         scan.skip_line();
     }

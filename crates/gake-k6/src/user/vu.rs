@@ -12,10 +12,10 @@ use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
 
-use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::clock::UserClock;
 use super::pending::PendingRecords;
 use super::requests::RequestCache;
+use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::timers::Timers;
 use crate::bodies::UserBodies;
 use crate::errors::go_error;
@@ -182,7 +182,8 @@ impl Vu {
     /// A user that is about to load its script.
     #[must_use]
     pub fn new(parts: VuContext) -> Rc<Self> {
-        let VuContext { test, series_index, requests, clock, scenario, number, number_in_test } = parts;
+        let VuContext { test, series_index, requests, clock, scenario, number, number_in_test } =
+            parts;
         // An empty one is not sent.
         let headers = vec![("User-Agent".to_owned(), test.settings().user_agent.clone())];
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();

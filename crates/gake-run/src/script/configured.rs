@@ -6,7 +6,8 @@ use std::sync::Arc;
 use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
-    ConsolidatedOptions, K6Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
+    ConsolidatedOptions, K6Options, ScenarioOptions, Tiers, from_environment, validate,
+    validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};

@@ -10,8 +10,8 @@ use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesTable, SeriesValue};
 use gake_engine::RunClock;
 use gake_k6::metrics::BuiltinMetric;
-use gake_k6::unattributed_samples::unattributed_series;
 use gake_k6::test::Test;
+use gake_k6::unattributed_samples::unattributed_series;
 use gake_k6::user::series_index::SeriesIndex;
 
 use crate::Interrupt;
@@ -29,7 +29,11 @@ pub(super) struct Levels {
 
 impl Levels {
     /// Those of a script.
-    pub(super) fn new(test: &Arc<Test>, series_index: &SeriesIndex, metrics: &[Arc<Definition>]) -> Self {
+    pub(super) fn new(
+        test: &Arc<Test>,
+        series_index: &SeriesIndex,
+        metrics: &[Arc<Definition>],
+    ) -> Self {
         let series = |builtin: BuiltinMetric| {
             let metric = &metrics[usize::from(builtin.number())];
             unattributed_series(test, series_index, None, Arc::clone(metric))

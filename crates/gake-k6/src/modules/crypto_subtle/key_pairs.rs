@@ -238,7 +238,12 @@ impl<'a> SignatureScheme<'a> {
 ///
 /// # Errors
 /// When the hash does not fit, or the key.
-pub(super) fn sign(scheme: &SignatureScheme<'_>, hash: &str, private: &[u8], data: &[u8]) -> KeyResult {
+pub(super) fn sign(
+    scheme: &SignatureScheme<'_>,
+    hash: &str,
+    private: &[u8],
+    data: &[u8],
+) -> KeyResult {
     let random = SystemRandom::new();
     match scheme {
         SignatureScheme::Curve(curve) => {
@@ -279,7 +284,13 @@ pub(super) fn verify(
 ///
 /// # Errors
 /// When the data cannot be encrypted, or decrypted.
-pub(super) fn crypt(encrypts: bool, hash: &str, key: &[u8], label: &[u8], data: &[u8]) -> KeyResult {
+pub(super) fn crypt(
+    encrypts: bool,
+    hash: &str,
+    key: &[u8],
+    label: &[u8],
+    data: &[u8],
+) -> KeyResult {
     let algorithm = oaep(hash)?;
     let label = (!label.is_empty()).then_some(label);
     let mut whole;

@@ -12,8 +12,8 @@ use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_fr
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
 
-use super::params::CallParams;
 use super::connection::GrpcConnection;
+use super::params::CallParams;
 use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;

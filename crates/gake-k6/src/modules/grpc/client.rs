@@ -10,9 +10,9 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use super::params::{CallParams, ConnectParams};
 use super::call::GrpcCall;
 use super::connection::{GrpcConnection, HEALTH_CHECK};
+use super::params::{CallParams, ConnectParams};
 use super::status::go_text;
 use super::stream::GrpcStream;
 use crate::errors::go_error;

@@ -2,10 +2,10 @@
 //!
 //! `client.js` has the class; definitions, connections, calls and samples are native.
 
-mod params;
 mod call;
 mod client;
 mod connection;
+mod params;
 mod reader;
 mod status;
 mod stream;

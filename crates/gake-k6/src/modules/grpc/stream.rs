@@ -17,9 +17,9 @@ use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_fr
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
-use super::params::CallParams;
 use super::call::ended;
 use super::connection::GrpcConnection;
+use super::params::CallParams;
 use super::reader::{GrpcReader, StreamMessages};
 use super::status::{CANCELED, of_end};
 use super::tags::CallTags;

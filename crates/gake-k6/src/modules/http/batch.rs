@@ -10,8 +10,8 @@ use gake_script::user::Completion;
 use rquickjs::{Array, Ctx, Exception, Object, Persistent, Promise, Value};
 use url::Url;
 
-use super::script_request::ScriptRequest;
 use super::response_facts::ResponseFacts;
+use super::script_request::ScriptRequest;
 use super::{IN_INIT, give, go_value, response_object, send, unmade};
 use crate::errors::go_error;
 use crate::modules::value;

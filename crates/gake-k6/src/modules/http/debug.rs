@@ -5,8 +5,8 @@ use std::fmt::Write;
 use gake_wire::HttpRequest;
 use url::{Position, Url};
 
-use super::response_facts::ResponseFacts;
 use super::request_headers::canonical;
+use super::response_facts::ResponseFacts;
 use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;
 

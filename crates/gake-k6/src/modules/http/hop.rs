@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use gake_wire::{HttpRequest, PreparedRequest};
 use url::Url;
 
-use super::script_request::ScriptRequest;
 use super::cookies::values_for;
 use super::credentials::{self, has_credentials, shown_url, without_credentials};
 use super::go_url::{host_of, sent};
+use super::script_request::ScriptRequest;
 use super::{go_cookies, request_headers};
 
 pub(super) const AUTHORIZATION: &str = "Authorization";

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::script_request::Authentication;
 use super::digest::Credentials;
-use super::response_facts::ResponseFacts;
 use super::ntlm;
+use super::response_facts::ResponseFacts;
+use super::script_request::Authentication;
 
 /// Answers that an exchange of NTLM takes.
 const NTLM_RESPONSES: u32 = 2;

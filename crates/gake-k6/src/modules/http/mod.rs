@@ -1,16 +1,14 @@
 //! The module `k6/http`.
 
-mod script_request;
 mod batch;
-mod error_codes;
 mod compress;
 mod cookies;
 mod credentials;
 mod debug;
 mod decode;
 mod digest;
+mod error_codes;
 mod expected;
-mod response_facts;
 mod form;
 mod go_cookies;
 mod go_date;
@@ -23,7 +21,9 @@ mod ntlm;
 mod redirects;
 pub(super) mod request_headers;
 mod response;
+mod response_facts;
 mod samples;
+mod script_request;
 mod select;
 mod send;
 
@@ -35,14 +35,14 @@ use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest};
 use rquickjs::{Class, Ctx, Object, Promise, Value};
 
-use self::script_request::ScriptRequest;
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
-use self::response_facts::ResponseFacts;
 pub(super) use self::go_cookies::{keep as keep_cookie, written as written_cookie};
 pub(crate) use self::go_value::type_name;
 use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
+use self::response_facts::ResponseFacts;
+use self::script_request::ScriptRequest;
 use super::value::{self, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;

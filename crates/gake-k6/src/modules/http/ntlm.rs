@@ -86,7 +86,11 @@ fn negotiate() -> Vec<u8> {
     message
 }
 
-fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &ClientChallenge) -> Option<Vec<u8>> {
+fn authenticate(
+    credentials: &Credentials,
+    challenge: &[u8],
+    choice: &ClientChallenge,
+) -> Option<Vec<u8>> {
     if challenge.get(..8)? != SIGNATURE || number(challenge, 8)? != 2 {
         return None;
     }

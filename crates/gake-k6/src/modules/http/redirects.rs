@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use url::{Host, Url};
 
-use super::response_facts::ResponseFacts;
 use super::hop::{AUTHORIZATION, COOKIE, Hop, REFERER};
 use super::request_headers;
+use super::response_facts::ResponseFacts;
 
 /// Headers that tell who sends a request: not for other servers than the first.
 const SECRET: [&str; 6] = [

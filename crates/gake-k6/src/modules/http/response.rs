@@ -8,12 +8,12 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
-use super::script_request::BodyKind;
-use super::response_facts::{ResponseFacts, Timings};
 use super::go_cookies;
 use super::go_url::BAD_URL;
 use super::of_method;
 use super::request_headers::{self, canonical};
+use super::response_facts::{ResponseFacts, Timings};
+use super::script_request::BodyKind;
 use super::select::select;
 use crate::errors::{go_error, go_error_of};
 use crate::go_json::GoJsonError;

@@ -9,9 +9,9 @@ use gake_core::clock::Nanos;
 use gake_core::record::Exchange;
 use gake_wire::{TlsFacts, TlsVersion};
 
-use super::script_request::{ScriptRequest, BodyKind};
 use super::decode::decoded;
 use super::headers::HeaderList;
+use super::script_request::{BodyKind, ScriptRequest};
 use crate::bodies::ResponseBody;
 
 /// Where a request's time went, in nanoseconds.

@@ -4,14 +4,20 @@ use std::borrow::Cow;
 
 use gake_core::record::Exchange;
 
-use super::script_request::ScriptRequest;
 use super::response_facts::ResponseFacts;
+use super::script_request::ScriptRequest;
 use crate::metrics::BuiltinMetric;
 use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
 /// Notes the samples of one request.
-pub(super) fn record(vu: &Vu, request: &ScriptRequest, url: &str, response: &ResponseFacts, exchange: &Exchange) {
+pub(super) fn record(
+    vu: &Vu,
+    request: &ScriptRequest,
+    url: &str,
+    response: &ResponseFacts,
+    exchange: &Exchange,
+) {
     let expected = match response.is_challenge {
         true => Some(true),
         false => request.expected.judge(response.status),
@@ -43,7 +49,13 @@ pub(super) fn record(vu: &Vu, request: &ScriptRequest, url: &str, response: &Res
 /// failure of the server's. k6 leaves it out altogether.
 pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exchange: &Exchange) {
     let response = ResponseFacts::failed(request, 1000, "request canceled".to_owned());
-    let set = vu.series_index.tag_set(&HttpTags { vu, request, url, response: &response, expected: None });
+    let set = vu.series_index.tag_set(&HttpTags {
+        vu,
+        request,
+        url,
+        response: &response,
+        expected: None,
+    });
     vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
     record_traffic(vu, exchange);
 }

@@ -60,7 +60,9 @@ fn part<'js>(
     let found = match step {
         PathStep::Name { name, pattern, is_pattern } => named(&value, &name, pattern, is_pattern)?,
         PathStep::Modifier { name, argument } => modifier::apply(ctx, value, name, argument)?,
-        PathStep::Several { paths, is_object } => Some(several(ctx, &value, paths, is_object, depth)?),
+        PathStep::Several { paths, is_object } => {
+            Some(several(ctx, &value, paths, is_object, depth)?)
+        }
         PathStep::Fitting { query, all: false } => {
             let query = ElementQuery::new(query);
             let mut found = None;

@@ -9,17 +9,17 @@ use gake_core::record::{End, Exchange, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
-use super::script_request::{ScriptRequest, Authentication, BodyKind};
-use super::error_codes;
 use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
-use super::response_facts::{RequestInstants, ResponseFacts, Timings};
+use super::error_codes;
 use super::go_cookies;
 use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
+use super::response_facts::{RequestInstants, ResponseFacts, Timings};
 use super::samples::{record, record_unfinished};
+use super::script_request::{Authentication, BodyKind, ScriptRequest};
 use crate::bodies::ResponseBody;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
@@ -45,7 +45,11 @@ pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
 type SharedHeaders = Rc<Vec<(String, String)>>;
 
 /// Follows the redirects of a request; `first` gets the headers of the first one.
-async fn follow(vu: &Vu, request: &ScriptRequest, first: &mut Option<SharedHeaders>) -> ResponseFacts {
+async fn follow(
+    vu: &Vu,
+    request: &ScriptRequest,
+    first: &mut Option<SharedHeaders>,
+) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
         return ResponseFacts::failed(request, 1000, "there is no connection here".to_owned());
     };
@@ -261,7 +265,8 @@ impl Hop {
         }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
-        let mut flight = RequestFlight { vu, client, request, url: &shown, start, exchange, is_over: false };
+        let mut flight =
+            RequestFlight { vu, client, request, url: &shown, start, exchange, is_over: false };
         let keep = request.kind != BodyKind::Dropped;
         let mut collector = ResponseCollector::new(vu, keep);
         let mut ip = None;
@@ -277,7 +282,12 @@ impl Hop {
                     && let Some(blocked) = settings.blocked.address(&addresses)
                 {
                     flight.is_over = true;
-                    return self.stopped(vu, request, (blocked.code, blocked.error), &blocked.log_message);
+                    return self.stopped(
+                        vu,
+                        request,
+                        (blocked.code, blocked.error),
+                        &blocked.log_message,
+                    );
                 }
                 ip = addresses_of(client, &prepared);
                 if let Some(what) = settings.http_debug {
@@ -330,7 +340,8 @@ impl Hop {
     ) -> Result<Rc<PreparedRequest>, Fault> {
         let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
         // Credentials in the URL are taken out of it, or are not for every request.
-        let is_plain = request.authentication == Authentication::Basic && !has_credentials(&self.url);
+        let is_plain =
+            request.authentication == Authentication::Basic && !has_credentials(&self.url);
         let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
         if is_as_asked && Rc::ptr_eq(headers, &request.headers) {
             let (url, prepared) = (Rc::clone(&self.url), Rc::clone(&prepared));
@@ -341,7 +352,13 @@ impl Hop {
 
     /// What comes of a request that is not sent, as one that the options block: it counts as one
     /// that failed.
-    fn stopped(&self, vu: &Vu, request: &ScriptRequest, (code, error): (u32, &str), why: &str) -> ResponseFacts {
+    fn stopped(
+        &self,
+        vu: &Vu,
+        request: &ScriptRequest,
+        (code, error): (u32, &str),
+        why: &str,
+    ) -> ResponseFacts {
         let response = ResponseFacts {
             url: self.url_text(),
             method: self.method.clone(),

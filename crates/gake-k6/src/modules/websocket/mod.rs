@@ -3,9 +3,9 @@
 //! `ws.js` and `websockets.js` have the events, handlers and timers; connections and samples are
 //! native.
 
-mod socket_params;
 mod open;
 mod session;
+mod socket_params;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,9 +15,9 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use self::socket_params::SocketParams;
 use self::open::{ConnectResult, open};
 use self::session::SocketSession;
+use self::socket_params::SocketParams;
 use super::value;
 use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;

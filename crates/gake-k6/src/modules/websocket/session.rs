@@ -96,7 +96,8 @@ impl SocketSession {
         // The modules differ in what they count as sent and received.
         shown.set("sent", Func::from(move || held.record(BuiltinMetric::WsMsgsSent, 1.0)))?;
         let held = Rc::clone(self);
-        shown.set("received", Func::from(move || held.record(BuiltinMetric::WsMsgsReceived, 1.0)))?;
+        shown
+            .set("received", Func::from(move || held.record(BuiltinMetric::WsMsgsReceived, 1.0)))?;
         let held = Rc::clone(self);
         shown.set("end", Func::from(move || held.finish()))?;
         Ok(shown)

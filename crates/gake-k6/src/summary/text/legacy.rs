@@ -1,6 +1,6 @@
 //! The form of k6 before 1.0.
 
-use super::palette::{TextStyle, Palette};
+use super::palette::{Palette, TextStyle};
 use super::table::{TableRow, Widths};
 use super::{counted, marked};
 use crate::summary::{SummaryData, SummaryGroup, SummaryMetric};

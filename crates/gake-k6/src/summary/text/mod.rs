@@ -2,13 +2,13 @@
 
 mod human;
 mod legacy;
-mod sections;
 mod palette;
+mod sections;
 mod table;
 mod thresholds;
 
 use super::{SummaryCheck, SummaryData, SummaryScope};
-use palette::{TextStyle, Palette};
+use palette::{Palette, TextStyle};
 use table::{TableRow, Widths};
 
 /// How much the summary shows.
@@ -75,7 +75,13 @@ impl SummaryData {
     }
 
     /// The groups in a group or scenario.
-    fn inner_groups(&self, text: &mut String, outer: &SummaryScope, level: usize, palette: Palette) {
+    fn inner_groups(
+        &self,
+        text: &mut String,
+        outer: &SummaryScope,
+        level: usize,
+        palette: Palette,
+    ) {
         for group in &outer.groups {
             let name = palette.paint(TextStyle::Title, &format!("GROUP: {}", group.name));
             let indent = "  ".repeat(level);

@@ -3,7 +3,7 @@
 use gake_core::metric::MetricKind;
 
 use super::human;
-use super::palette::{TextStyle, Palette};
+use super::palette::{Palette, TextStyle};
 use crate::summary::{SummaryData, SummaryMetric};
 
 /// A row.
@@ -109,7 +109,12 @@ impl Widths {
     }
 
     /// The name's dots and its figures, in the colours of `dots` and `extra`.
-    pub(super) fn line(&self, row: &TableRow, palette: Palette, (dots, extra): (TextStyle, TextStyle)) -> String {
+    pub(super) fn line(
+        &self,
+        row: &TableRow,
+        palette: Palette,
+        (dots, extra): (TextStyle, TextStyle),
+    ) -> String {
         let missing = (self.name + 3).saturating_sub(width(&row.name));
         let dots = palette.paint(dots, &format!("{}:", ".".repeat(missing)));
         format!("{}{dots} {}", row.name, self.cells(row, palette, extra))

@@ -3,7 +3,7 @@
 use gake_core::metric::MetricKind;
 
 use super::human;
-use super::palette::{TextStyle, Palette};
+use super::palette::{Palette, TextStyle};
 use crate::summary::{SummaryData, SummaryMetric};
 use crate::threshold::ThresholdResult;
 

@@ -47,7 +47,11 @@ impl<'a> ElementQuery<'a> {
     /// A query as it is written between its parentheses.
     pub(super) fn new(text: &'a str) -> Self {
         let Some((at, sign, operator)) = found(text) else {
-            return Self { path: text.trim(), operator: QueryOperator::Exists, value: String::new() };
+            return Self {
+                path: text.trim(),
+                operator: QueryOperator::Exists,
+                value: String::new(),
+            };
         };
         let value = text[at + sign.len()..].trim();
         let value = quoted(value).map_or_else(|| value.to_owned(), |(text, _)| text);
@@ -144,7 +148,9 @@ pub(super) fn is_like(text: &str, pattern: &str) -> bool {
                 last = Some((place, at));
                 place += 1;
             }
-            Some(part) if *part == PatternToken::One || *part == PatternToken::Character(text[at]) => {
+            Some(part)
+                if *part == PatternToken::One || *part == PatternToken::Character(text[at]) =>
+            {
                 at += 1;
                 place += 1;
             }
