@@ -1,5 +1,4 @@
-//! Dates as k6 takes them for cookies: `Mon, 02 Jan 2006 15:04:05 MST`, with Go's words where one
-//! is not so.
+//! Dates in Go's layout `time.RFC1123`: `Mon, 02 Jan 2006 15:04:05 MST`.
 
 const LAYOUT: &str = "Mon, 02 Jan 2006 15:04:05 MST";
 
@@ -8,11 +7,11 @@ const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The same date as cookies have it; any zone counts as GMT.
+/// Parses a date and writes it as an HTTP date; any zone counts as GMT.
 ///
 /// # Errors
-/// Go's words for what is wrong, after the date in quotes.
-pub(super) fn rfc1123(text: &str) -> Result<String, String> {
+/// The date in quotes, and Go's error.
+pub fn rfc1123(text: &str) -> Result<String, String> {
     let wrong = |why: String| format!("{text:?}: parsing time {text:?}{why}");
     let mut rest = DateReader(text);
     let unparsed = |(rest, part): (&str, &str)| {
@@ -53,7 +52,7 @@ pub(super) fn rfc1123(text: &str) -> Result<String, String> {
     Ok(format!("{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT"))
 }
 
-/// The days of a month, which counts from 0.
+/// The days of a month; January is 0.
 fn days(year: u32, month: usize) -> u32 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -63,7 +62,7 @@ fn days(year: u32, month: usize) -> u32 {
     }
 }
 
-/// What is left of a date; a failure has what was there and the part of the layout.
+/// The unread text of a date. Errors have that text and the element of the layout that was expected.
 struct DateReader<'a>(&'a str);
 
 impl<'a> DateReader<'a> {
@@ -97,11 +96,10 @@ impl<'a> DateReader<'a> {
         }
         let (number, rest) = self.0.split_at(digits);
         self.0 = rest;
-        // At most four digits.
         Ok(number.parse().unwrap_or_default())
     }
 
-    /// An abbreviation of three letters, or of four or five that end with a T.
+    /// An abbreviation of three letters, or of four or five ending in T.
     fn zone(&mut self) -> Result<(), (&'a str, &'static str)> {
         let letters = self.0.bytes().take(6).take_while(u8::is_ascii_uppercase).count();
         let (zone, rest) = self.0.split_at(letters);
@@ -120,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_go() {
+    fn dates_are_read_as_by_go() {
         let same = "Mon, 02 Jan 2096 15:04:05 GMT";
         assert_eq!(rfc1123(same).as_deref(), Ok(same));
         assert_eq!(rfc1123("mon, 02 jan 2096 15:04:05 MST").as_deref(), Ok(same));
@@ -138,9 +136,9 @@ mod tests {
             ("Mon, 02 Jan 2096 15:04:05 GMTé", ": extra text: \"é\""),
             ("é, 02 Jan 2096 15:04:05 GMT", "as \"Mon\""),
         ] {
-            let told = rfc1123(text).unwrap_err();
-            assert!(told.starts_with(&format!("{text:?}: parsing time {text:?}")), "{told}");
-            assert!(told.ends_with(why), "{told}");
+            let error = rfc1123(text).unwrap_err();
+            assert!(error.starts_with(&format!("{text:?}: parsing time {text:?}")), "{error}");
+            assert!(error.ends_with(why), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Durations as k6 reads them: Go's (`1m30s`, `500ms`), with days in front (`1d2h`), and bare
+//! Durations: Go's (`1m30s`, `500ms`), and k6's extensions of them: days in front (`1d2h`), and bare
 //! numbers of milliseconds.
 
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct GoDuration {
 /// Why a text is not a duration, in Go's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoDurationError {
-    /// It is not in the form of a duration, or is too long.
+    /// It is malformed or too long.
     #[error("time: invalid duration {0:?}")]
     Invalid(String),
     /// A number in it has no unit.
@@ -33,7 +33,7 @@ pub enum GoDurationError {
     /// The number before the `d` is not a whole number.
     #[error("strconv.ParseInt: parsing {0:?}: invalid syntax")]
     Days(String),
-    /// The part after the days is negative.
+    /// The rest after the days is negative.
     #[error("invalid time format '{0}'")]
     NegativeRest(String),
 }
@@ -43,7 +43,7 @@ const SECOND: i64 = 1_000 * MILLISECOND;
 const DAY: i64 = 86_400 * SECOND;
 
 impl GoDuration {
-    /// Zero.
+    /// No time.
     pub const ZERO: Self = Self { ns: 0 };
 
     /// A number of seconds.
@@ -64,7 +64,7 @@ impl GoDuration {
         Self { ns }
     }
 
-    /// The nanoseconds.
+    /// Its whole length in nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> i64 {
         self.ns
@@ -88,7 +88,7 @@ impl GoDuration {
         Duration::from_nanos(if self.ns < 0 { 0 } else { self.ns as u64 })
     }
 
-    /// Reads a duration as k6 does in flags: numbers have a unit.
+    /// Parses a duration as k6 does in flags: numbers need a unit.
     ///
     /// # Errors
     /// When it is not a duration, in k6's words.
@@ -96,7 +96,7 @@ impl GoDuration {
         go_duration(text).map(|ns| Self { ns })
     }
 
-    /// Reads a duration as k6 does in options and environment.
+    /// Parses a duration as k6 does in options and environment.
     ///
     /// # Errors
     /// When it is not a duration, in k6's words.
@@ -123,7 +123,7 @@ fn bare_number(text: &str) -> Option<f64> {
     if is_plain { text.parse().ok() } else { None }
 }
 
-/// Reads Go's form: a sign, then numbers with a unit each.
+/// Parses Go's syntax: a sign, then numbers with a unit each. Returns nanoseconds.
 fn go_duration(text: &str) -> Result<i64, GoDurationError> {
     let invalid = || GoDurationError::Invalid(text.to_owned());
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -153,8 +153,8 @@ fn go_duration(text: &str) -> Result<i64, GoDurationError> {
         })?;
         let whole: i128 =
             if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
-        let part = whole.checked_mul(i128::from(unit)).ok_or_else(invalid)?;
-        total += part + fraction_ns(fraction, unit);
+        total += whole.checked_mul(i128::from(unit)).ok_or_else(invalid)?;
+        total += fraction_ns(fraction, unit);
         if total > i128::from(i64::MAX) {
             return Err(invalid());
         }
@@ -164,7 +164,7 @@ fn go_duration(text: &str) -> Result<i64, GoDurationError> {
     Ok(if text.starts_with('-') { -total } else { total })
 }
 
-/// Where the characters of a kind end that `text` begins with.
+/// The length of the prefix of `text` whose characters belong to a kind.
 fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
@@ -181,18 +181,15 @@ fn unit_ns(unit: &str) -> Option<i64> {
     })
 }
 
-/// The digits after a point, as part of a unit; what is below a nanosecond is cut off.
+/// The digits after a point as nanoseconds of a unit, rounded down.
 fn fraction_ns(digits: &str, unit: i64) -> i128 {
-    let mut part = i128::from(unit);
-    let mut sum = 0;
+    let (mut sum, mut scale) = (0_i128, 1_i128);
     // A unit has 13 digits at most, so further digits add nothing.
-    let mut scale: i128 = 1;
     for digit in digits.bytes().take(18) {
         scale *= 10;
         sum = sum * 10 + i128::from(digit - b'0');
     }
-    part *= sum;
-    part / scale
+    i128::from(unit) * sum / scale
 }
 
 impl fmt::Display for GoDuration {
@@ -277,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_k6_reads_and_writes_what_it_writes() {
+    fn durations_are_read_and_written_as_by_k6() {
         for (text, ms, written) in [
             ("500ms", 500.0, "500ms"),
             ("10", 10.0, "10ms"),
@@ -306,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest_in_go_s_words() {
+    fn invalid_durations_are_refused_in_gos_words() {
         for (text, error) in [
             ("", "time: invalid duration \"\""),
             ("abc", "time: invalid duration \"abc\""),
@@ -321,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_texts_or_milliseconds() {
+    fn json_holds_strings_or_milliseconds() {
         for (json, ms) in [("\"2s\"", 2e3), ("1500", 1.5e3), ("0.5", 0.5), ("\"250\"", 250.0)] {
             let duration: GoDuration = serde_json::from_str(json).unwrap();
             assert_eq!(duration, GoDuration::from_millis(ms), "{json}");

@@ -1,19 +1,20 @@
-//! Why a text is not JSON, in the words of Go's `encoding/json`, which are those of k6.
+//! Why a text is not JSON, in the words of Go's `encoding/json`.
 //!
-//! QuickJS parses; this reads the text again only after it was refused. The states and messages are
-//! those of Go's scanner (`scanner.go`) and decoder (`stream.go`).
+//! States and messages are from Go's `scanner.go` and `stream.go`. This does not parse: it explains
+//! why another parser refused a text.
 
 /// Why a text is not JSON, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GoJsonError {
+pub struct GoJsonError {
     message: String,
-    /// Bytes read when it was noticed.
+    /// Bytes read up to the error.
     offset: usize,
 }
 
 impl GoJsonError {
-    /// Why `json` is not JSON; nothing if it is.
-    pub(crate) fn of(json: &[u8]) -> Option<Self> {
+    /// Why `json` is not JSON; `None` if it is.
+    #[must_use]
+    pub fn of(json: &[u8]) -> Option<Self> {
         let mut scanner = Scanner::default();
         for (at, &byte) in json.iter().enumerate() {
             match scanner.step(byte) {
@@ -29,8 +30,9 @@ impl GoJsonError {
         Some(Self { message, offset: json.len() })
     }
 
-    /// The error as k6 tells it for a whole text: line and character, both from 1.
-    pub(crate) fn in_text(&self, json: &[u8]) -> String {
+    /// The error as k6 writes it: with line and character, both from 1.
+    #[must_use]
+    pub fn in_text(&self, json: &[u8]) -> String {
         let read = String::from_utf8_lossy(&json[..self.offset.min(json.len())]);
         let line = 1 + read.matches('\n').count();
         let character = read.rsplit('\n').next().unwrap_or_default().chars().count();
@@ -40,9 +42,10 @@ impl GoJsonError {
     }
 }
 
-/// Why `JSON.parse` refuses a text, as k6 says it; nothing if it is JSON.
-pub(crate) fn parse_error(json: &[u8]) -> Option<String> {
-    let mut decoder = Decoder { rest: json, within: Vec::new(), expects: Expects::Top };
+/// The error of k6's `JSON.parse`; `None` if the text is JSON.
+#[must_use]
+pub fn parse_error(json: &[u8]) -> Option<String> {
+    let mut decoder = TokenDecoder { rest: json, within: Vec::new(), expects: Expects::Top };
     let mut depth = 0_usize;
     loop {
         match decoder.token() {
@@ -66,7 +69,7 @@ pub(crate) fn parse_error(json: &[u8]) -> Option<String> {
     Some(format!("Unexpected token at the end: {shown}"))
 }
 
-/// A value without parts as Go prints it.
+/// A scalar as Go prints it.
 fn shown(json: &[u8]) -> String {
     match serde_json::from_slice(json) {
         Ok(serde_json::Value::String(text)) => text,
@@ -83,7 +86,7 @@ fn invalid(byte: u8, context: &str) -> String {
     format!("invalid character '{}'{context}", quoted(byte))
 }
 
-/// A byte as Go quotes it: taken for the code point of its number.
+/// A byte as Go quotes it: as the code point of its number.
 fn quoted(byte: u8) -> String {
     let c = char::from(byte);
     match c {
@@ -100,17 +103,17 @@ fn quoted(byte: u8) -> String {
     }
 }
 
-/// What a scanner is inside of.
+/// What encloses the scanner's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum Container {
     Key,
     Value,
     Array,
 }
 
-/// What a scanner reads next.
+/// The expected input of a scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+enum ScannerState {
     #[default]
     Value,
     ValueOrEnd,
@@ -119,7 +122,7 @@ enum State {
     AfterValue,
     Text,
     Escape,
-    /// Hexadecimal digits, and how many are still to come.
+    /// The number of hexadecimal digits left.
     Code(u8),
     Minus,
     Digits,
@@ -130,17 +133,17 @@ enum State {
     Exponent,
     ExponentSign,
     ExponentDigits,
-    /// A word, and how much of it was read.
+    /// A word, and the number of its bytes read.
     Word(&'static str, usize),
-    /// After the whole text's value.
+    /// After the value.
     End,
 }
 
 /// A scanner of one JSON value.
 #[derive(Debug, Default)]
 struct Scanner {
-    state: State,
-    within: Vec<Within>,
+    state: ScannerState,
+    within: Vec<Container>,
 }
 
 impl Scanner {
@@ -149,128 +152,144 @@ impl Scanner {
         let is_space = is_space(byte);
         let is_digit = byte.is_ascii_digit();
         self.state = match self.state {
-            state @ (State::Value | State::ValueOrEnd | State::Key | State::KeyOrEnd)
+            state @ (ScannerState::Value
+            | ScannerState::ValueOrEnd
+            | ScannerState::Key
+            | ScannerState::KeyOrEnd)
                 if is_space =>
             {
                 state
             }
-            State::ValueOrEnd if byte == b']' => return self.after_value(byte),
-            State::Value | State::ValueOrEnd => self.begin_value(byte)?,
-            State::KeyOrEnd if byte == b'}' => {
+            ScannerState::ValueOrEnd if byte == b']' => return self.after_value(byte),
+            ScannerState::Value | ScannerState::ValueOrEnd => self.begin_value(byte)?,
+            ScannerState::KeyOrEnd if byte == b'}' => {
                 if let Some(top) = self.within.last_mut() {
-                    *top = Within::Value;
+                    *top = Container::Value;
                 }
                 return self.after_value(byte);
             }
-            State::Key | State::KeyOrEnd if byte == b'"' => State::Text,
-            State::Key | State::KeyOrEnd => {
+            ScannerState::Key | ScannerState::KeyOrEnd if byte == b'"' => ScannerState::Text,
+            ScannerState::Key | ScannerState::KeyOrEnd => {
                 return Err(invalid(byte, " looking for beginning of object key string"));
             }
-            State::AfterValue => return self.after_value(byte),
-            State::Text => match byte {
-                b'"' => State::AfterValue,
-                b'\\' => State::Escape,
+            ScannerState::AfterValue => return self.after_value(byte),
+            ScannerState::Text => match byte {
+                b'"' => ScannerState::AfterValue,
+                b'\\' => ScannerState::Escape,
                 0..=0x1f => return Err(invalid(byte, " in string literal")),
-                _ => State::Text,
+                _ => ScannerState::Text,
             },
-            State::Escape => match byte {
-                b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => State::Text,
-                b'u' => State::Code(4),
+            ScannerState::Escape => match byte {
+                b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => ScannerState::Text,
+                b'u' => ScannerState::Code(4),
                 _ => return Err(invalid(byte, " in string escape code")),
             },
-            State::Code(_) if !byte.is_ascii_hexdigit() => {
+            ScannerState::Code(_) if !byte.is_ascii_hexdigit() => {
                 return Err(invalid(byte, " in \\u hexadecimal character escape"));
             }
-            State::Code(1) => State::Text,
-            State::Code(left) => State::Code(left - 1),
-            State::Minus => match byte {
-                b'0' => State::WholeRead,
-                b'1'..=b'9' => State::Digits,
+            ScannerState::Code(1) => ScannerState::Text,
+            ScannerState::Code(left) => ScannerState::Code(left - 1),
+            ScannerState::Minus => match byte {
+                b'0' => ScannerState::WholeRead,
+                b'1'..=b'9' => ScannerState::Digits,
                 _ => return Err(invalid(byte, " in numeric literal")),
             },
-            State::Digits if is_digit => State::Digits,
-            State::Digits | State::WholeRead if byte == b'.' => State::Point,
-            State::Digits | State::WholeRead | State::Fraction if matches!(byte, b'e' | b'E') => {
-                State::Exponent
+            ScannerState::Digits if is_digit => ScannerState::Digits,
+            ScannerState::Digits | ScannerState::WholeRead if byte == b'.' => ScannerState::Point,
+            ScannerState::Digits | ScannerState::WholeRead | ScannerState::Fraction
+                if matches!(byte, b'e' | b'E') =>
+            {
+                ScannerState::Exponent
             }
-            State::Point if is_digit => State::Fraction,
-            State::Point => return Err(invalid(byte, " after decimal point in numeric literal")),
-            State::Fraction if is_digit => State::Fraction,
-            State::Exponent if matches!(byte, b'+' | b'-') => State::ExponentSign,
-            State::Exponent | State::ExponentSign | State::ExponentDigits if is_digit => {
-                State::ExponentDigits
+            ScannerState::Point if is_digit => ScannerState::Fraction,
+            ScannerState::Point => {
+                return Err(invalid(byte, " after decimal point in numeric literal"));
             }
-            State::Exponent | State::ExponentSign => {
+            ScannerState::Fraction if is_digit => ScannerState::Fraction,
+            ScannerState::Exponent if matches!(byte, b'+' | b'-') => ScannerState::ExponentSign,
+            ScannerState::Exponent | ScannerState::ExponentSign | ScannerState::ExponentDigits
+                if is_digit =>
+            {
+                ScannerState::ExponentDigits
+            }
+            ScannerState::Exponent | ScannerState::ExponentSign => {
                 return Err(invalid(byte, " in exponent of numeric literal"));
             }
-            State::Digits | State::WholeRead | State::Fraction | State::ExponentDigits => {
+            ScannerState::Digits
+            | ScannerState::WholeRead
+            | ScannerState::Fraction
+            | ScannerState::ExponentDigits => {
                 return self.after_value(byte);
             }
-            State::Word(word, read) => {
+            ScannerState::Word(word, read) => {
                 let expected = word.as_bytes()[read];
                 if byte != expected {
                     let expected = char::from(expected);
                     let context = format!(" in literal {word} (expecting '{expected}')");
                     return Err(invalid(byte, &context));
                 }
-                if read + 1 == word.len() { State::AfterValue } else { State::Word(word, read + 1) }
+                if read + 1 == word.len() {
+                    ScannerState::AfterValue
+                } else {
+                    ScannerState::Word(word, read + 1)
+                }
             }
-            State::End if is_space => return Ok(true),
-            State::End => return Err(invalid(byte, " after top-level value")),
+            ScannerState::End if is_space => return Ok(true),
+            ScannerState::End => return Err(invalid(byte, " after top-level value")),
         };
         Ok(false)
     }
 
-    fn begin_value(&mut self, byte: u8) -> Result<State, String> {
+    fn begin_value(&mut self, byte: u8) -> Result<ScannerState, String> {
         Ok(match byte {
             b'{' => {
-                self.within.push(Within::Key);
-                State::KeyOrEnd
+                self.within.push(Container::Key);
+                ScannerState::KeyOrEnd
             }
             b'[' => {
-                self.within.push(Within::Array);
-                State::ValueOrEnd
+                self.within.push(Container::Array);
+                ScannerState::ValueOrEnd
             }
-            b'"' => State::Text,
-            b'-' => State::Minus,
-            b'0' => State::WholeRead,
-            b'1'..=b'9' => State::Digits,
-            b't' => State::Word("true", 1),
-            b'f' => State::Word("false", 1),
-            b'n' => State::Word("null", 1),
+            b'"' => ScannerState::Text,
+            b'-' => ScannerState::Minus,
+            b'0' => ScannerState::WholeRead,
+            b'1'..=b'9' => ScannerState::Digits,
+            b't' => ScannerState::Word("true", 1),
+            b'f' => ScannerState::Word("false", 1),
+            b'n' => ScannerState::Word("null", 1),
             _ => return Err(invalid(byte, " looking for beginning of value")),
         })
     }
 
     fn after_value(&mut self, byte: u8) -> Result<bool, String> {
         let Some(top) = self.within.last_mut() else {
-            self.state = State::End;
+            self.state = ScannerState::End;
             return self.step(byte);
         };
         self.state = match (*top, byte) {
-            _ if is_space(byte) => State::AfterValue,
-            (Within::Key, b':') => {
-                *top = Within::Value;
-                State::Value
+            _ if is_space(byte) => ScannerState::AfterValue,
+            (Container::Key, b':') => {
+                *top = Container::Value;
+                ScannerState::Value
             }
-            (Within::Value, b',') => {
-                *top = Within::Key;
-                State::Key
+            (Container::Value, b',') => {
+                *top = Container::Key;
+                ScannerState::Key
             }
-            (Within::Array, b',') => State::Value,
-            (Within::Value, b'}') | (Within::Array, b']') => {
+            (Container::Array, b',') => ScannerState::Value,
+            (Container::Value, b'}') | (Container::Array, b']') => {
                 self.within.pop();
-                if self.within.is_empty() { State::End } else { State::AfterValue }
+                if self.within.is_empty() { ScannerState::End } else { ScannerState::AfterValue }
             }
-            (Within::Key, _) => return Err(invalid(byte, " after object key")),
-            (Within::Value, _) => return Err(invalid(byte, " after object key:value pair")),
-            (Within::Array, _) => return Err(invalid(byte, " after array element")),
+            (Container::Key, _) => return Err(invalid(byte, " after object key")),
+            (Container::Value, _) => return Err(invalid(byte, " after object key:value pair")),
+            (Container::Array, _) => return Err(invalid(byte, " after array element")),
         };
         Ok(false)
     }
 }
 
-/// What a decoder of tokens expects.
+/// The next token that a decoder accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expects {
     Top,
@@ -324,14 +343,14 @@ enum TokenError {
 }
 
 /// Reads the tokens of a text.
-struct Decoder<'a> {
+struct TokenDecoder<'a> {
     rest: &'a [u8],
-    /// What was expected where the open brackets are.
+    /// The state at each open bracket.
     within: Vec<Expects>,
     expects: Expects,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> TokenDecoder<'a> {
     fn token(&mut self) -> Result<Token<'a>, TokenError> {
         loop {
             self.rest = self.rest.trim_ascii_start();
@@ -377,8 +396,8 @@ impl<'a> Decoder<'a> {
         let mut len = 0;
         for &byte in self.rest {
             match scanner.step(byte) {
-                // What follows it is the next token's.
-                _ if scanner.state == State::End => break,
+                // The byte belongs to the next token.
+                _ if scanner.state == ScannerState::End => break,
                 Ok(_) => len += 1,
                 Err(message) => return Err(TokenError::Invalid(message)),
             }
@@ -399,14 +418,14 @@ mod tests {
 
     use super::*;
 
-    /// Texts, and what k6 1.8.1 says of them: `response.json()` and `JSON.parse`.
-    const SAID: &str = include_str!("go_json_said.txt");
+    /// Texts, and the errors of k6 1.8.1 for them from `response.json()` and `JSON.parse`.
+    const ERRORS: &str = include_str!("json_errors.txt");
 
     #[test]
-    fn a_text_is_refused_in_the_words_of_k6() {
+    fn errors_are_those_of_k6() {
         let mut wrong = String::new();
-        for line in SAID.lines() {
-            let (text, said) = line.split_once(" => ").unwrap();
+        for line in ERRORS.lines() {
+            let (text, expected) = line.split_once(" => ").unwrap();
             let (kind, text) = text.split_once(' ').unwrap();
             let text: String = serde_json::from_str(text).unwrap();
             let json = text.as_bytes();
@@ -415,15 +434,15 @@ mod tests {
                 _ => parse_error(json),
             };
             let mine = mine.unwrap_or_default();
-            if mine != said {
-                writeln!(wrong, "{line}\n  but said: {mine}").unwrap();
+            if mine != expected {
+                writeln!(wrong, "{line}\n  but got: {mine}").unwrap();
             }
         }
-        assert!(wrong.is_empty() && SAID.lines().count() > 100, "{wrong}");
+        assert!(wrong.is_empty() && ERRORS.lines().count() > 100, "{wrong}");
     }
 
     #[test]
-    fn what_is_json_is_not_refused() {
+    fn json_has_no_error() {
         for json in
             ["{}", "[]", " [1, -0.5e+3, \"a\\u00e9\\n\", {\"a\": [true, false, null]}] ", "0"]
         {

@@ -1,7 +1,8 @@
 //! Numbers as Go writes them by `%g`.
 
-/// A number with as many digits as it needs; with an exponent from a million up.
-pub(super) fn shortest(value: f64) -> String {
+/// The shortest digits that identify a number, with an exponent from a million up.
+#[must_use]
+pub fn shortest(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
@@ -20,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_go() {
+    fn numbers_are_written_as_by_go() {
         for (value, text) in [
             (0.0, "0"),
             (154.0, "154"),

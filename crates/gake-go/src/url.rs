@@ -1,31 +1,22 @@
-//! URLs as Go reads and writes them: what k6 asks for, shows and tags is what `net/url` makes of a
-//! script's text (RFC 3986, and its own leniency).
+//! URLs as `net/url` parses and writes them (RFC 3986, with its own leniency).
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use url::{Position, Url};
 
-use super::credentials::masked;
-
-/// k6's code of a URL that cannot be read.
-pub(super) const BAD_URL: u32 = 1020;
-/// Those of a port beyond all ports, and of a name that no host can have.
-const BAD_PORT: u32 = 1210;
-const NO_SUCH_HOST: u32 = 1101;
-
-/// The parts of a URL within which a byte must be escaped or not.
+/// A component of a URL with escape rules of its own.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum Component {
     Path,
     Fragment,
 }
 
-/// A URL as Go writes it: the scheme in lower case, path and fragment escaped, the query as it is.
+/// A URL as Go writes it: the scheme in lower case, path and fragment escaped, the query unchanged.
 ///
 /// # Errors
-/// Why Go does not take it for a URL, in Go's words.
-pub(super) fn read(text: &str) -> Result<Cow<'_, str>, String> {
+/// Why Go rejects it, in Go's words.
+pub fn normalized(text: &str) -> Result<Cow<'_, str>, String> {
     let (url, fragment) = cut(text, '#');
     if url.bytes().any(|byte| byte.is_ascii_control()) {
         return Err("net/url: invalid control character in URL".to_owned());
@@ -45,11 +36,11 @@ pub(super) fn read(text: &str) -> Result<Cow<'_, str>, String> {
         _ => 0,
     };
     let (authority, path) = rest.split_at(before_path);
-    let path = escaped(path, Part::Path)?;
-    let fragment = fragment.map(|fragment| escaped(fragment, Part::Fragment)).transpose()?;
-    let is_same = |part: &Cow<'_, str>| matches!(part, Cow::Borrowed(_));
+    let path = escaped(path, Component::Path)?;
+    let fragment = fragment.map(|fragment| escaped(fragment, Component::Fragment)).transpose()?;
+    let is_same = |component: &Cow<'_, str>| matches!(component, Cow::Borrowed(_));
     let is_lower = scheme.is_none_or(|scheme| !scheme.bytes().any(|b| b.is_ascii_uppercase()));
-    // Go writes no mark for a fragment without text.
+    // Go drops the `#` of an empty fragment.
     let is_marked = fragment.as_ref().is_none_or(|fragment| !fragment.is_empty());
     if is_lower && is_marked && is_same(&path) && fragment.as_ref().is_none_or(is_same) {
         return Ok(Cow::Borrowed(text));
@@ -61,45 +52,23 @@ pub(super) fn read(text: &str) -> Result<Cow<'_, str>, String> {
     }
     written.push_str(authority);
     written.push_str(&path);
-    for (mark, part) in [('?', query), ('#', fragment.as_deref().filter(|text| !text.is_empty()))] {
-        if let Some(part) = part {
+    for (mark, component) in
+        [('?', query), ('#', fragment.as_deref().filter(|text| !text.is_empty()))]
+    {
+        if let Some(component) = component {
             written.push(mark);
-            written.push_str(part);
+            written.push_str(component);
         }
     }
     Ok(Cow::Owned(written))
 }
 
-/// The URL that a request goes to.
-///
-/// # Errors
-/// k6's code and words for what nothing can be sent to.
-pub(super) fn checked(text: &str) -> Result<Url, (u32, String)> {
-    let scheme = || text.split_once(':').map_or("", |(scheme, _)| scheme);
-    let unsupported = |scheme: &str| (1000, format!("unsupported protocol scheme \"{scheme}\""));
-    let bad = |why: &str| (BAD_URL, format!("invalid URL: parse {:?}: {why}", masked(text)));
-    read(text).map_err(|why| bad(&why))?;
-    match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        Ok(_) => Err(unsupported(scheme())),
-        Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
-        Err(url::ParseError::InvalidPort) => {
-            let port = authority_of(text).rsplit_once(':').map_or("", |(_, port)| port);
-            Err((BAD_PORT, format!("dial tcp: address {port}: invalid port")))
-        }
-        // Go looks such a name up.
-        Err(url::ParseError::IdnaError | url::ParseError::InvalidDomainCharacter) => {
-            Err((NO_SUCH_HOST, "lookup: no such host".to_owned()))
-        }
-        Err(error) => Err(bad(&error.to_string())),
-    }
-}
-
-/// What is sent for `text`, which was read as `url`: its path is as Go writes it, with the `.` and
-/// `..` in it.
-pub(super) fn sent<'a>(text: &str, url: &'a Url) -> Cow<'a, str> {
+/// The URL of the request for `text`, parsed as `url`: Go keeps the `.` and `..` segments of its
+/// path.
+#[must_use]
+pub fn request_url<'a>(text: &str, url: &'a Url) -> Cow<'a, str> {
     let as_read = Cow::Borrowed(&url[..Position::AfterQuery]);
-    let Ok(written) = read(text) else { return as_read };
+    let Ok(written) = normalized(text) else { return as_read };
     let Some((_, after)) = written.split_once("://") else { return as_read };
     let after = after.split(['?', '#']).next().unwrap_or(after);
     match after.find('/').map(|at| &after[at..]) {
@@ -111,9 +80,10 @@ pub(super) fn sent<'a>(text: &str, url: &'a Url) -> Cow<'a, str> {
     }
 }
 
-/// What `text`, which was read as `url`, says in the header `Host`: as it was written, with the case
-/// of its name and with a port that goes without saying.
-pub(super) fn host_of<'a>(text: &'a str, url: &'a Url) -> Cow<'a, str> {
+/// The `Host` header for `text`, parsed as `url`: as it was written, in its case and with a default
+/// port.
+#[must_use]
+pub fn host_header<'a>(text: &'a str, url: &'a Url) -> Cow<'a, str> {
     let written = authority_of(text);
     let written = written.rsplit_once('@').map_or(written, |(_, host)| host);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
@@ -123,18 +93,19 @@ pub(super) fn host_of<'a>(text: &'a str, url: &'a Url) -> Cow<'a, str> {
     }
 }
 
-/// User, host and port of a URL.
-fn authority_of(url: &str) -> &str {
+/// The authority of a URL (user, host and port), which may be invalid.
+#[must_use]
+pub fn authority_of(url: &str) -> &str {
     let rest = url.split_once("//").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// The texts before and after a mark; nothing after it without one.
+/// The texts before and after a mark; `None` without one.
 fn cut(text: &str, mark: char) -> (&str, Option<&str>) {
     text.split_once(mark).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
-/// The scheme, and what follows its colon.
+/// The scheme, and the text after its colon.
 fn scheme(text: &str) -> Result<(Option<&str>, &str), String> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -176,7 +147,7 @@ fn authority(text: &str) -> Result<usize, String> {
     }
     for (at, byte) in name.bytes().enumerate() {
         match byte {
-            // Only what is beyond ASCII may be escaped in a host.
+            // Only non-ASCII bytes may be escaped in a host.
             b'%' => {
                 let escape = &name.as_bytes()[at..name.len().min(at + 3)];
                 let is_known = matches!(escape, [_, b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', _])
@@ -195,22 +166,22 @@ fn authority(text: &str) -> Result<usize, String> {
     Ok(length)
 }
 
-/// A part as Go writes it: as it is where each byte may stand there, else unescaped and escaped
-/// again.
-fn escaped(text: &str, part: Part) -> Result<Cow<'_, str>, String> {
+/// A component as Go writes it: unchanged if all of its bytes are allowed, else unescaped and
+/// escaped again.
+fn escaped(text: &str, component: Component) -> Result<Cow<'_, str>, String> {
     escapes(text)?;
-    let may_stand = |byte: u8| {
+    let is_allowed = |byte: u8| {
         byte.is_ascii_alphanumeric()
             || b"-_.~!$&'()*+,;=:@/%[]".contains(&byte)
-            || (part == Part::Fragment && byte == b'?')
+            || (component == Component::Fragment && byte == b'?')
     };
-    if text.bytes().all(may_stand) {
+    if text.bytes().all(is_allowed) {
         return Ok(Cow::Borrowed(text));
     }
     let is_plain = |byte: u8| {
         byte.is_ascii_alphanumeric()
             || b"-_.~$&+,/:;=@".contains(&byte)
-            || (part == Part::Fragment && b"!()*?".contains(&byte))
+            || (component == Component::Fragment && b"!()*?".contains(&byte))
     };
     let mut written = String::with_capacity(text.len() + 16);
     let mut bytes = text.bytes();
@@ -219,7 +190,7 @@ fn escaped(text: &str, part: Part) -> Result<Cow<'_, str>, String> {
             b'%' => {
                 let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
                 let (high, low) = (digit(bytes.next()), digit(bytes.next()));
-                // Both are there: `escapes` has looked.
+                // `escapes` has checked both digits.
                 u8::try_from(high.unwrap_or(0) * 16 + low.unwrap_or(0)).unwrap_or(b'%')
             }
             byte => byte,
@@ -227,14 +198,13 @@ fn escaped(text: &str, part: Part) -> Result<Cow<'_, str>, String> {
         if is_plain(byte) {
             written.push(char::from(byte));
         } else {
-            // Writing to a string cannot fail.
             let _ = write!(written, "%{byte:02X}");
         }
     }
     Ok(Cow::Owned(written))
 }
 
-/// Whether each `%` is followed by two hexadecimal digits.
+/// Checks that two hexadecimal digits follow each `%`.
 fn escapes(text: &str) -> Result<(), String> {
     let bytes = text.as_bytes();
     for at in (0..bytes.len()).filter(|&at| bytes[at] == b'%') {
@@ -263,7 +233,7 @@ mod tests {
             ("http://h/p|q{r}^`", "http://h/p%7Cq%7Br%7D%5E%60"),
             ("http://h/a\\b", "http://h/a%5Cb"),
             ("http://h/it's", "http://h/it's"),
-            // One byte that must be escaped has the others escaped as well.
+            // With one byte to escape, all others are escaped as well.
             ("http://h/it's a%2Fb", "http://h/it%27s%20a/b"),
             ("http://h/%2Fa", "http://h/%2Fa"),
             ("http://h/f#frag ment", "http://h/f#frag%20ment"),
@@ -281,12 +251,12 @@ mod tests {
             ("a:b c", "a:b c"),
             ("", ""),
         ] {
-            assert_eq!(read(text).as_deref(), Ok(written), "{text:?}");
+            assert_eq!(normalized(text).as_deref(), Ok(written), "{text:?}");
         }
     }
 
     #[test]
-    fn a_path_is_sent_as_go_writes_it() {
+    fn requests_keep_the_dots_of_a_path() {
         for (text, expected) in [
             ("http://h/a/../b?q=../c#f", "http://h/a/../b?q=../c"),
             ("http://h/./a/%2e%2E/b", "http://h/./a/%2e%2E/b"),
@@ -298,12 +268,12 @@ mod tests {
             ("http://h", "http://h/"),
             ("https://[::1]:8443/a/b", "https://[::1]:8443/a/b"),
         ] {
-            assert_eq!(sent(text, &checked(text).unwrap()), expected, "{text}");
+            assert_eq!(request_url(text, &Url::parse(text).unwrap()), expected, "{text}");
         }
     }
 
     #[test]
-    fn the_host_is_as_it_was_written() {
+    fn the_host_header_is_as_written() {
         for (text, expected) in [
             ("http://LocalHost:80/a", "LocalHost:80"),
             ("http://me:secret@h/", "h"),
@@ -311,12 +281,12 @@ mod tests {
             ("http://[::1]:81/", "[::1]:81"),
             ("http://bücher.test/", "xn--bcher-kva.test"),
         ] {
-            assert_eq!(host_of(text, &Url::parse(text).unwrap()), expected);
+            assert_eq!(host_header(text, &Url::parse(text).unwrap()), expected);
         }
     }
 
     #[test]
-    fn what_is_no_url_is_told_in_gos_words() {
+    fn invalid_urls_are_refused_in_gos_words() {
         for (text, why) in [
             ("http://h/a%zzb", "invalid URL escape \"%zz\""),
             ("http://h/a%", "invalid URL escape \"%\""),
@@ -334,7 +304,7 @@ mod tests {
             ("://x", "missing protocol scheme"),
             ("http://user name@h/", "net/url: invalid userinfo"),
         ] {
-            assert_eq!(read(text), Err(why.to_owned()), "{text:?}");
+            assert_eq!(normalized(text), Err(why.to_owned()), "{text:?}");
         }
     }
 }

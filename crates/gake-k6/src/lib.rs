@@ -13,10 +13,8 @@ pub mod blocked;
 mod bodies;
 mod counters;
 mod definitions;
-pub mod duration;
 mod errors;
 pub mod files;
-mod go_json;
 pub mod metrics;
 pub mod modules;
 pub mod options;
@@ -35,6 +33,7 @@ pub mod user;
 pub mod values;
 pub mod work;
 
+pub use gake_go::duration;
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
 pub use user::loader::not_on_disk;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 use gake_core::metric::{Definition, MetricUnit, Tags};
+use gake_go::number::shortest;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::number;
 use crate::options::ThresholdOptions;
 use crate::test::RawSample;
 use crate::threshold::MetricSelector;
@@ -79,7 +79,7 @@ impl JsonLines {
             r#"{{"metric":{},"type":"Point","data":{{"time":"{}","value":{},"tags":{}"#,
             serde_json::to_string(name)?,
             time(sample.unix_ns),
-            number::shortest(scaled(sample.metric.unit, sample.value)),
+            shortest(scaled(sample.metric.unit, sample.value)),
             of(&sample.tags)?,
         )?;
         if !sample.metadata.is_empty() {

@@ -4,7 +4,6 @@
 
 mod csv;
 mod json;
-mod number;
 
 pub use csv::{CsvLines, TimeFormat};
 pub use json::JsonLines;

@@ -16,9 +16,9 @@ use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 use super::loader::Modules;
 use super::vu::{Vu, VuContext, VuStage};
 use super::{console, globals, loader};
-use crate::go_json::parse_error;
 use crate::metrics::BuiltinMetric;
 use crate::modules::{LISTS, bytes, evaluate, truthy, type_name};
+use gake_go::json::parse_error;
 
 /// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
 /// bits.

@@ -11,7 +11,7 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
 use super::credentials::masked;
-use super::{go_cookies, go_date};
+use super::go_cookies;
 use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
@@ -121,7 +121,7 @@ fn cookie_of<'js>(
                 "expires" => {
                     let expires = value::text(ctx, &value)?;
                     if !expires.is_empty() {
-                        let date = go_date::rfc1123(&expires).map_err(|why| {
+                        let date = gake_go::date::rfc1123(&expires).map_err(|why| {
                             let why = format!("unable to parse \"expires\" date string {why}");
                             go_error(ctx, &why)
                         })?;

@@ -1,5 +1,6 @@
 //! Values of a script as Go's `%v` prints what they are in k6.
 
+use gake_go::number::shortest;
 use rquickjs::{Ctx, Object, Value};
 
 use crate::modules::value;
@@ -97,26 +98,14 @@ fn date<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Option<String> {
     Some(format!("{day} {seconds}{point}{fraction} +0000 UTC"))
 }
 
-/// A number as Go's `%v` prints it: one that is not whole has an exponent from a million on.
+/// A number as Go's `%v` prints it: one that is not whole has an exponent from a million up.
 fn go_number(number: f64) -> String {
-    const LARGE: i32 = 6;
-    if is_whole(number) {
-        return format!("{number:.0}");
+    match () {
+        () if is_whole(number) => format!("{number:.0}"),
+        () if number.is_nan() => "NaN".to_owned(),
+        () if number.is_infinite() => if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
+        () => shortest(number),
     }
-    if number.is_nan() {
-        return "NaN".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{number:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..LARGE).contains(&exponent) {
-        return format!("{number}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use url::Url;
 
 use super::cookies::values_for;
 use super::credentials::{self, has_credentials, shown_url, without_credentials};
-use super::go_url::{host_of, sent};
 use super::script_request::ScriptRequest;
 use super::{go_cookies, request_headers};
+use gake_go::url::{host_header, request_url};
 
 pub(super) const AUTHORIZATION: &str = "Authorization";
 pub(super) const COOKIE: &str = "Cookie";
@@ -50,12 +50,12 @@ impl Hop {
     /// What it says, with these headers.
     pub(super) fn request(&self, headers: &[(String, String)]) -> HttpRequest {
         let url = match self.number {
-            0 => sent(&self.text, &self.url),
+            0 => request_url(&self.text, &self.url),
             // Where a redirect leads is resolved.
             _ => Cow::Borrowed(self.url.as_str()),
         };
         let length = self.body.as_ref().map(|body| body.len());
-        let host = host_of(&self.text, &self.url);
+        let host = host_header(&self.text, &self.url);
         let mut headers = Cow::Borrowed(headers);
         // As in Go a user without a password has an empty one.
         if has_credentials(&self.url) && request_headers::get(&headers, AUTHORIZATION).is_none() {

@@ -11,8 +11,6 @@ mod error_codes;
 mod expected;
 mod form;
 mod go_cookies;
-mod go_date;
-mod go_url;
 mod go_value;
 mod headers;
 mod hop;
@@ -26,6 +24,7 @@ mod samples;
 mod script_request;
 mod select;
 mod send;
+mod target_url;
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -325,7 +324,7 @@ fn refused<'js>(
 
 /// The response to what is no request.
 fn unmade(method: Cow<'static, str>, why: &str) -> ResponseFacts {
-    let error_code = if why.starts_with("invalid URL") { go_url::BAD_URL } else { 0 };
+    let error_code = if why.starts_with("invalid URL") { target_url::BAD_URL } else { 0 };
     let is_made = false;
     let facts = ResponseFacts::refused(method, Rc::default(), why.to_owned());
     ResponseFacts { error_code, is_made, ..facts }

@@ -9,17 +9,17 @@ use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::go_cookies;
-use super::go_url::BAD_URL;
 use super::of_method;
 use super::request_headers::{self, canonical};
 use super::response_facts::{ResponseFacts, Timings};
 use super::script_request::BodyKind;
 use super::select::select;
+use super::target_url::BAD_URL;
 use crate::errors::{go_error, go_error_of};
-use crate::go_json::GoJsonError;
 use crate::modules::html::kit;
 use crate::modules::value;
 use crate::user::vu::Vu;
+use gake_go::json::GoJsonError;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;

@@ -14,7 +14,6 @@ use super::compress;
 use super::cookies::CookieJar;
 use super::expected;
 use super::form;
-use super::go_url;
 use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
@@ -95,7 +94,7 @@ impl ScriptRequest {
         let settings = vu.test.settings();
         let (url, name) = target(ctx, url)?;
         // An invalid URL stays as it is, and is refused when it is to be sent.
-        let url = match go_url::read(&url) {
+        let url = match gake_go::url::normalized(&url) {
             Ok(Cow::Owned(written)) => written,
             Ok(Cow::Borrowed(_)) | Err(_) => url,
         };

@@ -13,13 +13,13 @@ use super::credentials::{has_credentials, shown_url, without_credentials, withou
 use super::debug;
 use super::error_codes;
 use super::go_cookies;
-use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
 use super::response_facts::{RequestInstants, ResponseFacts, Timings};
 use super::samples::{record, record_unfinished};
 use super::script_request::{Authentication, BodyKind, ScriptRequest};
+use super::target_url::{BAD_URL, checked};
 use crate::bodies::ResponseBody;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
