@@ -1,9 +1,9 @@
-//! How many users and iterations a test has.
+//! Counters of a test's users and iterations.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many users and iterations there are, over all threads. Scripts may ask; the record has its
-/// own counts.
+/// Users and iterations of a test, over all threads, as scripts see them in `k6/execution`. The
+/// record has its own counts.
 #[derive(Debug, Default)]
 pub struct TestCounters {
     iterating: AtomicU64,
@@ -14,7 +14,7 @@ pub struct TestCounters {
 }
 
 impl TestCounters {
-    /// Users that run an iteration now.
+    /// Users running an iteration.
     pub fn iterating(&self) -> u64 {
         self.iterating.load(Relaxed)
     }
@@ -24,12 +24,10 @@ impl TestCounters {
         self.live.load(Relaxed)
     }
 
-    /// Counts a user that begins.
     pub(crate) fn join(&self) {
         self.live.fetch_add(1, Relaxed);
     }
 
-    /// Counts a user that has ended.
     pub(crate) fn leave(&self) {
         self.live.fetch_sub(1, Relaxed);
     }
@@ -39,23 +37,22 @@ impl TestCounters {
         self.completed.load(Relaxed)
     }
 
-    /// Iterations that were cut short.
+    /// Interrupted iterations.
     pub fn interrupted(&self) -> u64 {
         self.interrupted.load(Relaxed)
     }
 
-    /// Users that were made for iterations.
+    /// Users initialised for iterations.
     pub fn ready(&self) -> u64 {
         self.ready.load(Relaxed)
     }
 
-    /// Counts a user that was made for iterations.
+    /// Counts a user initialised for iterations.
     pub fn count_ready(&self) {
         self.ready.fetch_add(1, Relaxed);
     }
 
-    /// Takes over the levels of users in other processes: how many were made, and how many
-    /// iterations they completed and had cut short.
+    /// Replaces the counts of users and iterations by those of other processes.
     pub fn take_over(&self, ready: u64, completed: u64, interrupted: u64) {
         self.ready.store(ready, Relaxed);
         self.completed.store(completed, Relaxed);

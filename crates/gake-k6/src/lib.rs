@@ -1,11 +1,9 @@
-//! k6's scripts on gake's engine: what a script may say, and what k6 would print of the run.
+//! k6 scripts on gake's engine: options, modules, metrics, thresholds, summary, outputs.
 //!
-//! [`options`] defines the run, [`threshold`] its objectives, [`summary`] its
-//! result. [`duration`] reads and writes durations as k6 does. The crate prints nothing and sees
-//! neither arguments nor environment: the binary does.
-//!
-//! [`user`] is one user with its script, [`modules`] what the script can import, [`work`] joins users
-//! with the engine. What users of a test share is its [`test::Test`].
+//! [`options`] define the run, [`threshold`] its objectives, [`summary`] its result. A
+//! [`test::Test`] is what all users share, [`user`] is one user with its script, [`modules`] are its
+//! imports, [`work`] is what the engine fires. The crate prints nothing and sees neither arguments
+//! nor environment.
 
 pub mod aggregation;
 pub mod archive;

@@ -1,4 +1,4 @@
-//! How far a test is, for its progress lines.
+//! The progress of a test, for its progress lines.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
 impl Test {
-    /// How far its run is; `over` is how long the run was, and whether something ended it.
+    /// The progress of the run; once it has ended, `over` is its duration and whether it was cut short.
     pub fn progress(&self, over: Option<(Duration, bool)>) -> RunProgress {
         let went = |duration: Duration| GoDuration::from_nanos(nanos(duration) as i64);
         let load = self.load_began.get().map(|began| nanos(began.elapsed()) as i64);
@@ -25,7 +25,7 @@ impl Test {
             let is_over = over.is_some()
                 || has_all_done
                 || (facts.length > 0 && active == 0 && elapsed > Some(facts.length as i64));
-            // One that is over stands still.
+            // The time of a completed scenario stands still.
             let elapsed = if has_all_done { Some(last - start) } else { elapsed };
             let is_cut = over.is_some_and(|over| over.1) && !has_all_done;
             let elapsed = elapsed.map(GoDuration::from_nanos);

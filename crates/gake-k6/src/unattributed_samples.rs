@@ -1,4 +1,4 @@
-//! Samples that belong to no user: iterations that never began, and how many users there are.
+//! Samples that belong to no user: dropped iterations and the numbers of users.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::metrics::BuiltinMetric;
 use crate::test::Test;
 use crate::user::series_index::{SeriesIndex, TagSource};
 
-/// Adds `dropped` iterations of a scenario to the metric of them, and writes them in
-/// `samples`: one for each, or one for all that a scenario leaves at its end, as k6 does.
+/// Counts `dropped` iterations of a scenario and writes them as that many `samples`: one each, or, as
+/// k6 does for the rest at a scenario's end, one for all.
 pub fn add_dropped(
     test: &Test,
     series_index: &SeriesIndex,
@@ -28,7 +28,7 @@ pub fn add_dropped(
     tally.series.add_value(key, &SeriesValue::Counter { sum, samples: dropped });
 }
 
-/// The series of a metric for samples of a run, or of a scenario, that belong to no user.
+/// The series of a metric under the tags of the run, or of a scenario, but of no user.
 pub fn unattributed_series(
     test: &Test,
     series_index: &SeriesIndex,
@@ -39,7 +39,6 @@ pub fn unattributed_series(
     SeriesKey { metric, tags }
 }
 
-/// The tags of what happens to a run, or to a scenario, and to no user.
 struct UnattributedTags<'a> {
     test: &'a Test,
     scenario: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! One line of CSV per sample; system tags have their own columns.
+//! `--out csv`: a line a sample; system tags have their own columns.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ pub struct CsvLines {
     line: String,
 }
 
-/// System tags that are not tags of samples.
+/// System tags that are metadata of samples.
 const METADATA: [&str; 2] = ["iter", "vu"];
 
 impl TimeFormat {
@@ -80,8 +80,8 @@ impl CsvLines {
     /// When the writer fails.
     pub fn begin(&mut self, out: &mut impl Write) -> io::Result<()> {
         let columns = self.columns.join(",");
-        let between = if columns.is_empty() { "" } else { "," };
-        writeln!(out, "metric_name,timestamp,metric_value,{columns}{between}extra_tags,metadata")
+        let separator = if columns.is_empty() { "" } else { "," };
+        writeln!(out, "metric_name,timestamp,metric_value,{columns}{separator}extra_tags,metadata")
     }
 
     /// Writes a sample. Tags without a column follow in the order of their keys.
@@ -116,7 +116,7 @@ fn joined<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> String {
     pairs.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
 }
 
-/// A field, in quotes where Go's writer puts it in quotes.
+/// A field, quoted as by Go's `encoding/csv`.
 fn field(line: &mut String, text: &str) {
     let is_plain = !text.contains([',', '"', '\r', '\n'])
         && !text.starts_with(char::is_whitespace)

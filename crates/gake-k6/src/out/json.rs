@@ -1,4 +1,4 @@
-//! One line of JSON per sample, and one before the first sample of each metric.
+//! `--out json`: a line a sample, and one before the first sample of each metric.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -17,9 +17,8 @@ use crate::values::scaled;
 #[derive(Debug, Default)]
 pub struct JsonLines {
     thresholds: BTreeMap<String, Vec<ThresholdOptions>>,
-    /// Whether samples say if their response was expected.
     has_expected_response: bool,
-    /// The metrics that had their line.
+    /// Metrics whose line is written.
     described: HashSet<String>,
 }
 
@@ -49,7 +48,7 @@ struct Submetric<'a> {
 }
 
 impl JsonLines {
-    /// Lines of a run with these thresholds, shown in the metrics' own lines, and system tags.
+    /// Lines of a run; the lines of metrics list their thresholds.
     #[must_use]
     pub fn new(
         thresholds: BTreeMap<String, Vec<ThresholdOptions>>,
@@ -72,7 +71,7 @@ impl JsonLines {
         let of = |tags: &Tags| {
             let pairs = tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
             serde_json::to_string(&pairs.collect::<BTreeMap<_, _>>())
-                .map(|text| safe_in_pages(&text))
+                .map(|text| html_escaped(&text))
         };
         write!(
             out,
@@ -109,7 +108,7 @@ impl JsonLines {
         write_line(out, &line)
     }
 
-    /// The sub-metrics that thresholds ask for, and the one that k6 always has.
+    /// The sub-metrics of thresholds, and the one that k6 always defines.
     fn submetrics(&self, metric: &str) -> impl Iterator<Item = Submetric<'_>> {
         let asked = self.thresholds.keys().filter_map(move |key| {
             let (parent, suffix) = key.strip_suffix('}')?.split_once('{')?;
@@ -133,8 +132,8 @@ impl JsonLines {
     }
 }
 
-/// JSON as Go writes it by default: what means something in a page is escaped.
-fn safe_in_pages(json: &str) -> String {
+/// JSON as Go writes it by default: with HTML's characters escaped.
+fn html_escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
@@ -151,7 +150,7 @@ fn unquoted(text: &str) -> &str {
     text.trim().trim_matches(['"', '\''])
 }
 
-/// An instant as RFC 3339 has it, with as many decimals as it needs.
+/// An instant by RFC 3339, with as many decimals as needed.
 pub(super) fn time(unix_ns: i128) -> String {
     Timestamp::from_nanosecond(unix_ns).unwrap_or_default().to_string()
 }

@@ -1,6 +1,4 @@
-//! Single samples, in the formats of `--out json` and `--out csv`.
-//!
-//! Samples are written through [`JsonLines`] or [`CsvLines`].
+//! Single samples in the formats of `--out json` and `--out csv`.
 
 mod csv;
 mod json;

@@ -121,7 +121,7 @@ fn init_code_without_an_end_is_ended() {
             log: None,
         };
         let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
-        assert!(refused.contains("was not made: its init code took too long"), "{refused}");
+        assert!(refused.contains("could not be loaded: its init code took too long"), "{refused}");
     }
     // Without a bound it takes what it takes.
     load("for (let i = 0; i < 1e5; i++); export default function () {}").unwrap();
