@@ -1,4 +1,4 @@
-//! One scripted user, and what it notes for the record.
+//! One user with its script, and its pending records.
 
 pub mod clock;
 mod console;

@@ -1,7 +1,7 @@
-//! A user's activity that is not yet recorded.
+//! A user's exchanges and samples that are not yet recorded.
 //!
-//! A user's code runs on its own stack and does not know the engine's iteration. It notes what it
-//! does; its poller records the notes right after.
+//! A user's code runs on a stack of its own, without the engine's iteration. Its records are queued;
+//! its poller flushes the queue after each poll.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,39 +15,30 @@ use super::series_index::{SeriesIndex, TagSet};
 use crate::metrics::MetricNumber;
 use crate::test::{RawSample, Test};
 
-/// Notes of one user, in order. Their memory is reused.
+/// The queue of one user. Its memory is reused.
 #[derive(Debug, Default)]
 pub struct PendingRecords(RefCell<Vec<PendingRecord>>);
 
 #[derive(Debug)]
 enum PendingRecord {
-    /// A request asked for at `start`.
     Exchange { start: Nanos, exchange: Box<Exchange> },
-    /// The body of an answer that failed.
     FailedBody { status: u16, body: Vec<u8> },
-    /// A sample.
-    Sample {
-        metric: MetricNumber,
-        tags: Rc<TagSet>,
-        /// What is said of it besides.
-        metadata: Option<Tags>,
-        value: f64,
-    },
+    Sample { metric: MetricNumber, tags: Rc<TagSet>, metadata: Option<Tags>, value: f64 },
 }
 
 impl PendingRecords {
-    /// Notes a request that was asked for at `start`.
+    /// Queues the exchange of a request that the script made at `start`.
     pub fn exchange(&self, start: Nanos, exchange: Exchange) {
         self.0.borrow_mut().push(PendingRecord::Exchange { start, exchange: Box::new(exchange) });
     }
 
-    /// Notes the start of the body of an answer that failed.
+    /// Queues the body of a failed response, cut to [`FAILED_BODY_BYTES`].
     pub fn failed_body(&self, status: u16, body: &[u8]) {
         let body = body[..body.len().min(FAILED_BODY_BYTES)].to_vec();
         self.0.borrow_mut().push(PendingRecord::FailedBody { status, body });
     }
 
-    /// Notes a sample, and what is said of it besides its tags.
+    /// Queues a sample.
     pub fn sample(
         &self,
         metric: MetricNumber,
@@ -59,7 +50,7 @@ impl PendingRecords {
         self.0.borrow_mut().push(PendingRecord::Sample { metric, tags, metadata, value });
     }
 
-    /// Records everything noted; each sample goes to the test's tap too, when there is one.
+    /// Records the queue; samples also go to the test's tap, if there is one.
     pub fn flush(&self, test: &Test, series_index: &SeriesIndex, iteration: &Iteration<'_>) {
         let mut records = self.0.borrow_mut();
         if records.is_empty() {

@@ -1,7 +1,7 @@
-//! The series of a worker: which one a sample belongs to.
+//! Maps samples to series.
 //!
-//! A sample of k6 has a dozen tags, a URL among them. Series are distinguished only by the tags
-//! that thresholds and the summary need, so that their number does not grow with the URLs.
+//! A k6 sample has a dozen tags, a URL among them. Only the tags that thresholds and the summary need
+//! distinguish series, so that the number of series does not grow with the URLs.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,15 +15,15 @@ use gake_core::record::Recorder;
 use crate::metrics::{MetricNumber, builtin};
 
 /// The tags that the summary needs.
-pub const KEYS: [&str; 4] = ["check", "expected_response", "group", "scenario"];
+const SUMMARY_KEYS: [&str; 4] = ["check", "expected_response", "group", "scenario"];
 
-/// Maximum number of remembered sets of tags.
+/// Maximum number of cached tag sets.
 const SETS_MAX: usize = 10_000;
 
-/// Sets that are found without a hash.
+/// Sets that are found without hashing.
 const RECENT: usize = 4;
 
-/// Between the values of two tags; no tag holds it.
+/// Separates tag values, which never contain it.
 const SEPARATOR: char = '\u{1f}';
 
 /// Tags of a sample, by key.
@@ -31,7 +31,7 @@ pub trait TagSource {
     /// The value of a tag, when the sample has it.
     fn tag(&self, key: &str) -> Option<Cow<'_, str>>;
 
-    /// The keys of all tags that it may have.
+    /// The keys of all possible tags.
     fn keys(&self) -> Vec<String>;
 }
 
@@ -39,17 +39,16 @@ pub trait TagSource {
 #[derive(Debug)]
 pub struct SeriesIndex {
     keys: Vec<String>,
-    /// Whether somebody takes samples one by one, with all of their tags.
+    /// Whether single samples are written, with all of their tags.
     wants_all: bool,
     metrics: RefCell<Vec<Arc<Definition>>>,
     sets: RefCell<HashMap<Box<str>, Rc<TagSet>>>,
-    /// The sets that were asked for last, and what they are known by: an iteration asks for a few
-    /// in turn.
+    /// The last used sets: an iteration alternates between a few.
     recent: RefCell<RecentSets>,
     text: RefCell<String>,
 }
 
-/// A few sets by what they are known by; the oldest goes first.
+/// A FIFO cache of tag sets by key.
 #[derive(Debug, Default)]
 struct RecentSets {
     sets: [Option<(Box<str>, Rc<TagSet>)>; RECENT],
@@ -71,30 +70,30 @@ impl RecentSets {
 /// One set of tags, and its series by metric.
 #[derive(Debug)]
 pub struct TagSet {
-    /// Those that series are told apart by.
+    /// The tags that distinguish series.
     tags: Tags,
-    /// All of them, when somebody wants them.
+    /// All tags, for single samples.
     pub(super) all: Option<Tags>,
     series: RefCell<Vec<Cell<Option<SeriesId>>>>,
 }
 
 impl TagSet {
-    /// Those that series are told apart by.
+    /// The tags that distinguish series.
     pub(crate) fn tags(&self) -> &Tags {
         &self.tags
     }
 }
 
-/// Why a metric cannot be made.
+/// Why a metric cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
-    /// Its name.
+    /// Its name is invalid.
     #[error(
         "Invalid metric name: '{0}'. Metric names must only include up to 128 ASCII letters, numbers, or \
          underscores and start with a letter or an underscore."
     )]
     Name(String),
-    /// Another has its name.
+    /// A metric of another kind has its name.
     #[error("metric '{name}' already exists but with type {old}, instead of {new}")]
     Taken {
         /// The name.
@@ -107,10 +106,10 @@ pub enum MetricError {
 }
 
 impl SeriesIndex {
-    /// A series_index whose series are distinguished by `keys` and by those of the summary.
+    /// An index whose series are distinguished by `keys` and by the summary's keys.
     #[must_use]
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, wants_all: bool) -> Self {
-        let mut keys: Vec<_> = KEYS.into_iter().chain(keys).map(str::to_owned).collect();
+        let mut keys: Vec<_> = SUMMARY_KEYS.into_iter().chain(keys).map(str::to_owned).collect();
         keys.sort_unstable();
         keys.dedup();
         Self {
@@ -126,7 +125,7 @@ impl SeriesIndex {
     /// The metric of a name, created if it is new.
     ///
     /// # Errors
-    /// When the name is not valid, or belongs to another kind of metric.
+    /// When the name is invalid, or taken by another kind of metric.
     pub fn metric(
         &self,
         name: &str,
@@ -157,7 +156,7 @@ impl SeriesIndex {
         self.metrics.borrow().clone()
     }
 
-    /// The tags of a sample by which series are distinguished.
+    /// The tag set of a sample.
     #[must_use]
     pub fn tag_set(&self, source: &impl TagSource) -> Rc<TagSet> {
         let mut text = self.text.borrow_mut();
@@ -176,7 +175,7 @@ impl SeriesIndex {
             if let Some(value) = source.tag(key) {
                 text.push_str(&value);
             } else {
-                // Not the empty value.
+                // A missing tag is not an empty one.
                 text.push('\0');
             }
             text.push(SEPARATOR);
@@ -186,7 +185,7 @@ impl SeriesIndex {
         }
         let mut sets = self.sets.borrow_mut();
         if sets.len() >= SETS_MAX {
-            // They are made again when they come again.
+            // Evicted sets are created again on their next use.
             sets.clear();
         }
         let set = match sets.get(text.as_str()) {
@@ -203,13 +202,11 @@ impl SeriesIndex {
         set
     }
 
-    /// The metric with a number.
     pub(crate) fn definition(&self, metric: MetricNumber) -> Option<Arc<Definition>> {
         self.metrics.borrow().get(usize::from(metric.0)).cloned()
     }
 
-    /// The series of `metric` under these tags in the table of `recorder`, which is always the same
-    /// one.
+    /// The series of `metric` under these tags in `recorder`, which must always be the same one.
     pub(crate) fn series(
         &self,
         metric: MetricNumber,
@@ -249,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_nobody_tells_apart_are_of_one_set() {
+    fn samples_with_equal_keys_share_a_set() {
         let series_index = SeriesIndex::new(["name", "group"], false);
         let one = series_index.tag_set(&StaticTags(&[("name", "a"), ("url", "1")]));
         assert!(Rc::ptr_eq(
@@ -268,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_all_tags_gets_them() {
+    fn single_samples_have_all_tags() {
         let series_index = SeriesIndex::new([], true);
         let one = series_index.tag_set(&StaticTags(&[("url", "1"), ("group", "g")]));
         let other = series_index.tag_set(&StaticTags(&[("url", "2"), ("group", "g")]));

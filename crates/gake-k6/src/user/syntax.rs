@@ -1,6 +1,6 @@
-//! Which files are ES modules: those with an import or export statement, as k6 tells them apart.
+//! Tells ES modules from CommonJS by an import or export statement, as k6 does.
 
-/// Whether a text has an import or export statement; every other file is CommonJS.
+/// Whether a text has an import or export statement.
 pub(super) fn is_es_module(text: &str) -> bool {
     let mut scan =
         ModuleScan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Preceding::Start };
@@ -10,18 +10,17 @@ pub(super) fn is_es_module(text: &str) -> bool {
     scan.finds_statement()
 }
 
-/// What precedes a place, as far as it says what a `/` or a word there means.
+/// The preceding token, which decides the meaning of a `/` or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Preceding {
-    /// Nothing, an operator, an opening bracket or a keyword: an expression may begin.
+    /// None, an operator, an opening bracket or a keyword: an expression may begin.
     Start,
-    /// A `.`: a property's name follows.
+    /// A `.`: a property name follows.
     Dot,
-    /// A value.
     Value,
 }
 
-/// Words after which an expression begins.
+/// Keywords before an expression.
 const KEYWORDS: [&str; 15] = [
     "return",
     "typeof",
@@ -40,12 +39,11 @@ const KEYWORDS: [&str; 15] = [
     "default",
 ];
 
-/// A walk over JavaScript that knows strings, comments, templates, regular expressions and
-/// brackets.
+/// A scanner of JavaScript for strings, comments, templates, regular expressions and brackets.
 struct ModuleScan<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The brackets that are open; `` ` `` for an expression in a template.
+    /// Open brackets; `` ` `` for an expression in a template.
     open: Vec<u8>,
     before: Preceding,
 }
@@ -97,14 +95,14 @@ impl ModuleScan<'_> {
 
     fn closed(&mut self, bracket: u8) {
         let opening = self.open.pop();
-        // A block may end here, after which a statement begins.
+        // A `}` may end a block: a statement begins.
         self.passed(if bracket == b'}' { Preceding::Start } else { Preceding::Value });
         if opening == Some(b'`') {
             self.skip_template();
         }
     }
 
-    /// Passes a word; whether it begins an import or export statement.
+    /// Passes a word. Returns whether it begins an import or export statement.
     fn passes_statement(&mut self) -> bool {
         let start = self.at;
         while self.bytes.get(self.at).is_some_and(|byte| is_word(*byte)) {
@@ -167,7 +165,7 @@ impl ModuleScan<'_> {
         }
     }
 
-    /// Passes a regular expression; `false` where the line ends before it does, as for a division.
+    /// Passes a regular expression; returns `false` if the line ends within it: it is a division.
     fn skip_regex(&mut self) -> bool {
         let (mut at, mut in_class) = (self.at + 1, false);
         while let Some(&byte) = self.bytes.get(at) {

@@ -1,4 +1,4 @@
-//! Sending a request: its redirects, its cookies, its samples.
+//! Sends requests: redirects, authentication, cookies, samples.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -23,13 +23,13 @@ use super::target_url::{BAD_URL, checked};
 use crate::bodies::ResponseBody;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
-use crate::user::requests::{KnownRequest, RequestKey};
+use crate::user::requests::{CachedRequest, RequestKey};
 use crate::user::vu::Vu;
 
-/// How long a connection may take to open.
+/// Timeout of opening a connection.
 pub(super) const DIAL: Duration = Duration::from_secs(30);
 
-/// Sends what a script asked for and follows its redirects. A script sees the first request.
+/// Sends a script's request and follows redirects. The response refers to the first request.
 pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
     let mut first = None;
     let mut response = follow(vu, request, &mut first).await;
@@ -41,17 +41,16 @@ pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
     response
 }
 
-/// The headers of a request.
 type SharedHeaders = Rc<Vec<(String, String)>>;
 
-/// Follows the redirects of a request; `first` gets the headers of the first one.
+/// Sends a request and its redirects; sets `first` to the headers of the first one.
 async fn follow(
     vu: &Vu,
     request: &ScriptRequest,
     first: &mut Option<SharedHeaders>,
 ) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
-        return ResponseFacts::failed(request, 1000, "there is no connection here".to_owned());
+        return ResponseFacts::failed(request, 1000, "no connections outside of a run".to_owned());
     };
     let known = match request.body {
         None => vu.requests.get(&key(request)),
@@ -91,7 +90,7 @@ async fn follow(
             hop.known = None;
             response = hop.run(vu, &client, request, end, false).await;
             if request.authentication == Authentication::Ntlm {
-                // It proves a connection, and no other request.
+                // NTLM authenticates the connection: later requests do not repeat the header.
                 Rc::make_mut(&mut hop.headers).pop();
                 let sent = Rc::make_mut(&mut response.sent_headers);
                 sent.retain(|(name, _)| name != AUTHORIZATION);
@@ -128,17 +127,17 @@ async fn follow(
     }
 }
 
-/// What a request that only the arguments make is known by.
+/// The cache key of a request.
 fn key(request: &ScriptRequest) -> RequestKey<'_> {
     RequestKey { method: &request.method, url: &request.url, headers: &request.headers }
 }
 
-/// A request that cannot even be tried: it counts as one that failed.
+/// The response to a request with an invalid URL.
 fn refuse(vu: &Vu, request: &ScriptRequest, code: u32, error: String) -> ResponseFacts {
     let shown = without_credentials(&request.url);
     let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&request.url) };
     let response = ResponseFacts { url, ..ResponseFacts::failed(request, code, error) };
-    // k6 counts one whose URL can be read, whatever its scheme.
+    // k6 counts it as failed if its URL can be parsed.
     if code == BAD_URL {
         warn_plainly(vu, request, &response.error);
         return response;
@@ -147,7 +146,7 @@ fn refuse(vu: &Vu, request: &ScriptRequest, code: u32, error: String) -> Respons
     reject(vu, request, &shown, response, &error)
 }
 
-/// Counts a request that cannot be sent as one that failed; `why` is what the log says.
+/// Counts a request that cannot be sent as failed, and logs `why`.
 fn reject(
     vu: &Vu,
     request: &ScriptRequest,
@@ -162,7 +161,6 @@ fn reject(
     response
 }
 
-/// Collects a response.
 struct ResponseCollector {
     connection: ConnectionFacts,
     version: Option<Version>,
@@ -202,7 +200,7 @@ impl Visitor for ResponseCollector {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.version = Some(head.version);
         self.reason = head.reason.to_owned();
-        self.headers = HeaderList::with_room(head.headers.len());
+        self.headers = HeaderList::with_capacity(head.headers.len());
         for header in head.headers {
             self.headers.push(header.name, header.value);
         }
@@ -216,7 +214,7 @@ impl Visitor for ResponseCollector {
     }
 }
 
-/// A request under way: noted as unfinished when it is dropped before its end.
+/// A request in flight: recorded as unfinished if dropped before its end.
 struct RequestFlight<'a> {
     vu: &'a Vu,
     client: &'a Client<UserClock>,
@@ -277,7 +275,7 @@ impl Hop {
         };
         match prepared {
             Ok(prepared) => {
-                if settings.blocked.looks_at_addresses()
+                if settings.blocked.has_networks()
                     && let addresses = client.network().addresses(&prepared)
                     && let Some(blocked) = settings.blocked.address(&addresses)
                 {
@@ -289,7 +287,7 @@ impl Hop {
                         &blocked.log_message,
                     );
                 }
-                ip = addresses_of(client, &prepared);
+                ip = address_of(client, &prepared);
                 if let Some(what) = settings.http_debug {
                     debug::request(vu, what, &self.request(&headers), &self.url, &debug_id);
                 }
@@ -330,7 +328,7 @@ impl Hop {
         response
     }
 
-    /// Prepares it. One that only the arguments make is remembered.
+    /// Prepares the request; caches it if it depends only on the script's arguments.
     async fn prepare(
         &self,
         vu: &Vu,
@@ -339,19 +337,18 @@ impl Hop {
         headers: &Rc<Vec<(String, String)>>,
     ) -> Result<Rc<PreparedRequest>, Fault> {
         let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
-        // Credentials in the URL are taken out of it, or are not for every request.
+        // Credentials change the URL or the headers.
         let is_plain =
             request.authentication == Authentication::Basic && !has_credentials(&self.url);
         let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
         if is_as_asked && Rc::ptr_eq(headers, &request.headers) {
             let (url, prepared) = (Rc::clone(&self.url), Rc::clone(&prepared));
-            vu.requests.put(KnownRequest::new(&key(request), url, prepared));
+            vu.requests.put(CachedRequest::new(&key(request), url, prepared));
         }
         Ok(prepared)
     }
 
-    /// What comes of a request that is not sent, as one that the options block: it counts as one
-    /// that failed.
+    /// The response to a request that is not sent, for example a blocked one: it counts as failed.
     fn stopped(
         &self,
         vu: &Vu,
@@ -400,7 +397,7 @@ impl Hop {
                 response.timings = Timings::of(exchange, instants);
             }
             End::Fault(fault) => {
-                // The bound on opening is one of TCP: what hangs after it is the request.
+                // The connect timeout covers only TCP: after it, the request has timed out.
                 let is_open = exchange.connect.is_some();
                 let fault = match fault {
                     Fault::ConnectTimeout if is_open => Fault::Timeout(Phase::Connect),
@@ -428,13 +425,13 @@ impl Hop {
     }
 }
 
-/// The address that a prepared request goes to: of several one of IPv4 first, as k6 prefers it.
-fn addresses_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Option<IpAddr> {
+/// The address of a prepared request: IPv4 first, as in k6.
+fn address_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Option<IpAddr> {
     let addresses = client.network().addresses(prepared);
     addresses.iter().find(|ip| ip.is_ipv4()).or(addresses.first()).copied()
 }
 
-/// An error with its request, as Go tells it.
+/// An error with its request, as Go writes it.
 fn go_text(method: &str, url: &str, error: &str) -> String {
     let mut method = method.to_owned();
     if method.is_ascii()
