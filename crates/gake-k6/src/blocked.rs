@@ -65,7 +65,7 @@ impl BlockedTargets {
         Some(BlockReason { code: 1111, error: "hostname is blocked", log_message })
     }
 
-    pub(crate) fn looks_at_addresses(&self) -> bool {
+    pub(crate) fn has_networks(&self) -> bool {
         !self.networks.is_empty()
     }
 

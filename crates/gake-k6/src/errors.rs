@@ -36,6 +36,11 @@ pub(crate) fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
     ctx.throw(thrown)
 }
 
+/// A native function that throws, for JavaScript of k6's modules.
+pub(crate) fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
+    Err(go_error(&ctx, &message))
+}
+
 /// The native function that threw an error, if known.
 pub(crate) fn native_frame(thrown: &Value<'_>) -> Option<String> {
     thrown.as_object()?.get::<_, Option<String>>(NATIVE).ok()?

@@ -16,7 +16,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(module)
 }
 
-/// What a name means: `std`, `rawstd`, `url`, `rawurl`.
+/// The engine of a variant: `std`, `rawstd`, `url`, `rawurl`.
 fn engine(name: &str) -> GeneralPurpose {
     let (alphabet, is_raw) = match name {
         "rawstd" => (&STANDARD, true),
@@ -30,7 +30,7 @@ fn engine(name: &str) -> GeneralPurpose {
     };
     let config =
         GeneralPurposeConfig::new().with_encode_padding(!is_raw).with_decode_padding_mode(padding);
-    // As in Go, bits behind the last byte may be anything.
+    // As in Go, bits after the last byte are ignored.
     let config = config.with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(alphabet, config)
 }
@@ -56,7 +56,7 @@ fn decode<'js>(
     let bytes = decoded.map_err(|error| {
         let at = match error {
             DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
-            // Go names where the group of four begins that is not whole.
+            // Go reports the start of the incomplete group of four.
             DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => input.len() / 4 * 4,
         };
         let native = "go.k6.io/k6/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";

@@ -15,19 +15,18 @@ use crate::errors::{go_error, go_error_of, through_native};
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::{SampleTags, Vu, VuStage};
 
-/// What k6 says of a check that is a promise.
+/// k6's error for a check that returns a promise.
 const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \
      library as a replacement. Refer to \
      https://grafana.com/docs/k6/latest/javascript-api/jslib/utils/check/ for more info";
 
-/// What k6 says of a group that is an async function.
+/// k6's error for a group that is an async function.
 const ASYNC_GROUP: &str = "group() does not support async functions as arguments, please see \
      https://grafana.com/docs/k6/latest/javascript-api/k6/group/ for more info";
 
-/// What separates the names of a group's path.
+/// Separates the names of a group's path.
 const SEPARATOR: &str = "::";
 
-/// What the module has.
 pub(super) static LIST: LazyList =
     LazyList::new(&[c"check", c"group", c"sleep", c"fail", c"randomSeed"], make_property);
 
@@ -88,7 +87,7 @@ fn checked_name(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
     Ok(())
 }
 
-/// Whether all checks pass; each is counted, until one throws.
+/// Runs checks and records each, until one throws. Returns whether all pass.
 fn check<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
@@ -103,7 +102,6 @@ fn check<'js>(
     if given(Some(sets.clone())).is_none() {
         return Err(Exception::throw_type(ctx, "Cannot convert undefined or null to object"));
     }
-    // Only objects have checks.
     let Some(sets) = sets.as_object() else { return Ok(true) };
     let mut tags = value::tags(ctx, tags)?.map_err(|why| go_error(ctx, &why))?;
     tags.push(("check".to_owned(), String::new()));
@@ -150,7 +148,7 @@ fn group<'js>(
     }
     checked_name(ctx, name)?;
     let outer = Rc::clone(&vu.group.borrow());
-    // One without a name is the group around it.
+    // A group without a name is its outer group.
     if !name.is_empty() {
         *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
     }
@@ -162,7 +160,6 @@ fn group<'js>(
     through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm", result)
 }
 
-/// Whether a function is an `async` one.
 fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {
     let tag: Option<String> = function.get(PredefinedAtom::SymbolToStringTag)?;
     Ok(tag.as_deref() == Some("AsyncFunction"))
@@ -171,7 +168,7 @@ fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {
 fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
     let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::ZERO);
     if vu.stage.get() == VuStage::Init {
-        // Nothing else goes on while a script is loaded.
+        // Loading is blocking anyway.
         std::thread::sleep(pause);
         return Ok(());
     }
@@ -179,7 +176,7 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
     vu.pause(ctx, until)
 }
 
-/// Makes `Math.random` repeatable.
+/// Replaces `Math.random` by a seeded generator.
 pub(crate) fn seed_random(ctx: &Ctx<'_>, seed: u64) -> rquickjs::Result<()> {
     let math: Object<'_> = ctx.globals().get("Math")?;
     let state = std::cell::Cell::new(seed);

@@ -1,4 +1,4 @@
-//! The module `k6/metrics`: a script's own metrics.
+//! The module `k6/metrics`: custom metrics.
 
 use std::ffi::CStr;
 use std::rc::Rc;
@@ -16,7 +16,6 @@ use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
 
-/// Nanoseconds in what a trend of time is given.
 const MILLISECOND: f64 = 1e6;
 
 /// A metric of a script.
@@ -24,7 +23,7 @@ struct ScriptMetric {
     vu: Rc<Vu>,
     name: String,
     number: MetricNumber,
-    /// What a value is multiplied by.
+    /// Converts a script's values to core's: milliseconds to nanoseconds.
     scale: f64,
 }
 
@@ -32,7 +31,7 @@ impl<'js> Trace<'js> for ScriptMetric {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
-// SAFETY: it holds nothing of a script.
+// SAFETY: it holds no value of a script.
 unsafe impl<'js> JsLifetime<'js> for ScriptMetric {
     type Changed<'to> = Self;
 }
@@ -52,7 +51,6 @@ impl<'js> JsClass<'js> for ScriptMetric {
     }
 }
 
-/// What the module has.
 pub(super) static LIST: LazyList =
     LazyList::new(&[c"Counter", c"Gauge", c"Rate", c"Trend"], make_property);
 
@@ -100,7 +98,7 @@ fn metric<'js>(
     Ok(metric)
 }
 
-/// Adds a sample; false if it is not a number.
+/// Records a sample; returns false if it is not a number.
 fn add<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, ScriptMetric>>,
@@ -126,7 +124,7 @@ fn add<'js>(
         true => f64::NAN,
         false => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,
     };
-    // As in k6, what counts as true is 1 where its number is 0.
+    // As in k6, a truthy value whose number is 0 counts as 1.
     let is_one = number == 0.0 && truthy(&ctx, sample.clone())?;
     let value = if is_one { 1.0 } else { number };
     if !value.is_finite() {

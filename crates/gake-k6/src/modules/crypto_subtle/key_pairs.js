@@ -1,9 +1,9 @@
-// Key pairs of `crypto.subtle`: RSA, ECDSA and ECDH; keys made of passwords (PBKDF2).
+// Key pairs of `crypto.subtle`: RSA, ECDSA and ECDH; keys derived from passwords (PBKDF2).
 (native, kit) => {
   const { CryptoKey, named, nameOf, hashOf, allowed, bytesOf, encoded, decoded } = kit;
   const RSA = ['RSASSA-PKCS1-v1_5', 'RSA-PSS', 'RSA-OAEP'];
   const CURVES = { 'P-256': 32, 'P-384': 48, 'P-521': 66 };
-  // What each half of a pair is for.
+  // The usages of each key of a pair.
   const USES = {
     private: ['sign', 'decrypt', 'deriveKey', 'deriveBits'],
     public: ['verify', 'encrypt'],
@@ -15,7 +15,7 @@
     if (algorithm.namedCurve in CURVES) return algorithm.namedCurve;
     throw named('NotSupportedError', `unsupported curve: ${algorithm.namedCurve}`);
   };
-  // What native functions take for a key: RSA has no curve.
+  // The curve argument of native functions; empty for RSA.
   const curve = (key) => key.algorithm.namedCurve ?? '';
   const ofKind = (key, type) => {
     if (key.type === type) return bytesOf(key);
@@ -140,7 +140,7 @@
     },
   };
 
-  // How a key signs: its curve, whether the padding is PSS, the hash.
+  // The scheme of a key: its curve, whether the padding is PSS, the hash.
   function signing(algorithm, key, use) {
     const name = nameOf(algorithm);
     allowed(key, use, name);

@@ -1,6 +1,6 @@
-//! Key pairs of the Web Cryptography API, RSA and elliptic curves, and keys made of passwords.
+//! Key pairs of the Web Cryptography API, and keys derived from passwords.
 //!
-//! A private key is PKCS #8, a public one a SubjectPublicKeyInfo, both DER.
+//! Private keys are PKCS #8, public keys SubjectPublicKeyInfo, both DER. `curve` is empty for RSA.
 
 use std::num::NonZeroU32;
 
@@ -16,16 +16,15 @@ use aws_lc_rs::rsa::{
 use aws_lc_rs::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, KeyPair, ParsedPublicKey};
 use aws_lc_rs::signature::{RsaEncoding, RsaKeyPair, VerificationAlgorithm};
 
-/// What came of it, or why nothing did.
+/// Bytes, or an error message.
 type KeyResult<T = Vec<u8>> = Result<T, &'static str>;
 
-const NO_CURVE: &str = "unsupported curve: there are P-256, P-384 and P-521";
+const NO_CURVE: &str = "unsupported curve: use P-256, P-384 or P-521";
 const NO_HASH: &str = "unsupported hash for this kind of key";
-const NO_PRIVATE_KEY: &str = "the bytes are no private key of this kind";
-const NO_PUBLIC_KEY: &str = "the bytes are no public key of this kind";
+const NO_PRIVATE_KEY: &str = "the bytes are not a private key of this kind";
+const NO_PUBLIC_KEY: &str = "the bytes are not a public key of this kind";
 const FAILED: &str = "the operation failed";
 
-/// A private and a public key.
 pub(super) struct KeyPairBytes {
     pub(super) private: Vec<u8>,
     pub(super) public: Vec<u8>,
@@ -40,7 +39,6 @@ fn ecdh(curve: &str) -> KeyResult<&'static agreement::Algorithm> {
     }
 }
 
-/// Verifies signatures of a curve, made with a hash; any hash will do to read a key.
 fn ecdsa(curve: &str, hash: &str) -> KeyResult<&'static dyn VerificationAlgorithm> {
     match (curve, hash) {
         ("P-256", "SHA-256") => Ok(&signature::ECDSA_P256_SHA256_FIXED),
@@ -101,15 +99,12 @@ fn oaep(hash: &str) -> KeyResult<&'static OaepAlgorithm> {
     }
 }
 
-/// A hash of a curve with which its keys can be read.
+/// A supported hash of a curve: parsing a key needs one.
 fn hash_of(curve: &str) -> &'static str {
     if curve == "P-384" { "SHA-384" } else { "SHA-256" }
 }
 
-/// A new pair of RSA keys, whose public exponent is 65,537.
-///
-/// # Errors
-/// When there are no keys of that size.
+/// A new pair of RSA keys with the public exponent 65,537.
 pub(super) fn new_rsa(bits: u32) -> KeyResult<KeyPairBytes> {
     let size = match bits {
         2048 => KeySize::Rsa2048,
@@ -125,9 +120,6 @@ pub(super) fn new_rsa(bits: u32) -> KeyResult<KeyPairBytes> {
 }
 
 /// The bits of the modulus of an RSA key.
-///
-/// # Errors
-/// When the key cannot be read.
 pub(super) fn rsa_bits(is_private: bool, key: &[u8]) -> KeyResult<u32> {
     let bytes = if is_private {
         RsaKeyPair::from_pkcs8(key).map_err(|_| NO_PRIVATE_KEY)?.public_modulus_len()
@@ -137,10 +129,6 @@ pub(super) fn rsa_bits(is_private: bool, key: &[u8]) -> KeyResult<u32> {
     u32::try_from(bytes * 8).map_err(|_| FAILED)
 }
 
-/// A new pair of keys on a curve.
-///
-/// # Errors
-/// When the curve is not known.
 pub(super) fn new_on_curve(curve: &str) -> KeyResult<KeyPairBytes> {
     let private = agreement::PrivateKey::generate(ecdh(curve)?).map_err(|_| FAILED)?;
     let public = private.compute_public_key().map_err(|_| FAILED)?;
@@ -157,10 +145,7 @@ fn on_curve(curve: &str, private: &[u8]) -> KeyResult<agreement::PrivateKey> {
     agreement::PrivateKey::from_private_key_der(ecdh(curve)?, private).map_err(|_| NO_PRIVATE_KEY)
 }
 
-/// A private key of PKCS #8; `curve` is empty for RSA.
-///
-/// # Errors
-/// When it is of another kind.
+/// Imports a private key.
 pub(super) fn private(curve: &str, bytes: &[u8]) -> KeyResult {
     if curve.is_empty() {
         let pair = RsaKeyPair::from_pkcs8(bytes).map_err(|_| NO_PRIVATE_KEY)?;
@@ -170,35 +155,26 @@ pub(super) fn private(curve: &str, bytes: &[u8]) -> KeyResult {
     private_bytes(&on_curve(curve, bytes)?)
 }
 
-/// A private key on a curve of its number, big-endian.
-///
-/// # Errors
-/// When it is none.
+/// A private key from its big-endian number.
 pub(super) fn private_of_number(curve: &str, number: &[u8]) -> KeyResult {
     let key = agreement::PrivateKey::from_private_key(ecdh(curve)?, number);
     private_bytes(&key.map_err(|_| NO_PRIVATE_KEY)?)
 }
 
-/// The number of a private key on a curve.
-///
-/// # Errors
-/// When the key cannot be read.
+/// The big-endian number of a private key.
 pub(super) fn number(curve: &str, private: &[u8]) -> KeyResult {
     let number: EcPrivateKeyBin<'_> =
         on_curve(curve, private)?.as_be_bytes().map_err(|_| FAILED)?;
     Ok(number.as_ref().to_vec())
 }
 
-/// The point of a key on a curve, uncompressed.
-///
-/// # Errors
-/// When the key cannot be read.
+/// The uncompressed point of a key.
 pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> KeyResult {
     if is_private {
         let public = on_curve(curve, key)?.compute_public_key().map_err(|_| FAILED)?;
         return Ok(public.as_ref().to_vec());
     }
-    // It is the end of the key, which was brought into this form when it was read.
+    // It ends the key, which `public` has normalised.
     let length = match curve {
         "P-256" => 65,
         "P-384" => 97,
@@ -208,10 +184,7 @@ pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> KeyResult {
     Ok(key[start..].to_vec())
 }
 
-/// A public key, of a SubjectPublicKeyInfo or, on a curve, of a point; `curve` is empty for RSA.
-///
-/// # Errors
-/// When it is of another kind.
+/// Imports a public key: a SubjectPublicKeyInfo or, on a curve, a point.
 pub(super) fn public(curve: &str, bytes: &[u8]) -> KeyResult {
     let algorithm = match curve {
         "" => rsa(false, "SHA-256")?,
@@ -221,23 +194,18 @@ pub(super) fn public(curve: &str, bytes: &[u8]) -> KeyResult {
     Ok(key.as_der().map_err(|_| FAILED)?.as_ref().to_vec())
 }
 
-/// How signatures are made: on a curve, or by RSA.
 pub(super) enum SignatureScheme<'a> {
     Curve(&'a str),
     Rsa { is_pss: bool },
 }
 
 impl<'a> SignatureScheme<'a> {
-    /// That of a key, whose curve is empty for RSA.
     pub(super) fn of(curve: &'a str, is_pss: bool) -> Self {
         if curve.is_empty() { Self::Rsa { is_pss } } else { Self::Curve(curve) }
     }
 }
 
-/// A signature; on a curve both its numbers one after the other.
-///
-/// # Errors
-/// When the hash does not fit, or the key.
+/// Signs; on a curve the signature is its two numbers concatenated.
 pub(super) fn sign(
     scheme: &SignatureScheme<'_>,
     hash: &str,
@@ -261,10 +229,7 @@ pub(super) fn sign(
     }
 }
 
-/// Whether a signature is right.
-///
-/// # Errors
-/// When the hash does not fit, or the key.
+/// Whether a signature is valid; an error if hash or key are not supported.
 pub(super) fn verify(
     scheme: &SignatureScheme<'_>,
     hash: &str,
@@ -280,10 +245,7 @@ pub(super) fn verify(
     Ok(key.verify_sig(data, signature).is_ok())
 }
 
-/// Encrypts with a public key of RSA-OAEP, or decrypts with a private one.
-///
-/// # Errors
-/// When the data cannot be encrypted, or decrypted.
+/// RSA-OAEP: encrypts with a public key or decrypts with a private one.
 pub(super) fn crypt(
     encrypts: bool,
     hash: &str,
@@ -312,20 +274,14 @@ pub(super) fn crypt(
     Ok(done.map_err(|_| why)?.to_vec())
 }
 
-/// The secret that a private key shares with the public key of another, on a curve.
-///
-/// # Errors
-/// When one of the keys is not on it.
+/// ECDH: the secret of a private key and another's public key.
 pub(super) fn agree(curve: &str, private: &[u8], public: &[u8]) -> KeyResult {
     let private = on_curve(curve, private)?;
     let peer = agreement::UnparsedPublicKey::new(ecdh(curve)?, public);
     agreement::agree(&private, peer, NO_PUBLIC_KEY, |secret| Ok(secret.to_vec()))
 }
 
-/// Bytes made of a password by PBKDF2.
-///
-/// # Errors
-/// When the hash is unknown, or there are no iterations.
+/// PBKDF2: bytes derived from a password.
 pub(super) fn of_password(
     hash: &str,
     password: &[u8],

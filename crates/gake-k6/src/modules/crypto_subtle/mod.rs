@@ -1,6 +1,6 @@
 //! `crypto.subtle`: hashes, HMAC, AES and key pairs of the Web Cryptography API.
 //!
-//! Keys and promises are JavaScript (`subtle.js`, `key_pairs.js`) on the functions here, which work on bytes.
+//! Keys and promises are JavaScript (`subtle.js`, `key_pairs.js`); the native functions work on bytes.
 
 mod aes;
 mod key_pairs;
@@ -14,10 +14,10 @@ use super::crypto::random;
 use super::value;
 use crate::errors::go_error;
 
-/// Makes the object of what is native.
+/// Creates the object from native functions.
 const SUBTLE: &str = include_str!("subtle.js");
 
-/// Makes what that has for key pairs.
+/// Creates its functions for key pairs.
 const PAIRS: &str = include_str!("key_pairs.js");
 
 /// The object `crypto.subtle`.
@@ -46,12 +46,12 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                  mode: String,
                  encrypts: bool,
                  key: Value<'js>,
-                 start: Value<'js>,
-                 aside: Value<'js>,
+                 iv: Value<'js>,
+                 aad: Value<'js>,
                  data: Value<'js>| {
-        let (key, start) = (bytes(&ctx, &key)?, bytes(&ctx, &start)?);
-        let (aside, data) = (bytes(&ctx, &aside)?, bytes(&ctx, &data)?);
-        let done = aes::run(&mode, encrypts, &key, &start, &aside, data);
+        let (key, iv) = (bytes(&ctx, &key)?, bytes(&ctx, &iv)?);
+        let (aad, data) = (bytes(&ctx, &aad)?, bytes(&ctx, &data)?);
+        let done = aes::run(&mode, encrypts, &key, &iv, &aad, data);
         buffer(ctx.clone(), done.map_err(|why| go_error(&ctx, why))?)
     };
     native.set("aes", Func::from(crypt))?;
@@ -60,7 +60,7 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         buffer(ctx, fresh)
     };
     native.set("random", Func::from(fresh))?;
-    // A copy: what the script changes later does not change a key.
+    // A copy protects a key from later changes by the script.
     let copy = |ctx: Ctx<'js>, data: Value<'js>| {
         let copy = bytes(&ctx, &data)?;
         buffer(ctx, copy)
@@ -72,12 +72,11 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     make.call((native, value::evaluate::<Value<'js>>(ctx, PAIRS)?))
 }
 
-/// A value, or what the script is or_throw.
 fn or_throw<T>(ctx: &Ctx<'_>, made: Result<T, &'static str>) -> rquickjs::Result<T> {
     made.map_err(|why| go_error(ctx, why))
 }
 
-/// What makes, reads and writes key pairs.
+/// Adds functions that generate, import and export key pairs.
 fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
     let give = |ctx: &Ctx<'js>, pair: Result<KeyPairBytes, &'static str>| {
         let pair = or_throw(ctx, pair)?;
@@ -113,7 +112,7 @@ fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
     native.set("rsaBits", Func::from(bits))
 }
 
-/// What signs, encrypts and agrees with key pairs, and makes keys of passwords.
+/// Adds functions that sign, encrypt, agree and derive keys.
 fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
     let sign = |ctx: Ctx<'js>,
                 curve: String,

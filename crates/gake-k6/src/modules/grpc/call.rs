@@ -1,4 +1,4 @@
-//! One call: its request, its answer and its samples.
+//! One unary call: its request, its response and its samples.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -21,10 +21,10 @@ use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::Vu;
 
-/// How long a call may take unless the script says otherwise.
+/// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A call about to be made.
+/// A prepared call.
 pub(super) struct GrpcCall {
     vu: Rc<Vu>,
     connection: Rc<GrpcConnection>,
@@ -35,22 +35,19 @@ pub(super) struct GrpcCall {
     request: HttpRequest,
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(super) struct GrpcResponse {
     status: GrpcStatus,
-    /// The message as JSON, if there is one.
+    /// As JSON.
     message: Option<String>,
-    /// Why the call failed; empty if it did not.
+    /// Empty if the call succeeded.
     error: String,
     headers: Vec<(String, String)>,
     trailers: Vec<(String, String)>,
 }
 
 impl GrpcCall {
-    /// The call of `method` with the message that is `json`.
-    ///
-    /// # Errors
-    /// When the method does not take that message.
+    /// Prepares a call with a message in JSON.
     pub(super) fn new(
         vu: Rc<Vu>,
         connection: Rc<GrpcConnection>,
@@ -69,7 +66,7 @@ impl GrpcCall {
         Ok(Self { vu, connection, method, path, params, request })
     }
 
-    /// Makes the call and notes its samples.
+    /// Makes the call and records its samples.
     pub(super) async fn run(&self) -> GrpcResponse {
         let client = &self.connection.client;
         let start = self.vu.now();
@@ -85,7 +82,7 @@ impl GrpcCall {
                 let is_wrong = Rc::clone(&reader.is_wrong);
                 let mut exchanging =
                     pin!(client.exchange(&prepared, now, deadline, &mut reader, exchange));
-                // As in Go, the rest of an answer that is not valid is not awaited.
+                // As in Go, the rest of an invalid response is not awaited.
                 poll_fn(|cx| match exchanging.as_mut().poll(cx) {
                     Poll::Pending if is_wrong.get() => Poll::Ready(()),
                     polled => polled,
@@ -145,19 +142,19 @@ impl GrpcCall {
     }
 }
 
-/// The end of a call of this status: an answer that is whole for HTTP may fail as a message.
+/// The end of a call with this status: a complete HTTP response may be an invalid message.
 pub(super) fn ended(end: End, status: GrpcStatus) -> End {
     match end {
         End::Answered(answer) if answer.status == 200 && status != GrpcStatus::OK => {
             End::Fault(Fault::Grpc(status))
         }
-        // The rest of the answer was not awaited.
+        // The rest of the response was not awaited.
         End::Unfinished if status != CANCELED => End::Fault(Fault::Grpc(status)),
         end => end,
     }
 }
 
-/// A call under way: noted as unfinished when it is dropped before its end.
+/// A call in flight: recorded as unfinished if dropped before its end.
 struct CallFlight<'a> {
     call: &'a GrpcCall,
     start: u64,
@@ -180,7 +177,7 @@ impl Drop for CallFlight<'_> {
 }
 
 impl GrpcResponse {
-    /// The answer as scripts have it.
+    /// The response for scripts.
     pub(super) fn shown<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         shown.set("status", self.status.number())?;
@@ -202,10 +199,8 @@ impl GrpcResponse {
         }
         Ok(shown)
     }
-}
 
-impl GrpcResponse {
-    /// The answer to a health check, or the error that it failed with.
+    /// The result of a health check; throws if the call failed.
     pub(super) fn health<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         if self.status != GrpcStatus::OK {
             let code = super::constant(self.status.name().unwrap_or("UNKNOWN"));
@@ -213,7 +208,7 @@ impl GrpcResponse {
             let message = format!("rpc error: code = {code} desc = {}", self.error);
             return Err(go_error(ctx, &message));
         }
-        // k6 gives the number of the state, not its name.
+        // k6 returns the number of the state, not its name.
         let state = self.message.as_deref().unwrap_or_default();
         let names = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
         let number = names.iter().position(|name| state.contains(&format!("\"{name}\"")));
@@ -223,13 +218,13 @@ impl GrpcResponse {
     }
 }
 
-/// The values of metadata by name, without what belongs to the protocol.
+/// The values of metadata by name, without the protocol's own.
 fn metadata<'js>(ctx: &Ctx<'js>, lines: &[(String, String)]) -> rquickjs::Result<Value<'js>> {
     let mut shown: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in lines.iter().filter(|(name, _)| !name.starts_with("grpc-")) {
         shown.entry(name).or_default().push(value);
     }
-    // Parsed, even `__proto__` is a name like any other.
+    // JSON keeps a property `__proto__`.
     ctx.json_parse(json!(shown).to_string())
 }
 
@@ -238,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_no_message_is_a_fault() {
+    fn a_response_with_an_invalid_message_is_a_fault() {
         let answered = |status| End::Answered(gake_core::record::Answer { status, body_bytes: 5 });
         let fault = End::Fault(Fault::Grpc(INTERNAL));
         for (end, status, expected) in [

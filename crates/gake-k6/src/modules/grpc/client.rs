@@ -1,4 +1,4 @@
-//! A client of a script: its definitions and its connection.
+//! A gRPC client of a script: its definitions and its connection.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::errors::go_error;
 use crate::paths::{FILE, folder, normal};
 use crate::user::vu::{Vu, VuStage};
 
-/// The definition of the health check, as far as it is needed.
+/// The definition of the standard health check.
 const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;
     message HealthCheckRequest { string service = 1; }
     message HealthCheckResponse {
@@ -34,12 +34,11 @@ const INVOKE: &str = "GRPC's client.invoke()";
 /// The error of a client that is not connected.
 const UNCONNECTED: &str = "no gRPC connection, you must call connect first";
 
-/// A client of a script.
 pub(super) struct GrpcClient {
     vu: Rc<Vu>,
-    /// What the script has loaded, which all users share.
+    /// Definitions that the script has loaded.
     loaded: RefCell<Vec<GrpcSchema>>,
-    /// What the server told of itself when the client connected last with `reflect`.
+    /// Definitions from server reflection.
     reflected: RefCell<Option<GrpcSchema>>,
     connection: RefCell<Option<Rc<GrpcConnection>>>,
 }
@@ -54,7 +53,7 @@ impl GrpcClient {
         })
     }
 
-    /// The client as the module's JavaScript has it.
+    /// The native functions of a client, for `client.js`.
     pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         let client = Rc::clone(self);
@@ -82,13 +81,13 @@ impl GrpcClient {
                           method: String,
                           json: String,
                           params: Value<'js>,
-                          heard: Function<'js>| {
+                          callback: Function<'js>| {
             let call = client.call(&ctx, &method, &json, Some(params))?;
-            let heard = Persistent::save(&ctx, heard);
+            let callback = Persistent::save(&ctx, callback);
             client.vu.tasks.add(async move {
                 let response = call.run().await;
                 Box::new(move |ctx: &Ctx<'_>| {
-                    heard.restore(ctx)?.call::<_, ()>((response.shown(ctx)?,))
+                    callback.restore(ctx)?.call::<_, ()>((response.shown(ctx)?,))
                 }) as Completion
             });
             Ok::<_, rquickjs::Error>(())
@@ -107,7 +106,7 @@ impl GrpcClient {
         Ok(shown)
     }
 
-    /// Adds the definitions in files; the methods that there are, as JSON.
+    /// Loads definitions from proto files; returns their methods as JSON.
     fn load(
         &self,
         ctx: &Ctx<'_>,
@@ -134,7 +133,7 @@ impl GrpcClient {
         Ok(self.take(compiled))
     }
 
-    /// The same, from a compiled set.
+    /// Loads definitions from a compiled set.
     fn load_set(&self, ctx: &Ctx<'_>, path: &str) -> rquickjs::Result<String> {
         self.only_in_init(ctx, "load must be called in the init context")?;
         let base = folder(&self.vu.test.main);
@@ -159,14 +158,14 @@ impl GrpcClient {
         }
     }
 
-    /// Adds definitions to the client's own; their methods, as JSON.
+    /// Adds definitions; returns their methods as JSON.
     fn take(&self, added: GrpcSchema) -> String {
         let methods: Vec<_> = added.methods().map(|method| information(&method)).collect();
         self.loaded.borrow_mut().push(added);
         json!(methods).to_string()
     }
 
-    /// The method at a path, as it was defined last; the server's own definition comes first.
+    /// The method at a path: the server's own definition, or the one loaded last.
     fn method(&self, path: &str) -> Option<GrpcMethod> {
         let (reflected, loaded) = (self.reflected.borrow(), self.loaded.borrow());
         let mut all = reflected.iter().chain(loaded.iter().rev());
@@ -182,7 +181,7 @@ impl GrpcClient {
         self.vu.not_in_init(ctx, "connecting to a gRPC server")?;
         let params = ConnectParams::read(ctx, params)?;
         let Some(base) = self.vu.grpc.borrow().clone() else {
-            return Err(go_error(ctx, "there is no connection here"));
+            return Err(go_error(ctx, "no connections outside of a run"));
         };
         let scheme = if params.is_plain { "http" } else { "https" };
         let connection = GrpcConnection {
@@ -201,13 +200,12 @@ impl GrpcClient {
         Ok(true)
     }
 
-    /// The connection; an error without one.
     fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<GrpcConnection>> {
         let connection = self.connection.borrow().clone();
         connection.ok_or_else(|| go_error(ctx, UNCONNECTED))
     }
 
-    /// The call of a method with the message that is `json`.
+    /// Prepares a call of a method with a message in JSON.
     fn call<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -225,7 +223,6 @@ impl GrpcClient {
         })
     }
 
-    /// Opens a stream of a method.
     fn stream<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -240,7 +237,7 @@ impl GrpcClient {
         Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, params))
     }
 
-    /// The method of a name that the script gives; errors begin with `what`.
+    /// The method of a script's name; `what` is the prefix of errors.
     fn defined(&self, ctx: &Ctx<'_>, method: &str, what: &str) -> rquickjs::Result<GrpcMethod> {
         if method.is_empty() {
             return Err(go_error(ctx, &format!("{what}method to invoke cannot be empty")));
@@ -251,7 +248,6 @@ impl GrpcClient {
         })
     }
 
-    /// Asks for the health of a service; throws what the call fails with.
     fn health<'js>(&self, ctx: &Ctx<'js>, service: &str) -> rquickjs::Result<Value<'js>> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
@@ -269,7 +265,7 @@ impl GrpcClient {
     }
 }
 
-/// Opens the connection, and asks for the definitions if the script wants them.
+/// Opens the connection; loads definitions by server reflection if requested.
 async fn open(
     vu: &Vu,
     connection: &GrpcConnection,
@@ -297,7 +293,7 @@ async fn open(
     schema.map(Some).map_err(|error| format!("error using grpc reflection: {error}"))
 }
 
-/// What `load` tells of a method.
+/// The description of a method in the result of `load`.
 fn information(method: &GrpcMethod) -> serde_json::Value {
     json!({
         "package": method.package(),

@@ -1,4 +1,4 @@
-//! Where a client is connected to.
+//! The connection of a client.
 
 use gake_wire::Client;
 
@@ -8,7 +8,6 @@ use crate::user::vu::Vu;
 /// The method of the standard health check.
 pub(super) const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// Where a client is connected to.
 #[derive(Debug)]
 pub(super) struct GrpcConnection {
     pub(super) client: Client<UserClock>,
@@ -22,7 +21,7 @@ pub(super) struct GrpcConnection {
 }
 
 impl GrpcConnection {
-    /// The metadata of a call: the script's own, and what belongs to all.
+    /// The metadata of a call: the script's own, and defaults.
     pub(super) fn metadata(&self, vu: &Vu, own: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = own.to_vec();
         let has_agent = metadata.iter().any(|(known, _)| known == "user-agent");

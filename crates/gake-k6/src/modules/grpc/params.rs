@@ -1,4 +1,4 @@
-//! The parameters with which a script connects and calls.
+//! The parameters of `connect` and of calls.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use crate::duration::GoDuration;
 use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
-/// How long a connection may take unless the script says otherwise.
+/// The default timeout of `connect`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Maximum bytes of a received message unless the script says otherwise; gRPC's default in Go.
+/// Default maximum bytes of a received message, as in gRPC for Go.
 const RECEIVE_MAX: usize = 4 << 20;
 
 /// The parameters of `connect`.
 #[derive(Debug)]
 pub(super) struct ConnectParams {
     pub(super) is_plain: bool,
-    /// Whether the server is asked for its definitions.
+    /// Whether definitions are loaded by server reflection.
     pub(super) reflects: bool,
     pub(super) reflection_metadata: Vec<(String, String)>,
     pub(super) timeout: Duration,
-    /// `:authority`, when it is not the address.
+    /// `:authority`, if it is not the address.
     pub(super) authority: Option<String>,
     /// Maximum bytes of a received message.
     pub(super) max_receive: usize,
@@ -33,9 +33,9 @@ pub(super) struct ConnectParams {
 pub(super) struct CallParams {
     pub(super) metadata: Vec<(String, String)>,
     pub(super) tags: Vec<(String, String)>,
-    /// Zero: the script does not say.
+    /// Zero if unset.
     pub(super) timeout: Duration,
-    /// Whether the message of the answer is not wanted.
+    /// Whether the message of the response is discarded.
     pub(super) discards: bool,
 }
 
@@ -54,11 +54,13 @@ impl ConnectParams {
                 |why: &str| go_error(ctx, &format!("invalid grpc.connect() parameters: {why}"));
             match key.as_str() {
                 "plaintext" => {
-                    parsed.is_plain = truth(&value)
+                    parsed.is_plain = value
+                        .as_bool()
                         .ok_or_else(|| wrong("invalid plaintext value: it needs to be boolean"))?
                 }
                 "reflect" => {
-                    parsed.reflects = truth(&value)
+                    parsed.reflects = value
+                        .as_bool()
                         .ok_or_else(|| wrong("invalid reflect value: it needs to be boolean"))?
                 }
                 "reflectMetadata" => {
@@ -84,7 +86,7 @@ impl ConnectParams {
                 // Messages of any size are sent.
                 "maxSendSize" => {}
                 "tls" => {
-                    return Err(wrong("gake takes TLS settings from the options of the script"));
+                    return Err(wrong("gake reads TLS settings only from the script's options"));
                 }
                 other => return Err(wrong(&format!("unknown connect param: {other:?}"))),
             }
@@ -94,7 +96,7 @@ impl ConnectParams {
 }
 
 impl CallParams {
-    /// Reads the parameters of `what`.
+    /// Parses the parameters of `what`.
     pub(super) fn read<'js>(
         ctx: &Ctx<'js>,
         what: &str,
@@ -118,7 +120,7 @@ impl CallParams {
                     parsed.timeout = time(ctx, &value)?
                         .map_err(|why| wrong(&format!("invalid timeout value: {why}")))?
                 }
-                "discardResponseMessage" => parsed.discards = truth(&value).unwrap_or(false),
+                "discardResponseMessage" => parsed.discards = value.as_bool().unwrap_or(false),
                 other => return Err(wrong(&format!("unknown param: {other:?}"))),
             }
         }
@@ -126,7 +128,7 @@ impl CallParams {
     }
 }
 
-/// The properties that are given.
+/// The properties that are neither `undefined` nor `null`.
 fn fields<'js>(params: Option<Value<'js>>) -> rquickjs::Result<Vec<(String, Value<'js>)>> {
     let Some(params) = given(params) else { return Ok(Vec::new()) };
     let Some(params) = params.as_object() else { return Ok(Vec::new()) };
@@ -134,11 +136,7 @@ fn fields<'js>(params: Option<Value<'js>>) -> rquickjs::Result<Vec<(String, Valu
     Ok(all.into_iter().filter(|(_, value)| given(Some(value.clone())).is_some()).collect())
 }
 
-fn truth(value: &Value<'_>) -> Option<bool> {
-    value.as_bool()
-}
-
-/// A number of milliseconds, or a text such as `1m30s`.
+/// A duration: a number of milliseconds, or a string such as `1m30s`.
 fn time<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Result<Duration, String>> {
     if let Some(ms) = value.as_number() {
         let time = Duration::try_from_secs_f64(ms / 1000.0);
@@ -148,8 +146,7 @@ fn time<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Result<Dura
     Ok(GoDuration::parse(&text).map(GoDuration::to_std).map_err(|error| error.to_string()))
 }
 
-/// The lines of an object whose values are strings. The values of names that end in `-bin` are
-/// bytes, which go in base64.
+/// The metadata of an object. Values are strings, or bytes (sent in base64) if the name ends in `-bin`.
 fn metadata<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,

@@ -1,4 +1,4 @@
-//! What a call gets: headers, messages and trailers. A call of one message takes no more than that.
+//! Reads responses: headers, messages and trailers.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,62 +10,57 @@ use gake_wire::{GrpcError, GrpcMessages};
 
 use super::status::{INTERNAL, of_head};
 
-/// What k6 says of an answer with more than one message.
+/// k6's error for a unary response with more than one message.
 const SEVERAL: &str = "cardinality violation: expected <EOF> for non server-streaming RPCs, but \
                        received another message";
 
-/// What k6 says of an answer without a message.
+/// k6's error for a unary response without a message.
 const NO_MESSAGE: &str =
     "cardinality violation: received no response message from non-server-streaming RPC";
 
-/// The messages of a stream, both ways.
+/// The messages of a stream, in both directions.
 pub(super) trait StreamMessages: std::fmt::Debug {
-    /// The next one to send, with its prefix.
+    /// The next message to send, with its prefix.
     fn next_piece(&self, cx: &Context<'_>) -> BodyPiece;
 
-    /// Takes one that has come.
-    ///
-    /// # Errors
-    /// When it is not of the type that the method returns.
+    /// Takes a received message; an error if it is not of the method's type.
     fn received(&self, message: &[u8]) -> Result<(), GrpcError>;
 }
 
 /// Names and values.
 type Metadata = Vec<(String, String)>;
 
-/// What a call gets. Unless it is a stream, it takes no more than two messages.
+/// Reads the response of a call; of a unary call at most two messages.
 #[derive(Debug, Default)]
 pub(super) struct GrpcReader {
     pub(super) headers: Vec<(String, String)>,
     pub(super) trailers: Vec<(String, String)>,
     /// The last message.
     pub(super) message: Option<Vec<u8>>,
-    /// Why the answer is not valid, once that is known.
+    /// Why the response is invalid.
     pub(super) wrong: Option<(GrpcStatus, String)>,
-    /// Whether `wrong` is known, for whoever reads the answer.
+    /// Whether `wrong` is set, shared with the task that awaits the response.
     pub(super) is_wrong: Rc<Cell<bool>>,
     /// Maximum bytes of a message.
     max: usize,
-    /// Whether the body holds messages.
+    /// Whether the body consists of messages.
     has_messages: bool,
     messages: GrpcMessages,
-    /// Who takes the messages and gives those to send.
     stream: Option<Rc<dyn StreamMessages>>,
 }
 
 impl GrpcReader {
-    /// Takes messages of at most `max` bytes.
+    /// A reader of messages of at most `max` bytes.
     pub(super) fn new(max: usize) -> Self {
         Self { max, ..Self::default() }
     }
 
-    /// Takes messages of at most `max` bytes for `stream`.
+    /// A reader of messages of at most `max` bytes, passed on to `stream`.
     pub(super) fn of_stream(max: usize, stream: Rc<dyn StreamMessages>) -> Self {
         Self { stream: Some(stream), ..Self::new(max) }
     }
 
-    /// Headers and trailers. A head that has the status is all of the answer: k6 takes it for
-    /// trailers.
+    /// Headers and trailers. For k6, headers with the status are trailers.
     pub(super) fn metadata(&mut self) -> (Metadata, Metadata) {
         let (headers, trailers) =
             (std::mem::take(&mut self.headers), std::mem::take(&mut self.trailers));
@@ -75,7 +70,7 @@ impl GrpcReader {
         }
     }
 
-    /// Notes what is wrong with an answer that came whole, with the status OK.
+    /// Ends a complete response with the status OK; sets `wrong` if messages are missing.
     pub(super) fn end(&mut self) {
         if self.wrong.is_some() {
             return;
@@ -171,31 +166,31 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with an answer whose body comes in these pieces, and its last message.
-    fn heard(pieces: &[&[u8]]) -> (Option<(GrpcStatus, String)>, Option<Vec<u8>>) {
+    /// The error of a response with these chunks of body, and its last message.
+    fn read(chunks: &[&[u8]]) -> (Option<(GrpcStatus, String)>, Option<Vec<u8>>) {
         let mut reader = GrpcReader { has_messages: true, ..GrpcReader::new(10) };
-        for piece in pieces {
-            reader.body(piece);
+        for chunk in chunks {
+            reader.body(chunk);
         }
         reader.end();
         (reader.wrong, reader.message)
     }
 
     #[test]
-    fn an_answer_is_one_message() {
+    fn a_unary_response_is_one_message() {
         let (one, two) = (grpc_frame(b"one"), grpc_frame(b"two"));
-        assert_eq!(heard(&[&one[..2], &one[2..]]), (None, Some(b"one".to_vec())));
-        let (wrong, message) = heard(&[&one, &two, &one]);
+        assert_eq!(read(&[&one[..2], &one[2..]]), (None, Some(b"one".to_vec())));
+        let (wrong, message) = read(&[&one, &two, &one]);
         assert_eq!(message.as_deref(), Some(&b"two"[..]));
         assert_eq!(wrong, Some((INTERNAL, SEVERAL.to_owned())));
-        for (pieces, why) in [
+        for (chunks, why) in [
             (&[][..], "no response message"),
             (&[&one[..4]][..], "within a message"),
             (&[&one[..], &two[..6]][..], "within a message"),
             (&[&[1, 0, 0, 0, 0][..]][..], "compressed"),
         ] {
-            let (status, told) = heard(pieces).0.unwrap();
-            assert!(status == INTERNAL && told.contains(why), "{told}");
+            let (status, error) = read(chunks).0.unwrap();
+            assert!(status == INTERNAL && error.contains(why), "{error}");
         }
     }
 
@@ -211,8 +206,8 @@ mod tests {
             reader.body(&[7; 100]);
         }
         assert_eq!(reader.messages.left(), 5);
-        let (status, told) = reader.wrong.unwrap();
+        let (status, error) = reader.wrong.unwrap();
         assert_eq!(status, GrpcStatus::RESOURCE_EXHAUSTED);
-        assert_eq!(told, "grpc: received message larger than max (11 vs. 10)");
+        assert_eq!(error, "grpc: received message larger than max (11 vs. 10)");
     }
 }

@@ -1,4 +1,4 @@
-//! A stream of a script: messages both ways while it lasts.
+//! A gRPC stream of a script.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -29,10 +29,10 @@ use crate::test::LogLevel;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
 
-/// Bytes of messages, as JSON, that may wait for the script.
+/// Maximum bytes of received messages, as JSON, that the script has not consumed.
 const WAITING_MAX: usize = 64 << 20;
 
-/// A stream, which both the script and the task of its call have.
+/// A stream, shared by the script and the task of its call.
 pub(super) struct GrpcStream {
     vu: Rc<Vu>,
     connection: Rc<GrpcConnection>,
@@ -42,23 +42,21 @@ pub(super) struct GrpcStream {
     params: CallParams,
     /// Messages with their prefix, not yet sent.
     outgoing: RefCell<VecDeque<Arc<[u8]>>>,
-    /// Whether the script sends no more.
+    /// Whether the script has closed its side.
     is_finished: Cell<bool>,
-    /// What the script has not heard.
+    /// Events that the script has not consumed.
     events: RefCell<VecDeque<StreamEvent>>,
-    /// Bytes of the messages among them.
+    /// Bytes of their messages.
     waiting: Cell<usize>,
     sender: Cell<Option<Waker>>,
     listener: Cell<Option<Waker>>,
 }
 
-/// What came of a stream.
 enum StreamEvent {
-    /// A message, as JSON.
+    /// A message as JSON.
     Message(String),
-    /// It failed, and why.
     Failed(GrpcStatus, String),
-    /// It is over. Nothing comes after it.
+    /// The last event.
     Ended,
 }
 
@@ -69,7 +67,7 @@ impl std::fmt::Debug for GrpcStream {
 }
 
 impl GrpcStream {
-    /// Opens a stream of `method`: its task goes on beside the script.
+    /// Opens a stream of `method`; its task runs concurrently with the script.
     pub(super) fn open(
         vu: Rc<Vu>,
         connection: Rc<GrpcConnection>,
@@ -98,7 +96,7 @@ impl GrpcStream {
         stream
     }
 
-    /// The stream as the module's JavaScript has it.
+    /// The native functions of a stream, for `client.js`.
     pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         let held = Rc::clone(self);
@@ -123,14 +121,14 @@ impl GrpcStream {
         };
         shown.set("warn", Func::from(warn))?;
         let held = Rc::clone(self);
-        let next = move |ctx: Ctx<'js>, heard: Function<'js>| held.next_later(&ctx, heard);
+        let next = move |ctx: Ctx<'js>, callback: Function<'js>| held.next_later(&ctx, callback);
         shown.set("next", Func::from(next))?;
         Ok(shown)
     }
 
-    /// Calls `heard` with the next event, beside the script.
-    fn next_later<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, heard: Function<'js>) {
-        let (held, heard) = (Rc::clone(self), Persistent::save(ctx, heard));
+    /// Calls `callback` with the next event.
+    fn next_later<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, callback: Function<'js>) {
+        let (held, callback) = (Rc::clone(self), Persistent::save(ctx, callback));
         self.vu.tasks.add(async move {
             let event = poll_fn(|cx| match held.events.borrow_mut().pop_front() {
                 Some(event) => {
@@ -145,12 +143,12 @@ impl GrpcStream {
                 }
             });
             let event = event.await;
-            Box::new(move |ctx: &Ctx<'_>| heard.restore(ctx)?.call::<_, ()>(event.shown(ctx)?))
+            Box::new(move |ctx: &Ctx<'_>| callback.restore(ctx)?.call::<_, ()>(event.shown(ctx)?))
                 as Completion
         });
     }
 
-    /// Makes the call; what comes of it becomes events.
+    /// Makes the call; its results become events.
     async fn run(self: &Rc<Self>) {
         let client = &self.connection.client;
         let start = self.vu.now();
@@ -183,16 +181,16 @@ impl GrpcStream {
         });
         flight.status = status;
         if status != GrpcStatus::OK {
-            // The status may have come with what was wrong, in one read.
+            // The status and the invalid message may have arrived in one read.
             match ended(flight.exchange.end, status) {
                 end if flight.exchange.end == End::Unfinished => {
                     client.end(&mut flight.exchange, end);
                 }
                 end => flight.exchange.end = end,
             }
-            self.tell(StreamEvent::Failed(status, why));
+            self.emit(StreamEvent::Failed(status, why));
         }
-        self.tell(StreamEvent::Ended);
+        self.emit(StreamEvent::Ended);
     }
 
     fn request(&self) -> HttpRequest {
@@ -206,12 +204,12 @@ impl GrpcStream {
         request
     }
 
-    /// How long it may last: for ever unless the script says otherwise.
+    /// Unlimited by default.
     fn timeout(&self) -> Duration {
         if self.params.timeout.is_zero() { Duration::MAX } else { self.params.timeout }
     }
 
-    fn tell(&self, event: StreamEvent) {
+    fn emit(&self, event: StreamEvent) {
         self.events.borrow_mut().push_back(event);
         self.listener.take().into_iter().for_each(Waker::wake);
     }
@@ -254,13 +252,13 @@ impl StreamMessages for GrpcStream {
             return Err(GrpcError::Unread(self.waiting.get()));
         }
         self.waiting.set(waiting);
-        self.tell(StreamEvent::Message(json));
+        self.emit(StreamEvent::Message(json));
         Ok(())
     }
 }
 
 impl StreamEvent {
-    /// What a listener is called with: the name of the event, and its details.
+    /// The arguments of a listener: the name of the event, and its details.
     fn shown<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<(&'static str, Value<'js>)> {
         Ok(match self {
             Self::Message(json) => ("data", ctx.json_parse(json)?),
@@ -276,7 +274,7 @@ impl StreamEvent {
     }
 }
 
-/// The call of a stream under way: noted when it ends, or is dropped before its end.
+/// The call of a stream in flight: recorded when dropped.
 struct StreamFlight<'a> {
     stream: &'a GrpcStream,
     start: Nanos,

@@ -1,4 +1,4 @@
-//! Requests side by side: `http.batch`, `http.asyncRequest`.
+//! Concurrent requests: `http.batch`, `http.asyncRequest`.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ use crate::modules::value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
-/// Sends requests side by side and waits for all of their responses.
+/// `http.batch`: sends requests concurrently and awaits all responses.
 pub(super) fn batch<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -43,25 +43,25 @@ pub(super) fn batch<'js>(
             Ok(request) => parsed.push(request),
             Err(error) => {
                 let count = object.props::<String, Value<'js>>().count();
-                let place = (name.as_str(), requests.is_array().then_some(count));
-                return refused(ctx, vu, results, place, &names, error);
+                let entry = (name.as_str(), requests.is_array().then_some(count));
+                return refused(ctx, vu, results, entry, &names, error);
             }
         }
         names.push(name);
     }
     let responses = vu.wait(ctx, all(vu, &parsed))?;
-    for (place, (facts, request)) in responses.into_iter().zip(&parsed).enumerate() {
+    for (index, (facts, request)) in responses.into_iter().zip(&parsed).enumerate() {
         let response = give(ctx, facts, request.throw)?;
         match requests.is_array() {
-            true => results.set(place as u32, response)?,
-            false => results.set(names[place].as_str(), response)?,
+            true => results.set(index as u32, response)?,
+            false => results.set(names[index].as_str(), response)?,
         }
     }
     Ok(results.into_value())
 }
 
-/// What a script gets of a batch that has what makes no request: as in k6 a warning, that response,
-/// and nothing of the others, unless errors are to be thrown.
+/// The result of a batch with an invalid request: as in k6 a warning, its failed response and empty
+/// ones for the others, unless errors are thrown.
 fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -76,10 +76,9 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "A batch request failed", &[("error", &why)]);
-    for place in 0..count.unwrap_or(0) {
-        results.set(place as u32, Value::new_null(ctx.clone()))?;
+    for index in 0..count.unwrap_or(0) {
+        results.set(index as u32, Value::new_null(ctx.clone()))?;
     }
-    // Those before it are empty.
     for before in read {
         results.set(before.as_str(), response_object(ctx, unmade("".into(), ""))?)?;
     }
@@ -87,7 +86,7 @@ fn refused<'js>(
     Ok(results.into_value())
 }
 
-/// One entry: a URL, an array of the arguments of `http.request`, or an object that names them.
+/// An entry of a batch: a URL, or the arguments of `http.request` as an array or object.
 fn entry<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -101,9 +100,9 @@ fn entry<'js>(
             Err(go_error(ctx, &format!("invalid method type '{shown}'")))
         }
     };
-    // Methods of objects alone are made upper case.
+    // As in k6, only the methods of objects are converted to upper case.
     if let Some(array) = request.as_array() {
-        let argument = |place: usize| array.get::<Value<'js>>(place);
+        let argument = |index: usize| array.get::<Value<'js>>(index);
         if array.len() < 2 {
             let shown = ctx.json_stringify(array.clone())?.map(|text| text.to_string());
             let shown = shown.transpose()?.unwrap_or_default();
@@ -136,8 +135,8 @@ fn entry<'js>(
 
 type PendingResponse<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
 
-/// The responses to all requests, in order: as many at once as the settings allow, to one host and
-/// in all.
+/// Sends all requests, within the bounds on concurrent requests (in all, and to one host); returns the
+/// responses in order.
 async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     let settings = vu.test.settings();
     let host = |request: &ScriptRequest| {
@@ -156,23 +155,23 @@ async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
                 used < bound(settings.batch_per_host)
             });
             if flights.len() < bound(settings.batch)
-                && let Some(place) = may_start
+                && let Some(index) = may_start
             {
-                let number = waiting.remove(place);
+                let number = waiting.remove(index);
                 let host = host(&parsed[number]);
                 *busy.entry(host.clone()).or_default() += 1;
                 flights.push((number, host, Box::pin(send::send(vu, &parsed[number]))));
                 continue;
             }
             let ready =
-                flights.iter_mut().enumerate().find_map(|(place, (.., flight))| {
+                flights.iter_mut().enumerate().find_map(|(index, (.., flight))| {
                     match flight.as_mut().poll(cx) {
-                        Poll::Ready(facts) => Some((place, facts)),
+                        Poll::Ready(facts) => Some((index, facts)),
                         Poll::Pending => None,
                     }
                 });
-            let Some((place, facts)) = ready else { break };
-            let (number, host, _) = flights.swap_remove(place);
+            let Some((index, facts)) = ready else { break };
+            let (number, host, _) = flights.swap_remove(index);
             done[number] = Some(facts);
             *busy.entry(host).or_insert(1) -= 1;
         }
@@ -182,7 +181,7 @@ async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     done.into_iter().flatten().collect()
 }
 
-/// Sends a request beside the script, which gets a promise of its response.
+/// `http.asyncRequest`: sends a request concurrently with the script; returns a promise.
 pub(super) fn request_later<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,

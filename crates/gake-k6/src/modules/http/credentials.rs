@@ -1,4 +1,4 @@
-//! URLs as they are shown: without user and password.
+//! Credentials in URLs, and URLs without them for display.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ pub(super) fn has_credentials(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
-/// The user and the password of a URL.
+/// The decoded user and password of a URL.
 pub(super) fn decoded(url: &Url) -> (String, String) {
     let decoded = |text: &str| {
         let mut bytes = Vec::with_capacity(text.len());
@@ -30,7 +30,7 @@ pub(super) fn decoded(url: &Url) -> (String, String) {
     (decoded(url.username()), decoded(url.password().unwrap_or_default()))
 }
 
-/// A URL as the script wrote it, without its credentials.
+/// A script's URL with its credentials masked.
 pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     if !text.contains('@') {
         return Rc::clone(text);
@@ -42,8 +42,8 @@ pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     }
 }
 
-/// An invalid URL without what may be its credentials: all between `//` and the last `@` of what
-/// would be its authority.
+/// A URL, which may be invalid, with its credentials masked: the text between `//` and the last `@` of
+/// its authority.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -53,7 +53,7 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL as Go shows it in errors: a password is hidden, and so is a user that stands alone, which
+/// A URL as Go shows it in errors, without its password; a user without a password is masked, too: it
 /// may be a token.
 pub(super) fn without_password(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
@@ -65,7 +65,7 @@ pub(super) fn without_password(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL without its credentials.
+/// A URL with its credentials masked.
 pub(super) fn shown_url(url: &Url) -> String {
     let mut shown = url.clone();
     if has_credentials(url) {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_shows_no_password() {
+    fn invalid_urls_show_no_password() {
         for (text, expected) in [
             ("http://me:secret@h:port/a@b", "http://****:****@h:port/a@b"),
             ("http://me:sec@ret@[::1/", "http://****:****@[::1/"),

@@ -7,15 +7,14 @@ use md5::Md5;
 use url::Url;
 
 use super::credentials;
+use crate::modules::hex;
 
-/// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
     pub(super) user: String,
     pub(super) password: String,
 }
 
-/// The hashes that a challenge may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DigestHash {
     Md5,
@@ -32,15 +31,8 @@ impl DigestHash {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 impl Credentials {
-    /// Takes the user and the password out of a URL.
+    /// Removes the user and password from a URL.
     pub(super) fn taken_from(url: &mut Url) -> Option<Self> {
         let (user, password) = credentials::decoded(url);
         if user.is_empty() && password.is_empty() {
@@ -50,7 +42,7 @@ impl Credentials {
         Some(Self { user, password })
     }
 
-    /// The header that answers a server's challenge; none when it asks for something unknown.
+    /// The `Authorization` header for a challenge; `None` if the challenge is not supported.
     pub(super) fn respond(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
         let mut random = [0; 16];
         aws_lc_rs::rand::fill(&mut random).ok()?;
@@ -80,19 +72,19 @@ impl Credentials {
             _ => return None,
         };
         let qop = match field("qop") {
-            Some(list) => Some(list.split(',').map(str::trim).find(|one| *one == "auth")?),
+            Some(list) => Some(list.split(',').map(str::trim).find(|option| *option == "auth")?),
             None => None,
         };
         let uri = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let Self { user, password } = self;
-        let mut who = hash.of(&format!("{user}:{realm}:{password}"));
+        let mut a1 = hash.of(&format!("{user}:{realm}:{password}"));
         if is_session {
-            who = hash.of(&format!("{who}:{nonce}:{cnonce}"));
+            a1 = hash.of(&format!("{a1}:{nonce}:{cnonce}"));
         }
-        let what = hash.of(&format!("{method}:{uri}"));
+        let a2 = hash.of(&format!("{method}:{uri}"));
         let response = match qop {
-            Some(qop) => hash.of(&format!("{who}:{nonce}:00000001:{cnonce}:{qop}:{what}")),
-            None => hash.of(&format!("{who}:{nonce}:{what}")),
+            Some(qop) => hash.of(&format!("{a1}:{nonce}:00000001:{cnonce}:{qop}:{a2}")),
+            None => hash.of(&format!("{a1}:{nonce}:{a2}")),
         };
         let mut header = format!(
             "Digest username=\"{user}\", realm=\"{realm}\", nonce=\"{nonce}\", uri=\"{uri}\", \
@@ -108,7 +100,7 @@ impl Credentials {
     }
 }
 
-/// The fields of a challenge: `name=value` or `name="value"`, separated by commas.
+/// The comma-separated fields of a challenge: `name=value` or `name="value"`.
 fn fields_of(mut text: &str) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     while let Some((name, rest)) = text.split_once('=') {
@@ -129,7 +121,7 @@ mod tests {
 
     /// The example of RFC 7616, section 3.9.1.
     #[test]
-    fn answers_as_the_standard_does() {
+    fn responses_follow_the_standard() {
         let mut url: Url =
             "http://Mufasa:Circle%20of%20Life@www.example.org/dir/index.html".parse().unwrap();
         let credentials = Credentials::taken_from(&mut url).unwrap();

@@ -1,4 +1,4 @@
-//! k6's codes and texts for what can go wrong with a request.
+//! k6's error codes and messages for faults of requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use gake_core::record::{ErrorCode, Fault, Phase};
 use url::Url;
 
-/// Why a request has no response: k6's code, and what `error` says.
+/// The `error_code` and `error` of a response for a fault.
 pub(super) fn of(fault: Fault) -> (u32, String) {
     match fault {
         Fault::Dns => (1101, "lookup: no such host".to_owned()),
@@ -29,8 +29,8 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
     }
 }
 
-/// Why a request to `url` has no response as Go tells it, which the log says; `ip` is the address
-/// that it went to, `error` what the script sees.
+/// Go's message for the fault of a request to `url` at the address `ip`, for the log; by default it is
+/// the script's `error`.
 pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) 
     }
 }
 
-/// Whom Go asks for names: ` on 192.0.2.1:53`; nothing where that is not known.
+/// Go's name server as ` on 192.0.2.1:53`; empty if unknown.
 fn name_server() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -62,16 +62,16 @@ fn name_server() -> &'static str {
     })
 }
 
-/// k6's code of an error of HTTP/2: those that the protocol names follow the general one.
+/// k6's code of an HTTP/2 error: the protocol's codes follow the general one.
 fn of_http2(general: u32, code: ErrorCode) -> u32 {
     const NAMED: u32 = 0xd;
     let code = code as u32;
     if code <= NAMED { general + 1 + code } else { general }
 }
 
-/// What HTTP/1.1 has beside a status and HTTP/2 has not.
+/// The reason phrase of a status, which HTTP/2 does not send.
 pub(super) fn phrase(status: u16) -> &'static str {
-    // Where Go's words are not those of today's standard.
+    // Go's phrases that differ from the current standard.
     match status {
         203 => "Non-Authoritative Information",
         413 => "Request Entity Too Large",
@@ -84,7 +84,7 @@ pub(super) fn phrase(status: u16) -> &'static str {
     }
 }
 
-/// The code of a response with this status.
+/// The `error_code` of a response with this status.
 pub(super) fn of_status(status: u16) -> u32 {
     if status >= 400 { 1000 + u32::from(status) } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! The answers to servers that ask who sends a request.
+//! Responds to authentication challenges.
 
 use std::rc::Rc;
 
@@ -9,24 +9,23 @@ use super::ntlm;
 use super::response_facts::ResponseFacts;
 use super::script_request::Authentication;
 
-/// Answers that an exchange of NTLM takes.
+/// Messages of the client in an NTLM handshake.
 const NTLM_RESPONSES: u32 = 2;
 
-/// The header of a challenge.
 const CHALLENGE: &str = "www-authenticate";
 
-/// The login of one request.
+/// The authentication state of one request.
 pub(super) struct Login {
     authentication: Authentication,
     credentials: Option<Credentials>,
-    /// Whose credentials they are: no other server gets an answer.
+    /// The credentials are never sent to another host.
     host: Option<String>,
-    /// Challenges that were answered.
+    /// The number of responses to challenges.
     responses: u32,
 }
 
 impl Login {
-    /// Takes the credentials out of the URL where the server must not get them at once.
+    /// Takes the credentials out of the URL, unless they are sent preemptively.
     pub(super) fn new(authentication: Authentication, url: &mut Rc<Url>) -> Self {
         let credentials = match authentication {
             Authentication::Basic => None,
@@ -38,14 +37,14 @@ impl Login {
         Self { authentication, credentials, host, responses: 0 }
     }
 
-    /// The next hop begins. NTLM proves a connection, which may be another one there.
+    /// Begins the next hop. NTLM authenticates a connection, which may be another one.
     pub(super) fn next_hop(&mut self) {
         if self.authentication == Authentication::Ntlm {
             self.responses = 0;
         }
     }
 
-    /// Whether a 401 is expected as a challenge. k6 expects one of every request with NTLM.
+    /// Whether a 401 is an expected challenge: with NTLM it always is, as in k6.
     pub(super) fn may_be_challenged(&self) -> bool {
         match self.authentication {
             Authentication::Basic => false,
@@ -54,7 +53,7 @@ impl Login {
         }
     }
 
-    /// The value of `Authorization` that answers a response, if it is a challenge.
+    /// The `Authorization` header for a response, if it is a challenge.
     pub(super) fn respond(
         &mut self,
         response: &ResponseFacts,
@@ -81,7 +80,7 @@ impl Login {
     }
 }
 
-/// All that a server offers: some name each scheme in a header of its own.
+/// All schemes that a server offers: some servers use a header for each.
 fn offers(response: &ResponseFacts) -> String {
     let offers = response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(CHALLENGE));
     offers.map(|(_, offer)| offer).collect::<Vec<_>>().join(", ")

@@ -47,10 +47,10 @@ use crate::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
-/// What a script must not do while it is loaded.
+/// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";
 
-/// The words of a certificate's status.
+/// Constants of OCSP.
 const OCSP: [(&str, &str); 14] = [
     ("OCSP_STATUS_GOOD", "good"),
     ("OCSP_STATUS_REVOKED", "revoked"),
@@ -68,7 +68,7 @@ const OCSP: [(&str, &str); 14] = [
     ("OCSP_REASON_AA_COMPROMISE", "aa_compromise"),
 ];
 
-/// Makes the tag function `http.url`, whose template is the name of a request.
+/// The tag function `http.url`, whose template becomes the name of a request.
 const URL: &str = "(strings, ...values) => {
     const name = strings.join('${}');
     const url = strings.reduce((url, part, at) => url + values[at - 1] + part);
@@ -76,7 +76,6 @@ const URL: &str = "(strings, ...values) => {
     return Object.defineProperty(made, 'toString', { value: () => url });
 }";
 
-/// What the module has.
 pub(super) static LIST: LazyList = LazyList::new(
     &[
         c"get",
@@ -142,7 +141,7 @@ fn make_property(module: &Object<'_>, name: &'static CStr) -> rquickjs::Result<(
     }
 }
 
-/// A call without a body.
+/// `http.get` and `http.head`.
 fn bodiless<'js>(
     vu: Rc<Vu>,
     name: &'static str,
@@ -167,7 +166,7 @@ fn bodiless<'js>(
     }
 }
 
-/// A call with a body.
+/// `http.post` and other methods with a body.
 fn with_body<'js>(
     vu: Rc<Vu>,
     method: &'static str,
@@ -222,7 +221,7 @@ fn of_batch<'js>(
     move |ctx, requests| batch::batch(&ctx, &vu, &requests)
 }
 
-/// Everything that sends nothing.
+/// Functions and constants that send nothing.
 fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickjs::Result<()> {
     let ctx = module.ctx();
     let user = Rc::clone(vu);
@@ -261,7 +260,7 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
     }
 }
 
-/// A file of a form; without a name it is that of the moment.
+/// `http.file`: a file of a form; its default name is the time.
 fn file<'js>(
     ctx: Ctx<'js>,
     data: Value<'js>,
@@ -277,15 +276,15 @@ fn file<'js>(
         Some(value) => value::text(&ctx, &value),
         None => Ok(default.to_owned()),
     };
-    let moment = Vu::of(&ctx)?.test.unix_ns().to_string();
+    let now = Vu::of(&ctx)?.test.unix_ns().to_string();
     let file = Object::new(ctx.clone())?;
     file.set("data", data)?;
-    file.set("filename", text(filename.0, &moment)?)?;
+    file.set("filename", text(filename.0, &now)?)?;
     file.set("content_type", text(content_type.0, "application/octet-stream")?)?;
     Ok(file)
 }
 
-/// Sends a request and waits for its response.
+/// Sends a request and awaits its response.
 fn request<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -305,8 +304,7 @@ fn request<'js>(
     }
 }
 
-/// What a script gets whose arguments make no request: as k6, a warning and no response, unless
-/// errors are to be thrown.
+/// The result of invalid arguments: as in k6 a warning and a failed response, unless errors are thrown.
 fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
@@ -322,7 +320,7 @@ fn refused<'js>(
     response_object(ctx, unmade(method, &why))
 }
 
-/// The response to what is no request.
+/// The response to arguments that make no request.
 fn unmade(method: Cow<'static, str>, why: &str) -> ResponseFacts {
     let error_code = if why.starts_with("invalid URL") { target_url::BAD_URL } else { 0 };
     let is_made = false;
@@ -330,7 +328,7 @@ fn unmade(method: Cow<'static, str>, why: &str) -> ResponseFacts {
     ResponseFacts { error_code, is_made, ..facts }
 }
 
-/// Gives a response to the script; one without a status throws when that is asked for.
+/// A response for the script; without a status it throws if `throw` is set.
 fn give<'js>(
     ctx: &Ctx<'js>,
     facts: ResponseFacts,

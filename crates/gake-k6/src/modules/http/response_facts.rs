@@ -1,4 +1,4 @@
-//! What is known of a response, before a script looks at it.
+//! A response, before it becomes a JavaScript object.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use super::headers::HeaderList;
 use super::script_request::{BodyKind, ScriptRequest};
 use crate::bodies::ResponseBody;
 
-/// Where a request's time went, in nanoseconds.
+/// The phases of a request in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Timings {
     pub(super) blocked: Nanos,
@@ -25,14 +25,14 @@ pub(super) struct Timings {
     pub(super) receiving: Nanos,
 }
 
-/// Instants of a request that its exchange does not have.
+/// Instants of a request that its exchange lacks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestInstants {
-    /// When a connection for it was asked for.
+    /// When it began to wait for a connection.
     pub(super) asked: Nanos,
-    /// When all of it was sent, where that is known.
+    /// When it was completely sent, if known.
     pub(super) sent: Option<Nanos>,
-    /// When all of its response was taken in.
+    /// When its response was completely received.
     pub(super) received: Nanos,
 }
 
@@ -47,7 +47,7 @@ impl Timings {
             None => (0, 0),
         };
         Self {
-            // As in k6 it includes the opening of the connection.
+            // As in k6 it includes opening the connection.
             blocked: if has_connection { exchange.write.saturating_sub(asked) } else { 0 },
             connecting: exchange.connect.unwrap_or(0),
             tls: exchange.tls.unwrap_or(0),
@@ -62,12 +62,12 @@ impl Timings {
     }
 }
 
-/// What is known of a response, or why it is missing.
+/// A response, or why there is none.
 #[derive(Debug)]
 pub(crate) struct ResponseFacts {
-    /// The URL that the script asked for.
+    /// The URL of the first request.
     pub(super) asked: Rc<str>,
-    /// That of the last request.
+    /// The URL of the last request, after redirects.
     pub(super) url: Rc<str>,
     /// 0 without a response.
     pub(super) status: u16,
@@ -77,29 +77,27 @@ pub(crate) struct ResponseFacts {
     pub(super) body: Option<ResponseBody>,
     pub(super) kind: BodyKind,
     pub(super) timings: Timings,
-    /// What TLS agreed on, where there was a response over it.
     pub(super) tls: Option<TlsFacts>,
-    /// What the script sees of the error.
+    /// The error that scripts see.
     pub(super) error: String,
-    /// The whole error, as Go tells it.
+    /// The full error of Go, for the log.
     pub(super) cause: String,
     pub(super) error_code: u32,
     /// The method of the last request.
     pub(super) method: Cow<'static, str>,
-    /// The method of the first request, which is what a script sees of redirects, too.
+    /// The method of the first request, which scripts see even after redirects.
     pub(super) asked_method: Cow<'static, str>,
     pub(super) sent_headers: Rc<Vec<(String, String)>>,
     pub(super) sent_body: Option<Arc<[u8]>>,
-    /// Whether the server asked who sends it, as digest authentication begins: no failure.
+    /// Whether it is an authentication challenge, which is not a failure.
     pub(super) is_challenge: bool,
-    /// The server's address.
     pub(super) peer: Option<SocketAddr>,
-    /// Whether there was a request at all.
+    /// Whether the arguments made a request.
     pub(super) is_made: bool,
 }
 
 impl ResponseFacts {
-    /// There is no response.
+    /// A request without a response.
     pub(super) fn failed(request: &ScriptRequest, error_code: u32, error: String) -> Self {
         Self {
             kind: request.kind,
@@ -110,7 +108,7 @@ impl ResponseFacts {
         }
     }
 
-    /// The request could not even be made of what the script gave.
+    /// Arguments that make no request.
     pub(super) fn refused(method: Cow<'static, str>, url: Rc<str>, error: String) -> Self {
         Self {
             asked: Rc::clone(&url),
@@ -136,7 +134,7 @@ impl ResponseFacts {
         }
     }
 
-    /// Undoes the codings of the body; one that cannot be undone leaves no response.
+    /// Decodes the body; on an error there is no response.
     pub(super) fn decode(&mut self) {
         let Some(encoding) = self.header("content-encoding").map(str::to_owned) else { return };
         let Some(body) = self.body.as_mut().filter(|body| !body.is_empty()) else { return };
@@ -149,7 +147,7 @@ impl ResponseFacts {
         }
     }
 
-    /// Makes it no response if there was no room for its body; returns whether that is so.
+    /// Makes it a failure if its body did not fit within the bound; returns whether it did so.
     pub(super) fn refuse_body(&mut self) -> bool {
         let Some(body) = self.body.take_if(|body| body.is_refused()) else { return false };
         self.error = body.refusal();
@@ -157,7 +155,7 @@ impl ResponseFacts {
         true
     }
 
-    /// The version of TLS, as k6 names it.
+    /// The TLS version in k6's words.
     pub(super) fn tls_version(&self) -> Option<&'static str> {
         self.tls.map(|tls| match tls.version {
             TlsVersion::Tls12 => "tls1.2",
@@ -165,7 +163,7 @@ impl ResponseFacts {
         })
     }
 
-    /// The value of the first header of a name, in any case.
+    /// The value of the first header of a name, ignoring case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         Some(found.1)

@@ -1,4 +1,4 @@
-//! The samples of a request, and their tags.
+//! The samples of HTTP requests, and their tags.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::metrics::BuiltinMetric;
 use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
-/// Notes the samples of one request.
+/// Records the samples of one request.
 pub(super) fn record(
     vu: &Vu,
     request: &ScriptRequest,
@@ -42,11 +42,11 @@ pub(super) fn record(
     ] {
         vu.record(metric, &set, span as f64);
     }
-    record_traffic(vu, exchange);
+    vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 
-/// Notes a request that the end of the test cut short: it was sent, and is neither a success nor a
-/// failure of the server's. k6 leaves it out altogether.
+/// Records a request that the end of the test interrupted: neither a success nor a failure. k6 omits
+/// it.
 pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exchange: &Exchange) {
     let response = ResponseFacts::failed(request, 1000, "request canceled".to_owned());
     let set = vu.series_index.tag_set(&HttpTags {
@@ -57,14 +57,10 @@ pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exc
         expected: None,
     });
     vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
-    record_traffic(vu, exchange);
-}
-
-fn record_traffic(vu: &Vu, exchange: &Exchange) {
     vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 
-/// The tags that a request has by itself.
+/// The system tags of a request.
 const SYSTEM_TAGS: [&str; 10] = [
     "method",
     "url",
@@ -78,7 +74,6 @@ const SYSTEM_TAGS: [&str; 10] = [
     "ip",
 ];
 
-/// The tags of a request's samples.
 struct HttpTags<'a> {
     vu: &'a Vu,
     request: &'a ScriptRequest,

@@ -1,4 +1,4 @@
-//! What a script asks for: the arguments of `http.request` and its kin.
+//! The request of a script: the arguments of `http.request` and similar functions.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -22,53 +22,52 @@ use crate::modules::value::{self, given, truthy};
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
 
-/// How long a request may take when nothing says so.
+/// The default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The header that names the codings of a body.
 const ENCODING: &str = "Content-Encoding";
 
-/// What becomes of a response's body.
+/// The type of a response's body in the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     /// A string.
     Text,
     /// An `ArrayBuffer`.
     Binary,
-    /// It is not kept.
+    /// Discarded.
     Dropped,
 }
 
-/// How a request proves who sends it, beyond the basic scheme.
+/// The authentication scheme of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Authentication {
-    /// The URL's user and password, at once.
+    /// The URL's user and password, preemptively.
     Basic,
-    /// Digest, when the server asks for it.
+    /// On a server's challenge.
     Digest,
-    /// NTLM, when the server offers it.
+    /// On a server's offer.
     Ntlm,
 }
 
-/// A request as a script asks for it.
+/// The request of a script.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptRequest {
     pub(crate) method: Cow<'static, str>,
-    /// As Go writes what the script wrote.
+    /// As Go writes the script's URL.
     pub(crate) url: Rc<str>,
-    /// The tag `name`, when it is not the URL.
+    /// The tag `name`, if it is not the URL.
     pub(crate) name: Option<String>,
     pub(crate) headers: Rc<Vec<(String, String)>>,
-    /// Those that the arguments name, while they are read.
+    /// The headers of the arguments, while they are parsed.
     own_headers: Vec<(String, String)>,
     pub(crate) body: Option<Arc<[u8]>>,
     /// The body before it is compressed.
     pub(crate) plain_body: Option<Arc<[u8]>>,
-    /// The codings that the body gets before it is sent, in order, joined by commas.
+    /// The codings of the body in order, joined by commas.
     compression: String,
     pub(crate) authentication: Authentication,
     pub(crate) redirects: u32,
-    /// Whether the request itself bounds its redirects.
+    /// Whether its arguments set `redirects`.
     pub(crate) bounds_redirects: bool,
     pub(crate) timeout: Duration,
     pub(crate) tags: Vec<(String, String)>,
@@ -76,12 +75,12 @@ pub(crate) struct ScriptRequest {
     pub(crate) expected: Rc<StatusExpectation>,
     pub(crate) throw: bool,
     pub(crate) jar: Rc<RefCell<CookieStore>>,
-    /// Cookies of this request alone: name, value, and whether they replace those of the jar.
+    /// Its own cookies: name, value, and whether it replaces the jar's cookie.
     pub(crate) cookies: Vec<(String, String, bool)>,
 }
 
 impl ScriptRequest {
-    /// Reads the arguments of a request.
+    /// Parses the arguments of a request.
     pub(crate) fn read<'js>(
         ctx: &Ctx<'js>,
         vu: &Vu,
@@ -93,7 +92,7 @@ impl ScriptRequest {
         vu.bodies.collect(ctx);
         let settings = vu.test.settings();
         let (url, name) = target(ctx, url)?;
-        // An invalid URL stays as it is, and is refused when it is to be sent.
+        // An invalid URL stays unchanged, and is refused later.
         let url = match gake_go::url::normalized(&url) {
             Ok(Cow::Owned(written)) => written,
             Ok(Cow::Borrowed(_)) | Err(_) => url,
@@ -152,7 +151,7 @@ impl ScriptRequest {
         Ok(request)
     }
 
-    /// Takes a length that the script gives out of the headers: the client says the right one.
+    /// Removes the script's `Content-Length`: the client writes the right one.
     fn drop_length(&mut self, vu: &Vu) {
         const LENGTH: &str = "Content-Length";
         let Some(given) = request_headers::get(&self.headers, LENGTH) else { return };
@@ -171,7 +170,7 @@ impl ScriptRequest {
         }
     }
 
-    /// A body in the codings that the request asks for.
+    /// The body in the requested codings.
     fn compressed(
         &mut self,
         ctx: &Ctx<'_>,
@@ -233,7 +232,7 @@ impl ScriptRequest {
                 "auth" => match value::text(ctx, &value)?.as_str() {
                     "digest" => self.authentication = Authentication::Digest,
                     "ntlm" => self.authentication = Authentication::Ntlm,
-                    // k6 takes any other word for basic authentication.
+                    // As in k6, any other value means basic authentication.
                     _ => {}
                 },
                 _ => {}
@@ -242,7 +241,7 @@ impl ScriptRequest {
         if let Some(at) = self.tags.iter().position(|(key, _)| key == "name") {
             self.name = Some(self.tags.remove(at).1);
         }
-        // Known to whoever looks at the tags of this request.
+        // As in k6, a URL without a host is a name.
         if let Ok(url) = Url::parse(&self.url)
             && url.host_str().is_none()
         {
@@ -252,9 +251,9 @@ impl ScriptRequest {
     }
 }
 
-/// The URL of a request, and its name when it is made by the tag function `http.url`.
+/// The URL of a request, and its name if the tag function `http.url` created it.
 fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Option<String>)> {
-    // What `http.url` makes: an object of the script's own with such properties is no URL.
+    // A result of `http.url`; other objects with these properties are not URLs.
     if let Some(object) = url.as_object()
         && object.contains_key("clean_url")?
         && let (Ok(Some(url)), Ok(Some(name))) =
@@ -265,7 +264,7 @@ fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Op
     if url.is_string() {
         return Ok((value::text(ctx, url)?, None));
     }
-    // As k6: what only has a text, such as a response, is no URL.
+    // As in k6, `toString()` of other objects is not a URL.
     let text = go_value::printed(ctx, url)?;
     Err(go_error(ctx, &format!("invalid URL: '#{text}'")))
 }

@@ -1,7 +1,7 @@
-//! The paths of `Response.json(path)`, as k6 has them (the syntax of GJSON): names and places,
-//! separated by dots; `*` and `?` in names; `#` for every element of an array, or its length at the
-//! end; `#(name=="x")` for the first element that fits, with another `#` for all; `|` for what
-//! applies to a result as a whole; `{a,b}`, `[a,b]`; modifiers such as `@reverse`.
+//! Paths of `Response.json(path)` in the syntax of GJSON: names and indices separated by dots; `*` and
+//! `?` in names; `#` for every element of an array, or its length at the end; `#(name=="x")` for the
+//! first matching element, with another `#` for all; `|` for a step on the whole result; `{a,b}`,
+//! `[a,b]`; modifiers such as `@reverse`.
 
 mod modifier;
 mod query;
@@ -10,35 +10,34 @@ use rquickjs::{Array, Ctx, IntoJs, Object, Value};
 
 use self::query::ElementQuery;
 
-/// How deep paths within paths are followed.
+/// The nesting of paths.
 const DEPTH_MAX: usize = 32;
 
-/// The part of a value that a path selects; `undefined` when it has none.
+/// The value at a path, or `undefined`.
 pub(super) fn select<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
     path: &str,
 ) -> rquickjs::Result<Value<'js>> {
-    let found = part(ctx, value, path, DEPTH_MAX)?;
+    let found = value_at(ctx, value, path, DEPTH_MAX)?;
     Ok(found.unwrap_or_else(|| Value::new_undefined(ctx.clone())))
 }
 
-/// What a step of a path selects.
 #[derive(Debug, PartialEq)]
 enum PathStep<'a> {
-    /// A property, or an element by its place. `pattern` is it as written.
+    /// A property, or the index of an element. `pattern` is its source.
     Name { name: String, pattern: &'a str, is_pattern: bool },
     /// Every element.
     Every,
-    /// The elements that fit, or the first of them.
-    Fitting { query: &'a str, all: bool },
-    /// A function of the whole value, and what it is given.
+    /// All matching elements, or the first one.
+    Matching { query: &'a str, all: bool },
+    /// A function of the whole value.
     Modifier { name: &'a str, argument: &'a str },
     /// Several paths, as an object or an array.
     Several { paths: &'a str, is_object: bool },
 }
 
-/// What follows a step.
+/// The separator after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Nothing,
@@ -48,8 +47,8 @@ enum Separator {
     Pipe,
 }
 
-/// The part of a value that a path selects.
-fn part<'js>(
+/// The value at a path.
+fn value_at<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
     path: &str,
@@ -63,22 +62,22 @@ fn part<'js>(
         PathStep::Several { paths, is_object } => {
             Some(several(ctx, &value, paths, is_object, depth)?)
         }
-        PathStep::Fitting { query, all: false } => {
+        PathStep::Matching { query, all: false } => {
             let query = ElementQuery::new(query);
             let mut found = None;
             for element in value.as_array().map(Array::iter::<Value<'js>>).into_iter().flatten() {
                 let element = element?;
-                if query.fits(ctx, &element, depth)? {
+                if query.matches(ctx, &element, depth)? {
                     found = Some(element);
                     break;
                 }
             }
             found
         }
-        PathStep::Every | PathStep::Fitting { .. } => {
+        PathStep::Every | PathStep::Matching { .. } => {
             let Some(array) = value.as_array() else { return Ok(None) };
             let query = match step {
-                PathStep::Fitting { query, .. } => Some(ElementQuery::new(query)),
+                PathStep::Matching { query, .. } => Some(ElementQuery::new(query)),
                 _ => None,
             };
             if then == Separator::Nothing && query.is_none() {
@@ -88,12 +87,12 @@ fn part<'js>(
         }
     };
     match (found, then) {
-        (Some(found), Separator::Dot | Separator::Pipe) => part(ctx, found, rest, depth),
+        (Some(found), Separator::Dot | Separator::Pipe) => value_at(ctx, found, rest, depth),
         (found, _) => Ok(found),
     }
 }
 
-/// The elements that fit, or what the path to the next pipe selects of each; then the rest.
+/// The matching elements, or their values at the path up to the next pipe; then the rest of the path.
 fn each<'js>(
     ctx: &Ctx<'js>,
     array: &Array<'js>,
@@ -111,13 +110,13 @@ fn each<'js>(
     for element in array.iter::<Value<'js>>() {
         let element = element?;
         if let Some(query) = query
-            && !query.fits(ctx, &element, depth)?
+            && !query.matches(ctx, &element, depth)?
         {
             continue;
         }
         let selected = match of_each {
             "" => Some(element),
-            path => part(ctx, element, path, depth)?,
+            path => value_at(ctx, element, path, depth)?,
         };
         if let Some(selected) = selected {
             found.set(len, selected)?;
@@ -125,12 +124,12 @@ fn each<'js>(
         }
     }
     match of_all {
-        Some(rest) => part(ctx, found.into_value(), rest, depth),
+        Some(rest) => value_at(ctx, found.into_value(), rest, depth),
         None => Ok(Some(found.into_value())),
     }
 }
 
-/// The property of an object, or the element of an array, of this name.
+/// The property of an object, or the element of an array.
 fn named<'js>(
     value: &Value<'js>,
     name: &str,
@@ -139,7 +138,7 @@ fn named<'js>(
 ) -> rquickjs::Result<Option<Value<'js>>> {
     if let Some(array) = value.as_array() {
         return match name.parse::<usize>() {
-            Ok(place) if place < array.len() => array.get(place).map(Some),
+            Ok(index) if index < array.len() => array.get(index).map(Some),
             _ => Ok(None),
         };
     }
@@ -159,7 +158,7 @@ fn named<'js>(
     }
 }
 
-/// What several paths select, where they select anything.
+/// The existing values at several paths.
 fn several<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,
@@ -175,22 +174,22 @@ fn several<'js>(
             }
             _ => (last_name(path), path),
         };
-        if let Some(part) = part(ctx, value.clone(), path.trim(), depth)? {
-            found.push((name, part));
+        if let Some(value) = value_at(ctx, value.clone(), path.trim(), depth)? {
+            found.push((name, value));
         }
     }
     if !is_object {
-        let parts: Vec<Value<'js>> = found.into_iter().map(|(_, part)| part).collect();
-        return parts.into_js(ctx);
+        let values: Vec<Value<'js>> = found.into_iter().map(|(_, value)| value).collect();
+        return values.into_js(ctx);
     }
     let object = Object::new(ctx.clone())?;
-    for (name, part) in found {
-        object.set(name, part)?;
+    for (name, value) in found {
+        object.set(name, value)?;
     }
     Ok(object.into_value())
 }
 
-/// The first step of a path, what follows it, and the rest.
+/// The first step of a path, its separator, and the rest.
 fn step(path: &str) -> Option<(PathStep<'_>, Separator, &str)> {
     let (step, rest) = match path.chars().next()? {
         '#' => match path[1..].strip_prefix('(') {
@@ -198,7 +197,7 @@ fn step(path: &str) -> Option<(PathStep<'_>, Separator, &str)> {
                 let end = closing(inner, ')')?;
                 let rest = &inner[end + 1..];
                 let all = rest.starts_with('#');
-                (PathStep::Fitting { query: &inner[..end], all }, &rest[usize::from(all)..])
+                (PathStep::Matching { query: &inner[..end], all }, &rest[usize::from(all)..])
             }
             None => (PathStep::Every, &path[1..]),
         },
@@ -219,10 +218,7 @@ fn step(path: &str) -> Option<(PathStep<'_>, Separator, &str)> {
                 None => (PathStep::Modifier { name, argument: "" }, rest),
             }
         }
-        _ => {
-            let (step, rest) = name_step(path);
-            (step, rest)
-        }
+        _ => name_step(path),
     };
     let (then, rest) = match rest.chars().next() {
         None => (Separator::Nothing, rest),
@@ -233,7 +229,7 @@ fn step(path: &str) -> Option<(PathStep<'_>, Separator, &str)> {
     Some((step, then, rest))
 }
 
-/// A name up to the next dot or pipe. A backslash takes the meaning from what follows it.
+/// A name up to the next dot or pipe; a backslash escapes a character.
 fn name_step(path: &str) -> (PathStep<'_>, &str) {
     let (mut name, mut is_pattern) = (String::new(), false);
     let mut characters = path.char_indices();
@@ -254,7 +250,7 @@ fn name_step(path: &str) -> (PathStep<'_>, &str) {
     (PathStep::Name { name, pattern: &path[..end], is_pattern }, &path[end..])
 }
 
-/// Where what an opening bracket began is closed, outside of texts and of brackets within it.
+/// The index of the closing bracket, skipping strings and nested brackets.
 fn closing(text: &str, close: char) -> Option<usize> {
     let mut open = vec![close];
     let mut is_text = false;
@@ -279,7 +275,7 @@ fn closing(text: &str, close: char) -> Option<usize> {
     None
 }
 
-/// Where what a modifier is given ends.
+/// The end of a modifier's argument.
 fn argument_end(text: &str) -> usize {
     match text.chars().next() {
         Some(open @ ('{' | '[')) => {
@@ -291,7 +287,7 @@ fn argument_end(text: &str) -> usize {
     }
 }
 
-/// A path up to its next pipe, and what follows that.
+/// A path up to its next pipe, and the rest.
 fn split_at_pipe(path: &str) -> (&str, Option<&str>) {
     let mut rest = path;
     while let Some((_, then, after)) = step(rest) {
@@ -307,7 +303,7 @@ fn split_at_pipe(path: &str) -> (&str, Option<&str>) {
     (path, None)
 }
 
-/// The characters outside of texts and brackets, and where they are.
+/// The characters outside of strings and brackets, with their indices.
 fn outside(text: &str) -> impl Iterator<Item = (usize, char)> {
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     text.char_indices().filter(move |(_, c)| {
@@ -326,7 +322,7 @@ fn outside(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// What commas separate, outside of texts and brackets.
+/// Comma-separated items; commas in strings and brackets do not count.
 fn items(text: &str) -> Vec<&str> {
     let (mut items, mut start) = (Vec::new(), 0);
     for (at, _) in outside(text).filter(|(_, c)| *c == ',') {
@@ -337,7 +333,7 @@ fn items(text: &str) -> Vec<&str> {
     items
 }
 
-/// A text in quotes that begins here, and what follows it.
+/// The quoted string at the start of a text, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut characters = inner.char_indices();
@@ -354,7 +350,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The name under which a path's result is kept: its last one.
+/// The property name of a path's value in an object: its last name.
 fn last_name(path: &str) -> String {
     let last = path.rsplit(['.', '|']).next().unwrap_or_default();
     match last.is_empty() || last.contains(['#', '@', '(', '{', '[']) {
@@ -383,7 +379,7 @@ mod tests {
         "on": [true, false, null]
     }"#;
 
-    /// What a path selects, as JSON.
+    /// The JSON of the value at a path.
     fn at(path: &str) -> String {
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         context.with(|ctx| {
@@ -394,9 +390,9 @@ mod tests {
         })
     }
 
-    /// The examples of GJSON's own description of its syntax, and k6's results for the others.
+    /// The examples of GJSON's documentation; the other results are k6's.
     #[test]
-    fn paths_are_those_of_gjson() {
+    fn paths_select_as_in_gjson() {
         for (path, found) in [
             ("name.last", r#""Anderson""#),
             ("age", "37"),

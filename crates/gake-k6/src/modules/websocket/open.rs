@@ -1,4 +1,4 @@
-//! Connecting: the upgrade, its samples and tags.
+//! Opens WebSocket connections: the upgrade, its samples and tags.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -15,22 +15,22 @@ use crate::modules::http::{keep_cookie, masked, request_headers, values_for, wri
 use crate::user::series_index::{TagSet, TagSource};
 use crate::user::vu::Vu;
 
-/// How long the upgrade may take.
+/// Timeout of the upgrade.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The result of a try to connect.
+/// The result of an attempt to connect.
 pub(super) struct ConnectResult {
     pub(super) response: Option<UpgradeResponse>,
     pub(super) session: Option<WebSocketSession>,
     /// Why there is no session.
     pub(super) error: Option<String>,
-    /// The tags of every sample of the session.
+    /// The tags of the session's samples.
     pub(super) tags: Rc<TagSet>,
-    /// When the try began.
+    /// When the attempt began.
     pub(super) start: Nanos,
 }
 
-/// Connects and notes the samples.
+/// Connects and records the samples.
 pub(super) async fn open(vu: &Vu, params: &SocketParams) -> ConnectResult {
     let start = vu.now();
     let connected = connect(vu, params).await;
@@ -53,7 +53,7 @@ async fn connect(
     params: &SocketParams,
 ) -> Result<(UpgradeResponse, Option<WebSocketSession>), String> {
     let Some(client) = vu.client.borrow().clone() else {
-        return Err("there is no connection here".to_owned());
+        return Err("no connections outside of a run".to_owned());
     };
     let (url, text) = upgrade_url(&params.url)?;
     let settings = vu.test.settings();
@@ -104,7 +104,7 @@ fn upgrade_url(text: &str) -> Result<(Url, String), String> {
     Ok((url, upgrade))
 }
 
-/// A fault as Go tells it.
+/// Go's message for a fault.
 fn go_text(fault: Fault, url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let address = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
@@ -119,10 +119,9 @@ fn go_text(fault: Fault, url: &Url) -> String {
     }
 }
 
-/// The tags that k6 gives to the samples of a session.
+/// The system tags of a session.
 const SYSTEM_TAGS: [&str; 4] = ["url", "name", "status", "subproto"];
 
-/// The tags of a session's samples.
 struct SessionTags<'a> {
     vu: &'a Vu,
     params: &'a SocketParams,
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_upgrade_goes_to_the_same_place() {
+    fn upgrades_go_to_the_http_url() {
         assert_eq!(upgrade_url("ws://h:1/a?ws://").unwrap().1, "http://h:1/a?ws://");
         assert_eq!(upgrade_url("wss://h/").unwrap().0.scheme(), "https");
         assert_eq!(upgrade_url("http://h/").unwrap_err(), MALFORMED);

@@ -1,4 +1,4 @@
-//! The arguments with which a script connects.
+//! The arguments of a WebSocket connection.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,12 +11,11 @@ use crate::modules::http::{CookieJar, request_headers};
 use crate::modules::value::{self, given};
 use crate::user::vu::Vu;
 
-/// The arguments of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct SocketParams {
     /// As written.
     pub(super) url: String,
-    /// The tags `name` and `url`, where the URL has a name.
+    /// The tags `name` and `url`, if the URL has a name.
     pub(super) name: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) tags: Vec<(String, String)>,
@@ -24,7 +23,6 @@ pub(super) struct SocketParams {
 }
 
 impl SocketParams {
-    /// Reads the arguments.
     pub(super) fn read<'js>(
         ctx: &Ctx<'js>,
         vu: &Vu,
@@ -70,10 +68,7 @@ impl SocketParams {
                 "compression" => match value::text(ctx, &value)?.as_str() {
                     "" => {}
                     "deflate" => {
-                        return Err(go_error(
-                            ctx,
-                            "gake does not support the compression of WebSockets",
-                        ));
+                        return Err(go_error(ctx, "gake does not support compressed WebSockets"));
                     }
                     other => {
                         let message = format!(
@@ -89,8 +84,8 @@ impl SocketParams {
         Ok(())
     }
 
-    /// With a name that its tags give it, or its URL: so `k6/websockets` tags its samples, and
-    /// `k6/ws` does not.
+    /// Takes its name from its tags, or from its URL: `k6/websockets` tags its samples so, `k6/ws` does
+    /// not.
     pub(super) fn named(mut self) -> Self {
         let at = self.tags.iter().position(|(key, _)| key == "name");
         self.name = Some(at.map_or_else(|| self.url.clone(), |at| self.tags.remove(at).1));

@@ -1,4 +1,4 @@
-//! What selections ask of a page.
+//! Native functions of pages, for selections and elements.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Object, Value};
 use url::Url;
 
 use super::SharedPage;
-use crate::errors::go_error;
+use crate::errors::{fail, go_error};
 use crate::modules::value::{self, given};
 use gake_html::{CssSelector, NodeData, NodeNumber, Page};
 
@@ -18,9 +18,8 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         page(&ctx, &Rc::new(Page::parse(&text.unwrap_or_default())))
     };
     native.set("parse", Func::from(parse))?;
-    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
     native.set("fail", Func::from(fail))?;
-    // A URL as it is seen from another; as it is, where there is none.
+    // Resolves a URL against another; unchanged if that is invalid.
     let join = |base: String, url: String| match Url::parse(&base) {
         Ok(base) => base.join(&url).map_or(url, String::from),
         Err(_) => url,
@@ -31,7 +30,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(native)
 }
 
-/// The parts of a URL by the names that links have for them.
+/// The components of a URL by the property names of links.
 fn parts<'js>(ctx: Ctx<'js>, url: String) -> rquickjs::Result<Object<'js>> {
     let parts = Object::new(ctx)?;
     let Ok(url) = Url::parse(&url) else { return Ok(parts) };
@@ -64,7 +63,7 @@ fn encode(pairs: &[Vec<String>]) -> String {
     form.finish()
 }
 
-/// What a node is called, as the DOM does.
+/// The DOM's `nodeName`.
 fn name(page: &Page, node: NodeNumber) -> String {
     match page.data(node) {
         NodeData::Document => "#document".to_owned(),
@@ -78,35 +77,35 @@ fn name(page: &Page, node: NodeNumber) -> String {
 /// The functions of one page.
 fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    /// A function of a page and a node.
-    macro_rules! of_node {
+    /// Adds a function of a node.
+    macro_rules! node_function {
         ($name:literal, |$page:ident, $node:ident| $value:expr) => {{
             let $page = Rc::clone(page);
             let read = move |ctx: Ctx<'js>, $node: NodeNumber| match $page.has($node) {
                 true => Ok($value),
-                false => Err(go_error(&ctx, "there is no such node")),
+                false => Err(go_error(&ctx, "no such node")),
             };
             object.set($name, Func::from(read))?;
         }};
     }
-    of_node!("name", |page, node| name(&page, node));
-    of_node!("kind", |page, node| match page.data(node) {
+    node_function!("name", |page, node| name(&page, node));
+    node_function!("kind", |page, node| match page.data(node) {
         NodeData::Element { .. } => 1,
         NodeData::Text(_) => 3,
         NodeData::Comment(_) => 8,
         NodeData::Document => 9,
         NodeData::Doctype(_) => 10,
     });
-    of_node!("value", |page, node| match page.data(node) {
+    node_function!("value", |page, node| match page.data(node) {
         NodeData::Text(text) | NodeData::Comment(text) => Some(text.clone()),
         _ => None,
     });
-    of_node!("parent", |page, node| page.parent(node));
-    of_node!("children", |page, node| page.children(node).to_vec());
-    of_node!("elements", |page, node| page.elements(node).collect::<Vec<_>>());
-    of_node!("text", |page, node| page.text(node));
-    of_node!("html", |page, node| page.inner_html(node));
-    of_node!("attributes", |page, node| {
+    node_function!("parent", |page, node| page.parent(node));
+    node_function!("children", |page, node| page.children(node).to_vec());
+    node_function!("elements", |page, node| page.elements(node).collect::<Vec<_>>());
+    node_function!("text", |page, node| page.text(node));
+    node_function!("html", |page, node| page.inner_html(node));
+    node_function!("attributes", |page, node| {
         let attributes = page.attributes(node).iter();
         attributes.map(|(name, value)| vec![name.clone(), value.clone()]).collect::<Vec<_>>()
     });
@@ -123,7 +122,7 @@ fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>>
     };
     object.set("matches", Func::from(matches))?;
     let shared = Rc::clone(page);
-    // Of all nodes below these, each once.
+    // Among the descendants of these nodes, each match once.
     let find = move |nodes: Vec<NodeNumber>, selector: String| {
         let mut found = Vec::new();
         let Some(selector) = CssSelector::parse(&selector) else { return found };
