@@ -8,14 +8,14 @@ use super::value::OptionValue;
 use super::{K6Options, OptionsError};
 use crate::duration::GoDuration;
 
-/// What a text in the environment is.
+/// The syntax of a variable's value.
 #[derive(Clone, Copy)]
 enum VariableSyntax {
-    /// A text that JSON would have as a text too: a number, a duration, a name.
+    /// A string in JSON: a number, a duration, a name.
     Text,
     /// `true` or `false`.
     Flag,
-    /// Texts with commas between them.
+    /// Comma-separated strings.
     List,
     /// `10s:5,20s:0`.
     Stages,
@@ -60,11 +60,10 @@ const VARIABLES: &[(&str, &str, VariableSyntax)] = &[
     ("K6_LOCAL_IPS", "localIPs", VariableSyntax::Text),
 ];
 
-/// The options that the environment sets. The execution segment is not one: k6 takes it only from
-/// flags, files and scripts.
+/// The options that the environment sets. As in k6, the execution segment is not among them.
 ///
 /// # Errors
-/// When a variable does not fit its option; the variable is named.
+/// When the value of a variable is invalid; the variable is named.
 pub fn from_environment(environment: &BTreeMap<String, String>) -> Result<K6Options, OptionsError> {
     let mut options = K6Options::default();
     for (variable, key, syntax) in VARIABLES {
@@ -99,7 +98,7 @@ impl VariableSyntax {
     }
 }
 
-/// A stage as flags and environment have it: `10s:5`.
+/// A stage in flags and environment: `10s:5`.
 fn stage(text: &str) -> Result<Value, String> {
     let (duration, target) = text.split_once(':').map_or((text, None), |(d, t)| (d, Some(t)));
     GoDuration::parse_go(duration).map_err(|error| error.to_string())?;
@@ -109,21 +108,21 @@ fn stage(text: &str) -> Result<Value, String> {
     Ok(json!({ "duration": duration, "target": target }))
 }
 
-fn pairs(text: &str, between: char) -> Result<Map<String, Value>, String> {
+fn pairs(text: &str, separator: char) -> Result<Map<String, Value>, String> {
     let pair = |pair: &str| {
         let (key, value) =
-            pair.split_once(between).ok_or_else(|| format!("no value for key {pair}"))?;
+            pair.split_once(separator).ok_or_else(|| format!("no value for key {pair}"))?;
         Ok((key.to_owned(), Value::from(value)))
     };
     text.split(',').map(pair).collect()
 }
 
 impl K6Options {
-    /// Sets an option to what a flag says, in the form of the environment: `setupTimeout` to `5s`,
+    /// Sets an option to the value of a flag, in the syntax of the environment: `setupTimeout` to `5s`,
     /// `stages` to `10s:5,20s:0`.
     ///
     /// # Errors
-    /// When the text does not fit the option, in k6's words.
+    /// When the text is invalid, in k6's words.
     pub fn set_text(&mut self, key: &str, text: &str) -> Result<(), OptionsError> {
         let syntax = VARIABLES
             .iter()

@@ -1,4 +1,4 @@
-//! From scenarios as k6 knows them to scenarios of the engine.
+//! Converts k6's scenarios to the engine's.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use super::segment::SegmentNumbers;
 use super::{Executor, K6Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
-/// How long iterations under way may take at the end of a scenario, or of a user's stay.
+/// The default `gracefulStop` and `gracefulRampDown`.
 pub(super) const GRACE: GoDuration = GoDuration::from_secs(30);
 
-/// How long users with a number of iterations have for them.
+/// The default `maxDuration`.
 pub(super) const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 
-/// The scenarios of the engine for validated options, in the order of their names. Scenarios in
-/// which the execution segment has no part are left out.
+/// The engine's scenarios for validated options, sorted by name, without scenarios in which the
+/// execution segment has no users.
 ///
 /// # Errors
-/// When the execution segment is not one of its sequence.
+/// When the execution segment is not in its sequence.
 pub fn scenario_specs(
     options: &K6Options,
     script: &Path,
@@ -34,7 +34,7 @@ pub fn scenario_specs(
     Ok(scenarios.filter_map(|(name, one)| spec(name, one, &segment, script)).collect())
 }
 
-/// The maximum number of users that the scenarios need at once.
+/// The maximum of concurrent users, if all scenarios overlap.
 #[must_use]
 pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
     specs.iter().map(|spec| spec.load.users().unwrap_or(spec.max_in_flight)).sum()
@@ -143,12 +143,12 @@ fn load(
     })
 }
 
-/// The area at which a ramp's first arrival is due: a little less than 1, so that one that is due
-/// exactly at the end comes too, as k6's does.
+/// The area under the rate at which a ramp's first arrival is due: just below 1, so that an arrival
+/// due exactly at the end is not lost, as in k6.
 const FIRST: f64 = 1.0 - 1e-6;
 
-/// The same rates without the time before the first arrival of the whole: k6's is due where the area
-/// under the rate reaches `needed`, the engine's at the start.
+/// The same rates without the time before the first arrival: k6's is due where the area under the rate
+/// reaches `needed`, the engine's at the start.
 fn from_first_due(stages: &[Stage], mut needed: f64) -> Vec<Stage> {
     let mut from_first = Vec::with_capacity(stages.len() + 1);
     for (number, stage) in stages.iter().enumerate() {
@@ -172,7 +172,7 @@ fn from_first_due(stages: &[Stage], mut needed: f64) -> Vec<Stage> {
     from_first
 }
 
-/// The stages that lead from a start to the target of each stage in turn.
+/// Stages from a start to each target in sequence.
 fn ramped<N: Copy, S>(
     start: N,
     ramp: &[RampStage],
@@ -190,7 +190,7 @@ fn ramped<N: Copy, S>(
 }
 
 impl SegmentNumbers {
-    /// Its part of a number of users.
+    /// Its share of a number of users.
     fn users(&self, total: Option<i64>) -> usize {
         let total = u64::try_from(total.unwrap_or(0)).unwrap_or(0);
         usize::try_from(self.share(total)).unwrap_or(usize::MAX)

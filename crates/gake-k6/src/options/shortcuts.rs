@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{DEFAULT_SCENARIO, Executor, K6Options, OptionsError, ScenarioOptions};
 
-/// Makes a scenario of the shortcuts, where there are any or no scenarios.
+/// Adds the scenario of the shortcuts, or the default one without scenarios.
 pub(super) fn derive(
     options: &mut K6Options,
     warnings: &mut Vec<String>,
@@ -65,7 +65,7 @@ pub(super) fn derive(
     Ok(())
 }
 
-/// What k6 warns of when it makes one iteration although something was said.
+/// k6's warnings when it runs one iteration despite other options.
 fn one_iteration(options: &K6Options) -> Vec<String> {
     let vus = options.vus.filter(|vus| *vus != 1).map(|vus| {
         format!(

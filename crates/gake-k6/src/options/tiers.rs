@@ -1,12 +1,12 @@
-//! Merging the tiers of options.
+//! Merges the tiers of options.
 
 use super::shortcuts;
 use super::{DnsOptions, K6Options, OptionsError};
 
-/// What trends show when nothing says so.
+/// The default statistics of trends.
 const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 
-/// The tags that k6 gives to samples when nothing says so.
+/// The default system tags.
 pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "check",
     "error",
@@ -24,7 +24,7 @@ pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "url",
 ];
 
-/// Further tags that k6 gives to samples when asked.
+/// System tags that are off by default.
 pub(crate) const OPTIONAL_SYSTEM_TAGS: [&str; 4] = ["ip", "iter", "ocsp_status", "vu"];
 
 /// The sources of options, from the lowest tier to the highest.
@@ -60,12 +60,12 @@ pub struct ConsolidatedOptions {
     pub options: K6Options,
     /// The options with the shortcuts as they were given, as archives have them.
     pub given: K6Options,
-    /// k6's warnings, in sentences.
+    /// k6's warnings.
     pub warnings: Vec<String>,
 }
 
 impl Tiers {
-    /// Merges the tiers: each overrides those below, and one that sets a load (`duration`,
+    /// Merges the tiers: each overrides the lower ones, and one that sets a load (`duration`,
     /// `iterations`, `stages` or `scenarios`) drops theirs. Shortcuts become scenarios.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Tiers {
             (Tier::Flags, self.flags),
         ] {
             if higher.sets_a_load() {
-                // As in k6 also by none.
+                // As in k6, even if the scenarios are empty.
                 if options.scenarios.is_some() {
                     warnings.push(format!(
                         "\"{}\" level configuration overrode scenarios configuration entirely",
@@ -122,7 +122,7 @@ impl K6Options {
     }
 }
 
-/// The defaults that scripts are shown.
+/// Sets the defaults that scripts see.
 fn fill_in(options: &mut K6Options) {
     options.dns.get_or_insert_with(DnsOptions::default);
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

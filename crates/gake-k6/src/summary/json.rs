@@ -1,4 +1,4 @@
-//! The summary as the data that `handleSummary` is given, and as `--summary-export` writes it.
+//! The summary as the argument of `handleSummary`, and as the content of `--summary-export`.
 
 use gake_core::metric::MetricUnit;
 use md5::{Digest, Md5};
@@ -38,9 +38,9 @@ impl SummaryData {
             ),
             ("metrics", OrderedJson::object(metrics)),
         ];
-        // Without a `setup` it is undefined.
+        // Undefined without `setup`.
         members.extend(self.setup_data.clone().map(|data| ("setup_data", data.into())));
-        // Texts: this cannot fail.
+        // Cannot fail: keys are strings.
         serde_json::to_string(&OrderedJson::object(members)).unwrap_or_default()
     }
 
@@ -51,8 +51,8 @@ impl SummaryData {
     }
 }
 
-/// What `--summary-export` writes of what a script left of the argument of `handleSummary`; `None`
-/// when that is no JSON.
+/// The content of `--summary-export` for the argument of `handleSummary` after the call; `None` if it is
+/// not JSON.
 #[must_use]
 pub fn export(data: &str) -> Option<String> {
     let data: OrderedJson = serde_json::from_str(data).ok()?;
@@ -69,8 +69,8 @@ pub fn export(data: &str) -> Option<String> {
     Some(OrderedJson::object(exported).pretty())
 }
 
-/// A metric's figures beside each other; of a rate, the share is called `value`. A threshold is true
-/// when it failed.
+/// A flat object of a metric's figures. The share of a rate is named `value`; a failed threshold is
+/// `true`.
 fn exported_metric(metric: &OrderedJson) -> OrderedJson {
     let is_rate = metric.get("type") == Some(&OrderedJson::text("rate"));
     let values = metric.get("values").map(OrderedJson::members).unwrap_or_default().iter();
@@ -97,11 +97,11 @@ fn exported_group(group: &OrderedJson) -> OrderedJson {
     let named = |list: &OrderedJson, export: fn(&OrderedJson) -> OrderedJson| {
         let OrderedJson::List(list) = list else { return list.clone() };
         let mut members: Vec<(String, OrderedJson)> = Vec::new();
-        for one in list {
-            let Some(OrderedJson::Text(name)) = one.get("name") else { continue };
+        for item in list {
+            let Some(OrderedJson::Text(name)) = item.get("name") else { continue };
             match members.iter_mut().find(|(known, _)| known == name) {
-                Some((_, known)) => *known = export(one),
-                None => members.push((name.clone(), export(one))),
+                Some((_, known)) => *known = export(item),
+                None => members.push((name.clone(), export(item))),
             }
         }
         OrderedJson::Object(members)
@@ -114,7 +114,7 @@ fn exported_group(group: &OrderedJson) -> OrderedJson {
     OrderedJson::object(members)
 }
 
-/// A number as JavaScript would write it: whole ones without a point.
+/// A number as JavaScript writes it: integers without a point.
 fn number(value: f64) -> OrderedJson {
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= LARGEST {
@@ -150,7 +150,7 @@ impl SummaryMetric {
     }
 }
 
-/// What k6 knows groups and checks by.
+/// k6's id of a group or check: the MD5 of its path.
 fn id(path: &str) -> String {
     Md5::digest(path.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,4 @@
-//! JSON whose objects keep the order of their members: a summary shows checks and groups in the
-//! order of the script.
+//! JSON whose objects keep the order of their members, for checks and groups in the script's order.
 
 use std::fmt;
 
@@ -9,7 +8,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 use serde_json::ser::{PrettyFormatter, Serializer as JsonSerializer};
 
-/// A value of JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum OrderedJson {
     Null,
@@ -21,7 +19,6 @@ pub(super) enum OrderedJson {
 }
 
 impl OrderedJson {
-    /// An object of these members.
     pub(super) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         Self::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -30,12 +27,11 @@ impl OrderedJson {
         Self::Text(text.to_owned())
     }
 
-    /// A member of an object.
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
         self.members().iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The members of an object; none of any other value.
+    /// The members of an object; empty for other values.
     pub(super) fn members(&self) -> &[(String, Self)] {
         match self {
             Self::Object(members) => members,
@@ -43,12 +39,12 @@ impl OrderedJson {
         }
     }
 
-    /// It as text, indented by four blanks.
+    /// Pretty-printed with an indent of four blanks.
     pub(super) fn pretty(&self) -> String {
         let mut bytes = Vec::new();
         let mut out =
             JsonSerializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
-        // Writing texts to memory cannot fail.
+        // Writing to memory cannot fail.
         let _ = self.serialize(&mut out);
         String::from_utf8_lossy(&bytes).into_owned()
     }

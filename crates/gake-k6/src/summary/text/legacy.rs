@@ -1,4 +1,4 @@
-//! The form of k6 before 1.0.
+//! The summary of k6 before 1.0.
 
 use super::palette::{Palette, TextStyle};
 use super::table::{TableRow, Widths};
@@ -29,7 +29,7 @@ pub(super) fn text(data: &SummaryData, palette: Palette) -> String {
     text
 }
 
-/// Whether the thresholds of a metric hold, when it has any.
+/// The mark of a metric's thresholds, if it has any.
 fn mark(metric: &SummaryMetric, palette: Palette) -> Option<String> {
     let passed = metric.thresholds.iter().all(|threshold| threshold.ok);
     (!metric.thresholds.is_empty()).then(|| palette.mark(passed))

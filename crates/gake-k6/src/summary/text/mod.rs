@@ -1,4 +1,4 @@
-//! The summary as text: k6's compact, full and legacy forms.
+//! The summary as text: k6's compact, full and legacy modes.
 
 mod human;
 mod legacy;
@@ -11,22 +11,22 @@ use super::{SummaryCheck, SummaryData, SummaryScope};
 use palette::{Palette, TextStyle};
 use table::{TableRow, Widths};
 
-/// How much the summary shows.
+/// The mode of the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SummaryMode {
-    /// The usual metrics.
+    /// The most important metrics.
     #[default]
     Compact,
-    /// All metrics, and those of scenarios and groups.
+    /// All metrics, also of each scenario and group.
     Full,
-    /// The form of k6 before 1.0.
+    /// The summary of k6 before 1.0.
     Legacy,
-    /// Nothing.
+    /// No summary.
     Disabled,
 }
 
 impl SummaryMode {
-    /// The mode of this name, as `--summary-mode` has it.
+    /// Parses the value of `--summary-mode`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -39,11 +39,11 @@ impl SummaryMode {
     }
 }
 
-/// The colours of dots and of what explains a figure.
+/// The colours of dots and of additional figures.
 const LOOKS: (TextStyle, TextStyle) = (TextStyle::Dots, TextStyle::Extra);
 
 impl SummaryData {
-    /// The summary as k6 prints it; empty when it is disabled.
+    /// The summary as k6 prints it; empty if disabled.
     #[must_use]
     pub fn text(&self, mode: SummaryMode) -> String {
         let palette = Palette { is_coloured: self.is_stdout_terminal && !self.no_color };
@@ -74,7 +74,7 @@ impl SummaryData {
         text
     }
 
-    /// The groups in a group or scenario.
+    /// The subgroups of a group or scenario.
     fn inner_groups(
         &self,
         text: &mut String,
@@ -120,28 +120,28 @@ impl SummaryData {
         }
     }
 
-    /// How many checks there were, and each of them.
+    /// The totals of checks, and each check.
     fn checks(&self, text: &mut String, checks: &[SummaryCheck], indent: &str, palette: Palette) {
         let checks = by_name(checks);
         let passes: u64 = checks.iter().map(|check| check.passes).sum();
         let fails: u64 = checks.iter().map(|check| check.fails).sum();
         let all = passes + fails;
         let rate = crate::values::per_second(all as f64, self.elapsed());
-        let part = |name: &str, count: u64| {
+        let share = |name: &str, count: u64| {
             let share = human::percent(crate::values::share(count, all));
             TableRow::plain(name, share, vec![format!("{count} out of {all}")])
         };
         let rows = [
             TableRow::plain("checks_total", all.to_string(), vec![per_second(rate)]),
-            part("checks_succeeded", passes),
-            part("checks_failed", fails),
+            share("checks_succeeded", passes),
+            share("checks_failed", fails),
         ];
         let widths = Widths::of(&rows);
         for row in &rows {
             text.push_str(&format!("{indent}{}\n", widths.line(row, palette, LOOKS)));
         }
         text.push('\n');
-        // k6 indents these by twice what it indents the check by.
+        // k6 indents these twice as far as the check.
         let further = " ".repeat(indent.len() * 2 - 2);
         for check in &checks {
             let (mark, look) = marked(check);
@@ -176,7 +176,7 @@ fn counted(check: &SummaryCheck) -> String {
     format!("↳  {percent}% — ✓ {} / ✗ {}", check.passes, check.fails)
 }
 
-/// Checks of one name as one.
+/// Merges checks of the same name.
 fn by_name(checks: &[SummaryCheck]) -> Vec<SummaryCheck> {
     let mut all: Vec<SummaryCheck> = Vec::new();
     for check in checks {

@@ -1,6 +1,6 @@
-//! Colours of the summary, or none.
+//! The colours of the summary.
 
-/// How a piece of text looks on a terminal.
+/// The style of a text on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextStyle {
     Title,
@@ -14,14 +14,12 @@ pub(super) enum TextStyle {
     LegacyExtra,
 }
 
-/// Whether there are colours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Palette {
     pub(super) is_coloured: bool,
 }
 
 impl Palette {
-    /// The text in its look.
     pub(super) fn paint(self, look: TextStyle, text: &str) -> String {
         let code = match look {
             TextStyle::Title => "1",
@@ -37,7 +35,6 @@ impl Palette {
         if self.is_coloured { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// A mark for what passed or failed.
     pub(super) fn mark(self, passed: bool) -> String {
         match passed {
             true => self.paint(TextStyle::Passed, "✓"),

@@ -1,4 +1,4 @@
-//! Rows of a name, dots and figures, in columns.
+//! Aligns rows of a name, dots and figures.
 
 use gake_core::metric::MetricKind;
 
@@ -6,17 +6,16 @@ use super::human;
 use super::palette::{Palette, TextStyle};
 use crate::summary::{SummaryData, SummaryMetric};
 
-/// A row.
 pub(super) struct TableRow {
-    /// The name, with what stands before it.
+    /// The name with its indent.
     pub(super) name: String,
     cells: Cells,
 }
 
 enum Cells {
-    /// Of a trend: names and figures.
+    /// Names and figures of a trend.
     Trend(Vec<(String, String)>),
-    /// Of anything else: a figure and what explains it.
+    /// A figure and additional ones.
     Plain(String, Vec<String>),
 }
 
@@ -44,12 +43,11 @@ fn widen(widths: &mut Vec<usize>, cells: impl Iterator<Item = usize>) {
 }
 
 impl TableRow {
-    /// A row of a figure and what explains it.
     pub(super) fn plain(name: &str, figure: String, extra: Vec<String>) -> Self {
         Self { name: name.to_owned(), cells: Cells::Plain(figure, extra) }
     }
 
-    /// The row of a metric; its name, or the tags of a sub-metric further to the right.
+    /// The row of a metric; the name of a sub-metric is its indented tags.
     pub(super) fn metric(metric: &SummaryMetric, data: &SummaryData) -> Self {
         let unit = data.time_unit.as_deref();
         let figure = |value: f64| human::figure(value, metric.kind, metric.contains, unit);

@@ -36,7 +36,7 @@ fn line(
     data: &SummaryData,
     palette: Palette,
 ) -> String {
-    // As k6 does it, the name ends where the operator seems to begin: that of `!=` keeps its `!`.
+    // As in k6, the name ends at the first of `<`, `>`, `=`: with `!=` it keeps the `!`.
     let source = threshold.source.trim();
     let name = source.split(['<', '>', '=']).next().unwrap_or_default().trim();
     let is_speed = metric.kind == MetricKind::Counter && name != "count";
