@@ -1,4 +1,4 @@
-//! Options against what k6 1.8.1 made of the same ones: `data/options.json` has both.
+//! Options compared with k6 1.8.1: `data/options.json` has inputs and results.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -21,17 +21,16 @@ struct Case {
     /// Flags by the option they set.
     #[serde(default)]
     flags: BTreeMap<String, String>,
-    k6: Seen,
+    k6: K6Result,
 }
 
-/// What k6 did.
 #[derive(serde::Deserialize)]
-struct Seen {
+struct K6Result {
     exit: i32,
     error: Option<String>,
     #[serde(default)]
     warnings: Vec<String>,
-    /// `exec.test.options` without what is as usual.
+    /// `exec.test.options` without defaults.
     options: Option<Value>,
 }
 
@@ -39,7 +38,7 @@ fn cases() -> Vec<Case> {
     serde_json::from_str(include_str!("data/options.json")).unwrap()
 }
 
-/// What gake makes of a case: options and warnings, or an error.
+/// gake's options and warnings, or its error.
 fn made(case: &Case) -> Result<(K6Options, Vec<String>), String> {
     let text = |error: gake_k6::options::OptionsError| error.to_string();
     let mut flags = K6Options::default();
@@ -58,7 +57,7 @@ fn made(case: &Case) -> Result<(K6Options, Vec<String>), String> {
     Ok((consolidated.options, warnings))
 }
 
-/// What differs from a run that says nothing.
+/// Options that differ from the defaults.
 fn unusual(options: &K6Options) -> Value {
     let shown = |options: &K6Options| match serde_json::to_value(options.shown_to_scripts()) {
         Ok(Value::Object(shown)) => shown,
@@ -72,7 +71,7 @@ fn unusual(options: &K6Options) -> Value {
 }
 
 #[test]
-fn options_are_what_k6_makes_of_them() {
+fn options_are_merged_as_by_k6() {
     let mut different = Vec::new();
     for case in cases() {
         let name = &case.name;
@@ -94,19 +93,19 @@ fn options_are_what_k6_makes_of_them() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// Words that come from Go's decoder are no promise; k6's own are.
+/// The errors of Go's decoder are not compared, only k6's own.
 #[test]
-fn what_is_wrong_is_said_as_k6_says_it() {
+fn errors_are_in_k6s_words() {
     let mut compared = 0;
     for case in cases() {
-        let (Err(said), Some(expected)) = (made(&case), &case.k6.error) else { continue };
+        let (Err(error), Some(expected)) = (made(&case), &case.k6.error) else { continue };
         if expected.contains("Go struct field")
             || expected.contains("while parsing")
             || expected.starts_with("envconfig")
         {
             continue;
         }
-        assert_eq!(said, *expected, "{}", case.name);
+        assert_eq!(error, *expected, "{}", case.name);
         compared += 1;
     }
     assert!(compared > 100, "{compared}");

@@ -1,4 +1,4 @@
-//! Samples in k6's forms, against what k6 1.8.1 wrote of one run as JSON and as CSV.
+//! Outputs compared with the JSON and CSV of k6 1.8.1 for one run.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -13,7 +13,7 @@ use gake_k6::test::RawSample;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The samples that k6 wrote.
+/// k6's samples.
 fn samples() -> Vec<RawSample> {
     let mut metrics: BTreeMap<String, Arc<Definition>> = BTreeMap::new();
     let mut samples = Vec::new();
@@ -48,7 +48,7 @@ fn samples() -> Vec<RawSample> {
     samples
 }
 
-/// Those that the run asked for.
+/// The system tags of the run.
 fn system_tags() -> Vec<String> {
     ["group", "url", "status", "check", "error", "vu", "iter"].map(ToOwned::to_owned).to_vec()
 }
@@ -121,7 +121,7 @@ fn times_have_the_format_asked_for() {
 }
 
 #[test]
-fn the_submetric_of_expected_responses_is_there_when_samples_have_the_tag() {
+fn expected_responses_have_a_submetric_if_samples_have_the_tag() {
     let metric = Definition {
         name: "http_req_duration".to_owned(),
         kind: MetricKind::Trend,

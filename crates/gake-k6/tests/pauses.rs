@@ -1,4 +1,4 @@
-//! How long a user of a script pauses when its garbage is collected.
+//! The pauses of a user's garbage collection.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -54,7 +54,7 @@ impl Clock for Still {
     async fn sleep_until(&self, _: Nanos) {}
 }
 
-/// What this thread has had of its core: what others do on the machine is not in it.
+/// The CPU time of this thread, independent of the machine's load.
 fn spent() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }

@@ -1,5 +1,4 @@
-//! Summaries against those of k6 1.8.1: `data/summaries.json` has for some scripts what
-//! `--summary-export` wrote and what was printed.
+//! Summaries compared with k6 1.8.1: `data/summaries.json` has exports and texts of some scripts.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -74,7 +73,7 @@ impl Case {
         Tiers { script, flags, ..Tiers::default() }.consolidate().unwrap().options
     }
 
-    /// The summary that the export describes.
+    /// The summary of the export.
     fn data(&self) -> SummaryData {
         let options = self.options();
         let metrics = self.export["metrics"].as_object().unwrap();
@@ -157,7 +156,7 @@ fn group(group_data: &Value) -> SummaryGroup {
     }
 }
 
-/// Everything but the recorded percentile that k6 does not export.
+/// All lines but the percentile that k6 does not export.
 fn comparable(text: &str) -> Vec<&str> {
     text.split('\n').filter(|line| !line.contains("p(99.5)=")).collect()
 }
@@ -250,8 +249,8 @@ fn groups_are_shown_as_k6_shows_them() {
     }
 }
 
-/// Lines without how long iterations took, and without what that widens. Which of two scenarios
-/// made the first check is chance, so they are in no order.
+/// Lines without durations of iterations and their alignment, sorted: the order of two scenarios is
+/// random.
 fn without_times(text: &str) -> Vec<String> {
     let lines = text.split('\n').filter(|line| !line.contains("iteration_duration"));
     let mut lines: Vec<_> =
@@ -321,7 +320,7 @@ fn scripts_are_given_the_data_of_k6() {
     assert_eq!(without(&exported["metrics"]), without(&case.export["metrics"]));
 }
 
-/// Figures without how fast they came.
+/// Figures without rates.
 fn without_rate(figures: &Value) -> Value {
     let figures = figures.as_object().unwrap().iter();
     figures
