@@ -103,7 +103,7 @@ fn quoted(byte: u8) -> String {
     }
 }
 
-/// What encloses the scanner's position.
+/// The container at the scanner's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Container {
     Key,

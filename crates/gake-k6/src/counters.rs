@@ -52,7 +52,7 @@ impl TestCounters {
         self.ready.fetch_add(1, Relaxed);
     }
 
-    /// Replaces the counts of users and iterations by those of other processes.
+    /// Replaces the counts of users and iterations by the sums of other processes.
     pub fn take_over(&self, ready: u64, completed: u64, interrupted: u64) {
         self.ready.store(ready, Relaxed);
         self.completed.store(completed, Relaxed);

@@ -80,7 +80,7 @@ pub struct Abort {
     pub reason: String,
 }
 
-/// Settings of users: how they send requests, and what they see.
+/// Settings of users.
 #[derive(Debug, Clone)]
 pub struct UserSettings {
     /// `__ENV`.
@@ -121,7 +121,7 @@ pub struct UserSettings {
     pub profile: Option<Arc<ScriptProfile>>,
 }
 
-/// What `httpDebug` logs.
+/// The value of `httpDebug`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpDebug {
     /// Start lines and headers.

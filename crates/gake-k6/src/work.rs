@@ -48,7 +48,7 @@ pub struct ScriptLoad {
     pub users_before_here: u64,
     /// This process's slice of the scenario's users.
     pub process: Slice,
-    /// What `setup` returned, as JSON.
+    /// The return value of `setup` as JSON.
     pub data: Option<Arc<str>>,
     /// Tags by which series are distinguished, in addition to the summary's.
     pub keys: Arc<[String]>,

@@ -307,7 +307,7 @@ fn scripts_are_given_the_data_of_k6() {
     assert_eq!(given["root_group"]["checks"][0]["path"], json!("::top"));
     assert_eq!(given["options"]["noColor"], json!(true));
     assert_eq!(given.get("setup_data"), None, "undefined without a setup");
-    // Everything but times is what k6 exported.
+    // Equal to k6's export, except for times.
     let exported: Value = serde_json::from_str(&data.for_export()).unwrap();
     assert_eq!(exported["root_group"], case.export["root_group"]);
     let without = |metrics: &Value| -> Map<String, Value> {

@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// What k6 1.8.1 prints for the same options.
+    /// The output of k6 1.8.1.
     #[test]
     fn scenarios_are_described_in_k6s_words() {
         let options = json!({ "scenarios": {

@@ -89,8 +89,8 @@ fn spec(
     Some(spec)
 }
 
-/// How iterations come, whose numbers are those of `iterations`; `None` where the segment has no part
-/// of them.
+/// The load of a scenario, whose iterations have the numbers `iterations`; `None` if the segment has no
+/// users.
 fn load(
     scenario: &ScenarioOptions,
     segment: &SegmentNumbers,

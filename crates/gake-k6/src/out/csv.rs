@@ -6,7 +6,7 @@ use super::json::time;
 use crate::test::RawSample;
 use crate::values::scaled;
 
-/// How `--out csv` writes instants.
+/// The format of timestamps in `--out csv`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimeFormat {
     /// Unix seconds.
@@ -36,7 +36,7 @@ pub struct CsvLines {
 const METADATA: [&str; 2] = ["iter", "vu"];
 
 impl TimeFormat {
-    /// The format of this name, as `K6_CSV_TIME_FORMAT` has it.
+    /// Parses the value of `K6_CSV_TIME_FORMAT`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {

@@ -26,7 +26,7 @@ struct LingeringConnections {
 
 /// Keeps the connections of a user that has ended open.
 pub(crate) fn linger(test: &Arc<Test>, client: Client<UserClock>) {
-    // At the end of the thread they are dropped at once.
+    // At the end of the thread they are dropped immediately.
     let _ = LINGERING.try_with(|kept| {
         let mut kept = kept.borrow_mut();
         if kept.as_ref().is_some_and(|kept| !Arc::ptr_eq(&kept.test, test)) {

@@ -28,7 +28,7 @@ const SEPARATOR: char = '\u{1f}';
 
 /// Tags of a sample, by key.
 pub trait TagSource {
-    /// The value of a tag, when the sample has it.
+    /// The value of a tag, if the sample has it.
     fn tag(&self, key: &str) -> Option<Cow<'_, str>>;
 
     /// The keys of all possible tags.

@@ -236,7 +236,7 @@ mod tests {
     fn the_offer_decides_the_scheme() {
         let someone = credentials("ann", "pass");
         let first = respond(&someone, "Negotiate, NTLM", true).unwrap();
-        // What k6 1.8.1 sends.
+        // The header of k6 1.8.1.
         assert_eq!(first, "NTLM TlRMTVNTUAABAAAAAYKIoAAAAAAoAAAAAAAAACgAAAAGAbEdAAAADw==");
         assert!(respond(&someone, "Negotiate", true).unwrap().starts_with("Negotiate TlRM"));
         assert_eq!(respond(&someone, "Digest realm=\"x\"", true), None);
