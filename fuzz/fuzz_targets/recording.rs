@@ -1,13 +1,13 @@
 //! Recordings in all formats: every request that is read is redacted, written and read again.
 #![no_main]
 
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{SecretNames, Redactor};
 use gake_shadow::traffic::{Traffic, gakerec};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(traffic) = Traffic::read(std::io::Cursor::new(data.to_vec())) else { return };
-    let redactor = Redactor::new([1; 16], Names::default());
+    let redactor = Redactor::new([1; 16], SecretNames::default());
     let head = gakerec::Head { started_unix_ns: 0 };
     let mut out = Vec::new();
     let mut writer = gakerec::RecordingWriter::new(&mut out, head, redactor, 1 << 20).expect("a vector");

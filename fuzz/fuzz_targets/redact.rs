@@ -1,11 +1,11 @@
 //! The redaction: whatever comes, in every place of a message, once and again.
 #![no_main]
 
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{SecretNames, Redactor};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let redactor = Redactor::new([1; 16], Names::default());
+    let redactor = Redactor::new([1; 16], SecretNames::default());
     let text = String::from_utf8_lossy(data);
     let _ = (redactor.target(&text), redactor.text(&text), redactor.json(&text, true));
     for name in ["cookie", "set-cookie", "authorization", "x-token", "referer"] {

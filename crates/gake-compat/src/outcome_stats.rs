@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gake_core::record::{Answer, End, Histogram, Outcome};
+use gake_core::record::{ExchangeEnd, Histogram, Outcome, ResponseSummary};
 
 use crate::spread::Spread;
 use crate::tool_run::OutcomeHandler;
@@ -58,7 +58,7 @@ impl Phases {
 impl OutcomeStats {
     /// Adds an outcome.
     pub fn record(&mut self, outcome: &Outcome) {
-        let End::Answered(_) = outcome.exchange.end else { return };
+        let ExchangeEnd::Response(_) = outcome.exchange.end else { return };
         let phases = Phases::of(outcome);
         self.latency.record(phases.total);
         self.dial.record(phases.dial.unwrap_or(0));
@@ -117,13 +117,13 @@ impl<T: Default + Send + 'static> StatsCollector<T> {
 /// Writes a row for each response as it comes, so that memory does not grow with the run.
 pub fn rows(
     mut out: Box<dyn Write + Send>,
-    push: impl Fn(&mut String, &Outcome, Answer) + Send + 'static,
+    push: impl Fn(&mut String, &Outcome, ResponseSummary) + Send + 'static,
 ) -> OutcomeHandler {
     let mut rows = String::new();
     Box::new(move |outcomes| {
         rows.clear();
         for outcome in outcomes {
-            if let End::Answered(answer) = outcome.exchange.end {
+            if let ExchangeEnd::Response(answer) = outcome.exchange.end {
                 push(&mut rows, outcome, answer);
             }
         }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Answer, End, Exchange, Fault, Outcome};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, Outcome, ResponseSummary};
 use gake_core::spec::file::SpecFile;
 use gake_core::spec::{RunSpec, Syntax};
 use gake_core::work::Arrival;
@@ -52,7 +52,7 @@ pub fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Outcome {
             written: true,
             first_byte: Some(due + took - took / 20),
             done: due + took,
-            end: End::Answered(Answer { status, body_bytes: 12 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 }),
             bytes_in: 212,
             bytes_out: 74,
             ..Exchange::unfinished(0)
@@ -62,7 +62,11 @@ pub fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Outcome {
 
 pub fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Outcome {
     let outcome = answered(number, due, took, 0);
-    let exchange =
-        Exchange { first_byte: None, end: End::Fault(fault), bytes_in: 0, ..outcome.exchange };
+    let exchange = Exchange {
+        first_byte: None,
+        end: ExchangeEnd::Fault(fault),
+        bytes_in: 0,
+        ..outcome.exchange
+    };
     Outcome { exchange, ..outcome }
 }

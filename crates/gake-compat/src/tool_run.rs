@@ -11,7 +11,7 @@ use gake_run::{Beside, Inputs, Moment, Prepared, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
-use gake_text::redact::Names;
+use gake_text::redact::SecretNames;
 
 use crate::NativeResult;
 
@@ -95,7 +95,7 @@ impl<'a> ToolRun<'a> {
         sinks.extend(self.native.sink()?);
         let signals = Signals::watch().map_err(Failure::signals)?;
         // The tool prints what it prints; the run file keeps no secrets.
-        let redactor = usual(Names::default())?;
+        let redactor = usual(SecretNames::default())?;
         let mut prepared = self.prepared.clone();
         prepared.redact(&redactor);
         let beside = Beside {

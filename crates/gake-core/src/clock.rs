@@ -7,27 +7,25 @@ use std::time::Duration;
 /// 64 bits hold 584 years, so additions of two instants of one run cannot overflow.
 pub type Nanos = u64;
 
-/// Nanoseconds in a second.
+/// One second.
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// Nanoseconds in a tenth of a second, the finest resolution of a series.
+/// A tenth of a second, the finest resolution of a series.
 pub const TENTH: Nanos = SECOND / 10;
 
-/// A duration in nanoseconds; one that is longer than they can count is the longest.
+/// A duration in nanoseconds. Saturates.
 #[inline]
 #[must_use]
 pub fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
-/// A monotonic clock that counts from the run's epoch, and can be waited for.
-///
-/// The engine has the real one; tests bring their own.
+/// A monotonic clock that counts from the run's epoch. The engine has the real one.
 pub trait Clock {
     /// Nanoseconds since the run's epoch; zero before it.
     fn now(&self) -> Nanos;
 
-    /// Sleeps until `at`, to about a millisecond; ready at once when it has passed. For
-    /// time-outs and the like, which do not need a precise timer.
+    /// Sleeps until `at` with a precision of about a millisecond: for time-outs, not for arrivals.
+    /// Returns immediately when `at` has passed.
     fn sleep_until(&self, at: Nanos) -> impl Future<Output = ()>;
 }

@@ -1,10 +1,8 @@
-//! The exact encoding: how one process passes a run to another, without loss.
+//! The exact encoding: a lossless format in which processes pass runs to each other.
 //!
-//! A line with the kind and version, as `gake.interval/2`, then JSON; histograms in it are texts of
-//! a few bytes a bucket. Merging what was decoded is decoding what was merged.
-//!
-//! Whatever the bytes say, reading them panics nowhere and takes bounded memory: at most 64 MiB are
-//! read, with at most 64 bytes of memory for each.
+//! A line with kind and version (`gake.interval/2`), then JSON, in which a histogram is a base64
+//! string. Decoding commutes with merging. Hostile input neither panics nor takes more than 64
+//! bytes of memory for each of at most 64 MiB.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,67 +10,67 @@ use serde::de::DeserializeOwned;
 use crate::record::{Interval, Run, ScenarioEnd, Tally, WorkerEnd};
 use crate::spec::{RunSpec, SCENARIOS_MAX};
 
-/// Longest encoding that is read, in bytes.
+/// Maximum length of an encoding, in bytes.
 pub const READ_MAX: usize = 64 << 20;
 
-/// Longest run that is read, in seconds: over a hundred years.
+/// Maximum length of a run, in seconds: over a hundred years.
 const SECOND_MAX: u64 = 1 << 32;
 
-/// Largest time or level that is read.
+/// Maximum time or level.
 const NUMBER_MAX: u64 = 1 << 56;
 
 /// A value with an exact encoding.
-pub trait Exact: Serialize + DeserializeOwned {
-    /// The name and version of its encoding.
+pub trait ExactEncoding: Serialize + DeserializeOwned {
+    /// Name and version of the encoding, the first line.
     const NAME: &'static str;
 
-    /// Whether its numbers can be those of a run, so that adding them up needs no checks.
-    fn is_sensible(&self) -> bool {
+    /// Whether all numbers are small enough for sums of them not to overflow.
+    fn is_plausible(&self) -> bool {
         true
     }
 }
 
-impl Exact for Interval {
+impl ExactEncoding for Interval {
     const NAME: &'static str = "gake.interval/2";
 
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         let times = [self.cpu, self.run_delay].into_iter();
-        let levels = self.parts.iter().flat_map(|part| [part.gauges.open, part.gauges.peak]);
+        let levels = self.scenarios.iter().flat_map(|one| [one.gauges.open, one.gauges.peak]);
         self.tenth <= SECOND_MAX * 10 && times.chain(levels).all(|number| number <= NUMBER_MAX)
     }
 }
 
-impl Exact for ScenarioEnd {
+impl ExactEncoding for ScenarioEnd {
     const NAME: &'static str = "gake.scenario-end/1";
 
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         self.instants().into_iter().all(|instant| instant <= NUMBER_MAX)
     }
 }
 
-impl Exact for WorkerEnd {
+impl ExactEncoding for WorkerEnd {
     const NAME: &'static str = "gake.worker-end/1";
 
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         self.scenarios.len() <= SCENARIOS_MAX
             && self.log_lost <= NUMBER_MAX
-            && self.scenarios.iter().all(|(_, end)| end.is_sensible())
+            && self.scenarios.iter().all(|(_, end)| end.is_plausible())
     }
 }
 
-impl Exact for Run {
+impl ExactEncoding for Run {
     const NAME: &'static str = "gake.run/2";
 
-    fn is_sensible(&self) -> bool {
-        run::is_sensible(self)
+    fn is_plausible(&self) -> bool {
+        run::is_plausible(self)
     }
 }
 
-impl Exact for RunSpec {
+impl ExactEncoding for RunSpec {
     const NAME: &'static str = "gake.spec/1";
 }
 
-impl Exact for Tally {
+impl ExactEncoding for Tally {
     const NAME: &'static str = "gake.tally/1";
 }
 
@@ -80,26 +78,26 @@ impl Exact for Tally {
 #[derive(Debug, thiserror::Error)]
 pub enum ExactError {
     /// More than [`READ_MAX`] bytes.
-    #[error("{0} bytes are more than are read at once, {READ_MAX}")]
+    #[error("{0} bytes are over the limit of {READ_MAX}")]
     TooLong(usize),
     /// Another kind of data, or another version.
     #[error("expected {expected}, found {found:?}: both sides need the same version of gake")]
     Other {
-        /// The name that was expected.
+        /// The expected name.
         expected: &'static str,
-        /// The beginning of the bytes.
+        /// The first 40 bytes.
         found: String,
     },
     /// The content is inconsistent.
-    #[error("{name} makes no sense: {error}")]
-    Senseless {
-        /// The name that was expected.
+    #[error("{name} is invalid: {error}")]
+    Invalid {
+        /// The expected name.
         name: &'static str,
-        /// Where, and why.
+        /// Position and reason.
         error: serde_json::Error,
     },
     /// A number is larger than any run can reach.
-    #[error("{0} makes no sense: a time or a level is too large")]
+    #[error("{0} is invalid: a time or a level is too large")]
     TooLarge(&'static str),
 }
 
@@ -107,7 +105,7 @@ pub enum ExactError {
 ///
 /// # Errors
 /// When it holds NaN or an infinity; recorded values never do.
-pub fn encode<T: Exact>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
+pub fn encode<T: ExactEncoding>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = format!("{}\n", T::NAME).into_bytes();
     serde_json::to_writer(&mut bytes, value)?;
     Ok(bytes)
@@ -117,7 +115,7 @@ pub fn encode<T: Exact>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
 ///
 /// # Errors
 /// When the bytes are not a valid encoding of `T`.
-pub fn decode<T: Exact>(bytes: &[u8]) -> Result<T, ExactError> {
+pub fn decode<T: ExactEncoding>(bytes: &[u8]) -> Result<T, ExactError> {
     if bytes.len() > READ_MAX {
         return Err(ExactError::TooLong(bytes.len()));
     }
@@ -128,8 +126,8 @@ pub fn decode<T: Exact>(bytes: &[u8]) -> Result<T, ExactError> {
         ExactError::Other { expected: T::NAME, found }
     })?;
     let value: T = serde_json::from_slice(json)
-        .map_err(|error| ExactError::Senseless { name: T::NAME, error })?;
-    if value.is_sensible() { Ok(value) } else { Err(ExactError::TooLarge(T::NAME)) }
+        .map_err(|error| ExactError::Invalid { name: T::NAME, error })?;
+    if value.is_plausible() { Ok(value) } else { Err(ExactError::TooLarge(T::NAME)) }
 }
 
 mod run;

@@ -1,5 +1,5 @@
-//! The vocabulary of gake: what a user asks for (`spec`), what a run is (`plan`), when each arrival
-//! is due (`schedule`), what fires it (`work`) and its result (`record`, `metric`).
+//! The vocabulary of gake: the user's request (`spec`), the run (`plan`), the instants of arrivals
+//! (`schedule`), the work they fire (`work`) and its results (`record`, `metric`).
 //!
 //! This crate is pure: it knows no sockets, no runtime and no clock. Every instant in it is a
 //! number of nanoseconds since the run's epoch, read elsewhere.
@@ -9,6 +9,7 @@ pub mod exact;
 mod load;
 pub mod metric;
 pub mod plan;
+pub mod random;
 pub mod record;
 pub mod schedule;
 mod seconds;

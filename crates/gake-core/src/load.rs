@@ -13,11 +13,11 @@ use crate::seconds::AsSeconds;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum Load {
-    /// An open loop: arrivals come when they are due, whatever the server does.
+    /// An open loop: arrivals come when they are due, independent of responses.
     Open {
         /// The rates, in order. Never empty.
         stages: Vec<Stage>,
-        /// How they are spread.
+        /// Their distribution in time.
         #[serde(rename = "arrivals")]
         process: Process,
     },
@@ -25,13 +25,13 @@ pub enum Load {
     Replay {
         /// Speed relative to the recording.
         speed: f64,
-        /// When each arrival is due; a spec has no trace until its recording is read.
+        /// The due instants; absent until the recording has been read.
         #[serde(flatten)]
         trace: Option<Trace>,
     },
     /// Each user waits for its response before the next request.
     Closed {
-        /// How many users. Run files of older versions leave it out if each has a connection.
+        /// Number of users. Absent in old run files if each has a connection.
         #[serde(default)]
         users: usize,
         /// Time between a response and the user's next request.
@@ -41,7 +41,7 @@ pub enum Load {
     /// Each user starts a request every `pace`, and waits for its response before the next. Starts
     /// that fall due while it waits are merged into one, right after the response.
     Paced {
-        /// How many users. Run files of older versions leave it out if each has a connection.
+        /// Number of users. Absent in old run files if each has a connection.
         #[serde(default)]
         users: usize,
         /// From one start to the next. Above 0.
@@ -52,7 +52,7 @@ pub enum Load {
     Ramping {
         /// The numbers of users, in order. Never empty.
         stages: Vec<UserStage>,
-        /// How long a user that leaves before the end may take for what it has begun.
+        /// Time that a user who leaves before the end has to finish its iteration.
         #[serde(rename = "graceful_ramp_down_s", with = "AsSeconds")]
         graceful_ramp_down: Duration,
         /// Time between a response and the user's next request.
@@ -61,21 +61,21 @@ pub enum Load {
     },
     /// Users who share a total number of iterations, bounded by the duration if there is one.
     Shared {
-        /// How many users.
+        /// Number of users.
         users: usize,
-        /// How many iterations, over all users.
+        /// Iterations of all users together.
         iterations: u64,
     },
     /// Users who each make a number of iterations, bounded by the duration if there is one.
     PerUser {
-        /// How many users.
+        /// Number of users.
         users: usize,
-        /// How many iterations, each user.
+        /// Iterations of each user.
         iterations: u64,
     },
     /// A closed loop whose number of users is set from outside while it runs.
     External {
-        /// How many users at the start.
+        /// Number of users at the start.
         users: usize,
         /// Maximum number of users.
         max: usize,
@@ -95,7 +95,7 @@ impl Load {
         Self::Closed { users, think: Duration::ZERO }
     }
 
-    /// Whether arrivals come whatever the server does.
+    /// Whether arrivals are independent of responses.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. } | Self::Replay { .. })
@@ -127,7 +127,7 @@ impl Load {
         }
     }
 
-    /// How long its stages or its trace are, if it has one that ends.
+    /// The length of its stages or trace, unless endless.
     #[must_use]
     pub fn length(&self) -> Option<Duration> {
         match self {

@@ -12,8 +12,8 @@ use crate::clock::{Nanos, nanos};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct AsSeconds(#[expect(dead_code, reason = "the type in the JSON schema")] f64);
 
-/// As [`AsSeconds`], with null for no time: [`None`], or [`Duration::MAX`] in a field that always has
-/// a time.
+/// As [`AsSeconds`], with null for no time: [`None`], or [`Duration::MAX`] in a field that always
+/// has a time.
 #[derive(Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct AsOptionalSeconds(
@@ -62,7 +62,7 @@ impl AsSeconds {
     /// Serialises a time.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The serializer's.
     pub fn serialize<S: Serializer>(time: &impl Time, serializer: S) -> Result<S::Ok, S::Error> {
         time.duration().as_secs_f64().serialize(serializer)
     }
@@ -80,7 +80,7 @@ impl AsOptionalSeconds {
     /// Serialises a time.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The serializer's.
     pub fn serialize<S: Serializer>(time: &impl Time, serializer: S) -> Result<S::Ok, S::Error> {
         let duration = Some(time.duration()).filter(|duration| *duration != Duration::MAX);
         duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
@@ -97,7 +97,7 @@ impl AsOptionalSeconds {
 }
 
 fn of_seconds<T: Time, E: serde::de::Error>(seconds: f64) -> Result<T, E> {
-    // Above the largest duration is what MAX was rounded to.
+    // `Duration::MAX` is rounded up when serialised.
     if seconds >= Duration::MAX.as_secs_f64() {
         return Ok(T::from_duration(Duration::MAX));
     }

@@ -1,39 +1,39 @@
-//! The contract between the loop and the work that it fires.
+//! The contract between the loop and the work that it fires, with static dispatch.
 //!
-//! The engine never names HTTP and the wire never names schedules: a [`Work`] joins them, with
-//! static dispatch. One arrival fires one iteration: any number of exchanges, each recorded through
-//! [`Iteration`] as it happens, and one end. A plain request is the iteration of one exchange.
+//! One arrival fires one iteration: any number of exchanges, recorded through [`Iteration`] as they
+//! happen, and one end. A plain request is an iteration of one exchange.
 
 use crate::record::Tally;
-pub use crate::record::{Ended, Gauges, How, Iteration};
+pub use crate::record::{Gauges, Iteration, IterationEnd, IterationStatus};
 pub use crate::schedule::Arrival;
 
 /// The source of requests is exhausted: this arrival does not count, and no more come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// What an arrival fires: an HTTP request, a script's iteration. Belongs to one lane of a worker,
-/// which fires one arrival at a time.
+/// Fires arrivals: HTTP requests, iterations of a script. Owned by one lane of a worker, which
+/// fires one arrival at a time.
 pub trait Work {
-    /// Makes the iteration of one arrival: records what it does through `iteration` as it happens,
-    /// and says how it ended. `iteration.fired` is the instant just read by the caller.
+    /// Runs the iteration of one arrival and records its exchanges through `iteration`.
+    /// `iteration.fired` is the current time.
     ///
-    /// The future may be dropped before its end; [`Work::abandon`] is called right after that.
-    fn fire(&mut self, iteration: &Iteration<'_>)
-    -> impl Future<Output = Result<Ended, Exhausted>>;
+    /// If the future is dropped before it completes, [`Work::abandon`] is called next.
+    fn fire(
+        &mut self,
+        iteration: &Iteration<'_>,
+    ) -> impl Future<Output = Result<IterationEnd, Exhausted>>;
 
-    /// Ends an iteration whose `fire` was dropped before its end: records the exchanges in flight
-    /// as unfinished.
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended;
+    /// Ends an iteration whose `fire` was dropped: records the exchanges in flight as unfinished.
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd;
 }
 
-/// Makes the works of one worker, for one scenario. Lives on the worker's thread and is not shared.
+/// Makes the [`Work`] of each lane of one worker, for one scenario. Lives on the worker's thread.
 pub trait Factory {
-    /// The works it makes.
+    /// The work of a lane.
     type Work: Work + 'static;
 
-    /// Called once on the worker's runtime before the epoch and before any work is made, for what
-    /// `lanes` lanes need and what must run beside them.
+    /// Called once on the worker's runtime, before the epoch and before any call of
+    /// [`Factory::work`]: acquires what `lanes` lanes need.
     ///
     /// # Errors
     /// Why the run cannot start, in a sentence.
@@ -42,23 +42,23 @@ pub trait Factory {
         std::future::ready(Ok(()))
     }
 
-    /// Whether the arrivals of a closed load are to be numbered as they begin, over all workers. It
-    /// costs a step of a counter that workers share.
+    /// Whether arrivals of a closed load are numbered in the order in which they begin, over all
+    /// workers. Costs an increment of a shared counter for each arrival.
     fn wants_order(&self) -> bool {
         false
     }
 
-    /// The work of a lane; `lane` counts from 0 within the worker. All are made before the epoch.
+    /// The work of a lane, counted from 0 within the worker. Called before the epoch.
     fn work(&self, lane: usize) -> Self::Work;
 
-    /// Called once at the epoch, to start what must not start before the run.
+    /// Called once at the epoch.
     fn begin(&self) {}
 
-    /// Adds to `tally` what the works counted outside any single arrival (connections opened,
-    /// retransmits) since the last call, and returns the gauges of this moment.
+    /// Adds to `tally` the counts since the last call that belong to no single arrival (connections
+    /// opened, retransmits), and returns the current gauges.
     fn observe(&self, tally: &mut Tally) -> Gauges;
 
-    /// Called once after the last arrival has ended, before the last [`Factory::observe`]: what is
-    /// still in progress beside the lanes will not complete.
+    /// Called once after the last arrival has ended, before the last [`Factory::observe`]: aborts
+    /// what is still in progress besides the lanes.
     fn finish(&self) {}
 }

@@ -1,6 +1,4 @@
-//! Whatever somebody sends as an exact encoding, reading it takes bounded memory.
-//!
-//! Memory is counted for the whole process, so this file has one test and nothing beside it.
+//! Decoding hostile bytes takes bounded memory. One test: memory is counted for the whole process.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

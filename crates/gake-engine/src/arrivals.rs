@@ -1,29 +1,30 @@
-//! The arrivals of a worker: its own share of the schedule, and what it takes over while it runs.
+//! The arrivals of a worker: its slice of the schedule, and arrivals taken over during the run.
 
 use gake_core::clock::Nanos;
-use gake_core::schedule::{Schedule, Share};
+use gake_core::schedule::{Schedule, SliceArrivals};
 use gake_core::work::Arrival;
 
-/// When an arrival is due that a change of the schedule has taken from it, until another change.
+/// The due time of an arrival that a change has removed from the schedule; another change may bring
+/// it back.
 const NEVER: Nanos = Nanos::MAX;
 
-/// Arrivals in the order in which they are due, counted from the run's epoch.
+/// Arrivals in due order, counted from the epoch.
 #[derive(Debug)]
-pub(crate) struct Source {
-    /// The next one, when it is known already.
+pub(crate) struct ArrivalSource {
+    /// The next arrival, if known already.
     head: Option<Arrival>,
-    /// What follows it.
-    share: Option<Share<'static>>,
+    /// The arrivals after it.
+    share: Option<SliceArrivals<'static>>,
     start: Nanos,
 }
 
-impl Source {
-    /// The arrivals of `share`, whose schedule begins at `start`.
-    pub(crate) fn new(share: Share<'static>, start: Nanos) -> Self {
+impl ArrivalSource {
+    /// The arrivals of a schedule that begins at `start`.
+    pub(crate) fn new(share: SliceArrivals<'static>, start: Nanos) -> Self {
         Self { head: None, share: Some(share), start }
     }
 
-    /// Those of them that are due at `from` or later.
+    /// Skips the arrivals due before `from`.
     pub(crate) fn since(self, from: Nanos) -> Self {
         let mut source = self;
         source.head = source.head.filter(|head| head.due >= from);
@@ -34,7 +35,7 @@ impl Source {
         source
     }
 
-    /// Goes on with a schedule that differs from now on.
+    /// Switches to a changed schedule.
     fn follow(&mut self, schedule: &Schedule) {
         if let Some(share) = &mut self.share {
             share.follow(schedule.clone());
@@ -47,7 +48,7 @@ impl Source {
 
     fn next(&mut self) -> Option<Arrival> {
         if let Some(head) = self.head {
-            // What follows it is due no earlier.
+            // Later arrivals are not due earlier.
             self.head = self.head.filter(|head| head.due == NEVER);
             return Some(head).filter(|head| head.due < NEVER);
         }
@@ -56,26 +57,26 @@ impl Source {
     }
 }
 
-/// The arrivals of several sources in the order in which they are due.
+/// The arrivals of several sources in due order.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    sources: Vec<Source>,
+    sources: Vec<ArrivalSource>,
 }
 
 impl Arrivals {
-    pub(crate) fn new(own: Source) -> Self {
+    pub(crate) fn new(own: ArrivalSource) -> Self {
         Self { sources: vec![own] }
     }
 
-    /// Adds a source, and gives back an arrival that was taken last and not used.
-    pub(crate) fn add(&mut self, source: Source, unused: Option<Arrival>) {
+    /// Adds a source, and returns the last arrival taken, if unused.
+    pub(crate) fn add(&mut self, source: ArrivalSource, unused: Option<Arrival>) {
         let start = source.start;
         self.sources.push(source);
         self.give_back(unused, start);
     }
 
-    /// Goes on with a schedule, which begins at `start` and differs from now on, and gives back an
-    /// arrival that was taken last and not used.
+    /// Switches to a changed schedule that begins at `start`, and returns the last arrival taken,
+    /// if unused.
     pub(crate) fn follow(&mut self, schedule: &Schedule, start: Nanos, unused: Option<Arrival>) {
         self.give_back(unused, start);
         for source in &mut self.sources {
@@ -84,7 +85,11 @@ impl Arrivals {
     }
 
     fn give_back(&mut self, unused: Option<Arrival>, start: Nanos) {
-        self.sources.extend(unused.map(|head| Source { head: Some(head), share: None, start }));
+        self.sources.extend(unused.map(|head| ArrivalSource {
+            head: Some(head),
+            share: None,
+            start,
+        }));
     }
 }
 
@@ -99,9 +104,9 @@ impl Iterator for Arrivals {
         for source in &mut self.sources {
             source.head = source.head.or_else(|| source.next());
         }
-        // One that has no more may have again after a change.
+        // A change of the schedule may refill an exhausted source.
         self.sources.retain(|source| source.head.is_some() || source.share.is_some());
-        let due = |source: &&mut Source| source.head.map_or(NEVER, |head| head.due);
+        let due = |source: &&mut ArrivalSource| source.head.map_or(NEVER, |head| head.due);
         self.sources.iter_mut().min_by_key(due)?.next()
     }
 }
@@ -116,16 +121,16 @@ mod tests {
 
     const OF: usize = 4;
 
-    fn source(schedule: &Schedule, index: usize) -> Source {
-        Source::new(schedule.share(Slice::new(index, OF)).into_owned(), SECOND)
+    fn source(schedule: &Schedule, index: usize) -> ArrivalSource {
+        ArrivalSource::new(schedule.arrivals(Slice::new(index, OF)).into_owned(), SECOND)
     }
 
-    fn all(mut source: Source) -> Vec<Arrival> {
+    fn all(mut source: ArrivalSource) -> Vec<Arrival> {
         std::iter::from_fn(|| source.next()).collect()
     }
 
     #[test]
-    fn what_is_taken_over_joins_the_own_in_order() {
+    fn arrivals_taken_over_are_merged_in_order() {
         let jittered = Process::Bursts { size: 3, jitter: 30_000_000 };
         for process in [Process::Uniform, Process::Poisson, jittered] {
             let schedule =
@@ -149,10 +154,8 @@ mod tests {
         }
     }
 
-    /// Every number comes once, when the schedule in force says; lowered and raised again, it is
-    /// as if it had been as it is in the end.
     #[test]
-    fn changed_rates_lose_and_double_nothing() {
+    fn changed_rates_neither_lose_nor_repeat_arrivals() {
         let jittered = Process::Bursts { size: 3, jitter: 30_000_000 };
         for process in [Process::Uniform, Process::Poisson, jittered] {
             let stages = [Stage::step(40.0, Duration::from_secs(3))];

@@ -1,28 +1,27 @@
-//! Work that runs beside the workers without delaying them.
+//! Background work that does not delay the workers.
 
 use std::num::NonZeroU64;
 
 use gake_core::plan::Plan;
 
-/// Whether work that accompanies a run of `plan` belongs in the background: when the plan has an
-/// open loop, whose arrivals nothing may delay.
+/// Whether work during a run of `plan` belongs in the background: nothing may delay the arrivals of
+/// an open loop.
 #[must_use]
 pub fn belongs_in_background(plan: &Plan) -> bool {
     plan.scenarios().iter().any(|scenario| scenario.load.is_open())
 }
 
-/// Does work that accompanies a run of `plan`: in the background when the plan has an open loop,
-/// whose arrivals nothing may delay; on this thread when every loop is closed, so that it keeps up
-/// with what the users produce.
+/// Does work during a run of `plan`: in the background if there is an open loop, whose arrivals
+/// nothing may delay; else on this thread, so that it keeps up with the users.
 pub fn beside<T: Send>(plan: &Plan, work: impl FnOnce() -> T + Send) -> T {
     if belongs_in_background(plan) { in_background(work) } else { work() }
 }
 
-/// Does work on a thread of the lowest scheduling class, and waits for it. Threads that it
-/// starts have that class too: a worker that has something to do always runs before them, and
-/// background work that starves on a saturated machine catches up later.
+/// Does work on a thread of the lowest scheduling class, which its threads inherit, and waits for
+/// it. Runnable workers always preempt it; on a saturated machine it catches up later.
 ///
-/// The work is done even if no thread can be started or the system has no such class.
+/// Falls back to this thread if no thread can be started, and to the normal class if there is no
+/// lower one.
 pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let mut work = Some(work);
     let mut result = None;
@@ -43,10 +42,10 @@ pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Puts the calling thread, and what it starts from now on, into the lowest scheduling class:
-/// SCHED_IDLE, else SCHED_BATCH. There is no way back without privileges.
+/// Puts the calling thread, and threads that it starts from now on, into the lowest scheduling
+/// class: SCHED_IDLE, else SCHED_BATCH. Irreversible without privileges.
 pub fn lower_class() {
-    // The kernel's `struct sched_param`. By the system call itself: musl's function refuses.
+    // `struct sched_param`. A raw system call, since musl's wrapper fails.
     let priority: libc::c_int = 0;
     for class in [libc::SCHED_IDLE, libc::SCHED_BATCH] {
         // SAFETY: the pointer is to a value that outlives the call, which only reads it; 0 is the
@@ -57,7 +56,7 @@ pub fn lower_class() {
             break;
         }
     }
-    // Nobody waits for it to the microsecond, and wake-ups that come together cost less.
+    // Coalesced wake-ups cost less, and this work is not urgent.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(50_000));
 }
 
@@ -65,14 +64,13 @@ pub fn lower_class() {
 mod tests {
     use super::*;
 
-    /// The scheduling policy of the calling thread.
     fn class() -> i32 {
         // SAFETY: 0 is the calling thread.
         unsafe { libc::sched_getscheduler(0) }
     }
 
     #[test]
-    fn what_runs_in_the_background_and_what_it_starts_is_of_the_lowest_class() {
+    fn background_threads_have_the_lowest_class() {
         let before = class();
         let text = "borrowed".to_owned();
         let classes = in_background(|| {
@@ -80,6 +78,6 @@ mod tests {
             (class(), std::thread::spawn(class).join().unwrap())
         });
         assert_eq!(classes, (libc::SCHED_IDLE, libc::SCHED_IDLE));
-        assert_eq!(class(), before, "the caller stays what it was");
+        assert_eq!(class(), before, "the caller keeps its class");
     }
 }

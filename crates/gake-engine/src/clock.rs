@@ -7,20 +7,19 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The longest sleep that is passed to the runtime's timer.
+/// Maximum sleep of the runtime's timer.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
-/// How often a sleeper looks whether the epoch is known by now.
+/// Polling interval of sleepers while the epoch is unknown.
 const EPOCH_LOOK: Duration = Duration::from_millis(5);
 
-/// An epoch that is not known yet: every instant is before it.
+/// An unknown epoch: all instants are before it.
 const UNKNOWN: u64 = i64::MAX as u64;
 
-/// The system's monotonic clock, counted from a run's epoch. Clones count from the same one.
+/// The monotonic clock, counted from a run's epoch. Clones share the epoch.
 #[derive(Debug, Clone)]
 pub struct RunClock {
-    /// Modulo 2^64: the epoch of a run that another machine started can be before this system's
-    /// start.
+    /// Modulo 2^64: the epoch of a run started by another machine may precede this system's boot.
     epoch: Arc<AtomicU64>,
 }
 
@@ -33,8 +32,8 @@ impl RunClock {
         clock
     }
 
-    /// A clock whose epoch is an instant of the system's monotonic clock, modulo 2^64, before or
-    /// after now.
+    /// A clock whose epoch is an instant of the monotonic clock, modulo 2^64, in the past or
+    /// future.
     #[must_use]
     pub fn started_at(epoch: Nanos) -> Self {
         let clock = Self::not_started();
@@ -42,17 +41,16 @@ impl RunClock {
         clock
     }
 
-    /// A clock that stands at 0 until its epoch is known.
+    /// A clock that reads 0 until its epoch is set.
     pub(crate) fn not_started() -> Self {
         Self { epoch: Arc::new(AtomicU64::new(UNKNOWN)) }
     }
 
-    /// Puts the epoch `lead` from now.
     fn start_in(&self, lead: Nanos) {
         self.start_at(monotonic_now() + lead);
     }
 
-    /// Puts the epoch at an instant of the system's monotonic clock.
+    /// Sets the epoch to an instant of the monotonic clock.
     pub(crate) fn start_at(&self, epoch: Nanos) {
         self.epoch.store(epoch, Relaxed);
     }
@@ -61,7 +59,7 @@ impl RunClock {
         self.epoch.load(Relaxed) != UNKNOWN
     }
 
-    /// An instant of this clock as the system's monotonic time, for timers.
+    /// Converts an instant to monotonic time, for timers.
     pub(crate) fn monotonic_of(&self, at: Nanos) -> u64 {
         at.saturating_add_signed(self.epoch.load(Relaxed) as i64)
     }
@@ -84,7 +82,7 @@ impl Clock for RunClock {
     }
 }
 
-/// The system's monotonic clock. Its zero is the system's start.
+/// The monotonic clock. Its zero is the system's boot.
 #[inline]
 #[must_use]
 pub fn monotonic_now() -> Nanos {
@@ -96,11 +94,10 @@ pub fn monotonic_now() -> Nanos {
 mod tests {
     use super::*;
 
-    /// Longer than any system runs.
     const YEARS: Nanos = 100 * 365 * 24 * 3_600 * SECOND;
 
     #[test]
-    fn an_epoch_may_be_before_the_system_started() {
+    fn an_epoch_may_precede_boot() {
         let clock = RunClock::started_at(monotonic_now().wrapping_sub(YEARS));
         let now = clock.now();
         assert!((YEARS..YEARS + 3_600 * SECOND).contains(&now), "{now}");
@@ -111,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_stands_at_0_before_its_epoch() {
+    fn a_clock_reads_0_before_its_epoch() {
         let clock = RunClock::not_started();
         assert_eq!((clock.now(), clock.is_started()), (0, false));
         assert!(clock.monotonic_of(0) > monotonic_now());

@@ -1,4 +1,4 @@
-//! The closed loop: users who each wait for their answer before the next request.
+//! The closed loop: each user waits for its response before the next request.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,22 +9,22 @@ use gake_core::plan::{Plan, presence};
 use gake_core::work::Factory;
 use tokio::sync::watch;
 
+use crate::arrival_numbers::ArrivalNumbers;
 use crate::control::{Stop, stopped};
-use crate::crowd::{Crowd, Pause};
 use crate::lanes::{Lanes, opens_at};
-use crate::numbers::Numbers;
-use crate::shared::Progress;
+use crate::scenario_state::Progress;
 use crate::user::{Presence, user};
+use crate::worker_users::{Pause, WorkerUsers};
 
-/// Makes a worker's part of the users of a closed load that begins at `start`. They wait for the
-/// epoch. `setting` says how many are wanted, for a load that is set from outside.
-pub(crate) fn gather<F: Factory>(
+/// Spawns a worker's users of a closed load that begins at `start`; they wait for the epoch.
+/// `setting` is the number of users wanted, for an externally controlled load.
+pub(crate) fn spawn_users<F: Factory>(
     plan: &Plan,
     start: Nanos,
     lanes: &Lanes<F>,
     setting: Option<watch::Receiver<usize>>,
-    numbers: Numbers,
-) -> Rc<Crowd> {
+    numbers: ArrivalNumbers,
+) -> Rc<WorkerUsers> {
     let slice = lanes.slice;
     let total = plan.load.users().unwrap_or(0);
     let (pause, graceful_ramp_down) = match plan.load.one() {
@@ -36,8 +36,8 @@ pub(crate) fn gather<F: Factory>(
         _ => (Pause::None, 0),
     };
     let pause = if pause == Pause::Think(0) { Pause::None } else { pause };
-    let users = slice.part(total);
-    let crowd = Rc::new(Crowd {
+    let users = slice.count(total);
+    let group = Rc::new(WorkerUsers {
         shared: Rc::clone(&lanes.shared),
         pause,
         graceful_ramp_down,
@@ -51,7 +51,7 @@ pub(crate) fn gather<F: Factory>(
     for lane in 0..users {
         let Some(work) = lanes.next_work() else { break };
         let number = lanes.global(lane);
-        // Users who keep a pace keep it one after the other, not all at once.
+        // Paced users start staggered.
         let offset = match pause {
             Pause::Pace(pace) => (u128::from(pace) * number as u128 / total as u128) as Nanos,
             Pause::None | Pause::Think(_) => 0,
@@ -70,21 +70,25 @@ pub(crate) fn gather<F: Factory>(
             Some(Load::External { .. }) => Presence::Wanted { number },
             _ => Presence::Always,
         };
-        tokio::task::spawn_local(user(Rc::clone(&crowd), presence, first, work));
+        tokio::task::spawn_local(user(Rc::clone(&group), presence, first, work));
     }
-    crowd
+    group
 }
 
-/// Runs the closed loop and its drain. Returns when no more arrivals came.
-pub(crate) async fn run(plan: &Plan, crowd: &Crowd, mut stop: watch::Receiver<Stop>) -> Nanos {
-    let shared = &crowd.shared;
+/// Runs the closed loop and its drain. Returns the end of arrivals.
+pub(crate) async fn run(
+    plan: &Plan,
+    group: &WorkerUsers,
+    mut stop: watch::Receiver<Stop>,
+) -> Nanos {
+    let shared = &group.shared;
     let all_done = async {
-        while crowd.active.get() > 0 {
+        while group.active.get() > 0 {
             shared.quiet.notified().await;
         }
     };
     let time_over = async {
-        match crowd.end {
+        match group.end {
             Some(end) => shared.chores.sleep_until(end).await,
             None => std::future::pending().await,
         }
@@ -93,10 +97,10 @@ pub(crate) async fn run(plan: &Plan, crowd: &Crowd, mut stop: watch::Receiver<St
         () = stopped(&mut stop, Stop::Drain) => {}
         () = all_done => {}
         () = time_over => {}
-        () = follow(crowd) => {}
+        () = follow(group) => {}
     }
     let now = shared.clock.now();
-    let end = crowd.end.map_or(now, |end| now.min(end));
+    let end = group.end.map_or(now, |end| now.min(end));
     shared.progress.set(Progress::Stopping);
     shared.flight.close(end);
     tokio::select! {
@@ -107,13 +111,13 @@ pub(crate) async fn run(plan: &Plan, crowd: &Crowd, mut stop: watch::Receiver<St
     end
 }
 
-/// Follows the number of users that is set from outside, for ever.
-async fn follow(crowd: &Crowd) {
-    let Some(mut setting) = crowd.setting.take() else { return std::future::pending().await };
+/// Follows the number of users of an externally controlled load. Never returns.
+async fn follow(group: &WorkerUsers) {
+    let Some(mut setting) = group.setting.take() else { return std::future::pending().await };
     while setting.changed().await.is_ok() {
-        crowd.wanted.set(*setting.borrow_and_update());
-        crowd.shared.wake_all();
+        group.wanted.set(*setting.borrow_and_update());
+        group.shared.wake_all();
     }
-    // Nobody is left who could set it.
+    // The sender is gone.
     std::future::pending().await
 }

@@ -1,19 +1,19 @@
-//! Control of a run from outside: ending it early, changing its users.
+//! Control of a run: stopping it, changing its users.
 
 use tokio::sync::watch;
 
-/// How a run is told to stop.
+/// How a run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// It continues.
+    /// No stop.
     Go,
-    /// No new arrival; those in flight may finish within the drain.
+    /// No new arrivals; those in flight may finish within the drain.
     Drain,
-    /// It stops at once.
+    /// Immediate stop.
     Now,
 }
 
-/// Tells every worker to stop, from any thread.
+/// Stops all workers, from any thread.
 #[derive(Debug, Clone)]
 pub struct StopHandle {
     sender: std::sync::Arc<watch::Sender<Stop>>,
@@ -25,12 +25,12 @@ impl StopHandle {
         (Self { sender: std::sync::Arc::new(sender) }, receiver)
     }
 
-    /// Asks for `stop`; never weakens an earlier request.
+    /// Requests a stop; never weakens an earlier request.
     pub fn stop(&self, stop: Stop) {
         self.sender.send_modify(|current| *current = (*current).max(stop));
     }
 
-    /// The strongest stop asked for so far.
+    /// The strongest stop requested so far.
     #[must_use]
     pub fn asked(&self) -> Stop {
         *self.sender.borrow()
@@ -45,19 +45,19 @@ pub struct UsersHandle {
 }
 
 impl UsersHandle {
-    /// A load that begins with `users` and has never more than `max`.
+    /// For a load that begins with `users` and never exceeds `max`.
     #[must_use]
     pub fn new(users: usize, max: usize) -> Self {
         let sender = watch::Sender::new(users.min(max));
         Self { sender: std::sync::Arc::new(sender), max }
     }
 
-    /// The numbers asked for from now on.
+    /// A receiver of the number of users.
     pub(crate) fn subscribe(&self) -> watch::Receiver<usize> {
         self.sender.subscribe()
     }
 
-    /// Asks for `users`, capped at the load's maximum. Returns the capped number.
+    /// Requests a number of users, capped at the maximum. Returns the capped number.
     pub fn set(&self, users: usize) -> usize {
         let users = users.min(self.max);
         self.sender.send_replace(users);
@@ -70,16 +70,16 @@ impl UsersHandle {
         self.max
     }
 
-    /// The number asked for last.
+    /// The number requested last.
     #[must_use]
     pub fn asked(&self) -> usize {
         *self.sender.borrow()
     }
 }
 
-/// Waits until at least `least` is asked for.
+/// Waits for a request of at least `least`.
 pub(crate) async fn stopped(receiver: &mut watch::Receiver<Stop>, least: Stop) {
-    // The sender lives as long as the run; when it is gone nobody can ask for anything.
+    // Without a sender, there are no further requests.
     if receiver.wait_for(|stop| *stop >= least).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,4 +1,4 @@
-//! Where due arrivals and idle lanes meet.
+//! Assigns due arrivals to idle lanes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,45 +10,44 @@ use gake_core::schedule::Schedule;
 use gake_core::work::Arrival;
 use tokio::sync::Notify;
 
-use crate::arrivals::{Arrivals, Source};
-use crate::shared::{Progress, Shared};
+use crate::arrivals::{ArrivalSource, Arrivals};
+use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 
-/// A lane's place: what it is handed, and how to wake it.
+/// The arrival assigned to a lane, and the lane's waker.
 #[derive(Default)]
-pub(crate) struct Slot {
-    pub(crate) assigned: Cell<Option<Assigned>>,
+pub(crate) struct LaneSlot {
+    pub(crate) assigned: Cell<Option<LaneArrival>>,
     pub(crate) waker: RefCell<Option<Waker>>,
 }
 
-/// An arrival that a lane has taken, and how long it waited for a free one.
+/// An arrival assigned to a lane, and the time it waited for a free lane.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Assigned {
+pub(crate) struct LaneArrival {
     pub(crate) arrival: Arrival,
     pub(crate) blocked: Nanos,
 }
 
-/// Where due arrivals and idle lanes meet.
+/// Assigns due arrivals to idle lanes.
 pub(crate) struct Dispatch {
-    shared: Rc<Shared>,
-    /// When the schedule begins.
+    shared: Rc<ScenarioState>,
+    /// The start of the schedule.
     pub(crate) start: Nanos,
     arrivals: RefCell<Arrivals>,
     pub(crate) next: Cell<Option<Arrival>>,
-    /// Arrivals before the next that wait for a lane, when their number is bounded.
+    /// The backlog before `next`, if it is bounded.
     waiting: RefCell<VecDeque<Arrival>>,
-    /// How many lanes are there.
     pub(crate) opened: Cell<usize>,
-    /// The last one to fall idle is used first: its connection and caches are warm.
-    pub(crate) idle: RefCell<Vec<Rc<Slot>>>,
-    /// Since when every lane is busy and no more may open, as the pacer found it.
+    /// LIFO: the lane that became idle last has warm connections and caches.
+    pub(crate) idle: RefCell<Vec<Rc<LaneSlot>>>,
+    /// Since when all lanes are busy and no more may be opened.
     pub(crate) full_since: Cell<Option<Nanos>>,
-    /// Notified when a lane falls idle.
+    /// Notified when a lane becomes idle.
     pub(crate) freed: Notify,
 }
 
 impl Dispatch {
-    pub(crate) fn new(own: Source, start: Nanos, shared: Rc<Shared>) -> Self {
+    pub(crate) fn new(own: ArrivalSource, start: Nanos, shared: Rc<ScenarioState>) -> Self {
         let dispatch = Self {
             shared,
             start,
@@ -68,7 +67,7 @@ impl Dispatch {
         self.next.set(self.arrivals.borrow_mut().next());
     }
 
-    /// Changes what is to be sent; `schedule` is the one in force.
+    /// Applies a revision; `schedule` is the one in force.
     pub(crate) fn revise(&self, revision: Revision, schedule: &mut Schedule) {
         let unused = self.next.take();
         match revision {
@@ -81,7 +80,7 @@ impl Dispatch {
         self.advance();
     }
 
-    /// Takes an arrival in, to wait, unless as many do as there is `room` for.
+    /// Adds an arrival to the backlog of at most `room`; returns false if it is full.
     pub(crate) fn queue(&self, arrival: Arrival, room: usize) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let fits = waiting.len() < room;
@@ -91,8 +90,8 @@ impl Dispatch {
         fits
     }
 
-    /// Takes the next arrival when it is due at `now`; first those that wait.
-    pub(crate) fn take_due(&self, now: Nanos) -> Option<Assigned> {
+    /// Takes the next arrival if it is due at `now`, the backlog first.
+    pub(crate) fn take_due(&self, now: Nanos) -> Option<LaneArrival> {
         let first = self.waiting.borrow().front().copied();
         let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
         if self.shared.progress.get() > Progress::Draining {
@@ -106,7 +105,7 @@ impl Dispatch {
         self.shared.pending.set(self.shared.pending.get() + 1);
         let blocked =
             self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
-        Some(Assigned { arrival, blocked })
+        Some(LaneArrival { arrival, blocked })
     }
 
     pub(crate) fn assign_to_idle(&self, now: Nanos) -> bool {
@@ -118,7 +117,7 @@ impl Dispatch {
         true
     }
 
-    /// Counts what was due before `end` and never fired as dropped.
+    /// Counts arrivals due before `end` that were not fired as dropped.
     pub(crate) fn give_up(&self, end: Nanos) {
         let now = self.shared.clock.now();
         for arrival in self.waiting.take() {

@@ -1,4 +1,4 @@
-//! Lanes: long-lived tasks that each fire one arrival at a time with their own work.
+//! Lanes: long-lived tasks that fire one arrival at a time.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,40 +8,40 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 
-use crate::shared::Shared;
+use crate::scenario_state::ScenarioState;
 
-/// What the lanes of one worker are made from.
+/// The resources of lanes, for one scenario on a worker.
 pub(crate) struct Lanes<F: Factory> {
-    pub(crate) shared: Rc<Shared>,
+    pub(crate) shared: Rc<ScenarioState>,
     pub(crate) slice: Slice,
-    /// The works of lanes that are not there yet, the last one first.
+    /// Work for lanes not yet opened, in reverse order.
     works: RefCell<Vec<F::Work>>,
 }
 
 impl<F: Factory> Lanes<F> {
-    /// Makes the works of `lanes` lanes.
-    pub(crate) fn new(shared: &Rc<Shared>, slice: Slice, factory: &F, lanes: usize) -> Self {
+    /// Makes the work of `lanes` lanes.
+    pub(crate) fn new(shared: &Rc<ScenarioState>, slice: Slice, factory: &F, lanes: usize) -> Self {
         let works = (0..lanes).rev().map(|lane| factory.work(lane)).collect();
         Self { shared: Rc::clone(shared), slice, works: RefCell::new(works) }
     }
 
-    /// The work of the next lane; `None` when every lane is there.
+    /// The work of the next lane; `None` if all lanes are open.
     pub(crate) fn next_work(&self) -> Option<F::Work> {
         let mut works = self.works.borrow_mut();
         let work = works.pop();
         if works.is_empty() {
-            // Users are made once, and there may be a million.
+            // Free the memory: there may be a million users.
             *works = Vec::new();
         }
         work
     }
 
-    /// Whether every lane is there.
+    /// Whether all lanes are open.
     pub(crate) fn is_all(&self) -> bool {
         self.works.borrow().is_empty()
     }
 
-    /// The number of this worker's lane `lane` among the lanes of all workers.
+    /// The number of lane `lane` among the lanes of all workers.
     pub(crate) fn global(&self, lane: usize) -> usize {
         self.slice.number(lane)
     }

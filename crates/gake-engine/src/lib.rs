@@ -1,41 +1,41 @@
-//! The loop: workers wait for the instant an arrival is due and fire its [`Work`].
+//! The loop: workers wait until an arrival is due and fire its [`Work`].
 //!
-//! One worker is one OS thread with its own runtime, lanes, timer and recorder. Workers share
-//! nothing during a run; once a second (in a short run, ten times) each hands a tally over a
-//! channel. This crate never names HTTP: what is fired is a [`Work`], with static dispatch.
+//! A worker is an OS thread with its own runtime, lanes, timer and recorder. Workers share nothing
+//! during a run; once a second (in a short run, ten times) each sends its figures. This crate does
+//! not know HTTP: it fires [`Work`], with static dispatch.
 //!
 //! [`Work`]: gake_core::work::Work
 
-mod accounts;
+mod arrival_numbers;
 mod arrivals;
+mod audit;
 mod background;
 mod clock;
 mod closed;
 mod collect;
 mod control;
-mod crowd;
 mod dispatch;
-mod figures;
-mod flight;
+mod handover;
+mod in_flight;
+mod interval_queue;
 mod lanes;
 mod log;
 mod message;
-mod numbers;
 mod open;
-mod pace;
-mod pieces;
+mod prepare;
 mod rate;
-mod ready;
 mod retry;
 mod scenario;
-mod shared;
+mod scenario_figures;
+mod scenario_state;
 mod start;
-mod table;
 mod takeover;
 mod timer;
 mod usage;
 mod user;
 mod worker;
+mod worker_tables;
+mod worker_users;
 
 pub use background::{belongs_in_background, beside, in_background, lower_class};
 pub use clock::{RunClock, monotonic_now};
@@ -44,8 +44,8 @@ pub use control::UsersHandle;
 pub use control::{Stop, StopHandle};
 pub use log::{LogBatch, LogSender, log_channel};
 pub use message::{Message, WorkerContext};
+pub use prepare::{PreparedRun, RunHandle, StartError, prepare};
 pub use rate::{RateChangeError, RateHandle};
-pub use ready::{Ready, Running, StartError, prepare};
 pub use start::start;
 pub use takeover::Takeover;
 pub use timer::{Sleep, Timer};

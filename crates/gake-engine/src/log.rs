@@ -1,4 +1,4 @@
-//! The optional log of every outcome: batches over a channel that is bounded in number and bytes.
+//! The optional log of all outcomes: a channel of batches, bounded in number and bytes.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -9,15 +9,14 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use gake_core::record::{ExchangeLog, Outcome};
 
-/// Outcomes in a batch.
+/// Maximum outcomes of a batch.
 const BATCH: usize = 2_048;
 
-/// Bytes of answers with which a batch is full however few outcomes it has.
+/// Bytes of responses that fill a batch.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A channel for outcomes when every request is logged. At most `batches` batches wait in it, and
-/// only one when they hold more than `bytes` of answers (where answers are kept). Outcomes that
-/// find no room are lost and counted.
+/// A channel for outcomes, with a capacity of `batches` batches and `bytes` of responses (one batch
+/// may exceed that). When it is full, outcomes are lost and counted.
 #[must_use]
 pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<LogBatch>) {
     let (sender, receiver) = sync_channel(batches);
@@ -28,19 +27,18 @@ pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<LogBatc
 #[derive(Debug, Clone)]
 pub struct LogSender {
     sender: SyncSender<LogBatch>,
-    /// Bytes of answers in batches that are not dropped yet.
+    /// Bytes of responses in batches not yet dropped.
     waiting: Arc<AtomicUsize>,
     bytes_max: usize,
 }
 
-/// Some outcomes of one worker, in the order in which they ended. It frees its place when it is
-/// dropped.
+/// Outcomes of one worker, in the order of their ends. Dropping it frees its capacity.
 #[derive(Debug)]
 pub struct LogBatch {
     outcomes: Vec<Outcome>,
     bytes: usize,
     waiting: Arc<AtomicUsize>,
-    /// Where the room goes when it is read.
+    /// Returns the memory for reuse.
     spares: Sender<Vec<Outcome>>,
 }
 
@@ -57,21 +55,20 @@ impl Drop for LogBatch {
         self.waiting.fetch_sub(self.bytes, Relaxed);
         let mut outcomes = std::mem::take(&mut self.outcomes);
         outcomes.clear();
-        // A worker that has ended needs no more.
+        // The worker may have ended.
         let _ = self.spares.send(outcomes);
     }
 }
 
-/// One worker's end of the log. A writer that is too slow loses outcomes, counted, and never
-/// delays the load.
+/// One worker's end of the log. A slow receiver loses outcomes, counted, and never delays the load.
 #[derive(Debug)]
 pub(crate) struct WorkerLog {
     sender: LogSender,
     batch: RefCell<Vec<Outcome>>,
-    /// Batches that were read, whose memory is warm.
+    /// Memory of batches that were read.
     spares: Receiver<Vec<Outcome>>,
     spares_sender: Sender<Vec<Outcome>>,
-    /// Bytes of answers in the batch.
+    /// Bytes of responses in the batch.
     bytes: Cell<usize>,
     lost: Cell<u64>,
 }
@@ -85,7 +82,7 @@ impl WorkerLog {
 
     #[inline]
     fn push(&self, outcome: Outcome) {
-        if let Some(kept) = &outcome.exchange.kept {
+        if let Some(kept) = &outcome.exchange.captured {
             let heads = kept.headers.iter().map(|(name, value)| name.len() + value.len());
             self.bytes.set(self.bytes.get() + kept.body.len() + heads.sum::<usize>());
         }
@@ -97,7 +94,7 @@ impl WorkerLog {
         }
     }
 
-    /// Hands over what is there.
+    /// Sends the batch.
     pub(crate) fn flush(&self) {
         if self.batch.borrow().is_empty() {
             return;
@@ -113,7 +110,7 @@ impl WorkerLog {
         }
     }
 
-    /// Hands over the rest, and waits for room: the load is over. Returns how many were lost.
+    /// Sends the rest, waiting for capacity: the load is over. Returns the number lost.
     pub(crate) fn finish(&self) -> u64 {
         let (batch, _) = self.take(Vec::new());
         if let Err(rest) = self.sender.sender.send(batch) {
@@ -122,7 +119,7 @@ impl WorkerLog {
         self.lost.get()
     }
 
-    /// Takes the batch and goes on with `spare`; also how many bytes wait before it.
+    /// Takes the batch and continues with `spare`; also returns the bytes waiting before it.
     fn take(&self, spare: Vec<Outcome>) -> (LogBatch, usize) {
         let (outcomes, bytes) = (self.batch.replace(spare), self.bytes.take());
         let waiting = &self.sender.waiting;
@@ -132,7 +129,7 @@ impl WorkerLog {
     }
 }
 
-/// What the recorder pushes to.
+/// The recorder's handle of the log.
 #[derive(Debug)]
 pub(crate) struct LogHandle(pub(crate) Rc<WorkerLog>);
 
@@ -145,19 +142,20 @@ impl ExchangeLog for LogHandle {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{Exchange, Kept};
+    use gake_core::record::{CapturedResponse, Exchange};
     use gake_core::work::Arrival;
 
     use super::*;
 
-    /// An outcome whose answer has a body of that size.
+    /// An outcome whose response has a body of that size.
     fn outcome(number: u64, bytes: usize) -> Outcome {
-        let kept = (bytes > 0).then(|| Kept { headers: Vec::new(), body: vec![0; bytes] });
+        let kept =
+            (bytes > 0).then(|| CapturedResponse { headers: Vec::new(), body: vec![0; bytes] });
         Outcome {
             arrival: Arrival { number, due: 0 },
             blocked: 0,
             fired: 0,
-            exchange: Exchange { kept: kept.map(Box::new), ..Exchange::unfinished(0) },
+            exchange: Exchange { captured: kept.map(Box::new), ..Exchange::unfinished(0) },
         }
     }
 
@@ -166,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_in_bytes_too() {
+    fn waiting_bytes_are_bounded() {
         let (sender, receiver) = log_channel(100, 1_000);
-        // Two workers share the room.
+        // Two workers share the capacity.
         let (one, other) = (WorkerLog::new(sender.clone()), WorkerLog::new(sender));
         let send = |log: &WorkerLog, number, bytes| {
             log.push(outcome(number, bytes));
@@ -178,22 +176,22 @@ mod tests {
         send(&other, 2, 400);
         send(&one, 3, 1);
         send(&other, 4, 0);
-        assert_eq!((one.lost.get(), other.lost.get()), (1, 0), "3 finds no room, 4 needs none");
+        assert_eq!((one.lost.get(), other.lost.get()), (1, 0), "3 does not fit, 4 is empty");
         assert_eq!(numbers(&receiver.recv().unwrap()), [1]);
         send(&other, 5, 600);
         send(&one, 6, 600);
-        assert_eq!((one.lost.get(), other.lost.get()), (2, 0), "1 has made room for 5 alone");
+        assert_eq!((one.lost.get(), other.lost.get()), (2, 0), "1 has freed capacity for 5 only");
         for number in [2, 4, 5] {
             assert_eq!(numbers(&receiver.recv().unwrap()), [number]);
         }
-        // A single one that is larger than all the room is not lost for that.
+        // A single batch may exceed the capacity.
         send(&one, 7, 5_000);
         assert_eq!(numbers(&receiver.recv().unwrap()), [7]);
         assert_eq!((one.finish(), other.finish()), (2, 0));
     }
 
     #[test]
-    fn a_batch_is_full_of_bytes_or_of_outcomes() {
+    fn a_batch_is_limited_in_bytes_and_outcomes() {
         let (sender, receiver) = log_channel(100, usize::MAX);
         let log = WorkerLog::new(sender);
         log.push(outcome(0, 10));

@@ -1,4 +1,4 @@
-//! The workers' start context, and the messages that they send.
+//! The context in which workers start, and their messages.
 
 use gake_core::record::{Interval, WorkerEnd};
 use gake_core::schedule::Slice;
@@ -8,19 +8,19 @@ use crate::clock::RunClock;
 /// A message from a worker.
 #[derive(Debug)]
 pub enum Message {
-    /// Once a second, or ten times in a short run: what was recorded.
+    /// Figures, once a second, or ten times in a short run.
     Interval(Box<Interval>),
-    /// Its last message, after every interval.
+    /// The last message, after all intervals.
     Ended(WorkerEnd),
 }
 
-/// The context in which a worker's factory is made.
+/// The context for making a worker's factory.
 #[derive(Debug, Clone)]
 pub struct WorkerContext {
     /// The scenario's number in the run.
     pub scenario: usize,
-    /// Which of the scenario's workers it is.
+    /// The worker's slice of the scenario.
     pub slice: Slice,
-    /// The run's clock. It stands at 0 until the epoch.
+    /// The run's clock. Reads 0 until the epoch.
     pub clock: RunClock,
 }

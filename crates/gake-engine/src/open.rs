@@ -1,9 +1,8 @@
-//! The open loop: arrivals come when they are due, whatever the server does.
+//! The open loop: arrivals come when they are due, independent of responses.
 //!
-//! Arrivals are numbers in order, so the backlog is not a queue: it is every arrival from the next
-//! one on that is due already. Only a bounded backlog, whose end is dropped, is kept. The pacer
-//! waits for due instants and hands arrivals to idle lanes; a lane that finishes takes the next due
-//! arrival itself.
+//! The pacer waits for due instants and assigns arrivals to idle lanes; a lane that finishes takes
+//! the next due arrival itself. An unbounded backlog needs no queue: it is the next arrival and all
+//! after it that are due.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,19 +14,19 @@ use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use crate::arrivals::Source;
+use crate::arrivals::ArrivalSource;
 use crate::control::{Stop, stopped};
-use crate::dispatch::{Assigned, Dispatch, Slot};
+use crate::dispatch::{Dispatch, LaneArrival, LaneSlot};
 use crate::lanes::{Lanes, opens_at};
-use crate::shared::{Progress, Shared};
+use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 
-/// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than
-/// this only when the machine is busy with something else.
+/// The end of a wait that is busy-polled with `spin`. A timerfd is later than this only on a busy
+/// machine.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop, whose schedule begins at `start`, and its drain. What comes through `revised`
-/// changes what is to be sent. Returns when arrivals ended.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. `revised` receives changes
+/// of the arrivals. Returns the end of arrivals.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,
@@ -38,9 +37,9 @@ pub(crate) async fn run<F: Factory + 'static>(
 ) -> Nanos {
     let shared = &lanes.shared;
     let Some(mut schedule) = plan.schedule(seed) else { return 0 };
-    let own = Source::new(schedule.share(lanes.slice).into_owned(), start);
+    let own = ArrivalSource::new(schedule.arrivals(lanes.slice).into_owned(), start);
     let dispatch = Rc::new(Dispatch::new(own, start, Rc::clone(shared)));
-    // A task of its own: the runtime polls its main future only between looks at the sockets.
+    // A separate task: the runtime polls its main future only between polls of the I/O driver.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
     let (over, timed_end) = loop {
         let timed_end = schedule.timed_end().map(|end| start.saturating_add(end));
@@ -48,7 +47,7 @@ pub(crate) async fn run<F: Factory + 'static>(
             biased;
             Some(revision) = revised.recv() => {
                 dispatch.revise(revision, &mut schedule);
-                // It may wait for an arrival that is no longer the next, or have none left.
+                // The pacer may wait for an arrival that is no longer the next.
                 pacer.task.abort();
                 pacer = Pacer::spawn(plan, lanes, &dispatch);
             }
@@ -59,15 +58,15 @@ pub(crate) async fn run<F: Factory + 'static>(
     };
     let now = shared.clock.now();
     let end = match (over, timed_end) {
-        (Over::Told | Over::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
-        (Over::Done, Some(end)) => end,
-        // A count may take longer than its rate would have it.
-        (Over::Done, None) => {
+        (ArrivalsEnd::Stopped | ArrivalsEnd::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
+        (ArrivalsEnd::Done, Some(end)) => end,
+        // The last arrival may be fired late.
+        (ArrivalsEnd::Done, None) => {
             let end = schedule.end().map_or(now, |end| start.saturating_add(end));
             end.max(shared.last_fired.get())
         }
     };
-    let is_done = over == Over::Done;
+    let is_done = over == ArrivalsEnd::Done;
     shared.progress.set(if is_done { Progress::Draining } else { Progress::Stopping });
     shared.flight.close(end);
     let drained = async {
@@ -86,47 +85,46 @@ pub(crate) async fn run<F: Factory + 'static>(
     while let Ok(revision) = revised.try_recv() {
         dispatch.revise(revision, &mut schedule);
     }
-    // What an exhausted source does not have was not due.
-    if over != Over::Exhausted {
+    // Without a request, an arrival was not due.
+    if over != ArrivalsEnd::Exhausted {
         dispatch.give_up(end);
     }
     end
 }
 
-/// Why no more arrivals come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
-    /// The plan is done.
+enum ArrivalsEnd {
+    /// The plan is completed.
     Done,
-    /// The run was told to stop.
-    Told,
-    /// The source has no more to send.
+    /// The run was stopped.
+    Stopped,
+    /// The source of requests is exhausted.
     Exhausted,
 }
 
-/// Waits until no more arrivals come.
+/// Waits for the end of arrivals.
 async fn arrivals_over(
-    shared: &Shared,
+    shared: &ScenarioState,
     pacer: &mut Pacer,
     timed_end: Option<Nanos>,
     stop: &mut watch::Receiver<Stop>,
-) -> Over {
+) -> ArrivalsEnd {
     let over = async {
         match timed_end {
-            // Also when every arrival is fired earlier: rates are over the whole time asked for.
+            // Even if all arrivals were fired earlier: rates are means over the whole time.
             Some(end) => shared.chores.sleep_until(end).await,
             None => pacer.done().await,
         }
     };
     tokio::select! {
         biased;
-        () = stopped(stop, Stop::Drain) => Over::Told,
-        () = shared.exhausted.notified() => Over::Exhausted,
-        () = over => Over::Done,
+        () = stopped(stop, Stop::Drain) => ArrivalsEnd::Stopped,
+        () = shared.exhausted.notified() => ArrivalsEnd::Exhausted,
+        () = over => ArrivalsEnd::Done,
     }
 }
 
-/// The task that hands arrivals to lanes as they become due, until there are no more.
+/// The task that assigns arrivals to lanes when they are due.
 struct Pacer {
     task: tokio::task::JoinHandle<()>,
     done: bool,
@@ -146,7 +144,7 @@ impl Pacer {
     /// Waits until every arrival has a lane.
     async fn done(&mut self) {
         if !self.done {
-            // It ends by itself or with the whole run.
+            // An error means that it was aborted or panicked.
             let _ = (&mut self.task).await;
             self.done = true;
         }
@@ -158,24 +156,23 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
     let room = match plan.overflow {
         Overflow::Wait => None,
         Overflow::Drop => Some(0),
-        Overflow::Queue { waiting } => Some(lanes.slice.part(waiting)),
+        Overflow::Queue { waiting } => Some(lanes.slice.count(waiting)),
     };
     loop {
         let Some(next) = dispatch.next.get() else { return };
         let now = shared.clock.now();
         if next.due > now {
-            // The lanes just handed an arrival fire it before the timer is set for the next.
+            // Let lanes fire assigned arrivals before the timer is set for the next.
             step_back().await;
             wait(shared, next.due, plan.spin).await;
         } else if !dispatch.assign_to_idle(now) {
-            give_to_another(plan, lanes, dispatch, room, next, now).await;
+            overflow(plan, lanes, dispatch, room, next, now).await;
         }
     }
 }
 
-/// Gives `next`, which is due when every lane is busy, to a new lane when there may be one. Else it
-/// waits, or is dropped.
-async fn give_to_another<F: Factory>(
+/// Handles `next`, which is due while all lanes are busy: opens a lane, waits, queues or drops it.
+async fn overflow<F: Factory>(
     plan: &Plan,
     lanes: &Lanes<F>,
     dispatch: &Rc<Dispatch>,
@@ -186,7 +183,7 @@ async fn give_to_another<F: Factory>(
     let shared = &lanes.shared;
     let allowed = dispatch.start + opens_at(plan, lanes.global(dispatch.opened.get()));
     if lanes.is_all() {
-        // Where nothing may wait, nothing is blocked.
+        // Without a backlog, arrivals are never blocked.
         if room != Some(0) {
             dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
         }
@@ -206,14 +203,13 @@ async fn give_to_another<F: Factory>(
         }
     } else if let Some(work) = lanes.next_work() {
         dispatch.opened.set(dispatch.opened.get() + 1);
-        let slot = Rc::new(Slot::default());
+        let slot = Rc::new(LaneSlot::default());
         slot.assigned.set(dispatch.take_due(now));
         tokio::task::spawn_local(lane(Rc::clone(shared), Rc::clone(dispatch), slot, work));
     }
 }
 
-/// Lets every task that is ready run first. Unlike the runtime's own yield, it does not look at
-/// the sockets in between.
+/// Lets all ready tasks run first. Unlike the runtime's yield, it does not poll the I/O driver.
 async fn step_back() {
     let mut stepped = false;
     std::future::poll_fn(|cx| {
@@ -227,8 +223,8 @@ async fn step_back() {
     .await;
 }
 
-/// Waits for an instant, with the timer or polling the last part.
-async fn wait(shared: &Shared, until: Nanos, spin: bool) {
+/// Waits for an instant, busy-polling at the end with `spin`.
+async fn wait(shared: &ScenarioState, until: Nanos, spin: bool) {
     if !spin {
         shared.timer.sleep_until(until).await;
         return;
@@ -239,7 +235,12 @@ async fn wait(shared: &Shared, until: Nanos, spin: bool) {
     }
 }
 
-async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot>, mut work: W) {
+async fn lane<W: Work>(
+    shared: Rc<ScenarioState>,
+    dispatch: Rc<Dispatch>,
+    slot: Rc<LaneSlot>,
+    mut work: W,
+) {
     shared.enroll().await;
     loop {
         let assigned = match slot.assigned.take() {
@@ -262,8 +263,12 @@ async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot
     }
 }
 
-/// Waits to be handed an arrival; `None` when the run ends.
-async fn park(shared: &Shared, dispatch: &Dispatch, slot: &Rc<Slot>) -> Option<Assigned> {
+/// Waits for an arrival; `None` at the end of the run.
+async fn park(
+    shared: &ScenarioState,
+    dispatch: &Dispatch,
+    slot: &Rc<LaneSlot>,
+) -> Option<LaneArrival> {
     dispatch.full_since.set(None);
     dispatch.idle.borrow_mut().push(Rc::clone(slot));
     dispatch.freed.notify_one();

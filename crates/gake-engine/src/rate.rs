@@ -1,4 +1,4 @@
-//! Changing the rates and users of a run while it goes on.
+//! Changes of rates and users during a run.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,27 +13,26 @@ use crate::clock::RunClock;
 use crate::control::{Stop, StopHandle, UsersHandle};
 use crate::takeover::ScenarioWorkers;
 
-/// A change takes effect this long after it is asked for, so that every worker normally knows it by
-/// then.
+/// Delay of a change, so that normally all workers have received it when it takes effect.
 const LEAD: Nanos = 100_000_000;
 
-/// Changes of a run at most: all are kept.
+/// Maximum number of changes of a run, all of which are kept.
 const CHANGES_MAX: usize = 1_000;
 
 /// Why a rate cannot be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RateChangeError {
-    /// No scenario has a rate, or users that are set from outside, or its workers are in other
+    /// No scenario has a rate or an external number of users, or the workers are in other
     /// processes.
     #[error("this run has no rate that can be changed")]
     NoRate,
-    /// The run's changes are as many as are kept.
-    #[error("it was changed 1,000 times already")]
+    /// The run has [`CHANGES_MAX`] changes.
+    #[error("the rate was already changed 1,000 times")]
     TooMany,
     /// The rate of a warm-up is fixed.
     #[error("the warm-up is not over")]
     WarmUp,
-    /// No more arrivals come: all were due, or the run was told to stop.
+    /// Arrivals have ended, or the run is stopping.
     #[error("no more requests are due")]
     Over,
     /// The factor is not a finite number above 0.
@@ -41,19 +40,19 @@ pub enum RateChangeError {
     Factor,
 }
 
-/// Changes the rates of all open loops of a run while it goes on, and the number of users where that
-/// is set from outside, from any thread. Replays keep their times, other closed loops their users.
+/// Changes the rates of open loops and the users of externally controlled loads during a run, from
+/// any thread. Does not affect replays and other closed loops.
 #[derive(Debug, Clone)]
-pub struct RateHandle(Arc<Shared>);
+pub struct RateHandle(Arc<RateState>);
 
 #[derive(Debug)]
-struct Shared {
+struct RateState {
     plan: Arc<Plan>,
     scenarios: Arc<Vec<ScenarioWorkers>>,
     users: Vec<Option<UsersHandle>>,
     clock: RunClock,
     stop: StopHandle,
-    /// Whether no more changes are taken. Changes while `changes` is locked.
+    /// Whether changes are rejected. Written while `changes` is locked.
     is_closed: AtomicBool,
     changes: Mutex<Vec<RateChange>>,
 }
@@ -69,14 +68,14 @@ impl RateHandle {
         let (plan, scenarios) = (Arc::clone(plan), Arc::clone(scenarios));
         let (users, clock, stop) = (users.to_vec(), clock.clone(), stop.clone());
         let (is_closed, changes) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { plan, scenarios, users, clock, stop, is_closed, changes }))
+        Self(Arc::new(RateState { plan, scenarios, users, clock, stop, is_closed, changes }))
     }
 
-    /// Makes all rates those of the plan times `factor`, in a tenth of a second, and the numbers of
-    /// users at once. Arrivals that are due before are due when they were.
+    /// Multiplies all rates of the plan by `factor` in a tenth of a second, and the numbers of
+    /// users immediately. Earlier arrivals keep their due times.
     ///
     /// # Errors
-    /// When that is not possible; nothing changes then.
+    /// When that is not possible; nothing is changed.
     pub fn change(&self, factor: f64) -> Result<(), RateChangeError> {
         let shared = &*self.0;
         if !(factor > 0.0 && factor.is_finite()) {
@@ -101,21 +100,21 @@ impl RateHandle {
         Ok(())
     }
 
-    /// Takes no more changes: the run is over.
+    /// Rejects further changes: the run is over.
     pub fn close(&self) {
-        // Who is changing the rates finishes first: what was accepted is among the changes.
+        // Wait for a change in progress: accepted changes are in the list.
         let _changes = self.0.lock();
         self.0.is_closed.store(true, Relaxed);
     }
 
-    /// The changes so far; each is there before it takes effect.
+    /// The changes so far. Changes are listed before they take effect.
     #[must_use]
     pub fn changes(&self) -> Vec<RateChange> {
         self.0.lock().clone()
     }
 }
 
-impl Shared {
+impl RateState {
     fn is_possible(&self, at: Duration) -> Result<(), RateChangeError> {
         let changing = |plan: &&Plan| {
             matches!(plan.load.one(), Some(Load::Open { .. } | Load::External { .. }))
@@ -149,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// What changes the rate of a run that goes on for a minute.
+    /// The handle of a run of one minute.
     fn handle(stop: &StopHandle) -> RateHandle {
         let stages = vec![Stage::step(10.0, Duration::from_secs(60))];
         let plan = Plan::new("a test", Load::Open { stages, process: Process::Uniform });
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_after_a_stop_was_asked_for_or_the_end() {
+    fn changes_are_rejected_after_a_stop_or_the_end() {
         let (stop, _asked) = StopHandle::new();
         let (ended, stopped) = (handle(&stop), handle(&stop));
         assert_eq!((ended.change(2.0), stopped.change(0.5)), (Ok(()), Ok(())));

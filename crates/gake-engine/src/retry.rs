@@ -1,29 +1,26 @@
-//! The pace of a user whose connections cannot be opened.
-//!
-//! A refusal costs the generator next to nothing, so without a pace a user would be refused ten
-//! thousand times a second, and the only load would be its own.
+//! Backoff of a user whose connections cannot be opened: refusals are fast, and without it a user
+//! would retry ten thousand times a second.
 
 use gake_core::clock::Nanos;
-use gake_core::work::How;
+use gake_core::work::IterationStatus;
 
-/// From the start of the first iteration without a connection to the next start.
+/// From the start of the first iteration without a connection to the next.
 const FIRST: Nanos = 1_000_000;
 
-/// The longest such time: it doubles with each iteration without a connection in a row.
+/// Upper bound of that time, which doubles with each consecutive iteration without a connection.
 const LONGEST: Nanos = 100_000_000;
 
-/// How long the next iteration is held back.
 #[derive(Debug, Default)]
 pub(crate) struct RetryPace {
-    /// Of the last iteration, when it found no connection.
+    /// The backoff after the last iteration; 0 if it had a connection.
     last: Nanos,
 }
 
 impl RetryPace {
-    /// The earliest start of the iteration after the one that started at `fired` and ended so.
-    pub(crate) fn next_start(&mut self, fired: Nanos, how: How) -> Nanos {
-        self.last = match how {
-            How::Failed(fault) if fault.is_before_connection() => {
+    /// The earliest start of the iteration after the one fired at `fired`.
+    pub(crate) fn next_start(&mut self, fired: Nanos, status: IterationStatus) -> Nanos {
+        self.last = match status {
+            IterationStatus::Failed(fault) if fault.is_before_connection() => {
                 (2 * self.last).clamp(FIRST, LONGEST)
             }
             _ => 0,
@@ -41,12 +38,14 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     #[test]
-    fn it_doubles_up_to_a_bound_until_there_is_a_connection() {
+    fn it_doubles_up_to_a_limit_and_resets() {
         let mut pace = RetryPace::default();
-        let refused = How::Failed(Fault::ConnectRefused);
+        let refused = IterationStatus::Failed(Fault::ConnectRefused);
         let next: Vec<_> = (0..9).map(|_| pace.next_start(7, refused) - 7).collect();
         assert_eq!(next, [1, 2, 4, 8, 16, 32, 64, 100, 100].map(|ms| ms * MS));
-        for served in [How::Finished, How::Failed(Fault::Timeout(Phase::Body))] {
+        for served in
+            [IterationStatus::Finished, IterationStatus::Failed(Fault::Timeout(Phase::Body))]
+        {
             assert_eq!(pace.next_start(7, served), 7);
             assert_eq!(pace.next_start(7, refused), 7 + MS);
         }

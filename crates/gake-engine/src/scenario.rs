@@ -1,4 +1,4 @@
-//! A worker's part of one scenario: one load with its own lanes and recorder.
+//! A worker's slice of a scenario: one load with its own lanes and recorder.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,122 +6,126 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{IntervalPart, Recorder, ScenarioEnd, Tally};
+use gake_core::record::{Recorder, ScenarioEnd, ScenarioInterval, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use crate::arrival_numbers::{ArrivalNumbers, SharedNumbers};
 use crate::clock::RunClock;
 use crate::control::Stop;
-use crate::crowd::Crowd;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
-use crate::numbers::{CommonNumbers, Numbers};
-use crate::shared::Shared;
+use crate::scenario_state::ScenarioState;
 use crate::takeover::Revision;
 use crate::timer::Timer;
+use crate::worker_users::WorkerUsers;
 use crate::{closed, open};
 
-/// Tallies of a scenario that are made before the epoch, beside the one recorded to: enough until
-/// the receiver gives the first ones back.
+/// Spare tallies of a scenario, made before the epoch: enough until the receiver returns the first.
 const SPARES: usize = 3;
 
-/// An empty tally that has room for the usual latencies.
+/// An empty tally with memory for the usual latencies.
 fn roomy_tally(plan: &Plan) -> Tally {
     let mut tally = Tally::new(plan.labels.len());
     tally.make_room();
     tally
 }
 
-/// What the scenarios of a worker have in common.
-pub(crate) struct Common {
+/// Resources shared by the scenarios of a worker.
+pub(crate) struct WorkerResources {
     pub(crate) clock: RunClock,
-    /// For arrivals alone.
+    /// Only for arrivals.
     pub(crate) timer: Timer,
     /// For everything else.
     pub(crate) chores: Timer,
     pub(crate) log: Option<Rc<WorkerLog>>,
 }
 
-/// A worker's part of a scenario, as it is told.
-pub(crate) struct Part {
+/// The description of a worker's slice of a scenario.
+pub(crate) struct ScenarioAssignment {
     /// The scenario's number in the run.
     pub(crate) number: usize,
     pub(crate) plan: Arc<Plan>,
     pub(crate) slice: Slice,
     pub(crate) seed: u64,
-    /// The numbers of the process's arrivals.
-    pub(crate) numbers: Arc<CommonNumbers>,
-    /// Says how many users are wanted, when that is set from outside.
+    /// Numbers of the process's arrivals.
+    pub(crate) numbers: Arc<SharedNumbers>,
+    /// The number of users wanted, for an externally controlled load.
     pub(crate) setting: Option<watch::Receiver<usize>>,
-    /// Changes of what it is to send.
     pub(crate) revised: UnboundedReceiver<Revision>,
 }
 
-/// One scenario, whose lanes are made and wait for the epoch.
+/// A scenario whose lanes wait for the epoch.
 pub(crate) struct Scenario<F: Factory> {
-    /// Its number in the run.
+    /// The scenario's number in the run.
     pub(crate) number: usize,
     plan: Arc<Plan>,
     seed: u64,
     start: Nanos,
-    shared: Rc<Shared>,
+    shared: Rc<ScenarioState>,
     lanes: Rc<Lanes<F>>,
-    /// The users of a closed loop.
-    crowd: Option<Rc<Crowd>>,
+    /// Users of a closed loop.
+    users: Option<Rc<WorkerUsers>>,
     revised: RefCell<Option<UnboundedReceiver<Revision>>>,
     factory: F,
 }
 
 impl<F: Factory + 'static> Scenario<F> {
-    /// Makes everything that can be made before the epoch.
+    /// Allocates and connects as much as possible before the epoch.
     ///
     /// # Errors
     /// Why it cannot run, in a sentence.
-    pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
-        let Part { number, plan, slice, seed, numbers, setting, revised } = part;
+    pub(crate) async fn prepare(
+        assignment: ScenarioAssignment,
+        common: &WorkerResources,
+        factory: F,
+    ) -> Result<Self, String> {
+        let ScenarioAssignment { number, plan, slice, seed, numbers, setting, revised } =
+            assignment;
         let start = nanos(plan.start);
         let warmup = nanos(plan.warmup);
         let warmup_end = start.saturating_add(warmup);
         let log = common.log.as_ref().map(|log| Box::new(LogHandle(Rc::clone(log))) as _);
         let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log)
             .with_max_series(plan.max_series);
-        // What the first seconds record to is mapped before the epoch.
+        // Map memory for the first seconds before the epoch.
         drop(recorder.take(roomy_tally(&plan)));
         let timers = (common.timer.clone(), common.chores.clone());
-        let shared = Rc::new(Shared::new(common.clock.clone(), timers, warmup_end, recorder));
+        let shared =
+            Rc::new(ScenarioState::new(common.clock.clone(), timers, warmup_end, recorder));
         let count = match plan.load.users() {
-            Some(users) => slice.part(users),
-            None => slice.part(plan.max_in_flight),
+            Some(users) => slice.count(users),
+            None => slice.count(plan.max_in_flight),
         };
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));
-        let crowd = plan.load.users().map(|_| {
-            let numbers = Numbers::new(&plan, slice, &numbers, factory.wants_order());
-            closed::gather(&plan, start, &lanes, setting, numbers)
+        let users = plan.load.users().map(|_| {
+            let numbers = ArrivalNumbers::new(&plan, slice, &numbers, factory.wants_order());
+            closed::spawn_users(&plan, start, &lanes, setting, numbers)
         });
         let revised = RefCell::new(Some(revised));
-        Ok(Self { number, plan, seed, start, shared, lanes, crowd, revised, factory })
+        Ok(Self { number, plan, seed, start, shared, lanes, users, revised, factory })
     }
 
-    /// Tallies to be recorded to when the receiver has given none back yet.
+    /// Tallies to use until the receiver has returned some.
     pub(crate) fn spares(&self) -> impl Iterator<Item = Tally> {
         std::iter::repeat_with(|| roomy_tally(&self.plan)).take(SPARES)
     }
 
-    /// The epoch is near: what must run beside the lanes begins.
+    /// Called shortly before the epoch.
     pub(crate) fn begin(&self) {
         self.factory.begin();
     }
 
-    /// Runs to the end; the epoch has come.
+    /// Runs from the epoch to the end.
     pub(crate) async fn run(&self, stop: watch::Receiver<Stop>) -> ScenarioEnd {
         let shared = &self.shared;
         shared.begin();
         let revised = self.revised.take();
-        let arrivals_end = match (&self.crowd, revised) {
-            (Some(crowd), _) => closed::run(&self.plan, crowd, stop).await,
+        let arrivals_end = match (&self.users, revised) {
+            (Some(users), _) => closed::run(&self.plan, users, stop).await,
             (None, Some(revised)) => {
                 open::run(&self.plan, self.seed, self.start, &self.lanes, stop, revised).await
             }
@@ -140,8 +144,8 @@ impl<F: Factory + 'static> Scenario<F> {
         }
     }
 
-    /// Takes what was recorded since the last time, and goes on with `spare`.
-    pub(crate) fn take(&self, spare: Tally) -> IntervalPart {
+    /// Takes what was recorded since the last call, and continues with `spare`.
+    pub(crate) fn take(&self, spare: Tally) -> ScenarioInterval {
         let now = self.shared.clock.now();
         let recorder = &self.shared.recorder;
         let gauges = recorder.with_tally(|tally| {
@@ -151,11 +155,11 @@ impl<F: Factory + 'static> Scenario<F> {
         });
         let (tally, warmup) = recorder.take(spare);
         let bodies = recorder.take_bodies();
-        IntervalPart { scenario: self.number, tally, warmup, gauges, bodies }
+        ScenarioInterval { scenario: self.number, tally, warmup, gauges, bodies }
     }
 
-    /// Takes back what could not be handed over.
-    pub(crate) fn put_back(&self, part: &IntervalPart) {
-        self.shared.recorder.put_back(part);
+    /// Restores figures that could not be delivered.
+    pub(crate) fn put_back(&self, interval: &ScenarioInterval) {
+        self.shared.recorder.put_back(interval);
     }
 }

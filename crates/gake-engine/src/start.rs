@@ -16,29 +16,27 @@ use crate::clock::monotonic_now;
 use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
-use crate::ready::{Running, StartError, prepare, prepare_workers};
-use crate::table::{OwnTables, Working};
+use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
 use crate::takeover::Takeover;
+use crate::worker_tables::{WorkerTables, WorkersAlive};
 
-/// The epoch lies this far ahead when the workers are told, so that all start at the same time.
+/// Time until the epoch when workers are notified, so that all start together.
 const LEAD: Nanos = 2_000_000;
 
-/// Starts a run: `plan.threads` workers (no more than lanes), or `plan.tables` if these are more,
-/// with a descriptor table each. Each has a factory per scenario, which `make` makes on the worker's
-/// own thread. Poisson arrivals follow `seed`. Every exchange also goes to `log`, if there is one.
-/// Returns when every worker is ready, shortly before the epoch.
+/// Starts a run on `plan.threads` workers, no more than lanes; or on at least `plan.tables` workers
+/// with descriptor tables of their own. `make` makes a factory for each scenario on the worker's
+/// thread. All exchanges also go to `log`, if there is one. Returns shortly before the epoch.
 ///
-/// With a table each, rates and the number of users cannot be changed from outside, and nothing is
-/// taken over.
+/// With several tables, rates and numbers of users cannot be changed, and nothing is taken over.
 ///
 /// # Errors
-/// When a worker cannot be made ready; nothing has been sent then.
+/// When a worker cannot be prepared; nothing has been sent.
 pub fn start<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
     log: Option<LogSender>,
     make: M,
-) -> Result<Running, StartError>
+) -> Result<RunHandle, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -50,37 +48,35 @@ where
     Ok(ready.start_at(monotonic_now() + LEAD))
 }
 
-/// Starts workers with a descriptor table each.
+/// Starts workers with descriptor tables of their own.
 ///
-/// Only a thread whose table has the descriptors of a worker's runtime can wake it. One is started
-/// for that: its table is what the workers' tables are copies of, and ends with the run, so that
-/// nothing of the runtimes is left in the process's.
+/// A worker's runtime can only be woken by a thread whose table has its descriptors. A starter
+/// thread is that thread: the workers' tables are copies of its table, which ends with the run.
 fn start_apart<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
     log: Option<LogSender>,
     make: M,
-) -> Result<Running, StartError>
+) -> Result<RunHandle, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
-    // Without events of its own it sleeps without any descriptor, and everybody can wake it.
+    // Without an I/O driver it has no descriptors, and any thread can wake it.
     let relay = Builder::new_current_thread().build().map_err(StartError::Thread)?;
-    // What tokio's runtimes share is made with the first one that waits for events, and belongs to
-    // every table.
+    // The first runtime with an I/O driver creates descriptors shared by all: they belong in all
+    // tables.
     first_runtime().map_err(StartError::Thread)?;
     let (stop, asked) = StopHandle::new();
     let (started_sender, started) = channel();
     let (plan, scenarios) = (Arc::clone(plan), plan.scenarios().len());
     let starter = move || {
         let workers = plan.workers();
-        let (tables, working) = OwnTables::new(workers);
-        // SAFETY: this thread uses no descriptor but those of runtimes made in its table.
+        let (tables, working) = WorkerTables::new(workers);
+        // SAFETY: this thread only uses descriptors of runtimes created in its table.
         let table = unsafe { own_table() }.map_err(StartError::Thread);
         let ready = table.and_then(|()| {
-            let part = (Slice::WHOLE, workers);
-            prepare_workers(&plan, seed, part, log, make, Some(tables))
+            prepare_workers(&plan, seed, (Slice::WHOLE, workers), log, make, Some(tables))
         });
         let running = match ready {
             Ok(ready) => ready.start_at(monotonic_now() + LEAD),
@@ -89,12 +85,12 @@ where
                 return;
             }
         };
-        let Running { messages, workers, spares, stop, users, takeover, clock, .. } = running;
-        let Running { memory, threads, .. } = running;
+        let RunHandle { messages, workers, spares, stop, users, takeover, clock, .. } = running;
+        let RunHandle { memory, threads, .. } = running;
         let _ = started_sender.send(Ok((messages, workers, spares, clock, memory)));
         relay.block_on(pass_on(asked, &stop, working));
         for thread in threads {
-            // A worker that panicked has not sent its end, which the receiver notices.
+            // The receiver notices a panic by the missing end.
             let _ = thread.join();
         }
         drop((users, takeover));
@@ -105,21 +101,21 @@ where
     let (messages, workers, spares, clock, memory) = started.recv().map_err(|_| ended())??;
     let (users, takeover) = (vec![None; scenarios], Takeover::default());
     let rate = None;
-    Ok(Running { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads })
+    Ok(RunHandle { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads })
 }
 
 fn first_runtime() -> io::Result<()> {
     Builder::new_current_thread().enable_all().build().map(|_: Runtime| ())
 }
 
-/// Passes requests to stop on to the workers, until they have ended.
-async fn pass_on(mut asked: watch::Receiver<Stop>, stop: &StopHandle, mut working: Working) {
+/// Forwards stop requests to the workers, until they have ended.
+async fn pass_on(mut asked: watch::Receiver<Stop>, stop: &StopHandle, mut working: WorkersAlive) {
     loop {
         tokio::select! {
             () = working.ended() => return,
             changed = asked.changed() => match changed {
                 Ok(()) => stop.stop(*asked.borrow_and_update()),
-                // Nobody is left who could ask.
+                // The requester is gone.
                 Err(_) => return working.ended().await,
             },
         }

@@ -1,5 +1,4 @@
-//! What changes for the workers of a run while it goes on: they take over the arrivals of a process
-//! that was lost, or follow another schedule.
+//! Revisions of workers' arrivals during a run: arrivals of a lost process, or a changed schedule.
 
 use std::sync::Arc;
 
@@ -9,19 +8,19 @@ use gake_core::plan::Plan;
 use gake_core::schedule::{Schedule, Slice};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::arrivals::Source;
+use crate::arrivals::ArrivalSource;
 
-/// A change of what a worker is to send.
-#[allow(clippy::large_enum_variant, reason = "most runs send none, and the others a few")]
+/// A change of a worker's arrivals.
+#[allow(clippy::large_enum_variant, reason = "runs send few or none")]
 #[derive(Debug)]
 pub(crate) enum Revision {
-    /// Arrivals beside its own.
-    Add(Source),
-    /// A schedule that differs from now on.
+    /// Additional arrivals.
+    Add(ArrivalSource),
+    /// A changed schedule.
     Follow(Box<Schedule>),
 }
 
-/// Gives the workers of a run, while it goes on, arrivals beside their own.
+/// Assigns the arrivals of lost processes to the workers of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Takeover {
     scenarios: Arc<Vec<ScenarioWorkers>>,
@@ -40,23 +39,23 @@ impl ScenarioWorkers {
         Self { plan: Arc::clone(plan), seed, workers: Vec::new() }
     }
 
-    /// What one more worker will be given.
+    /// Adds a worker, and returns the receiver of its revisions.
     pub(crate) fn enlist(&mut self) -> UnboundedReceiver<Revision> {
         let (sender, receiver) = unbounded_channel();
         self.workers.push(sender);
         receiver
     }
 
-    /// Makes the workers of an open loop follow the schedule of `plan`, a change of theirs.
+    /// Switches the workers of an open loop to the schedule of `plan`.
     pub(crate) fn follow(&self, plan: &Plan) {
         // A replay keeps its times.
         let is_open = matches!(plan.load.one(), Some(Load::Open { .. }));
         let changed = plan.schedule(self.seed).filter(|_| is_open);
         let Some((schedule, own)) = changed.zip(self.plan.schedule(self.seed)) else { return };
-        // The arrivals of the warm-up are numbered and due as they were.
-        let schedule = schedule.with_lead_of(&own);
+        // Arrivals of the warm-up keep their numbers and due times.
+        let schedule = schedule.with_warmup_of(&own);
         for worker in &self.workers {
-            // A worker that has ended sends nothing more.
+            // The worker may have ended.
             let _ = worker.send(Revision::Follow(Box::new(schedule.clone())));
         }
     }
@@ -67,8 +66,8 @@ impl Takeover {
         Self { scenarios: Arc::clone(scenarios) }
     }
 
-    /// Whether there are workers that could send arrivals of scenario `scenario`: it is an open
-    /// loop that ends after a time, whose workers are there to its end.
+    /// Whether arrivals of scenario `scenario` can be taken over: it is an open loop that ends at a
+    /// known time, so that its workers run until then.
     #[must_use]
     pub fn is_possible(&self, scenario: usize) -> bool {
         self.scenarios.get(scenario).is_some_and(|scenario| {
@@ -78,8 +77,8 @@ impl Takeover {
         })
     }
 
-    /// Makes the workers send the arrivals with the numbers of `slice` that are due at `from` or
-    /// later, counted from the epoch. What is due already is sent late.
+    /// Assigns the arrivals of `slice` that are due at `from` or later, counted from the epoch.
+    /// Those already due are sent late.
     pub fn take(&self, scenario: usize, slice: Slice, from: Nanos) {
         let Some(ScenarioWorkers { plan, seed, workers }) = self.scenarios.get(scenario) else {
             return;
@@ -87,8 +86,8 @@ impl Takeover {
         let Some(schedule) = plan.schedule(*seed) else { return };
         let start = nanos(plan.start);
         for (worker, part) in workers.iter().zip(slice.split(workers.len())) {
-            let source = Source::new(schedule.share(part).into_owned(), start);
-            // After the end of a worker nothing of a schedule that ends with a time is due.
+            let source = ArrivalSource::new(schedule.arrivals(part).into_owned(), start);
+            // The worker may have ended, after the end of the schedule.
             let _ = worker.send(Revision::Add(source.since(from)));
         }
     }
@@ -103,7 +102,6 @@ mod tests {
     use super::*;
     use crate::arrivals::Arrivals;
 
-    /// The rate of the warm-up is derived from the first stage, which the change splits.
     #[test]
     fn a_change_during_a_first_ramp_keeps_the_warm_up_and_loses_nothing() {
         let seconds = Duration::from_secs;
@@ -113,7 +111,8 @@ mod tests {
         let mut workers = ScenarioWorkers::new(&plan, 0);
         let mut revised = workers.enlist();
         let schedule = plan.schedule(0).unwrap();
-        let mut arrivals = Arrivals::new(Source::new(schedule.share(Slice::WHOLE).into_owned(), 0));
+        let mut arrivals =
+            Arrivals::new(ArrivalSource::new(schedule.arrivals(Slice::WHOLE).into_owned(), 0));
         let change = RateChange { at: seconds(4), factor: 2.0 };
         let at = u64::try_from(change.at.as_nanos()).unwrap();
         let (mut seen, mut next) = (Vec::new(), arrivals.next());

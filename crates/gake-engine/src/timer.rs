@@ -1,6 +1,5 @@
-//! A precise timer for one worker: a timerfd and a heap of sleepers.
-//!
-//! tokio's own timer has a granularity of 1 ms. A timerfd wakes within tens of microseconds.
+//! A precise timer: a timerfd, which wakes within tens of microseconds, and a heap of sleepers.
+//! tokio's timer has a granularity of 1 ms.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -23,15 +22,15 @@ use crate::clock::RunClock;
 /// Wakes the tasks of one worker at instants of the run's clock.
 #[derive(Debug, Clone)]
 pub struct Timer {
-    inner: Rc<Inner>,
+    inner: Rc<TimerState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct TimerState {
     clock: RunClock,
     fd: AsyncFd<OwnedFd>,
     sleepers: RefCell<BinaryHeap<Reverse<Sleeper>>>,
-    /// What the timerfd is set to; [`Nanos::MAX`] when it is not.
+    /// The expiration of the timerfd; [`Nanos::MAX`] if it is not armed.
     armed: Cell<Nanos>,
 }
 
@@ -45,16 +44,15 @@ impl Timer {
     /// A timer on the current runtime, which must be a local one.
     ///
     /// # Errors
-    /// When the system has no descriptor left for it.
+    /// When no descriptor is left.
     pub fn new(clock: RunClock) -> io::Result<Self> {
         let fd = timerfd_create(
             TimerfdClockId::Monotonic,
             TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
         )?;
-        // SAFETY: an OwnedFd is open, gives the same descriptor every time, and lives in the
-        // AsyncFd, which never gives it out to be closed.
+        // SAFETY: the AsyncFd owns the OwnedFd, whose descriptor stays open and the same.
         let fd = unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)?;
-        let inner = Rc::new(Inner {
+        let inner = Rc::new(TimerState {
             clock,
             fd,
             sleepers: RefCell::default(),
@@ -64,7 +62,7 @@ impl Timer {
         Ok(Self { inner })
     }
 
-    /// Sleeps until `at`; ready at once when it has passed.
+    /// Sleeps until `at`. Completes immediately if it has passed.
     #[must_use]
     pub fn sleep_until(&self, at: Nanos) -> Sleep<'_> {
         Sleep { inner: &self.inner, at, asleep: false }
@@ -74,7 +72,7 @@ impl Timer {
 /// A sleep until an instant. May be dropped early.
 #[derive(Debug)]
 pub struct Sleep<'a> {
-    inner: &'a Inner,
+    inner: &'a TimerState,
     at: Nanos,
     asleep: bool,
 }
@@ -98,8 +96,8 @@ impl Future for Sleep<'_> {
     }
 }
 
-impl Inner {
-    /// Makes the timerfd fire at `at`, unless it fires earlier anyway.
+impl TimerState {
+    /// Arms the timerfd for `at`, unless it fires earlier.
     fn arm(&self, at: Nanos) {
         if at >= self.armed.get() {
             return;
@@ -111,7 +109,7 @@ impl Inner {
         };
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
         let setting = Itimerspec { it_interval: zero, it_value: value };
-        // The arguments are valid by construction, so this cannot fail.
+        // Cannot fail: the arguments are valid.
         if timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &setting).is_ok() {
             self.armed.set(at);
         }
@@ -135,10 +133,10 @@ impl Inner {
     }
 }
 
-async fn drive(inner: Rc<Inner>) {
+async fn drive(inner: Rc<TimerState>) {
     while let Ok(mut ready) = inner.fd.readable().await {
-        // The number of expirations is never read: epoll tells edges, setting the timer clears
-        // it, and a spurious wake-up finds nothing due.
+        // No need to read the timerfd: epoll is edge-triggered, arming clears it, and spurious
+        // wake-ups are harmless.
         ready.clear_ready();
         inner.wake_due();
     }

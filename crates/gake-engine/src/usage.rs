@@ -1,4 +1,4 @@
-//! What the generator itself uses.
+//! Resource usage of the generator.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use gake_core::clock::{Nanos, SECOND};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time and scheduling delay of the calling thread since the last look.
+/// CPU time and scheduling delay of the calling thread since the last call of `take`.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadUsage {
     cpu: Nanos,
@@ -18,13 +18,13 @@ impl ThreadUsage {
         Self { cpu: thread_cpu(), run_delay: thread_run_delay() }
     }
 
-    /// Takes back what was taken and could not be told.
+    /// Restores usage that could not be reported.
     pub(crate) fn put_back(&mut self, cpu: Nanos, run_delay: Nanos) {
         self.cpu -= cpu;
         self.run_delay = self.run_delay.saturating_sub(run_delay);
     }
 
-    /// CPU time and time runnable without a core, since the last call.
+    /// CPU time and time runnable but not running, since the last call.
     pub(crate) fn take(&mut self) -> (Nanos, Nanos) {
         let now = Self::new();
         let used = (now.cpu - self.cpu, now.run_delay.saturating_sub(self.run_delay));
@@ -38,7 +38,7 @@ fn thread_cpu() -> Nanos {
     used.tv_sec as u64 * SECOND + used.tv_nsec as u64
 }
 
-/// The second field of schedstat is the time spent waiting on a run queue; 0 where it is missing.
+/// Time on a run queue: the second field of schedstat; 0 if unavailable.
 fn thread_run_delay() -> Nanos {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
@@ -46,25 +46,25 @@ fn thread_run_delay() -> Nanos {
         .unwrap_or(0)
 }
 
-/// The highest resident memory of this process that was seen in a run. Workers look as each second
-/// ends and when they end: what the connections of a run took is gone after it.
+/// Peak resident memory of this process during a run, sampled by workers each second and at their
+/// end, before connections are closed.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryPeak(Arc<AtomicU64>);
 
 impl MemoryPeak {
-    pub(crate) fn look(&self) {
+    pub(crate) fn sample(&self) {
         self.0.fetch_max(process_rss(), Relaxed);
     }
 
-    /// Looks once more, and returns the highest so far in bytes; 0 where it cannot be read.
+    /// Takes a sample and returns the peak in bytes; 0 if unavailable.
     #[must_use]
     pub fn highest(&self) -> u64 {
-        self.look();
+        self.sample();
         self.0.load(Relaxed)
     }
 }
 
-/// Resident memory of this process in bytes; 0 where it cannot be read.
+/// Resident memory of this process in bytes; 0 if unavailable.
 fn process_rss() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()

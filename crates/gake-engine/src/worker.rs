@@ -1,4 +1,4 @@
-//! One worker: its scenarios side by side, and what it hands over.
+//! A worker: runs its scenarios and reports their figures.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,16 +11,16 @@ use tokio::sync::watch;
 
 use crate::clock::RunClock;
 use crate::control::Stop;
+use crate::handover;
 use crate::log::{LogSender, WorkerLog};
 use crate::message::Message;
-use crate::pace;
-use crate::scenario::{Common, Part, Scenario};
+use crate::scenario::{Scenario, ScenarioAssignment, WorkerResources};
 use crate::timer::Timer;
 use crate::usage::{MemoryPeak, ThreadUsage};
 
-/// What a worker is given.
-pub(crate) struct Assignment {
-    pub(crate) scenarios: Vec<Part>,
+/// The description of a worker.
+pub(crate) struct WorkerAssignment {
+    pub(crate) scenarios: Vec<ScenarioAssignment>,
     pub(crate) worker: usize,
     pub(crate) clock: RunClock,
     pub(crate) stop: watch::Receiver<Stop>,
@@ -28,11 +28,11 @@ pub(crate) struct Assignment {
     pub(crate) spares: Receiver<Tally>,
     pub(crate) log: Option<LogSender>,
     pub(crate) memory: MemoryPeak,
-    /// Whether it hands over ten times a second.
+    /// Whether it reports ten times a second.
     pub(crate) is_fine: bool,
 }
 
-/// A worker whose lanes are made and wait for the epoch.
+/// A worker whose lanes wait for the epoch.
 pub(crate) struct Worker<F: Factory> {
     stop: watch::Receiver<Stop>,
     chores: Timer,
@@ -40,30 +40,31 @@ pub(crate) struct Worker<F: Factory> {
 }
 
 impl<F: Factory + 'static> Worker<F> {
-    /// Makes everything that can be made before the epoch; `make` makes the factory of a scenario.
+    /// Prepares all scenarios before the epoch; `make` makes the factory of a scenario.
     ///
     /// # Errors
     /// Why the worker cannot run, in a sentence.
     pub(crate) async fn prepare(
-        assignment: Assignment,
-        make: impl Fn(&Part) -> F,
+        assignment: WorkerAssignment,
+        make: impl Fn(&ScenarioAssignment) -> F,
     ) -> Result<Self, String> {
-        let Assignment { scenarios: parts, worker, clock, stop, messages, .. } = assignment;
-        let Assignment { spares, log, memory, is_fine, .. } = assignment;
+        let WorkerAssignment { scenarios: assigned, worker, clock, stop, messages, .. } =
+            assignment;
+        let WorkerAssignment { spares, log, memory, is_fine, .. } = assignment;
         let timer = || {
             Timer::new(clock.clone()).map_err(|error| format!("no timer could be made: {error}"))
         };
         let (timer, chores) = (timer()?, timer()?);
         let log = log.map(|sender| Rc::new(WorkerLog::new(sender)));
-        let common = Common { clock, timer, chores, log };
-        let mut scenarios = Vec::with_capacity(parts.len());
-        for part in parts {
-            let factory = make(&part);
-            scenarios.push(Rc::new(Scenario::prepare(part, &common, factory).await?));
+        let common = WorkerResources { clock, timer, chores, log };
+        let mut scenarios = Vec::with_capacity(assigned.len());
+        for one in assigned {
+            let factory = make(&one);
+            scenarios.push(Rc::new(Scenario::prepare(one, &common, factory).await?));
         }
-        // Every lane runs once, up to where it waits for the epoch.
+        // Let all lanes run up to their wait for the epoch.
         tokio::task::yield_now().await;
-        let Common { clock, chores, log, .. } = common;
+        let WorkerResources { clock, chores, log, .. } = common;
         let reporter = Rc::new(Reporter {
             clock,
             chores: chores.clone(),
@@ -75,21 +76,21 @@ impl<F: Factory + 'static> Worker<F> {
             spares,
             usage: RefCell::new(ThreadUsage::new()),
             memory,
-            looked: Cell::new(0),
+            sampled: Cell::new(0),
             is_fine,
-            awaited: Cell::new(pace::next_tenth(0, is_fine)),
+            awaited: Cell::new(handover::next_tenth(0, is_fine)),
         });
         Ok(Self { stop, chores, reporter })
     }
 
-    /// Runs to the end. The epoch lies a little ahead.
+    /// Runs to the end. The epoch is slightly in the future.
     pub(crate) async fn run(self) {
         let Self { stop, chores, reporter } = self;
         for scenario in &reporter.scenarios {
             scenario.begin();
         }
-        let handing_over = tokio::task::spawn_local(hand_over_in_time(Rc::clone(&reporter)));
-        // Before the epoch the clock stands at 0, and nothing could be timed.
+        let reporting = tokio::task::spawn_local(report_regularly(Rc::clone(&reporter)));
+        // The clock reads 0 until the epoch.
         chores.sleep_until(1).await;
         let running: Vec<_> = reporter
             .scenarios
@@ -101,14 +102,14 @@ impl<F: Factory + 'static> Worker<F> {
             .collect();
         let mut ends = Vec::with_capacity(running.len());
         for (scenario, running) in reporter.scenarios.iter().zip(running) {
-            // A scenario that panicked has no end, which the receiver notices.
+            // The receiver notices a panic by the missing end.
             let Ok(end) = running.await else { return };
             ends.push((scenario.number, end));
         }
-        handing_over.abort();
-        // The last part is handed over like a whole one, under the end that was awaited: a run that
-        // ends with a second must not count it as the next.
-        reporter.hand_over(reporter.awaited.get(), true);
+        reporting.abort();
+        // The last, shorter interval ends in the tenth that was awaited: a run that ends with a
+        // second must not begin another.
+        reporter.report(reporter.awaited.get(), true);
         let ended = Message::Ended(WorkerEnd {
             worker: reporter.worker,
             scenarios: ends,
@@ -118,7 +119,7 @@ impl<F: Factory + 'static> Worker<F> {
     }
 }
 
-/// Hands over what a worker recorded.
+/// Sends the figures of a worker.
 struct Reporter<F: Factory> {
     scenarios: Vec<Rc<Scenario<F>>>,
     clock: RunClock,
@@ -126,66 +127,65 @@ struct Reporter<F: Factory> {
     log: Option<Rc<WorkerLog>>,
     worker: usize,
     messages: SyncSender<Message>,
-    /// Tallies that the receiver gives back, and those made beforehand.
+    /// Tallies returned by the receiver, and those made before the epoch.
     spares: Receiver<Tally>,
     made: RefCell<Vec<Tally>>,
     usage: RefCell<ThreadUsage>,
     memory: MemoryPeak,
-    /// The last second at whose end it looked at the memory.
-    looked: Cell<u64>,
+    /// The last second at whose end memory was sampled.
+    sampled: Cell<u64>,
     is_fine: bool,
-    /// The tenth of a second at whose end it hands over next.
+    /// The tenth of a second at whose end it reports next.
     awaited: Cell<u64>,
 }
 
-async fn hand_over_in_time<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
+async fn report_regularly<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
     loop {
-        let tenth = pace::next_tenth(reporter.clock.now(), reporter.is_fine);
+        let tenth = handover::next_tenth(reporter.clock.now(), reporter.is_fine);
         reporter.awaited.set(tenth);
         reporter.chores.sleep_until(tenth * TENTH).await;
-        // What a wake-up that comes late hands over goes up to now.
+        // After a late wake-up, the interval ends now.
         let over = reporter.clock.now() / TENTH;
         let tenth = if reporter.is_fine { tenth.max(over) } else { tenth };
-        reporter.hand_over(tenth, false);
+        reporter.report(tenth, false);
     }
 }
 
 impl<F: Factory + 'static> Reporter<F> {
-    /// An empty tally whose memory is warm, as long as there is one.
+    /// An empty tally, reused if possible.
     fn spare(&self) -> Tally {
         let given_back = self.spares.try_recv().ok();
         given_back.or_else(|| self.made.borrow_mut().pop()).unwrap_or_default()
     }
 
-    /// The memory is the process's: one worker looks as a second ends, and each before its
-    /// connections are closed.
-    fn look_at_memory(&self, tenth: u64, is_last: bool) {
-        let second = tenth / pace::TENTHS;
-        let is_new = second > self.looked.replace(second);
+    /// Samples the memory of the process: in one worker each second, and in all at their end,
+    /// before connections are closed.
+    fn sample_memory(&self, tenth: u64, is_last: bool) {
+        let second = tenth / handover::TENTHS;
+        let is_new = second > self.sampled.replace(second);
         if is_last || (is_new && self.worker == 0) {
-            self.memory.look();
+            self.memory.sample();
         }
     }
 
-    /// Hands over what was recorded up to now. When the receiver is behind, it is kept and goes
-    /// with the next piece: nothing is lost, and nothing piles up. `wait` makes it wait instead.
-    fn hand_over(&self, tenth: u64, wait: bool) {
+    /// Sends the figures up to now. If the channel is full, they are merged into the next interval,
+    /// or, with `wait`, it blocks.
+    fn report(&self, tenth: u64, wait: bool) {
         if let Some(log) = &self.log {
             log.flush();
         }
-        self.look_at_memory(tenth, wait);
-        let parts = self.scenarios.iter().map(|scenario| scenario.take(self.spare()));
-        let parts = parts.collect();
+        self.sample_memory(tenth, wait);
+        let scenarios = self.scenarios.iter().map(|scenario| scenario.take(self.spare())).collect();
         let (cpu, run_delay) = self.usage.borrow_mut().take();
-        let interval = Box::new(Interval { worker: self.worker, tenth, parts, cpu, run_delay });
+        let interval = Box::new(Interval { worker: self.worker, tenth, scenarios, cpu, run_delay });
         if wait {
-            // The receiver is gone only when the program is ending.
+            // The receiver is gone only when the program ends.
             let _ = self.messages.send(Message::Interval(interval));
         } else if let Err(TrySendError::Full(Message::Interval(kept))) =
             self.messages.try_send(Message::Interval(interval))
         {
-            for (scenario, part) in self.scenarios.iter().zip(&kept.parts) {
-                scenario.put_back(part);
+            for (scenario, interval) in self.scenarios.iter().zip(&kept.scenarios) {
+                scenario.put_back(interval);
             }
             self.usage.borrow_mut().put_back(kept.cpu, kept.run_delay);
         }

@@ -1,6 +1,4 @@
-//! Nothing is allocated for a request: memory does not grow with the run.
-//!
-//! The count is of the whole process, so this file has one test and nothing beside it.
+//! Requests do not allocate. One test: allocations are counted for the whole process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -13,9 +11,9 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Answer, End, Ending, Exchange, Recorder, Tally};
+use gake_core::record::{Exchange, ExchangeEnd, Recorder, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
 
 struct Counting;
@@ -61,23 +59,23 @@ fn intern(recorder: &Recorder) -> [SeriesId; 2] {
 }
 
 impl Work for Brief {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let now = iteration.fired;
         self.timer.sleep_until(now + 50_000).await;
         let done = self.clock.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         let first_byte = Some(done);
         iteration.exchange(Exchange { write: now, first_byte, end, ..Exchange::unfinished(done) });
         let [checks, waits] = *self.series.get_or_insert_with(|| intern(iteration.recorder()));
         iteration.check(checks, true);
         iteration.sample(waits, (done - now) as f64);
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.clock.now();
         iteration.exchange(Exchange::unfinished(now));
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 
@@ -117,7 +115,7 @@ fn allocations(load: &Load, requests: u64) -> u64 {
         while collector.next_second().is_some() {}
     }
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
     assert!(run.tally.series.series().all(|(_, value)| value.samples() == requests));
     ALLOCATIONS.load(Relaxed) - before
@@ -132,8 +130,8 @@ fn twice_the_requests_need_no_more_allocations() {
     let replay = Load::Replay { speed: 1.0, trace: Some(recorded.finish(None)) };
     for load in [open, replay, Load::Closed { users: 8, think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
-        // What a request allocates, it allocates in every run. A machine that stops for a while
-        // gives more seconds to hand over and wider histograms, which a run in three is spared.
+        // Allocations of requests would occur in all three runs; pauses of the machine, which cause
+        // wider histograms and more intervals, do not.
         let more = (0..3).map(|_| {
             let once = allocations(&load, REQUESTS);
             allocations(&load, 2 * REQUESTS).saturating_sub(once)

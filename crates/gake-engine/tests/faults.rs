@@ -1,5 +1,4 @@
-//! What a worker touches in its first seconds is mapped before the epoch: a page fault takes time
-//! that an arrival waits for.
+//! Memory for the first seconds is mapped before the epoch: page faults would delay arrivals.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -13,49 +12,48 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::Process;
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 const LABELS: u64 = 4;
 
-/// How long the faults are counted from the epoch on.
+/// Page faults are counted for this time from the epoch on.
 const LOOKED: Nanos = 3 * SECOND;
 
 /// Parts of this time, to show when the faults were.
 const PARTS: usize = 12;
 
-/// Faults beyond what is known to be mapped: the few pages of a stack or an allocator's own.
+/// Tolerated faults: a few pages of the stack and the allocator.
 const FAULTS_MAX: u64 = 8;
 
-/// The thread's page faults that needed no disk, read without memory of its own.
+/// The thread's minor page faults, read without allocating.
 struct Faults {
     stat: File,
     before: Cell<u64>,
-    /// By part of the time.
+    /// By interval.
     seen: RefCell<[u64; PARTS]>,
-    told: Arc<Mutex<Vec<u64>>>,
+    reported: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Faults {
-    fn new(told: Arc<Mutex<Vec<u64>>>) -> Self {
+    fn new(reported: Arc<Mutex<Vec<u64>>>) -> Self {
         let stat = File::open("/proc/thread-self/stat").unwrap();
         let (before, seen) = (Cell::new(0), RefCell::new([0; PARTS]));
-        Self { stat, before, seen, told }
+        Self { stat, before, seen, reported }
     }
 
     fn now(&self) -> u64 {
         let mut text = [0; 512];
         let length = self.stat.read_at(&mut text, 0).unwrap();
         let text = std::str::from_utf8(&text[..length]).unwrap();
-        // The name of the thread, in parentheses, may have blanks; the eighth field after it.
+        // The eighth field after the thread's name, which is in parentheses and may have blanks.
         text.rsplit(')').next().unwrap().split_whitespace().nth(7).unwrap().parse().unwrap()
     }
 
-    /// The time begins.
     fn begin(&self) {
-        // The first look maps what a look needs.
+        // The first reading maps memory for the next ones.
         self.now();
         self.before.set(self.now());
     }
@@ -70,11 +68,11 @@ impl Faults {
 
 impl Drop for Faults {
     fn drop(&mut self) {
-        self.told.lock().unwrap().extend(*self.seen.borrow());
+        self.reported.lock().unwrap().extend(*self.seen.borrow());
     }
 }
 
-/// Answers that come after different times, one in ten not ok, from four endpoints.
+/// Responses after varying times, one in ten not ok, with four labels.
 struct Varied {
     timer: Timer,
     clock: RunClock,
@@ -83,14 +81,14 @@ struct Varied {
 }
 
 impl Work for Varied {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let (number, now) = (iteration.arrival.number, iteration.fired);
         self.faults.look(now);
         // From 20 us to 20 ms.
         self.timer.sleep_until(now + 20_000 * (1 << (number % 11))).await;
         let done = self.clock.now();
         let status = if number.is_multiple_of(10) { 500 } else { 200 };
-        let end = End::Answered(Answer { status, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 0 });
         let connect = (!std::mem::replace(&mut self.is_open, true)).then_some(40_000);
         let blocked = if number.is_multiple_of(7) { 1_000 << (number % 13) } else { 0 };
         let label = (number % LABELS) as u16;
@@ -98,13 +96,13 @@ impl Work for Varied {
         let exchange =
             Exchange { write: now, written: true, first_byte, end, ..Exchange::unfinished(done) };
         iteration.exchange(Exchange { label, blocked, connect, ..exchange });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.clock.now();
         iteration.exchange(Exchange::unfinished(now));
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 
@@ -137,12 +135,12 @@ fn the_first_seconds_touch_no_fresh_memory() {
     let load = Load::Open { stages, process: Process::Uniform };
     let labels = (0..LABELS).map(|label| format!("endpoint {label}")).collect();
     let plan = Arc::new(Plan { max_in_flight: 64, labels, ..Plan::new("", load) });
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let telling = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let reporter = Arc::clone(&reported);
     let make = move |context: WorkerContext| Factories {
         timer: Timer::new(context.clock.clone()).unwrap(),
         clock: context.clock,
-        faults: Rc::new(Faults::new(Arc::clone(&telling))),
+        faults: Rc::new(Faults::new(Arc::clone(&reporter))),
     };
     let running = start(&plan, 1, None, make).unwrap();
     let mut collector = Collector::new(&plan, 1, 1);
@@ -155,9 +153,9 @@ fn the_first_seconds_touch_no_fresh_memory() {
         }
     }
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.started, 3_200);
-    let seen = told.lock().unwrap().clone();
+    let seen = reported.lock().unwrap().clone();
     let last = seen.last().copied().unwrap();
     assert!(last <= FAULTS_MAX, "{last} page faults, up to each quarter of a second: {seen:?}");
 }

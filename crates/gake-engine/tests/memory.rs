@@ -1,6 +1,4 @@
-//! What a user costs the loop: bytes, counted at the allocator.
-//!
-//! The count is of the whole process, so this file has one test and nothing beside it.
+//! Memory of the loop for a user, counted at the allocator. One test: the count is of the process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -12,8 +10,8 @@ use std::time::{Duration, Instant};
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
 struct Counting;
@@ -41,22 +39,22 @@ static ALLOCATOR: Counting = Counting;
 /// Users of the run.
 const USERS: usize = 100_000;
 
-/// Bytes a user may take: its task, its place in the timer's heap, and what wakes it.
+/// Maximum bytes of a user: its task, timer entry and waker.
 const BYTES_EACH: usize = 1_024;
 
-/// Answers at once, without a socket.
+/// Responds immediately, without a socket.
 struct Instantly(RunClock);
 
 impl Work for Instantly {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let done = self.0.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, _: &Iteration<'_>) -> Ended {
-        Ended::interrupted(self.0.now())
+    fn abandon(&mut self, _: &Iteration<'_>) -> IterationEnd {
+        IterationEnd::interrupted(self.0.now())
     }
 }
 
@@ -95,7 +93,7 @@ fn a_hundred_thousand_users_who_think_take_a_kilobyte_each() {
         assert!(begun.elapsed() < Duration::from_secs(100), "not every user came");
     }
     running.join();
-    let run = collector.finish(0, Ending::Interrupted, 1);
+    let run = collector.finish(0, RunEnd::Interrupted, 1);
     assert_eq!(run.tally.counts.ok, USERS as u64);
     assert!(each > 0 && each <= BYTES_EACH, "{each} bytes a user");
     println!("{each} bytes a user");

@@ -1,6 +1,4 @@
-//! The memory of a run is the highest of it, not what is left at its end.
-//!
-//! It is that of the whole process, so this file has one test and nothing beside it.
+//! The memory of a run is its peak. One test: it is the memory of the process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -11,14 +9,14 @@ use std::time::{Duration, Instant};
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
-/// Taken by the first iteration. More than the allocator keeps for itself once it is freed.
+/// Bytes allocated by the first iteration: more than the allocator keeps when they are freed.
 const TAKEN: usize = 128 << 20;
 
-/// Whether the memory is to be given back.
+/// Whether to free the memory.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 struct Taking {
@@ -27,21 +25,21 @@ struct Taking {
 }
 
 impl Work for Taking {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         if IS_OVER.load(Relaxed) {
             self.taken = None;
         } else {
-            // Ones: of zeros the kernel has no pages.
+            // Not zeros, which take no pages.
             self.taken.get_or_insert_with(|| vec![1; TAKEN]);
         }
         let done = self.clock.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, _: &Iteration<'_>) -> Ended {
-        Ended::interrupted(self.clock.now())
+    fn abandon(&mut self, _: &Iteration<'_>) -> IterationEnd {
+        IterationEnd::interrupted(self.clock.now())
     }
 }
 
@@ -59,7 +57,7 @@ impl Factory for Takers {
     }
 }
 
-/// Resident now.
+/// Current resident memory.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -80,7 +78,7 @@ fn what_is_given_back_before_the_end_is_in_the_highest() {
             if second.tally.counts.ok == 0 {
                 continue;
             }
-            // A second that began after the memory was given back ends the run.
+            // Ends the run a full second after the memory was freed.
             freed += u64::from(IS_OVER.swap(true, Relaxed));
             if freed == 2 && running.stop.asked() == Stop::Go {
                 running.stop.stop(Stop::Drain);

@@ -1,6 +1,4 @@
-//! Memory does not grow with the number of requests: ten times as many take the same.
-//!
-//! It is that of the whole process, so this file has one test and nothing beside it.
+//! Memory does not grow with the number of requests. One test: it is the memory of the process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -10,27 +8,27 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};
 
 /// Requests of the shorter run.
 const REQUESTS: u64 = 1_000_000;
 
-/// What the longer run may take more.
+/// Tolerated growth of the longer run.
 const MORE_BYTES: u64 = 1 << 20;
 
 /// Users who take turns on one thread.
 const USERS: usize = 50;
 
-/// Answers at once, without a socket.
+/// Responds immediately, without a socket.
 struct Instantly(RunClock);
 
 impl Work for Instantly {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         tokio::task::yield_now().await;
         let done = self.0.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 12 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 12 });
         let first_byte = Some(done);
         iteration.exchange(Exchange {
             end,
@@ -38,13 +36,13 @@ impl Work for Instantly {
             written: true,
             ..Exchange::unfinished(done)
         });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.0.now();
         iteration.exchange(Exchange::unfinished(now));
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 
@@ -76,14 +74,14 @@ fn resident_after(requests: u64) -> u64 {
         while collector.next_second().is_some() {}
     }
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
     let resident = resident();
     drop(run);
     resident
 }
 
-/// Resident now.
+/// Current resident memory.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();

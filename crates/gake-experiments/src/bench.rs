@@ -8,7 +8,7 @@ use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::{Console, Failure, Signals, StatusLine, spec_error};
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use crate::definition::Experiment;
 use crate::settings::ExperimentSettings;
@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
         agents: Option<FleetMaker>,
         console: &'a Console,
     ) -> Result<Self, Failure> {
-        let redactor = usual(Names::default())?;
+        let redactor = usual(SecretNames::default())?;
         let target = match (&settings.target, &settings.database) {
             (Some(url), _) => redactor.text(url).into_owned(),
             (None, Some((_, store))) => format!("the built-in lab on {store}"),

@@ -1,6 +1,6 @@
 //! The figures of a run by the names that the experiments' files use.
 
-use gake_core::record::{Gauge, Metric, Tally};
+use gake_core::record::{Gauge, LatencyMetric, Tally};
 use gake_judge::Summary;
 use gake_judge::queueing::{self, closed_fixed, erlang_c, mmc_tail};
 use gake_judge::stats::per_second;
@@ -34,7 +34,7 @@ pub fn figure(summary: &Summary, subject: Option<usize>, name: &str) -> Option<f
     let run = &summary.run;
     let tally = tally(summary, subject);
     let (counts, response) = (&tally.counts, tally.latency.response());
-    let ok = tally.latency.of(Metric::OkResponse);
+    let ok = tally.latency.of(LatencyMetric::OkResponse);
     let quantile = name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
     Some(match name {
         "ok" => counts.ok as f64,

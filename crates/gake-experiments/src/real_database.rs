@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gake_run::Interrupt;
 use gake_session::Failure;
-use gake_users::{UserStore, UsersBefore};
+use gake_users::{UserStore, UserStoreSnapshot};
 
 use crate::bench::StepError;
 use crate::server::Server;
@@ -22,7 +22,7 @@ pub struct DatabaseGuard<'a> {
     /// As the user wrote it, perhaps with a password.
     written: &'a str,
     store: &'a UserStore,
-    before: UsersBefore,
+    before: UserStoreSnapshot,
     /// Ends waiting for it.
     interrupt: Interrupt,
 }
@@ -34,7 +34,7 @@ impl<'a> DatabaseGuard<'a> {
         store: &'a UserStore,
         interrupt: Interrupt,
     ) -> Result<Self, Failure> {
-        let before = UsersBefore::of(store).map_err(|why| {
+        let before = UserStoreSnapshot::of(store).map_err(|why| {
             Failure::could_not(format!("{why} (without --db the database is a model)"))
         })?;
         Ok(Self { written, store, before, interrupt })

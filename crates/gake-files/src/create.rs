@@ -1,5 +1,5 @@
-//! Creating files anew: nobody's link is followed, no other name of a file loses its content, and
-//! who has an old file open does not see the new one.
+//! Creating files safely: never through a symbolic link, never overwriting other hard links, and
+//! invisibly to readers of an old file.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Names that are tried for a file beside.
+/// Attempts to find a name for a temporary file.
 const TRIES: usize = 16;
 
-/// Who may read a new file.
+/// Permissions of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Its owner alone (0600).
+    /// Only its owner (0600).
     Owner,
-    /// Who the process's mask lets.
+    /// As the process's umask allows (0666).
     Mask,
 }
 
@@ -31,12 +31,12 @@ impl Access {
     }
 }
 
-/// Creates a file in the place of what is at `path`. Pipes, terminals and other devices are opened
-/// as they are, and so is what stands in `/dev` and `/proc` for an open file.
+/// Creates a file, replacing one at `path`. Pipes, terminals, other devices, and open files in
+/// `/dev` and `/proc` are opened instead.
 ///
 /// # Errors
-/// When the folder cannot be written to; when `path` is a symbolic link, which somebody else may
-/// have put there; or when it is another user's pipe.
+/// When the folder is not writable, `path` is a symbolic link, which another user may have created,
+/// or it is another user's pipe or device.
 pub fn create(path: &Path, access: Access) -> io::Result<File> {
     let kind = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return new(path, access),
@@ -44,12 +44,12 @@ pub fn create(path: &Path, access: Access) -> io::Result<File> {
         Ok(metadata) => metadata,
     };
     if path.starts_with("/dev") || path.starts_with("/proc") {
-        // What is open there may hold something already.
+        // The open file may have content.
         return OpenOptions::new().append(true).open(path);
     }
     let kind_of = kind.file_type();
     if kind_of.is_symlink() {
-        return Err(io::Error::other("it is a symbolic link; name the file that is meant"));
+        return Err(io::Error::other("it is a symbolic link; use the path of its target"));
     }
     if kind_of.is_fifo() || kind_of.is_char_device() || kind_of.is_socket() {
         let ours = [rustix::process::geteuid().as_raw(), 0].contains(&kind.uid());
@@ -60,27 +60,27 @@ pub fn create(path: &Path, access: Access) -> io::Result<File> {
             Err(io::Error::other("it is another user's pipe or device"))
         };
     }
-    let (beside, file) = match beside(path, access) {
-        // A folder that is not ours may hold a file that is.
+    let (temporary, file) = match temporary(path, access) {
+        // The file may be ours in a folder that is not.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return in_place(path, access);
+            return truncated(path, access);
         }
         other => other?,
     };
-    match fs::rename(&beside, path) {
+    match fs::rename(&temporary, path) {
         Ok(()) => Ok(file),
         Err(error) => {
-            let _ = fs::remove_file(beside);
+            let _ = fs::remove_file(temporary);
             Err(error)
         }
     }
 }
 
-/// Opens a file to add to what it holds, or creates it: what several add at a time stands one
-/// behind the other. Links, and files that are not regular, are treated as by [`create`].
+/// Opens a file for appending, or creates it. Concurrent writers do not overwrite each other. Links
+/// and special files are treated as by [`create`].
 ///
 /// # Errors
-/// As [`create`]; or when the file is another user's, or has another name.
+/// As [`create`]; or when the file is another user's, or has several hard links.
 pub fn append(path: &Path, access: Access) -> io::Result<File> {
     let is_elsewhere = path.starts_with("/dev") || path.starts_with("/proc");
     match fs::symlink_metadata(path) {
@@ -89,7 +89,7 @@ pub fn append(path: &Path, access: Access) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut options = OpenOptions::new();
             match options.append(true).create_new(true).mode(access.mode()).open(path) {
-                // Somebody else has created it meanwhile.
+                // Created concurrently.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     ours(OpenOptions::new().append(true), path, access)
                 }
@@ -100,56 +100,54 @@ pub fn append(path: &Path, access: Access) -> io::Result<File> {
     }
 }
 
-/// Writes a file whole and puts it in the place of what is at `path`, a link included: who reads
-/// sees the old file or the new one.
+/// Writes a file and atomically replaces `path`, or a link there, with it.
 ///
 /// # Errors
-/// When the folder cannot be written to, or is full; what was there stays then.
+/// When the folder is not writable, or full; the old file stays.
 pub fn replace(
     path: &Path,
     access: Access,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let (beside, mut file) = beside(path, access)?;
+    let (temporary, mut file) = temporary(path, access)?;
     let written = write(&mut file).and_then(|()| file.sync_all());
-    let done = written.and_then(|()| fs::rename(&beside, path));
+    let done = written.and_then(|()| fs::rename(&temporary, path));
     if done.is_err() {
-        let _ = fs::remove_file(beside);
+        let _ = fs::remove_file(temporary);
     }
     done
 }
 
-/// A file where none is, not even a link to nowhere.
+/// A new file; fails if there is anything, even a dangling link.
 fn new(path: &Path, access: Access) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(access.mode()).open(path)
 }
 
-/// A new file in the same folder, under a name that nobody can foresee.
-fn beside(path: &Path, access: Access) -> io::Result<(PathBuf, File)> {
+/// A new file in the same folder, with an unpredictable name.
+fn temporary(path: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let draws = RandomState::new();
     for number in 0..TRIES {
-        let mut beside = OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".{:016x}", draws.hash_one(number)));
-        let beside = path.with_file_name(beside);
-        match new(&beside, access) {
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{:016x}", draws.hash_one(number)));
+        let temporary = path.with_file_name(temporary);
+        match new(&temporary, access) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Ok(file) => return Ok((beside, file)),
+            Ok(file) => return Ok((temporary, file)),
             Err(error) => return Err(error),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Our own file, emptied.
-fn in_place(path: &Path, access: Access) -> io::Result<File> {
+fn truncated(path: &Path, access: Access) -> io::Result<File> {
     let file = ours(OpenOptions::new().write(true), path, access)?;
     file.set_len(0)?;
     Ok(file)
 }
 
-/// Opens a file that is ours, under no other name.
+/// Opens a file that is ours and has no other hard link.
 fn ours(options: &mut OpenOptions, path: &Path, access: Access) -> io::Result<File> {
     let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
     let metadata = file.metadata()?;
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_its_owners() {
+    fn a_new_file_belongs_to_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         create(&path, Access::Owner).unwrap().write_all(b"new").unwrap();
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_file_is_replaced_and_its_readers_see_nothing_of_the_new() {
+    fn a_replaced_file_is_unchanged_for_its_readers() {
         let folder = tempfile::tempdir().unwrap();
         let [path, other] = ["f", "other"].map(|name| folder.path().join(name));
         fs::write(&path, "old").unwrap();
@@ -200,11 +198,11 @@ mod tests {
         assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"secret".to_vec()));
         assert_eq!(io::read_to_string(reader).unwrap(), "old");
         assert_eq!(fs::read(other).unwrap(), b"old");
-        assert_eq!(names(folder.path()).len(), 2, "nothing is left beside");
+        assert_eq!(names(folder.path()).len(), 2, "no temporary file is left");
     }
 
     #[test]
-    fn what_is_added_to_a_file_stands_behind_what_it_held() {
+    fn appending_keeps_the_content() {
         let folder = tempfile::tempdir().unwrap();
         let [path, other, link] = ["f", "other", "link"].map(|name| folder.path().join(name));
         append(&path, Access::Owner).unwrap().write_all(b"old").unwrap();
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_add_to_a_file_at_a_time_overwrite_nothing() {
+    fn concurrent_appends_do_not_overwrite() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         // The first one creates it.
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_leaves_the_old_file() {
+    fn a_failure_keeps_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         fs::write(&path, "old").unwrap();
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_and_open_files_are_written_to() {
+    fn devices_and_open_files_are_not_replaced() {
         create(Path::new("/dev/null"), Access::Owner).unwrap().write_all(b"x").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");

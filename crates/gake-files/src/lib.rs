@@ -1,8 +1,8 @@
-//! Files, read and created with care, and the tables of their descriptors.
+//! Files, and descriptor tables.
 //!
-//! What is read has a bound, for a path may name `/dev/zero` or a disk image: see [`read()`]. What is
-//! created is made anew and never through a link, for a folder may be open to others: see
-//! [`create()`], [`append`] and [`replace`].
+//! Reading is bounded, since a path may be `/dev/zero` or a disk image: [`read()`]. Files are never
+//! created through links, since a folder may be writable by others: [`create()`], [`append`],
+//! [`replace`].
 
 mod create;
 mod read;

@@ -1,32 +1,32 @@
-//! Reading up to a bound.
+//! Reading up to a limit.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes read of what has no length of its own: pipes and devices.
+/// Maximum bytes read from pipes and devices.
 const STREAM_MAX: u64 = 256 << 20;
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// The system's words.
+    /// A system error.
     #[error("{} cannot be read: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is longer than it may be.
+    /// It exceeds the limit.
     #[error("{} is larger than {}, the most that is read of {what}", path.display(), size(*limit))]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// What it was to hold.
+        /// The expected content, for the message.
         what: &'static str,
-        /// Bytes.
+        /// The limit in bytes.
         limit: u64,
     },
 }
@@ -42,16 +42,16 @@ impl InputError {
     }
 }
 
-/// Reads a file, which holds `what`, of at most `limit` bytes.
+/// Reads a file of at most `limit` bytes, or a pipe or device of at most 256 MiB. `what` is its
+/// content, for the message.
 ///
 /// # Errors
-/// When it cannot be read, or is longer. Of pipes and devices, which need not end, at most 256 MiB
-/// are read.
+/// When it cannot be read, or is longer.
 pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, InputError> {
     Input::open(path, what, limit)?.rest(0)
 }
 
-/// The same, to be shared. While a file is read it takes its own length in memory, and no more.
+/// As [`read`], into shared memory, without a second copy of regular files.
 ///
 /// # Errors
 /// As of [`read`].
@@ -63,17 +63,16 @@ pub fn read_shared(path: &Path, what: &'static str, limit: u64) -> Result<Arc<[u
     if got == bytes.len() && rest.is_empty() {
         return Ok(bytes);
     }
-    // It has no length of its own, or another one by now.
+    // A pipe or device, or the length has changed.
     Ok([&bytes[..got], &rest].concat().into())
 }
 
-/// What is read from.
 struct Input<'a> {
     file: File,
     path: &'a Path,
     what: &'static str,
     limit: u64,
-    /// The bytes that it says it has; 0 of what has no length of its own.
+    /// The length of a regular file, else 0.
     length: usize,
 }
 
@@ -95,7 +94,7 @@ impl<'a> Input<'a> {
         Ok(Self { file, path, what, limit, length })
     }
 
-    /// Reads until `room` is full or there is no more; returns how many bytes that were.
+    /// Reads until `room` is full or the file ends; returns the number of bytes.
     fn fill(&mut self, room: &mut [u8]) -> Result<usize, InputError> {
         let mut got = 0;
         while got < room.len() {
@@ -109,7 +108,7 @@ impl<'a> Input<'a> {
         Ok(got)
     }
 
-    /// Reads what is left after `got` bytes.
+    /// Reads the rest after `got` bytes.
     fn rest(&self, got: u64) -> Result<Vec<u8>, InputError> {
         let Self { path, what, limit, .. } = *self;
         let rest = bounded(&self.file, limit.saturating_sub(got));
@@ -118,10 +117,10 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads a file of UTF-8; see [`read`].
+/// As [`read`], for a UTF-8 file.
 ///
 /// # Errors
-/// When it cannot be read, is longer, or no text.
+/// When it cannot be read, is longer, or is not UTF-8.
 pub fn read_to_string(path: &Path, what: &'static str, limit: u64) -> Result<String, InputError> {
     String::from_utf8(read(path, what, limit)?).map_err(|_| InputError::Io {
         path: path.to_owned(),
@@ -129,7 +128,7 @@ pub fn read_to_string(path: &Path, what: &'static str, limit: u64) -> Result<Str
     })
 }
 
-/// Reads to the end; `None` when there is more than `limit` bytes.
+/// Reads to the end; `None` if there are more than `limit` bytes.
 ///
 /// # Errors
 /// The input's.
@@ -139,7 +138,7 @@ pub fn bounded(input: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Bytes in the largest unit that leaves a whole number.
+/// Bytes in the largest unit with an integer value.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = units.iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_up_to_its_bound() {
+    fn a_file_is_read_up_to_its_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         std::fs::write(&path, "12345").unwrap();
@@ -167,13 +166,13 @@ mod tests {
         std::fs::write(&path, b"\xff").unwrap();
         assert!(read_to_string(&path, "a test", 5).unwrap_err().to_string().contains("UTF-8"));
         assert!(read(folder.path(), "a test", 5).unwrap_err().io().is_some());
-        // As long as it says, and no byte of it on the disk.
+        // A sparse file.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert!(matches!(read(&path, "a test", 1 << 30), Err(InputError::TooLarge { .. })));
     }
 
     #[test]
-    fn what_is_shared_is_the_same_of_files_and_of_what_has_no_length() {
+    fn shared_reads_agree_for_files_and_devices() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "12345").unwrap();
         for path in [file.path(), Path::new("/proc/version"), Path::new("/dev/null")] {
@@ -188,17 +187,17 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_read_no_further_than_its_bound() {
+    fn endless_devices_are_read_up_to_the_limit() {
         let error = read(Path::new("/dev/zero"), "a test", 1 << 20).unwrap_err();
         assert!(error.to_string().contains("/dev/zero is larger than 1 MiB"), "{error}");
         assert_eq!(read(Path::new("/dev/null"), "a test", 0).unwrap(), b"");
     }
 
     #[test]
-    fn sizes_are_said_in_their_largest_unit() {
-        let said = [0, 1, 1023, 1 << 10, 3 << 20, 1 << 30, (1 << 20) + 1].map(size);
+    fn sizes_have_the_largest_unit() {
+        let sizes = [0, 1, 1023, 1 << 10, 3 << 20, 1 << 30, (1 << 20) + 1].map(size);
         assert_eq!(
-            said,
+            sizes,
             ["0 bytes", "1 bytes", "1023 bytes", "1 KiB", "3 MiB", "1 GiB", "1048577 bytes"]
         );
     }

@@ -1,4 +1,4 @@
-//! Descriptor tables: their size, and threads with a table of their own.
+//! Descriptor tables: their size, and unsharing them.
 
 use std::io;
 use std::sync::OnceLock;
@@ -6,31 +6,29 @@ use std::sync::OnceLock;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// How many descriptors a table holds at most; [`usize::MAX`] without a limit. The limit is named
-/// after the process (`RLIMIT_NOFILE`), but the kernel checks it in the table of the thread that
-/// opens something.
+/// Maximum descriptors of a table (`RLIMIT_NOFILE`, which the kernel applies to each table);
+/// [`usize::MAX`] without a limit.
 #[must_use]
 pub fn table_size() -> usize {
     let size = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// Gives the calling thread a descriptor table of its own, which threads that it starts from now on
-/// share. What is open now is open in both tables until it is closed in both.
+/// Unshares the descriptor table of the calling thread; threads that it starts share the new table.
+/// Files open now are open in both tables, and must be closed in both.
 ///
 /// # Safety
-/// A descriptor that this thread, or one that it starts, opens from now on must not be used by other
-/// threads, nor one that those open from now on by this thread: its number means another file there,
-/// or none.
+/// Descriptors opened from now on must not be used across the two tables: the number is another
+/// file there, or none.
 ///
 /// # Errors
 /// When the system refuses, or has no memory for the table.
 pub unsafe fn own_table() -> io::Result<()> {
-    // SAFETY: the caller promises that no descriptor is used in a table that does not have it.
+    // SAFETY: the caller guarantees that descriptors are not used across tables.
     Ok(unsafe { unshare_unsafe(UnshareFlags::FILES) }?)
 }
 
-/// Whether a thread of this process may have a table of its own: sandboxes may refuse the call.
+/// Whether [`own_table`] works: sandboxes may forbid the system call.
 #[must_use]
 pub fn can_own_table() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
@@ -56,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_shares_only_what_was_open_before() {
+    fn only_files_opened_before_are_shared() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
         let (before, after) = (folder.join("before"), folder.join("after"));

@@ -47,7 +47,7 @@ impl AgentLimits {
             let origins = run.destinations().len().max(1);
             let own = |plan: &Plan| {
                 let part =
-                    |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
+                    |total| plan.slice(slice, Slice::WHOLE).map_or(0, |part| part.count(total));
                 // A user of a closed loop keeps a connection to each origin.
                 let each = if plan.load.is_open() { 1 } else { origins };
                 part(plan.connections)
@@ -68,7 +68,7 @@ impl AgentLimits {
     /// # Errors
     /// Which limit it does not keep to, in a sentence.
     pub(crate) fn check_users(&self, run: &Plan, slice: Slice) -> Result<(), String> {
-        let part = |lanes| slice.among(lanes).map_or(0, |slice| slice.part(lanes));
+        let part = |lanes| slice.among(lanes).map_or(0, |slice| slice.count(lanes));
         let users = run.scenarios().iter().map(|plan| part(plan.lanes()));
         let users = users.fold(0_usize, usize::saturating_add);
         match self.max_users {
@@ -150,7 +150,7 @@ fn is_by_name(by: &ConnectionSpec) -> bool {
 
 /// The highest rate of an open loop's slice.
 fn peak(plan: &Plan, slice: Slice) -> Option<f64> {
-    let Some(part) = plan.part(slice, Slice::WHOLE) else { return Some(0.0) };
+    let Some(part) = plan.slice(slice, Slice::WHOLE) else { return Some(0.0) };
     peak_of(plan.load.one()?, part.fraction())
 }
 

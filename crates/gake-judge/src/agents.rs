@@ -1,6 +1,6 @@
 //! What each agent of a fleet did, in a record of the run and in a line.
 
-use gake_core::record::{AgentRecord, Metric, Run};
+use gake_core::record::{AgentRecord, LatencyMetric, Run};
 use gake_text::units;
 
 use crate::validity;
@@ -15,7 +15,7 @@ pub fn agent_record(name: String, lost_ns: Option<u64>, run: &Run) -> AgentRecor
         validity: validity.name().to_owned(),
         reasons: reasons.into_iter().map(|reason| reason.text).collect(),
         sent: run.tally.counts.sent,
-        lateness_p99_ns: run.tally.latency.of(Metric::Lateness).quantile(0.99),
+        lateness_p99_ns: run.tally.latency.of(LatencyMetric::Lateness).quantile(0.99),
     }
 }
 

@@ -5,7 +5,9 @@
 //! (`retained`), with a bootstrap over the seconds of both steps; whether load is shed, by what
 //! is refused and whether the accepted are in time; recovery, by the way down.
 
-use crate::random::{Random, quantile};
+use gake_core::random::SplitMix64;
+
+use crate::random::quantile;
 use crate::search::TrialSecond;
 use crate::usl::Ranged;
 
@@ -297,7 +299,7 @@ fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> Ranged {
         seconds.iter().map(|s| s.ok).sum::<f64>() / (seconds.len() as f64).max(1.0)
     };
     let value = if mean(best) > 0.0 { mean(top) / mean(best) } else { 0.0 };
-    let mut random = Random::new(seed(top, best));
+    let mut random = SplitMix64::new(seed(top, best));
     let mut draw = |seconds: &[TrialSecond]| -> f64 {
         (0..seconds.len()).map(|_| seconds[random.below(seconds.len())].ok).sum::<f64>()
             / (seconds.len() as f64).max(1.0)

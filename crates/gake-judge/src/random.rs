@@ -1,35 +1,11 @@
-//! A small seeded generator for resampling: the same figures give the same intervals.
+//! Random variates and quantiles, for resampling.
 
-/// SplitMix64 (Steele, Lea and Flood 2014): a counter, hashed.
-#[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+use gake_core::random::SplitMix64;
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in (0, 1).
-    pub(crate) fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
-    }
-
-    /// One of 0 ... `count` − 1.
-    pub(crate) fn below(&mut self, count: usize) -> usize {
-        ((self.unit() * count as f64) as usize).min(count.saturating_sub(1))
-    }
-
-    /// Standard normal, by Box and Muller.
-    pub(crate) fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
+/// A standard normal variate, by Box and Muller.
+pub(crate) fn normal(random: &mut SplitMix64) -> f64 {
+    let mut unit = || ((random.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64);
+    (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
 }
 
 /// The value below which `share` of the sorted `values` lie; NaN without values.

@@ -6,7 +6,7 @@
 //! target beyond its capacity, which is X.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Metric, Point, Run};
+use gake_core::record::{LatencyMetric, Run, SeriesPoint};
 use gake_text::units;
 
 use crate::lanes;
@@ -42,21 +42,21 @@ impl Saturation {
     pub fn of(run: &Run) -> Option<Self> {
         run.asked_rate?;
         let is_iterations = run.plan.fires_iterations();
-        let completed = |point: &Point| match is_iterations {
+        let completed = |point: &SeriesPoint| match is_iterations {
             true => point.counts.started,
             false => point.counts.completed(),
         };
-        let is_loaded = |point: &&Point| point.asked.is_some_and(|asked| asked > 0.0);
+        let is_loaded = |point: &&SeriesPoint| point.asked.is_some_and(|asked| asked > 0.0);
         let seconds = run.series.points();
         let (points, unit) = match seconds.iter().filter(is_loaded).count() > POINTS_MIN {
             true => (seconds, 1.0),
             false => (run.series.tenths(), 0.1),
         };
-        let asked: Vec<&Point> = points.iter().filter(is_loaded).collect();
+        let asked: Vec<&SeriesPoint> = points.iter().filter(is_loaded).collect();
         // The last one ends with the load, whenever that is.
         let full = asked.len().checked_sub(1).filter(|full| *full >= POINTS_MIN)?;
         let (first, second) = asked[..full].split_at(full / 2);
-        let sum = |points: &[&Point], of: &dyn Fn(&Point) -> f64| {
+        let sum = |points: &[&SeriesPoint], of: &dyn Fn(&SeriesPoint) -> f64| {
             points.iter().map(|point| of(point)).sum::<f64>()
         };
         let due = sum(second, &|point| point.asked.unwrap_or(0.0));
@@ -99,9 +99,9 @@ impl Saturation {
 }
 
 /// Whether response times grow, or arrivals wait for a free connection, or are dropped without one.
-fn waits_longer(run: &Run, points: &[&Point]) -> bool {
+fn waits_longer(run: &Run, points: &[&SeriesPoint]) -> bool {
     let counts = &run.tally.counts;
-    let blocked = run.tally.latency.of(Metric::Blocked).count();
+    let blocked = run.tally.latency.of(LatencyMetric::Blocked).count();
     if counts.dropped > 0 || share(blocked, counts.sent) > BLOCKED_MIN {
         return true;
     }
@@ -116,10 +116,10 @@ fn waits_longer(run: &Run, points: &[&Point]) -> bool {
 /// Whether the generator may be what was too slow.
 fn is_generators(run: &Run) -> bool {
     let (counts, latency) = (&run.tally.counts, &run.tally.latency);
-    let lateness = latency.of(Metric::Lateness).quantile(0.99) as f64;
+    let lateness = latency.of(LatencyMetric::Lateness).quantile(0.99) as f64;
     let is_late = lateness > latency.response().quantile(0.5) as f64 / 2.0;
     let is_busy = run.generator.busiest > CPU_BUSY && !run.plan.spin;
-    let waited = share(latency.of(Metric::Blocked).count(), counts.sent) > BLOCKED_MIN;
+    let waited = share(latency.of(LatencyMetric::Blocked).count(), counts.sent) > BLOCKED_MIN;
     let fired = (counts.arrivals() - counts.dropped) as f64;
     let asked = run.asked_rate.unwrap_or(0.0) * run.measured as f64 / 1e9;
     let is_short = fired < SENT_MIN * asked && !waited && counts.dropped == 0;
@@ -143,13 +143,13 @@ mod tests {
         run.asked_rate = Some(260.0);
         let mut series = Series::default();
         for second in 0..12 {
-            series.push(Point {
+            series.push(SeriesPoint {
                 second,
                 seconds: 1,
                 asked: (second < 8).then_some(260.0),
                 counts: Counts { ok: completed(second), ..Counts::default() },
                 p50: p50(second),
-                ..Point::default()
+                ..SeriesPoint::default()
             });
         }
         run.series = series;

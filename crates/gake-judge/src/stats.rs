@@ -1,7 +1,7 @@
 //! The few statistics that rules share.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::record::{Metric, Run, Tally};
+use gake_core::record::{LatencyMetric, Run, Tally};
 
 /// Share of one core from which a worker counts as busy.
 pub(crate) const CPU_BUSY: f64 = 0.85;
@@ -112,9 +112,12 @@ pub fn mean_in_flight(run: &Run) -> f64 {
 #[must_use]
 pub fn fired_time(tally: &Tally) -> u128 {
     let sum = |metric| tally.latency.of(metric).sum();
-    let response =
-        sum(Metric::OkResponse) + sum(Metric::OtherResponse) + sum(Metric::FaultResponse);
-    response.saturating_sub(sum(Metric::Lateness)).saturating_sub(sum(Metric::Blocked))
+    let response = sum(LatencyMetric::OkResponse)
+        + sum(LatencyMetric::OtherResponse)
+        + sum(LatencyMetric::FaultResponse);
+    response
+        .saturating_sub(sum(LatencyMetric::Lateness))
+        .saturating_sub(sum(LatencyMetric::Blocked))
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Plan, Stage, Timeouts};
+use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
+    Counts, Exchange, ExchangeEnd, Fault, Generator, Outcome, ResponseSummary, Run, RunEnd, Series,
+    Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -35,7 +36,7 @@ pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> O
             written: true,
             first_byte: Some(first),
             done,
-            end: End::Answered(Answer { status, body_bytes: 12 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 }),
             bytes_in: 200,
             bytes_out: 100,
             ..Exchange::unfinished(0)
@@ -65,7 +66,8 @@ impl RunSample {
 
     pub(crate) fn fault(self, fault: Fault, count: u64) -> Self {
         let outcome = answered(10_000, 0, 2 * MS, 0);
-        let exchange = Exchange { first_byte: None, end: End::Fault(fault), ..outcome.exchange };
+        let exchange =
+            Exchange { first_byte: None, end: ExchangeEnd::Fault(fault), ..outcome.exchange };
         self.add(count, Outcome { exchange, ..outcome })
     }
 
@@ -105,13 +107,14 @@ impl RunSample {
     pub(crate) fn run(self) -> Run {
         let measured = 10 * SECOND;
         let mut tally = Tally::new(self.labels.len());
-        let expect = Expect::default();
+        let expect = ExpectedStatus::default();
         for (outcome, count) in &self.outcomes {
             for _ in 0..*count {
                 tally.record(outcome, &expect);
             }
         }
-        tally.counts.opened = tally.latency.of(gake_core::record::Metric::Connect).count().max(1);
+        tally.counts.opened =
+            tally.latency.of(gake_core::record::LatencyMetric::Connect).count().max(1);
         tally.in_flight_ns = match self.in_flight {
             Some(mean) => (mean * measured as f64) as u128,
             None => crate::stats::fired_time(&tally),
@@ -131,7 +134,7 @@ impl RunSample {
             sending: measured,
             completing: measured,
             elapsed: measured,
-            ending: Ending::Done,
+            ending: RunEnd::Done,
             warmup: Counts::default(),
             tally,
             series: Series::default(),
@@ -147,7 +150,7 @@ impl RunSample {
             },
             events: Vec::new(),
             agents: Vec::new(),
-            watched: Watched::default(),
+            watched: WatchRecord::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: gake_core::record::Provenance::default(),

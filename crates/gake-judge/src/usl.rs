@@ -16,7 +16,9 @@
 //! The law describes but proves nothing: a pool of a fixed size fits some σ and κ too. So the
 //! size that would explain a plateau is computed too ([`pool`]).
 
-use crate::random::{Random, quantile};
+use gake_core::random::SplitMix64;
+
+use crate::random::{normal, quantile};
 
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,12 +106,12 @@ pub fn fit(points: &[UslPoint]) -> Option<Usl> {
     }
     let best = line(&points)?;
     let noise = noise(&points, best);
-    let mut random = Random::new(points.len() as u64);
+    let mut random = SplitMix64::new(points.len() as u64);
     let mut lines = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         let again = points.iter().map(|point| {
             let expected = best.throughput(point.users);
-            UslPoint { throughput: expected * (noise * random.normal()).exp(), ..*point }
+            UslPoint { throughput: expected * (noise * normal(&mut random)).exp(), ..*point }
         });
         lines.extend(line(&again.collect::<Vec<_>>()));
     }
@@ -265,11 +267,11 @@ mod tests {
 
     /// Points of a law, each off by a factor drawn around 1.
     fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<UslPoint> {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let law = Line { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
         let point = |n: &f64| UslPoint {
             users: *n,
-            throughput: law.throughput(*n) * (noise * random.normal()).exp(),
+            throughput: law.throughput(*n) * (noise * normal(&mut random)).exp(),
             count: 10_000,
         };
         users.iter().map(point).collect()

@@ -3,8 +3,8 @@
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{SeriesValue, Tags};
-use gake_core::plan::{Fires, Overflow, Plan};
-use gake_core::record::{Ending, Fault, Histogram, Metric, Run};
+use gake_core::plan::{Overflow, Plan, WorkKind};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Run, RunEnd};
 use gake_core::schedule::Process;
 use gake_text::units;
 
@@ -160,7 +160,7 @@ struct Late {
 /// then those are counted that left too late, and as many are asked for as must lie beyond a
 /// percentile.
 fn late(run: &Run) -> Option<Late> {
-    let delays = run.tally.latency.of(Metric::Lateness);
+    let delays = run.tally.latency.of(LatencyMetric::Lateness);
     let response = run.tally.latency.response().quantile(0.5);
     let p99 = trusted(0.99, delays.count()).then(|| delays.quantile(0.99));
     let over = |level, (limit, part): (Nanos, f64)| {
@@ -179,7 +179,7 @@ fn late(run: &Run) -> Option<Late> {
 /// Lateness is the generator's own delay. The wait for a free connection is not in it.
 fn lateness(run: &Run) -> Option<Reason> {
     let late = late(run)?;
-    let sent = run.tally.latency.of(Metric::Lateness).count();
+    let sent = run.tally.latency.of(LatencyMetric::Lateness).count();
     let seen = match late.p99 {
         Some(p99) => format!("p99 send delay {}", units::duration(p99 as f64)),
         None => format!(
@@ -209,7 +209,7 @@ fn who_delayed(run: &Run, late: f64) -> String {
     let steal = run.watched.machine("machine_steal").and_then(|gauge| gauge.mean_from(warmup));
     let steal = steal.unwrap_or(0.0);
     let away = run.generator.run_delay as f64 + steal * measured;
-    let delays = run.tally.latency.of(Metric::Lateness).sum() as f64;
+    let delays = run.tally.latency.of(LatencyMetric::Lateness).sum() as f64;
     let explained = away >= delays / 2.0 || waited + steal >= late / 2.0;
     if run.generator.busiest > at::CPU_SUSPECT || !explained {
         return "the generator ran late".to_owned();
@@ -272,7 +272,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
     );
     // Whose fault it is: the generator was too slow, or nothing was free to send on.
     let noun = lanes::noun(&run.plan);
-    let waited = run.tally.latency.of(Metric::Blocked).count();
+    let waited = run.tally.latency.of(LatencyMetric::Blocked).count();
     let missing = (1.0 - sent / asked) * due as f64;
     if counts.lost as f64 >= missing / 2.0 {
         text.push_str("; the rest was to be sent by agents that were lost");
@@ -297,7 +297,7 @@ fn users(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
     let &Load::Closed { users, .. } = run.plan.load.one()? else { return None };
     let is_judged =
-        run.ending == Ending::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
+        run.ending == RunEnd::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
     let begun = counts.arrivals();
     if !is_judged || begun == 0 {
         return None;
@@ -384,7 +384,7 @@ impl Fired {
             time: fired_time(&run.tally) as f64,
             begun: counts.begun(),
             completed: counts.completed(),
-            deviation: run.tally.latency.of(Metric::Service).stddev(),
+            deviation: run.tally.latency.of(LatencyMetric::Service).stddev(),
         }
     }
 
@@ -413,7 +413,7 @@ const ITERATIONS: &str = "iteration_duration";
 
 /// Whether scripts run beside plain scenarios: what is in flight then is of two kinds.
 fn fires_both(plan: &Plan) -> bool {
-    let is_script = |plan: &Plan| plan.fires == Fires::Iterations;
+    let is_script = |plan: &Plan| plan.fires == WorkKind::Iterations;
     plan.fires_iterations() && !plan.scenarios().iter().all(is_script)
 }
 
@@ -448,7 +448,7 @@ fn littles_law(run: &Run) -> Option<Reason> {
     // Over HTTP/2 a request is in flight too while it waits for a stream, in what `time` leaves out.
     let blocked = match counts.streams {
         0 => 0.0,
-        _ => run.tally.latency.of(Metric::Blocked).sum() as f64 / measured,
+        _ => run.tally.latency.of(LatencyMetric::Blocked).sum() as f64 / measured,
     };
     let own = match run.plan.fires_iterations() {
         true => completed as f64 * at::ITERATION_OWN_NS / measured,

@@ -2,7 +2,7 @@
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
-use gake_core::record::{LevelUnit, MACHINE, Outcome, Reading};
+use gake_core::record::{GaugeReading, LevelUnit, MACHINE, Outcome};
 
 use super::*;
 use crate::testing::{MS, RunSample, answered, healthy};
@@ -84,7 +84,7 @@ fn users_who_never_began_are_missed_unless_something_else_explains_it() {
     assert_eq!(level_of(&warmed, "users"), Valid);
     let mut interrupted = few();
     interrupted.plan.requests = None;
-    interrupted.ending = Ending::Interrupted;
+    interrupted.ending = RunEnd::Interrupted;
     assert_eq!(level_of(&interrupted, "users"), Valid);
 }
 
@@ -134,7 +134,7 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
     apart.generator.run_delay = 20 * SECOND;
     assert!(said(&apart).ends_with(": the generator ran late"), "{}", said(&apart));
     let mut stolen = run(0, 0.2);
-    let reading = Reading {
+    let reading = GaugeReading {
         source: MACHINE.to_owned(),
         name: "machine_steal".to_owned(),
         unit: LevelUnit::Share,

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
-use gake_core::schedule::{NumberStripes, Slice};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::schedule::{NumberPattern, Slice};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
@@ -55,15 +55,15 @@ pub struct ScriptLoad {
     /// The minimum duration of an iteration.
     pub least: Nanos,
     /// The numbers of these iterations in the whole scenario, in an execution segment.
-    pub stripes: Option<Arc<NumberStripes>>,
+    pub stripes: Option<Arc<NumberPattern>>,
     /// The numbers of these users in the whole test, in an execution segment.
-    pub users_in_whole: Option<Arc<NumberStripes>>,
+    pub users_in_whole: Option<Arc<NumberPattern>>,
     /// Whether `setup` failed: no user is loaded and nothing runs.
     pub is_void: bool,
 }
 
 /// The number of a user or iteration in the whole test, from 0.
-fn in_whole(stripes: Option<&NumberStripes>, number: u64) -> u64 {
+fn in_whole(stripes: Option<&NumberPattern>, number: u64) -> u64 {
     stripes.map_or(number, |stripes| stripes.number(number))
 }
 
@@ -196,7 +196,7 @@ impl Factory for ScriptFactory {
     fn observe(&self, tally: &mut Tally) -> Gauges {
         self.record_dropped(tally);
         let http = self.client.observe(&mut tally.counts);
-        http.beside(self.grpc.observe(&mut tally.counts))
+        http.plus(self.grpc.observe(&mut tally.counts))
     }
 }
 
@@ -209,11 +209,11 @@ pub struct ScriptWork {
     /// Whether no other process runs the scenario.
     is_alone: bool,
     progress: Arc<ScenarioProgress>,
-    stripes: Option<Arc<NumberStripes>>,
+    stripes: Option<Arc<NumberPattern>>,
     least: Nanos,
     is_fired: bool,
     /// The end of its last iteration, until it is reported to the engine.
-    ended: Option<Ended>,
+    ended: Option<IterationEnd>,
     clock: UserClock,
 }
 
@@ -228,7 +228,7 @@ impl Drop for ScriptWork {
 }
 
 impl Work for ScriptWork {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let Self { user, iterations, is_alone, progress, stripes, least, is_fired, ended, clock } =
             self;
         *ended = None;
@@ -267,16 +267,16 @@ impl Work for ScriptWork {
         let now = clock.now();
         progress.last_end.store(now, Relaxed);
         let how = match end {
-            CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
-            CallEnd::Ended if vu.aborts.get() => Ended::finished(now),
-            CallEnd::Ended => Ended::interrupted(now),
+            CallEnd::Returned(_) | CallEnd::NoData(_) => IterationEnd::finished(now),
+            CallEnd::Ended if vu.aborts.get() => IterationEnd::finished(now),
+            CallEnd::Ended => IterationEnd::interrupted(now),
             CallEnd::Thrown(exception) => {
                 log_thrown(&vu.test, &vu.scenario, &exception, false);
-                Ended::finished(now)
+                IterationEnd::finished(now)
             }
             CallEnd::Rejected(exception) => {
                 log_thrown(&vu.test, &vu.scenario, &exception, true);
-                Ended::finished(now)
+                IterationEnd::finished(now)
             }
         };
         *ended = Some(how);
@@ -287,12 +287,12 @@ impl Work for ScriptWork {
         let earliest = iteration.fired.saturating_add(*least);
         if *least > 0 && earliest > now && vu.test.aborted().is_none() {
             clock.sleep_until(earliest).await;
-            return Ok(Ended { at: clock.now(), ..how });
+            return Ok(IterationEnd { at: clock.now(), ..how });
         }
         Ok(how)
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         if let Some(user) = &self.user {
             if std::mem::take(&mut self.is_fired) {
                 user.vu.test.counters.end(true);
@@ -303,7 +303,7 @@ impl Work for ScriptWork {
             user.vu.pending.flush(&user.vu.test, &user.vu.series_index, iteration);
         }
         // A completed iteration that was not reported yet.
-        self.ended.take().unwrap_or_else(|| Ended::interrupted(self.clock.now()))
+        self.ended.take().unwrap_or_else(|| IterationEnd::interrupted(self.clock.now()))
     }
 }
 

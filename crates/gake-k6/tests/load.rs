@@ -153,11 +153,11 @@ fn the_arrivals_of_segments_are_those_of_the_whole() {
         let Load::Open { stages, process } = &spec.load else { panic!("{:?}", spec.load) };
         let schedule = Schedule::new(*process, stages, None, 1);
         let schedule = match spec.stripes {
-            Some(stripes) => schedule.striped(stripes),
+            Some(stripes) => schedule.with_pattern(stripes),
             None => schedule,
         };
-        assert_eq!(schedule.share(Slice::WHOLE).count() as u64, schedule.total());
-        schedule.share(Slice::WHOLE).map(|arrival| arrival.due).collect()
+        assert_eq!(schedule.arrivals(Slice::WHOLE).count() as u64, schedule.total());
+        schedule.arrivals(Slice::WHOLE).map(|arrival| arrival.due).collect()
     };
     let sequence = "0,1/3,1/2,1";
     for scenario in [rate, ramp] {

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use gake_core::clock::Nanos;
-use gake_core::record::{End, Outcome};
+use gake_core::record::{ExchangeEnd, Outcome};
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +119,9 @@ impl<W: Write> Log<W> {
         let at = |offset: Nanos| Field::Number(self.started_unix_ns.saturating_add(offset));
         let number = |value: Option<u64>| value.map_or(Field::Unknown, Field::Number);
         let (status, fault) = match exchange.end {
-            End::Answered(answer) => (Field::Number(answer.status.into()), Field::Unknown),
-            End::Fault(fault) => (Field::Unknown, Field::Plain(fault.name())),
-            End::Unfinished => (Field::Unknown, Field::Plain("unfinished")),
+            ExchangeEnd::Response(answer) => (Field::Number(answer.status.into()), Field::Unknown),
+            ExchangeEnd::Fault(fault) => (Field::Unknown, Field::Plain(fault.name())),
+            ExchangeEnd::Unfinished => (Field::Unknown, Field::Plain("unfinished")),
         };
         let label = self.labels.get(usize::from(exchange.label));
         [
@@ -220,7 +220,7 @@ mod tests {
         all[0].exchange.connect = Some(90_000);
         all[1].exchange.label = 1;
         all.push(answered(u64::MAX, u64::MAX / 4, MS, 503));
-        all[2].exchange.end = End::Unfinished;
+        all[2].exchange.end = ExchangeEnd::Unfinished;
         all
     }
 

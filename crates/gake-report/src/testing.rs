@@ -6,10 +6,11 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::{Expect, Plan, Stage, Timeouts};
+use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
-    Point, Reading, Run, ScenarioRun, Series, Setting, Tally, TcpSample, Watched,
+    Counts, Exchange, ExchangeEnd, Fault, GaugeReading, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Run, RunEnd, RunEvent, ScenarioRun, Series, SeriesPoint, Tally, TargetSetting,
+    TcpSample, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -43,7 +44,7 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
             written: true,
             first_byte: Some(due + took - took / 20),
             done: due + took,
-            end: End::Answered(Answer { status, body_bytes: 12 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 }),
             bytes_in: 212,
             bytes_out: 74,
             ..Exchange::unfinished(0)
@@ -53,8 +54,12 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
 
 pub(crate) fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Outcome {
     let outcome = answered(number, due, took, 0);
-    let exchange =
-        Exchange { first_byte: None, end: End::Fault(fault), bytes_in: 0, ..outcome.exchange };
+    let exchange = Exchange {
+        first_byte: None,
+        end: ExchangeEnd::Fault(fault),
+        bytes_in: 0,
+        ..outcome.exchange
+    };
     Outcome { exchange, ..outcome }
 }
 
@@ -96,7 +101,7 @@ pub(crate) fn tallies(seconds: u64, labels: usize, trouble: bool) -> Vec<Tally> 
         let mut tally = Tally::new(labels);
         let outcomes = second_of(second, labels, trouble);
         for outcome in &outcomes {
-            tally.record(outcome, &Expect::default());
+            tally.record(outcome, &ExpectedStatus::default());
             tally.in_flight_ns += u128::from(outcome.exchange.done - outcome.fired);
         }
         tally.fired = tally.counts.sent;
@@ -128,7 +133,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
     let mut series = Series::default();
     for (at, part) in (0..).zip(tallies) {
         tally.merge(part);
-        let mut point = Point::new(at, part);
+        let mut point = SeriesPoint::new(at, part);
         (point.asked, point.open, point.cpu) = (Some(1_000.0), 12, 80 * MS);
         series.push(point);
     }
@@ -140,7 +145,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
         sending: seconds * SECOND,
         completing: seconds * SECOND + 3 * MS,
         elapsed: seconds * SECOND + 3 * MS,
-        ending: Ending::Done,
+        ending: RunEnd::Done,
         asked_rate: Some(1_000.0),
         tally,
         warmup: Counts::default(),
@@ -156,12 +161,12 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             miscounted: 0,
         },
         events: if trouble {
-            vec![Event { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]
+            vec![RunEvent { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]
         } else {
             Vec::new()
         },
         agents: Vec::new(),
-        watched: Watched::default(),
+        watched: WatchRecord::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
         origin: gake_core::record::Provenance::default(),
@@ -169,14 +174,14 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
 }
 
 /// A target that tells of itself for three seconds.
-pub(crate) fn watched() -> Watched {
-    let reading = |source: &str, name: &str, unit, value| Reading {
+pub(crate) fn watched() -> WatchRecord {
+    let reading = |source: &str, name: &str, unit, value| GaugeReading {
         source: source.to_owned(),
         name: name.to_owned(),
         unit,
         value,
     };
-    let mut watched = Watched::default();
+    let mut watched = WatchRecord::default();
     for second in 0..3_u64 {
         let n = second as f64;
         watched.add(
@@ -190,7 +195,7 @@ pub(crate) fn watched() -> Watched {
             ],
         );
     }
-    watched.settings.push(Setting {
+    watched.settings.push(TargetSetting {
         source: "actuator:http://h/actuator".to_owned(),
         name: "server.tomcat.threads.max".to_owned(),
         value: "200".to_owned(),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Ending, Event, Provenance, Run};
+use gake_core::record::{Provenance, Run, RunEnd, RunEvent};
 use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
-use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
+use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
@@ -63,7 +63,7 @@ pub(crate) trait Workers {
     }
 
     /// Starts them; every exchange also goes to `log`, if there is one.
-    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError>;
+    fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError>;
 
     /// Completes the run, before the sinks see its end.
     fn complete(&mut self, run: &mut Run) {
@@ -74,8 +74,8 @@ pub(crate) trait Workers {
 /// Workers that a function starts in this process.
 struct Here<S>(S);
 
-impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Here<S> {
-    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError> {
+impl<S: FnMut(Option<LogSender>) -> Result<RunHandle, RunError>> Workers for Here<S> {
+    fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError> {
         self.0(log)
     }
 }
@@ -177,10 +177,10 @@ impl Prepared {
         let memory = collecting.running.memory.clone();
         let (collector, reason, changes) = collecting.finish();
         let ending = match reason {
-            Some(reason) => Ending::Aborted(reason),
-            None if beside.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
-            None if collector.is_exhausted() => Ending::OutOfTargets,
-            None => Ending::Done,
+            Some(reason) => RunEnd::Aborted(reason),
+            None if beside.interrupt.is_some_and(Interrupt::came) => RunEnd::Interrupted,
+            None if collector.is_exhausted() => RunEnd::OutOfTargets,
+            None => RunEnd::Done,
         };
         for (at, readings) in &watching.take_last().samples {
             fanout.readings(*at, readings);
@@ -194,7 +194,7 @@ impl Prepared {
         run.bodies.redact(&self.redactor);
         run.events.extend(changes.iter().map(|change| rate_control::event(change, &self.plan)));
         let losses = fanout.finish(&run, log_lost);
-        let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
+        let event = |loss: &Loss| RunEvent { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
         Ok(Recorded { run, losses, scripts: Vec::new() })
@@ -204,7 +204,7 @@ impl Prepared {
 /// What takes in what the workers hand over.
 struct Collecting<'a, E> {
     prepared: &'a Prepared,
-    running: Running,
+    running: RunHandle,
     collector: Collector,
     watching: &'a mut Watching,
     fanout: &'a mut Fanout,

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gake_engine::{Stop, StopHandle};
 
 /// Ends the current run, and those that start after it: for signal handlers and user
-/// interfaces. A run that was ended by it is [`Ending::Interrupted`].
+/// interfaces. A run that was ended by it is [`RunEnd::Interrupted`].
 ///
-/// [`Ending::Interrupted`]: gake_core::record::Ending::Interrupted
+/// [`RunEnd::Interrupted`]: gake_core::record::RunEnd::Interrupted
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Mutex<State>>);
 

@@ -63,7 +63,8 @@ pub use form::form;
 pub use gake_core::record::{Run, ScenarioRun};
 pub use gake_core::spec;
 pub use gake_engine::{
-    Collector, Message, Ready, RunClock, Running, Stop, StopHandle, Takeover, beside, monotonic_now,
+    Collector, Message, PreparedRun, RunClock, RunHandle, Stop, StopHandle, Takeover, beside,
+    monotonic_now,
 };
 /// What a fleet records of each of its agents.
 pub use gake_judge::agent_record;

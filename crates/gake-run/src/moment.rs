@@ -3,7 +3,7 @@
 use gake_core::clock::{SECOND, nanos};
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
-use gake_core::record::{Reading, Watched};
+use gake_core::record::{GaugeReading, WatchRecord};
 use gake_engine::{Collector, JoinedSecond};
 use gake_judge::{ScenarioView, View};
 
@@ -19,9 +19,9 @@ pub struct Moment<'a> {
     /// The levels of a script's users so far, which no worker records.
     pub levels: &'a SeriesTable,
     /// Readings of the target in it.
-    pub readings: &'a [Reading],
+    pub readings: &'a [GaugeReading],
     /// All readings of the target so far.
-    pub watched: &'a Watched,
+    pub watched: &'a WatchRecord,
 }
 
 impl<'a> Moment<'a> {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use gake_core::clock::Clock;
-use gake_core::record::{End, Fault};
+use gake_core::record::{ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
@@ -73,13 +73,13 @@ async fn send(
     let deadline = Deadline::within(clock.now(), patience);
     let (exchange, kept) = client.send(&request, deadline, body_max).await;
     match exchange.end {
-        End::Answered(answer) => Ok(SingleAnswer {
+        ExchangeEnd::Response(answer) => Ok(SingleAnswer {
             status: answer.status,
             headers: kept.headers,
             is_whole: answer.body_bytes <= body_max as u64,
             body: kept.body,
         }),
-        End::Fault(fault) => Err(NoAnswer::Fault(fault)),
-        End::Unfinished => Err(NoAnswer::Other("there is no answer".to_owned())),
+        ExchangeEnd::Fault(fault) => Err(NoAnswer::Fault(fault)),
+        ExchangeEnd::Unfinished => Err(NoAnswer::Other("there is no answer".to_owned())),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::plan::{Plan, TableShares, tables_for};
 use gake_core::schedule::Slice;
-use gake_engine::{Ready, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
 use crate::{PartLog, Prepared, RunError};
@@ -25,7 +25,7 @@ impl Prepared {
     ///
     /// # Errors
     /// When a worker cannot be made ready; nothing has been sent then.
-    pub fn ready(&self, slice: Slice, log: Option<&mut PartLog>) -> Result<Ready, RunError> {
+    pub fn ready(&self, slice: Slice, log: Option<&mut PartLog>) -> Result<PreparedRun, RunError> {
         let wires = self.wires.clone();
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
@@ -71,7 +71,7 @@ impl Prepared {
 /// Whether a table of `size` descriptors holds the connections that `slice` of a run keeps.
 fn fit(plan: &Plan, slice: Slice, size: usize) -> Result<(), String> {
     let kept = |plan: &Plan| {
-        let part = |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
+        let part = |total| plan.slice(slice, Slice::WHOLE).map_or(0, |part| part.count(total));
         part(plan.kept_connections()).saturating_add(part(plan.idle_connections))
     };
     let kept = plan.scenarios().iter().map(kept).fold(0_usize, usize::saturating_add);

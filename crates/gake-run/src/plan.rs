@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{Fires, Plan, TableShares, tables_for};
+use gake_core::plan::{Plan, TableShares, WorkKind, tables_for};
 use gake_core::schedule::Trace;
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 
@@ -24,10 +24,10 @@ pub(crate) fn of_scenario(
     Plan {
         name: spec.name.clone(),
         fires: match spec.source {
-            RequestSource::Script(_) => Fires::Iterations,
-            RequestSource::WebSocket(_) => Fires::Messages,
-            RequestSource::Grpc(_) => Fires::Calls,
-            _ => Fires::Requests,
+            RequestSource::Script(_) => WorkKind::Iterations,
+            RequestSource::WebSocket(_) => WorkKind::Messages,
+            RequestSource::Grpc(_) => WorkKind::Calls,
+            _ => WorkKind::Requests,
         },
         start: spec.start,
         tags: spec.tags.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::plan::Plan;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_core::schedule::{RateChange, Stage};
 use gake_engine::{RateChangeError, RateHandle};
 
@@ -51,7 +51,7 @@ impl RateControl {
 }
 
 /// A change of the rate of `plan`, as the result tells it.
-pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
+pub(crate) fn event(change: &RateChange, plan: &Plan) -> RunEvent {
     let at = nanos(change.at);
     let percent = change.factor * 100.0;
     let (what, now) = match plan.load.one() {
@@ -68,7 +68,7 @@ pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
         }
         _ => ("load", String::new()),
     };
-    Event { at, text: format!("the {what} was set to {percent:.0} % of the plan by hand{now}") }
+    RunEvent { at, text: format!("the {what} was set to {percent:.0} % of the plan by hand{now}") }
 }
 
 #[cfg(test)]

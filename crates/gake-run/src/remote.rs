@@ -1,7 +1,7 @@
 //! Runs whose workers are in other processes.
 
 use gake_core::record::Run;
-use gake_engine::Running;
+use gake_engine::RunHandle;
 
 use crate::drive::Workers;
 use crate::{Beside, Moment, Prepared, Recorded, RunError};
@@ -12,7 +12,7 @@ pub trait RemoteWorkers {
     ///
     /// # Errors
     /// When one of them cannot be started; none goes on then.
-    fn start(&mut self) -> Result<Running, RunError>;
+    fn start(&mut self) -> Result<RunHandle, RunError>;
 
     /// When the run starts, if [`start`](RemoteWorkers::start) follows now, or has started: in ns
     /// since 1970.
@@ -45,7 +45,7 @@ impl Workers for Elsewhere<'_> {
         self.0.started_unix_ns()
     }
 
-    fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<Running, RunError> {
+    fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<RunHandle, RunError> {
         if log.is_some() {
             let why = "the requests of a fleet are not passed on one by one: leave out --log and \
                        destinations that take every request; `gake agent --log` logs those of an \

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Event, Reading, Run, Setting, Watched};
+use gake_core::record::{GaugeReading, Run, RunEvent, TargetSetting, WatchRecord};
 use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
@@ -26,18 +26,18 @@ pub struct Watching {
     counting: Vec<String>,
     /// When the current run began, on the sampler's clock.
     began: Nanos,
-    watched: Watched,
-    settings: Vec<Setting>,
-    failures: Vec<Event>,
+    watched: WatchRecord,
+    settings: Vec<TargetSetting>,
+    failures: Vec<RunEvent>,
 }
 
 /// What was read since the last time.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     /// All readings.
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) readings: Vec<GaugeReading>,
     /// The same by the instant at which they were read.
-    pub(crate) samples: Vec<(Nanos, Vec<Reading>)>,
+    pub(crate) samples: Vec<(Nanos, Vec<GaugeReading>)>,
 }
 
 impl Watching {
@@ -82,7 +82,7 @@ impl Watching {
     /// To be called right before a run, whose clock counts from now on. What was read before it is
     /// of no run, but for counters: so what a run adds to them is known. Gives the settings known so
     /// far, and those counters.
-    pub(crate) fn begin(&mut self) -> (&[Setting], Fresh) {
+    pub(crate) fn begin(&mut self) -> (&[TargetSetting], Fresh) {
         let Some(sampler) = &self.sampler else { return (&[], Fresh::default()) };
         let mut first = Vec::new();
         for batch in sampler.refresh(PATIENCE) {
@@ -91,7 +91,7 @@ impl Watching {
                 batch => first.push(batch),
             }
         }
-        self.watched = Watched::default();
+        self.watched = WatchRecord::default();
         self.watched.settings.clone_from(&self.settings);
         self.failures.clear();
         self.began = sampler.now();
@@ -127,7 +127,7 @@ impl Watching {
                 Batch::Settings(settings) => self.settings.extend(settings),
                 Batch::Failed { at, reason } => {
                     let at = at.saturating_sub(self.began);
-                    self.failures.push(Event { at, text: reason });
+                    self.failures.push(RunEvent { at, text: reason });
                 }
                 Batch::Refreshed => {}
             }
@@ -136,7 +136,7 @@ impl Watching {
     }
 
     /// What was read in this run so far.
-    pub(crate) fn so_far(&self) -> &Watched {
+    pub(crate) fn so_far(&self) -> &WatchRecord {
         &self.watched
     }
 

@@ -1,16 +1,16 @@
-//! `console.log` and its like.
+//! The `console` of scripts.
 
 use std::sync::Arc;
 
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
-/// The longest line that is kept, in bytes.
+/// Maximum length of a line, in bytes; longer ones are truncated.
 const LINE_MAX: usize = 8192;
 
-/// How much a line of a script matters.
+/// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum ConsoleLevel {
     /// `console.log`, `info` and `debug`.
     Log,
     /// `console.warn`.
@@ -19,18 +19,17 @@ pub enum Level {
     Error,
 }
 
-/// Where the lines of scripts go, from all of their threads.
-pub type ConsoleSink = Arc<dyn Fn(Level, &str) + Send + Sync>;
+/// Receives the lines of scripts, from any thread.
+pub type ConsoleSink = Arc<dyn Fn(ConsoleLevel, &str) + Send + Sync>;
 
-/// Gives a script its `console`.
 pub(crate) fn install(ctx: &Ctx<'_>, sink: &ConsoleSink) -> rquickjs::Result<()> {
     let console = Object::new(ctx.clone())?;
     for (name, level) in [
-        ("log", Level::Log),
-        ("info", Level::Log),
-        ("debug", Level::Log),
-        ("warn", Level::Warn),
-        ("error", Level::Error),
+        ("log", ConsoleLevel::Log),
+        ("info", ConsoleLevel::Log),
+        ("debug", ConsoleLevel::Log),
+        ("warn", ConsoleLevel::Warn),
+        ("error", ConsoleLevel::Error),
     ] {
         let sink = Arc::clone(sink);
         let write = move |values: Rest<Value<'_>>| {
@@ -80,7 +79,7 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
         text()
     };
     shown.unwrap_or_else(|_| {
-        // A cycle, or a toJSON that throws: no reason to fail whoever logs it.
+        // A cycle, or a toJSON that throws: logging never fails.
         let _ = ctx.catch();
         format!("[{}]", value.type_name())
     })

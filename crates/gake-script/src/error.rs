@@ -1,4 +1,4 @@
-//! What can go wrong with a script.
+//! Errors of scripts.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rquickjs::{Coerced, Ctx, FromJs};
 
-/// Why a script could not be loaded or did not answer.
+/// Why a script could not be loaded, or a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
@@ -15,13 +15,13 @@ pub enum ScriptError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
-    /// The script threw, or is no JavaScript.
+    /// The script threw, or is not JavaScript.
     #[error(transparent)]
     Thrown(#[from] Exception),
-    /// It was ended at its time limit, or its turn did not come before it.
+    /// The time limit has passed, perhaps while the call was queued.
     #[error("{what} took longer than {limit:?}")]
     Late {
         /// The function, or the file while it is loaded.
@@ -29,33 +29,33 @@ pub enum ScriptError {
         /// The limit.
         limit: Duration,
     },
-    /// Too many calls wait already.
-    #[error("{0} was not called: too many calls wait for the script")]
+    /// The queue of calls is full.
+    #[error("{0} was not called: too many calls are queued")]
     Busy(String),
-    /// What it returned cannot leave it.
+    /// The value returned cannot be converted.
     #[error("{what} returned {reason}")]
     Value {
         /// The function.
         what: String,
-        /// What is wrong.
+        /// The kind of value.
         reason: &'static str,
     },
-    /// The system has no thread or memory for it.
+    /// No thread or memory.
     #[error("the script's thread cannot be started: {0}")]
     Thread(#[from] io::Error),
-    /// The thread is gone.
-    #[error("the script's thread is gone")]
+    /// The thread has ended.
+    #[error("the script's thread has ended")]
     Gone,
 }
 
-/// What a script threw.
+/// An exception of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exception {
     /// Name and message, as `TypeError: not a function`.
     pub message: String,
-    /// Where it was thrown, as `hooks.js:3:9`; empty when nobody knows.
+    /// Where it was thrown, as `hooks.js:3:9`; empty if unknown.
     pub place: String,
-    /// The calls that led there, innermost first, a line each; only an `Error` has them.
+    /// The stack trace, innermost call first, one a line; only of an `Error`.
     pub stack: String,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Exception {
 }
 
 impl Exception {
-    /// What the context caught.
+    /// Takes the pending exception of a context.
     #[must_use]
     pub fn caught(ctx: &Ctx<'_>) -> Self {
         let thrown = ctx.catch();
@@ -82,9 +82,9 @@ impl Exception {
             None => String::new(),
         };
         let message = text(thrown).unwrap_or_else(|_| {
-            // Whoever throws what cannot be shown gets no second try.
+            // Its toString threw.
             let _ = ctx.catch();
-            "something that has no text".to_owned()
+            "a value that cannot be shown".to_owned()
         });
         Self { message, place: place(&stack), stack: stack.trim_end().to_owned() }
     }

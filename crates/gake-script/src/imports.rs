@@ -1,4 +1,4 @@
-//! What a script may import: files below its own folder, named by a relative path.
+//! Imports of scripts: files below the script's folder, by relative paths.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use rquickjs::{Ctx, Error, Module, Result};
 
 use crate::source;
 
-/// Modules that one script may have.
+/// Maximum modules of a script.
 const MODULES_MAX: usize = 256;
 
-/// Modules are named by their path from the folder, as `lib/users.js`.
+/// Resolves and loads modules, which are named by their path from the folder: `lib/users.js`.
 #[derive(Debug, Clone)]
 pub(crate) struct Imports {
     folder: Option<PathBuf>,
@@ -19,25 +19,28 @@ pub(crate) struct Imports {
 }
 
 impl Imports {
-    /// From this folder, whose path has no links, and from those below; without one, nothing.
+    /// Allows imports from a folder, a path without links, and those below; without one, no
+    /// imports.
     pub(crate) fn below(folder: Option<PathBuf>) -> Self {
         Self { folder, loaded: 0 }
     }
 
     fn find(&self, base: &str, name: &str) -> std::result::Result<String, String> {
         let Some(folder) = &self.folder else {
-            return Err("this script may not import anything".to_owned());
+            return Err("this script cannot import modules".to_owned());
         };
         if !(name.starts_with("./") || name.starts_with("../")) {
-            return Err("only files can be imported, by a path that starts with ./".to_owned());
+            return Err(
+                "only files can be imported, by a path that starts with ./ or ../".to_owned()
+            );
         }
-        let beside = Path::new(base).parent().unwrap_or(Path::new(""));
-        let path = folder.join(beside).join(name);
-        // Links are followed before it is checked, so none leads outside.
+        let parent = Path::new(base).parent().unwrap_or(Path::new(""));
+        let path = folder.join(parent).join(name);
+        // Resolve links before the check.
         let path = path.canonicalize().map_err(|error| error.to_string())?;
         let inside = path
             .strip_prefix(folder)
-            .map_err(|_| "it is outside of the script's folder".to_owned())?;
+            .map_err(|_| "it is outside the script's folder".to_owned())?;
         inside.to_str().map(str::to_owned).ok_or_else(|| "its name is not UTF-8".to_owned())
     }
 }
@@ -63,7 +66,7 @@ impl Loader for Imports {
     ) -> Result<Module<'js, Declared>> {
         self.loaded += 1;
         if self.loaded > MODULES_MAX {
-            return Err(Error::new_loading_message(name, "there are too many modules"));
+            return Err(Error::new_loading_message(name, "too many modules"));
         }
         let path = self.folder.as_deref().unwrap_or(Path::new("")).join(name);
         let text = source::read(&path)

@@ -1,11 +1,11 @@
-//! JavaScript on QuickJS: bounded runtimes on threads of their own.
+//! JavaScript on QuickJS, with bounded memory, stack and time.
 //!
-//! A [`Source`] is an ES module; [`Threads`] evaluates it on as many threads as wanted and calls the
-//! functions that it exports, with a [`Value`] for each argument and for what comes back. Memory,
-//! stack and time are bounded ([`Limits`]); a script has no files, no network and no timers. It
-//! must not know what is asked of it, and prints nothing: what a script logs goes to a [`ConsoleSink`].
+//! A [`ScriptSource`] is an ES module; [`ScriptThreads`] evaluates it on a number of threads and
+//! calls its exported functions, with [`Value`]s as arguments and results. Scripts have no access
+//! to files, network and timers; console output goes to a [`ConsoleSink`]. This crate does not know
+//! what scripts are for.
 //!
-//! A [`user::User`] is one of many users on one thread, whose synchronous calls wait in a coroutine.
+//! A [`user::User`] is one of many users on a thread, whose synchronous calls wait in a coroutine.
 
 mod console;
 mod error;
@@ -16,9 +16,9 @@ mod threads;
 pub mod user;
 mod value;
 
-pub use console::{ConsoleSink, Level};
+pub use console::{ConsoleLevel, ConsoleSink};
 pub use error::{Exception, ScriptError};
-pub use script::{Export, Limits};
-pub use source::Source;
-pub use threads::Threads;
+pub use script::{Export, ScriptLimits};
+pub use source::ScriptSource;
+pub use threads::ScriptThreads;
 pub use value::Value;

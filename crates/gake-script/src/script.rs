@@ -1,4 +1,4 @@
-//! One runtime with one script, on the thread that made it.
+//! A runtime with one script, on the thread that created it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,47 +10,46 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Runt
 use crate::console::{self, ConsoleSink};
 use crate::error::{Exception, ScriptError};
 use crate::imports::Imports;
-use crate::source::Source;
-use crate::value::{self, Arguments, TakeError, Value};
+use crate::source::ScriptSource;
+use crate::value::{self, Arguments, Value, ValueError};
 
-/// What a runtime may take.
+/// Limits of a runtime.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bytes of its heap.
+pub struct ScriptLimits {
+    /// Heap in bytes.
     pub memory: usize,
-    /// Bytes of its stack.
+    /// Stack in bytes.
     pub stack: usize,
-    /// Time to load the script, its imports included.
+    /// Time to load the script, imports included.
     pub load: Duration,
 }
 
-impl Default for Limits {
+impl Default for ScriptLimits {
     fn default() -> Self {
         Self { memory: 64 << 20, stack: 256 << 10, load: Duration::from_secs(5) }
     }
 }
 
-/// What a script exports under a name.
+/// An export of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Export {
     /// A function.
     Function,
-    /// A value, as it was when the script had been loaded.
+    /// A value, as of the end of loading.
     Value(Value),
-    /// Something that cannot leave the script.
+    /// A value that cannot be converted.
     Other,
 }
 
-/// A script that has been loaded.
-pub(crate) struct Script {
-    /// Let go before the runtime.
+pub(crate) struct LoadedScript {
+    /// Dropped before the runtime.
     exports: Persistent<Object<'static>>,
     context: Context,
     _runtime: Runtime,
     deadline: Rc<Deadline>,
 }
 
-/// When the script is to end, and whether it was ended.
+/// The deadline of a call, and whether it has passed.
 #[derive(Default)]
 struct Deadline {
     at: Cell<Option<Instant>>,
@@ -71,11 +70,11 @@ impl Deadline {
     }
 }
 
-impl Script {
-    /// Evaluates a script, and says what it exports.
+impl LoadedScript {
+    /// Evaluates a script and returns its exports.
     pub(crate) fn load(
-        source: &Source,
-        limits: Limits,
+        source: &ScriptSource,
+        limits: ScriptLimits,
         sink: &ConsoleSink,
     ) -> Result<(Self, Vec<(String, Export)>), ScriptError> {
         let memory = |_| ScriptError::Thread(std::io::ErrorKind::OutOfMemory.into());
@@ -85,11 +84,11 @@ impl Script {
         let imports = Imports::below(source.folder.clone());
         runtime.set_loader(imports.clone(), imports);
         let deadline = Rc::new(Deadline::default());
-        let watched = Rc::clone(&deadline);
-        runtime.set_interrupt_handler(Some(Box::new(move || watched.is_passed())));
+        let interrupt = Rc::clone(&deadline);
+        runtime.set_interrupt_handler(Some(Box::new(move || interrupt.is_passed())));
         let context = Context::full(&runtime).map_err(memory)?;
         deadline.set(Instant::now() + limits.load);
-        let call = Call { what: &source.name, limit: limits.load, deadline: &deadline };
+        let call = ScriptCall { what: &source.name, limit: limits.load, deadline: &deadline };
         let (exports, found) = context.with(|ctx| {
             console::install(&ctx, sink).map_err(|error| call.failed(&ctx, error))?;
             let exports = call.load(&ctx, source)?;
@@ -99,7 +98,7 @@ impl Script {
         Ok((Self { exports, context, _runtime: runtime, deadline }, found))
     }
 
-    /// Calls an exported function, until the deadline; a promise is waited for.
+    /// Calls an exported function and awaits a promise, until the deadline.
     pub(crate) fn call(
         &self,
         function: &str,
@@ -108,25 +107,25 @@ impl Script {
         until: Instant,
     ) -> Result<Value, ScriptError> {
         self.deadline.set(until);
-        let call = Call { what: function, limit, deadline: &self.deadline };
+        let call = ScriptCall { what: function, limit, deadline: &self.deadline };
         self.context.with(|ctx| call.run(&ctx, self.exports.clone(), arguments))
     }
 
-    /// Does what promises still have to do, until the deadline of the last call.
+    /// Runs pending jobs of promises, until the deadline of the last call.
     pub(crate) fn finish_jobs(&self) {
         self.context.with(|ctx| while !self.deadline.is_passed() && ctx.execute_pending_job() {});
     }
 }
 
-/// One turn of the script, and what it is called in messages.
-struct Call<'a> {
+/// A call of the script, with its name for messages.
+struct ScriptCall<'a> {
     what: &'a str,
     limit: Duration,
     deadline: &'a Deadline,
 }
 
-impl Call<'_> {
-    fn load<'js>(&self, ctx: &Ctx<'js>, source: &Source) -> Result<Object<'js>, ScriptError> {
+impl ScriptCall<'_> {
+    fn load<'js>(&self, ctx: &Ctx<'js>, source: &ScriptSource) -> Result<Object<'js>, ScriptError> {
         let evaluated = Module::declare(ctx.clone(), source.name.as_str(), source.text.as_str())
             .and_then(Module::eval);
         let (module, promise) = evaluated.map_err(|error| self.failed(ctx, error))?;
@@ -148,13 +147,15 @@ impl Call<'_> {
         if let Some(promise) = returned.as_promise() {
             returned = self.settled(ctx, promise)?;
         }
-        value::take(&returned).map_err(|stays| match stays {
-            TakeError::Thrown(error) => self.failed(ctx, error),
-            TakeError::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
+        value::take(&returned).map_err(|error| match error {
+            ValueError::Thrown(error) => self.failed(ctx, error),
+            ValueError::Foreign(reason) => {
+                ScriptError::Value { what: self.what.to_owned(), reason }
+            }
         })
     }
 
-    /// What a promise comes to. Nothing but the script's own jobs can bring it there.
+    /// Awaits a promise, which only jobs of the script can settle.
     fn settled<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -165,7 +166,7 @@ impl Call<'_> {
                 return Err(self.late());
             }
             if !ctx.execute_pending_job() {
-                let reason = "a promise that nothing can settle";
+                let reason = "a promise that never settles";
                 return Err(ScriptError::Value { what: self.what.to_owned(), reason });
             }
         }
@@ -176,7 +177,7 @@ impl Call<'_> {
     }
 
     fn failed(&self, ctx: &Ctx<'_>, error: rquickjs::Error) -> ScriptError {
-        // Taken off even when it is not told: the next call must not find it.
+        // Clear the exception for the next call, even if it is not reported.
         let exception = if error.is_exception() {
             Exception::caught(ctx)
         } else {

@@ -1,4 +1,4 @@
-//! A script before it is loaded.
+//! Sources of scripts.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 
 use crate::ScriptError;
 
-/// The largest script or module, in bytes.
+/// Maximum size of a script or module, in bytes.
 const SIZE_MAX: u64 = 8 << 20;
 
-/// An ES module: its name in messages, its text, and where it may import from.
+/// An ES module: name for messages, text, and folder for imports.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ScriptSource {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) folder: Option<PathBuf>,
 }
 
-impl Source {
-    /// Of a text. It cannot import anything.
+impl ScriptSource {
+    /// A module from a string, without imports.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), folder: None }
     }
 
-    /// From a file of 8 MiB at most. It may import files of its own folder and of those below.
+    /// A module from a file of at most 8 MiB, which may import files of its folder and those below.
     ///
     /// # Errors
-    /// When it cannot be read or is no UTF-8.
+    /// When it cannot be read or is not UTF-8.
     pub fn file(path: &Path) -> Result<Self, ScriptError> {
         let failed = |source| ScriptError::Read { path: path.to_owned(), source };
         let text = read(path).map_err(failed)?;
@@ -36,7 +36,6 @@ impl Source {
     }
 }
 
-/// Reads a module.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(SIZE_MAX + 1).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! The same script on threads of its own, called from other threads.
+//! A script loaded on several threads, called from other threads.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,42 +6,42 @@ use std::time::{Duration, Instant};
 
 use crate::console::ConsoleSink;
 use crate::error::ScriptError;
-use crate::script::{Export, Limits, Script};
-use crate::source::Source;
+use crate::script::{Export, LoadedScript, ScriptLimits};
+use crate::source::ScriptSource;
 use crate::value::Value;
 
-/// What a thread needs beside the script's own stack.
+/// Stack of a thread in addition to the script's.
 const STACK_BESIDE: usize = 1 << 20;
 
-/// Threads that each have loaded the script for themselves: they share no variables.
-pub struct Threads {
-    calls: SyncSender<Call>,
+/// Threads with the same script, without shared variables.
+pub struct ScriptThreads {
+    calls: SyncSender<CallRequest>,
     exports: Vec<(String, Export)>,
 }
 
-struct Call {
+struct CallRequest {
     function: &'static str,
     arguments: Vec<Value>,
     limit: Duration,
     until: Instant,
-    answer: SyncSender<Result<Value, ScriptError>>,
+    reply: SyncSender<Result<Value, ScriptError>>,
 }
 
-impl std::fmt::Debug for Threads {
+impl std::fmt::Debug for ScriptThreads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Threads").field("exports", &self.exports).finish_non_exhaustive()
+        f.debug_struct("ScriptThreads").field("exports", &self.exports).finish_non_exhaustive()
     }
 }
 
-impl Threads {
-    /// Loads the script on `threads` threads. They end when this is dropped; nobody waits for a
-    /// script that hangs.
+impl ScriptThreads {
+    /// Loads the script on `threads` threads, which end when this is dropped. Dropping does not
+    /// wait for a script that hangs.
     ///
     /// # Errors
     /// When it cannot be loaded.
     pub fn start(
-        source: &Source,
-        limits: Limits,
+        source: &ScriptSource,
+        limits: ScriptLimits,
         threads: usize,
         sink: &ConsoleSink,
     ) -> Result<Self, ScriptError> {
@@ -56,7 +56,7 @@ impl Threads {
             std::thread::Builder::new()
                 .name("gake-script".to_owned())
                 .stack_size(limits.stack + STACK_BESIDE)
-                .spawn(move || match Script::load(&source, limits, &sink) {
+                .spawn(move || match LoadedScript::load(&source, limits, &sink) {
                     Ok((script, exports)) => {
                         let _ = loaded.send(Ok(exports));
                         serve(&script, &receiver);
@@ -70,18 +70,18 @@ impl Threads {
         Ok(Self { calls, exports })
     }
 
-    /// What the script exports under a name.
+    /// The export with this name.
     #[must_use]
     pub fn export(&self, name: &str) -> Option<&Export> {
         self.exports.iter().find(|(export, _)| export == name).map(|(_, export)| export)
     }
 
-    /// Calls an exported function and waits for what it returns, for the limit at most, whatever
-    /// the script does. A promise is waited for.
+    /// Calls an exported function, awaits a promise, and returns the result, within `limit` in any
+    /// case.
     ///
     /// # Errors
-    /// When it throws, takes too long, or returns what cannot be taken; when as many calls wait as
-    /// there are threads.
+    /// When it throws, takes too long, or returns a value that cannot be converted; when as many
+    /// calls are queued as there are threads.
     pub fn call(
         &self,
         function: &'static str,
@@ -89,15 +89,15 @@ impl Threads {
         limit: Duration,
     ) -> Result<Value, ScriptError> {
         let until = Instant::now() + limit;
-        let (answer, answered) = sync_channel(1);
-        let call = Call { function, arguments, limit, until, answer };
+        let (reply, replies) = sync_channel(1);
+        let call = CallRequest { function, arguments, limit, until, reply };
         self.calls.try_send(call).map_err(|error| match error {
             TrySendError::Full(_) => ScriptError::Busy(function.to_owned()),
             TrySendError::Disconnected(_) => ScriptError::Gone,
         })?;
-        // A loop in QuickJS's own code is not interrupted: then the thread is left to itself.
-        match answered.recv_timeout(limit) {
-            Ok(answer) => answer,
+        // A loop in QuickJS's own code cannot be interrupted: do not wait for the thread.
+        match replies.recv_timeout(limit) {
+            Ok(reply) => reply,
             Err(RecvTimeoutError::Timeout) => {
                 Err(ScriptError::Late { what: function.to_owned(), limit })
             }
@@ -106,17 +106,17 @@ impl Threads {
     }
 }
 
-fn serve(script: &Script, calls: &Mutex<Receiver<Call>>) {
+fn serve(script: &LoadedScript, calls: &Mutex<Receiver<CallRequest>>) {
     loop {
         let call = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Call { function, arguments, limit, until, answer }) = call else { return };
-        let said = if Instant::now() >= until {
+        let Ok(CallRequest { function, arguments, limit, until, reply }) = call else { return };
+        let result = if Instant::now() >= until {
             Err(ScriptError::Late { what: function.to_owned(), limit })
         } else {
             script.call(function, arguments, limit, until)
         };
-        // Whoever asked may have left.
-        let _ = answer.send(said);
+        // The caller may have timed out.
+        let _ = reply.send(result);
         script.finish_jobs();
     }
 }

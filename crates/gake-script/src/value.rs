@@ -1,19 +1,19 @@
-//! Values that go into a script and come out of it.
+//! Arguments and results of scripts.
 
 use bytes::Bytes;
 use rquickjs::function::IntoArgs;
 use rquickjs::object::{Filter, Property};
 use rquickjs::{Array, Ctx, IntoJs, Object, TypedArray};
 
-/// How deep values may be nested.
+/// Maximum nesting of values.
 const DEPTH_MAX: usize = 32;
-/// How many values one may hold in all.
+/// Maximum number of values in a value.
 const VALUES_MAX: usize = 65_536;
 
-/// What JSON has, and bytes.
+/// A JSON value, or bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Value {
-    /// `undefined` or `null`; `null` on the way in.
+    /// `undefined` or `null`; passed to scripts as `null`.
     #[default]
     Null,
     /// A boolean.
@@ -26,8 +26,7 @@ pub enum Value {
     Bytes(Bytes),
     /// An array.
     List(Vec<Value>),
-    /// An object: its own enumerable properties, in its order. Functions and what is `undefined`
-    /// are left out.
+    /// An object: its own enumerable properties, in order, without functions and `undefined`.
     Map(Vec<(String, Value)>),
 }
 
@@ -42,7 +41,7 @@ impl Value {
         Self::Map(properties.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    /// The property of an object, if there is one.
+    /// A property of an object.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         let Self::Map(properties) = self else { return None };
@@ -60,15 +59,15 @@ impl<'js> IntoJs<'js> for Value {
             Self::Bytes(bytes) => TypedArray::<u8>::new_copy(ctx.clone(), bytes)?.into_js(ctx),
             Self::List(values) => {
                 let array = Array::new(ctx.clone())?;
-                for (place, value) in values.into_iter().enumerate() {
-                    array.set(place, value)?;
+                for (index, value) in values.into_iter().enumerate() {
+                    array.set(index, value)?;
                 }
                 array.into_js(ctx)
             }
             Self::Map(properties) => {
                 let object = Object::new(ctx.clone())?;
                 for (name, value) in properties {
-                    // Defined, not set: a header may be called `__proto__`.
+                    // Defined, not set: a header may be named `__proto__`.
                     let value = Property::from(value).writable().enumerable().configurable();
                     object.prop(name, value)?;
                 }
@@ -78,7 +77,6 @@ impl<'js> IntoJs<'js> for Value {
     }
 }
 
-/// Arguments of a call.
 pub(crate) struct Arguments(pub(crate) Vec<Value>);
 
 impl<'js> IntoArgs<'js> for Arguments {
@@ -91,16 +89,16 @@ impl<'js> IntoArgs<'js> for Arguments {
     }
 }
 
-/// Why a value stays where it is.
+/// Why a value cannot be converted.
 #[derive(Debug)]
-pub(crate) enum TakeError {
-    /// The script threw while it was read.
+pub(crate) enum ValueError {
+    /// A getter threw.
     Thrown(rquickjs::Error),
-    /// It has no counterpart here.
+    /// It has no equivalent; names the kind of value.
     Foreign(&'static str),
 }
 
-impl From<rquickjs::Error> for TakeError {
+impl From<rquickjs::Error> for ValueError {
     fn from(error: rquickjs::Error) -> Self {
         match error {
             rquickjs::Error::Utf8(_) => {
@@ -111,19 +109,19 @@ impl From<rquickjs::Error> for TakeError {
     }
 }
 
-/// Takes a value out of a script. Runs the script's code if it has getters.
-pub(crate) fn take(value: &rquickjs::Value<'_>) -> Result<Value, TakeError> {
-    Taker { left: VALUES_MAX }.take(value, 0)
+/// Converts a value of a script. Runs getters.
+pub(crate) fn take(value: &rquickjs::Value<'_>) -> Result<Value, ValueError> {
+    ValueReader { left: VALUES_MAX }.take(value, 0)
 }
 
-struct Taker {
+struct ValueReader {
     left: usize,
 }
 
-impl Taker {
-    fn take(&mut self, value: &rquickjs::Value<'_>, depth: usize) -> Result<Value, TakeError> {
+impl ValueReader {
+    fn take(&mut self, value: &rquickjs::Value<'_>, depth: usize) -> Result<Value, ValueError> {
         if depth > DEPTH_MAX {
-            return Err(TakeError::Foreign("a value that is nested too deep"));
+            return Err(ValueError::Foreign("a value that is nested too deeply"));
         }
         self.count(1)?;
         if let Some(bool) = value.as_bool() {
@@ -136,11 +134,11 @@ impl Taker {
             return Ok(Value::Text(text.to_string()?));
         }
         if let Some(array) = value.as_array() {
-            // Checked before the walk: an empty array may be four billion long.
+            // Check first: an empty array may have a length of four billion.
             let len = array.as_object().get::<_, f64>("length")? as usize;
             self.count(len)?;
             return (0..len)
-                .map(|place| self.take(&array.get(place)?, depth + 1))
+                .map(|index| self.take(&array.get(index)?, depth + 1))
                 .collect::<Result<_, _>>()
                 .map(Value::List);
         }
@@ -148,13 +146,13 @@ impl Taker {
             return if value.is_null() || value.is_undefined() {
                 Ok(Value::Null)
             } else {
-                Err(TakeError::Foreign("a function, a symbol or a BigInt"))
+                Err(ValueError::Foreign("a function, a symbol or a BigInt"))
             };
         };
         if let Some(bytes) = object.as_typed_array::<u8>() {
-            // SAFETY: no code of the script runs until they are copied.
+            // SAFETY: the script does not run until the bytes are copied.
             let bytes = unsafe { bytes.as_bytes() }.map(Bytes::copy_from_slice);
-            return bytes.map(Value::Bytes).ok_or(TakeError::Foreign("bytes that are detached"));
+            return bytes.map(Value::Bytes).ok_or(ValueError::Foreign("bytes that are detached"));
         }
         let mut properties = Vec::new();
         let named = Filter::new().string().enum_only();
@@ -167,11 +165,8 @@ impl Taker {
         Ok(Value::Map(properties))
     }
 
-    fn count(&mut self, values: usize) -> Result<(), TakeError> {
-        self.left = self
-            .left
-            .checked_sub(values)
-            .ok_or(TakeError::Foreign("more values than can be taken"))?;
+    fn count(&mut self, values: usize) -> Result<(), ValueError> {
+        self.left = self.left.checked_sub(values).ok_or(ValueError::Foreign("too many values"))?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What a user takes of memory, before its script.
+//! Memory of a user before its script is loaded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)] // the helpers are tests too
 
@@ -7,19 +7,19 @@ use std::fs;
 use gake_script::user::{Stacks, User};
 use rquickjs::loader::{BuiltinLoader, BuiltinResolver};
 
-/// Bytes of a user at most. With arenas and names of its own it takes more than twice as many.
+/// Maximum bytes of a user. Without shared arenas and names it takes more than twice as many.
 const USER_BYTES_MAX: usize = 72 << 10;
 
 const PAGE_BYTES: usize = 4096;
 
-/// Bytes of memory that the process has.
+/// Resident memory of the process, in bytes.
 fn resident() -> usize {
     let pages = fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * PAGE_BYTES
 }
 
 #[test]
-fn users_of_a_thread_share_what_they_do_not_use() {
+fn users_of_a_thread_share_memory() {
     const USERS: usize = 1_000;
     let stacks = Stacks::new();
     let users = |count: usize| -> Vec<User> {
@@ -34,7 +34,7 @@ fn users_of_a_thread_share_what_they_do_not_use() {
     let many = users(USERS);
     let each = (resident() - before) / USERS;
     assert!(each < USER_BYTES_MAX, "{each} bytes");
-    // What users leave is used again by others.
+    // Freed memory is reused.
     drop(many);
     let again = users(USERS);
     assert!((resident() - before) / USERS < USER_BYTES_MAX, "{} bytes", resident() - before);

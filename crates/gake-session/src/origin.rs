@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn redactor() -> Redactor {
-        Redactor::new([1; 16], gake_text::redact::Names::default())
+        Redactor::new([1; 16], gake_text::redact::SecretNames::default())
     }
 
     fn shown(line: &[&str]) -> String {

@@ -1,6 +1,6 @@
 //! The redaction of this process: its names from flags, its key from the system.
 
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -32,14 +32,14 @@ pub fn told(args: &RedactionArgs, off: bool, console: &Console) -> Result<Redact
         console.warn("nothing is redacted: secrets are stored and shown as they are");
         return Ok(Redactor::off());
     }
-    usual(Names::new(&args.redact, &args.keep))
+    usual(SecretNames::new(&args.redact, &args.keep))
 }
 
 /// What hides secrets by these names, under a new key.
 ///
 /// # Errors
 /// When the system has no randomness.
-pub fn usual(names: Names) -> Result<Redactor, Failure> {
+pub fn usual(names: SecretNames) -> Result<Redactor, Failure> {
     let key = random::bytes()
         .map_err(|error| Failure::could_not(format!("no key for the redaction: {error}")))?;
     Ok(Redactor::new(key, names))

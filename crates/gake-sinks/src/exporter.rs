@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, Reading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 
 use crate::address::{SinkAddress, SinkKind};
 use crate::carrier::{self, Batch, Carrier, RETRY};
@@ -102,7 +102,7 @@ impl Exporter {
     }
 
     /// Readings of the watched target at an instant of the run.
-    pub fn readings(&mut self, at: Nanos, readings: &[Reading]) {
+    pub fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) {
         let batch = self.format.readings(at, readings);
         self.carry(batch);
     }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{End, Histogram, Latency, Metric, Outcome, Reading, Tally};
+use gake_core::record::{
+    ExchangeEnd, GaugeReading, Histogram, Latency, LatencyMetric, Outcome, Tally,
+};
 
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]
@@ -89,14 +91,14 @@ const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// The parts of a response time that are told beside it.
-const PARTS: [Metric; 7] = [
-    Metric::Service,
-    Metric::Lateness,
-    Metric::Blocked,
-    Metric::Connect,
-    Metric::Tls,
-    Metric::FirstByte,
-    Metric::Download,
+const PARTS: [LatencyMetric; 7] = [
+    LatencyMetric::Service,
+    LatencyMetric::Lateness,
+    LatencyMetric::Blocked,
+    LatencyMetric::Connect,
+    LatencyMetric::Tls,
+    LatencyMetric::FirstByte,
+    LatencyMetric::Download,
 ];
 
 /// Milliseconds in a nanosecond.
@@ -135,8 +137,8 @@ pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
 }
 
 /// What a watched target said.
-pub(crate) fn of_readings(readings: &[Reading]) -> Vec<Row<'_>> {
-    let row = |reading: &'_ Reading| Row {
+pub(crate) fn of_readings(readings: &[GaugeReading]) -> Vec<Row<'_>> {
+    let row = |reading: &'_ GaugeReading| Row {
         measurement: "gake_target",
         tags: vec![
             ("source", Cow::Owned(reading.source.clone())),
@@ -240,7 +242,7 @@ fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Names) -> Row
 /// The histograms that monitoring systems are given whole, in seconds, with their names.
 pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)> {
     let mut all = vec![("response", latency.response())];
-    let parts = [Metric::Service, Metric::Lateness];
+    let parts = [LatencyMetric::Service, LatencyMetric::Lateness];
     all.extend(parts.map(|metric| (metric.name(), Cow::Borrowed(latency.of(metric)))));
     all
 }
@@ -253,15 +255,15 @@ pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<
         tags.push(("name", Cow::Borrowed(name)));
     }
     let is_expected = match exchange.end {
-        End::Answered(answer) => {
+        ExchangeEnd::Response(answer) => {
             tags.push(("status", Cow::Owned(answer.status.to_string())));
             (200..400).contains(&answer.status) && !exchange.wrong_body
         }
-        End::Fault(fault) => {
+        ExchangeEnd::Fault(fault) => {
             tags.push(("error", Cow::Borrowed(fault.name())));
             false
         }
-        End::Unfinished => {
+        ExchangeEnd::Unfinished => {
             tags.push(("error", Cow::Borrowed("unfinished")));
             false
         }
@@ -278,7 +280,7 @@ pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<
         point("http_req_failed", f64::from(u8::from(!is_expected))),
         point("gake_response", ms(outcome.response())),
     ];
-    if matches!(exchange.end, End::Answered(_)) {
+    if matches!(exchange.end, ExchangeEnd::Response(_)) {
         let first = exchange.first_byte.unwrap_or(exchange.done);
         points.extend([
             point("http_req_duration", ms(exchange.service())),

@@ -1,9 +1,9 @@
-//! The URL of a database: protocol, place, credentials.
+//! The URL of a database: protocol, address, credentials.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Which protocol is spoken.
+/// The protocol of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlKind {
     /// MySQL and MariaDB.
@@ -12,54 +12,48 @@ pub enum SqlKind {
     Postgres,
 }
 
-/// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgres://`; without a host, the path is that of
-/// a Unix socket, and the option `dbname` names the database.
+/// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgres://`. Without a host, the path is a Unix
+/// socket, and the option `dbname` names the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dsn {
-    /// The protocol.
     pub(super) kind: SqlKind,
-    /// Where.
-    pub(super) place: Place,
-    /// The user.
+    pub(super) address: ServerAddress,
     pub(super) user: String,
-    /// The password; never shown.
+    /// Never shown.
     pub(super) password: String,
-    /// The database, where one is named.
     pub(super) database: Option<String>,
-    /// Whether the connection is encrypted, and who the server must prove to be.
-    pub(super) tls: Tls,
+    pub(super) tls: TlsMode,
 }
 
-/// Whether a connection is encrypted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Tls {
-    /// If the server offers it and is on another machine; its certificate is not checked.
+pub(crate) enum TlsMode {
+    /// If a server on another machine offers it; the certificate is not checked.
     #[default]
     Offered,
     /// Never.
     Off,
     /// Always; the certificate is not checked.
     Required,
-    /// Always, with a certificate for the host's name that the system trusts, or this PEM file.
+    /// Always, with a certificate for the host that the system, or this PEM file, trusts.
     Verified(Option<PathBuf>),
 }
 
-/// Where a database listens.
+/// The address of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ServerAddress {
     /// A host by name or address, and a port.
     Host(String, u16),
     /// A Unix socket.
     Socket(PathBuf),
 }
 
-/// What is wrong with a DSN. It never holds the password.
+/// Why a DSN is invalid. Never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DsnError {
-    /// Not the form of a URL.
+    /// Not a URL.
     #[error("write it as {0}://USER:PASSWORD@HOST:PORT, or {0}://USER@/PATH/OF/SOCKET")]
     Form(&'static str),
-    /// No port.
+    /// An invalid port.
     #[error("its port is not a number from 1 to 65535")]
     Port,
     /// `%` without two hexadecimal digits, or not UTF-8.
@@ -90,22 +84,22 @@ impl SqlKind {
 }
 
 impl Dsn {
-    /// Reads what follows the scheme and its colon.
+    /// Parses a DSN after the scheme and its colon.
     ///
     /// # Errors
-    /// If it is not the form of a URL, or has an unknown option.
+    /// If it is not a URL, or has an unknown option.
     pub fn parse(kind: SqlKind, rest: &str) -> Result<Self, DsnError> {
         let form = DsnError::Form(kind.scheme());
         let rest = rest.strip_prefix("//").ok_or_else(|| form.clone())?;
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
-        let Options { tls, database: named } = self::options(options)?;
-        // A password may hold slashes that nobody has encoded; a host holds no @.
-        let (who, place) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let (user, password) = who.split_once(':').unwrap_or((who, ""));
+        let DsnOptions { tls, database: named } = self::options(options)?;
+        // A password may contain unencoded slashes; a host contains no @.
+        let (credentials, address) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
         let (user, password) = (decoded(user)?, decoded(password)?);
-        let (authority, path) = match place.find('/') {
-            Some(at) => place.split_at(at),
-            None => (place, ""),
+        let (authority, path) = match address.find('/') {
+            Some(at) => address.split_at(at),
+            None => (address, ""),
         };
         let default_user = match kind {
             SqlKind::MySql => "root",
@@ -113,50 +107,49 @@ impl Dsn {
         };
         let user = if user.is_empty() { default_user.to_owned() } else { user };
         let database = path.trim_matches('/');
-        let (place, database) = match authority {
-            "" if path.len() > 1 => (Place::Socket(socket(kind, path)), ""),
+        let (address, database) = match authority {
+            "" if path.len() > 1 => (ServerAddress::Socket(socket(kind, path)), ""),
             "" => return Err(form),
             authority => (host(kind, authority, form)?, database),
         };
         let in_path = Some(database).filter(|name| !name.is_empty()).map(decoded).transpose()?;
         let database = named.or(in_path);
-        Ok(Self { kind, place, user, password, database, tls })
+        Ok(Self { kind, address, user, password, database, tls })
     }
 
-    /// Which protocol the server speaks.
+    /// The protocol.
     pub fn kind(&self) -> SqlKind {
         self.kind
     }
 
-    /// The database that is named, if one is.
+    /// The database, if specified.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// Whether to encrypt a connection to a server that offers it, or does not.
+    /// Whether to encrypt a connection; `offered`: the server supports it.
     ///
     /// # Errors
-    /// When it must be encrypted, and the server does not offer it.
+    /// When encryption is required, and the server does not offer it.
     pub(super) fn encrypts(&self, offered: bool) -> Result<bool, String> {
-        match (&self.place, &self.tls) {
-            (Place::Socket(_), _) | (_, Tls::Off) => Ok(false),
-            (_, Tls::Offered) => Ok(offered && !self.is_here()),
-            (_, Tls::Required | Tls::Verified(_)) if offered => Ok(true),
-            _ => Err("it offers no TLS, which sslmode demands".to_owned()),
+        match (&self.address, &self.tls) {
+            (ServerAddress::Socket(_), _) | (_, TlsMode::Off) => Ok(false),
+            (_, TlsMode::Offered) => Ok(offered && !self.is_here()),
+            (_, TlsMode::Required | TlsMode::Verified(_)) if offered => Ok(true),
+            _ => Err("the server offers no TLS, which sslmode requires".to_owned()),
         }
     }
 
-    /// Whether the whole password may be sent: nobody can listen, nor answer in the server's place.
+    /// Whether the password may be sent in the clear: no eavesdropper, no impostor.
     pub(super) fn is_private(&self) -> bool {
-        self.is_here() || matches!(self.tls, Tls::Verified(_))
+        self.is_here() || matches!(self.tls, TlsMode::Verified(_))
     }
 
-    /// Whether what is sent stays on this machine, as far as can be told without asking a name
-    /// server.
+    /// Whether the server is on this machine, without resolving names.
     pub(super) fn is_here(&self) -> bool {
-        match &self.place {
-            Place::Socket(_) => true,
-            Place::Host(host, _) => {
+        match &self.address {
+            ServerAddress::Socket(_) => true,
+            ServerAddress::Host(host, _) => {
                 host == "localhost"
                     || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
             }
@@ -164,14 +157,13 @@ impl Dsn {
     }
 }
 
-/// What follows the question mark.
-struct Options {
-    tls: Tls,
+struct DsnOptions {
+    tls: TlsMode,
     database: Option<String>,
 }
 
-/// Reads the options, whose names are those of PostgreSQL's and of MySQL's clients.
-fn options(text: &str) -> Result<Options, DsnError> {
+/// Parses the options, named as in the clients of PostgreSQL and MySQL.
+fn options(text: &str) -> Result<DsnOptions, DsnError> {
     let (mut mode, mut roots, mut database) = (None, None, None);
     for option in text.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').ok_or(DsnError::Option)?;
@@ -183,18 +175,20 @@ fn options(text: &str) -> Result<Options, DsnError> {
         }
     }
     let tls = match (mode.as_deref(), roots) {
-        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => Tls::Verified(roots),
-        (Some("verify-full" | "verify_identity"), None) => Tls::Verified(None),
-        (None | Some("prefer" | "preferred"), None) => Tls::Offered,
-        (Some("disable" | "disabled"), None) => Tls::Off,
-        (Some("require" | "required"), None) => Tls::Required,
+        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => {
+            TlsMode::Verified(roots)
+        }
+        (Some("verify-full" | "verify_identity"), None) => TlsMode::Verified(None),
+        (None | Some("prefer" | "preferred"), None) => TlsMode::Offered,
+        (Some("disable" | "disabled"), None) => TlsMode::Off,
+        (Some("require" | "required"), None) => TlsMode::Required,
         _ => return Err(DsnError::Option),
     };
-    Ok(Options { tls, database })
+    Ok(DsnOptions { tls, database })
 }
 
-fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<Place, DsnError> {
-    // `user:password@tcp(host:3306)/` is how Go's driver has it.
+fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<ServerAddress, DsnError> {
+    // Go's driver has `user:password@tcp(host:3306)/`.
     if authority.contains(['(', ')', ' ']) {
         return Err(form);
     }
@@ -213,10 +207,10 @@ fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<Place, DsnErro
     if host.is_empty() {
         return Err(form);
     }
-    Ok(Place::Host(host.to_owned(), port))
+    Ok(ServerAddress::Host(host.to_owned(), port))
 }
 
-/// A socket's path. PostgreSQL is told the directory of its socket, by custom.
+/// The path of a socket. For PostgreSQL, it may be the directory.
 fn socket(kind: SqlKind, path: &str) -> PathBuf {
     let path = PathBuf::from(path);
     match kind {
@@ -244,15 +238,15 @@ fn decoded(text: &str) -> Result<String, DsnError> {
 }
 
 impl fmt::Display for Dsn {
-    /// The place alone, without who asks.
+    /// The address, without credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.kind.scheme();
-        match &self.place {
-            Place::Host(host, port) if host.contains(':') => {
+        match &self.address {
+            ServerAddress::Host(host, port) if host.contains(':') => {
                 write!(f, "{scheme}://[{host}]:{port}")
             }
-            Place::Host(host, port) => write!(f, "{scheme}://{host}:{port}"),
-            Place::Socket(path) => write!(f, "{scheme}://{}", path.display()),
+            ServerAddress::Host(host, port) => write!(f, "{scheme}://{host}:{port}"),
+            ServerAddress::Socket(path) => write!(f, "{scheme}://{}", path.display()),
         }
     }
 }
@@ -265,6 +259,8 @@ impl fmt::Debug for Dsn {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     fn mysql(rest: &str) -> Result<Dsn, DsnError> {
@@ -272,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dsn_is_read_and_shown_without_who_asks() {
+    fn a_dsn_is_parsed_and_shown_without_credentials() {
         let dsn = mysql("//me:p%40%2fss@db.example:3307/shop").unwrap();
         assert_eq!((dsn.user.as_str(), dsn.password.as_str()), ("me", "p@/ss"));
         assert_eq!(dsn.to_string(), "mysql://db.example:3307");
@@ -282,17 +278,17 @@ mod tests {
         assert_eq!((dsn.to_string().as_str(), dsn.user.as_str()), ("mysql://[::1]:3306", "root"));
         assert!(dsn.is_here());
         let dsn = mysql("//root@/run/mysqld/mysqld.sock").unwrap();
-        assert_eq!(dsn.place, Place::Socket("/run/mysqld/mysqld.sock".into()));
+        assert_eq!(dsn.address, ServerAddress::Socket("/run/mysqld/mysqld.sock".into()));
         assert_eq!(dsn.database, None);
         let dsn = mysql("//root@/run/mysqld/mysqld.sock?dbname=my%20shop").unwrap();
         assert_eq!(dsn.database.as_deref(), Some("my shop"));
         let dsn = Dsn::parse(SqlKind::Postgres, "//me@h/shop?sslmode=disable").unwrap();
         assert_eq!(dsn.database.as_deref(), Some("shop"));
-        assert_eq!(dsn.place, Place::Host("h".to_owned(), 5432));
+        assert_eq!(dsn.address, ServerAddress::Host("h".to_owned(), 5432));
     }
 
     #[test]
-    fn options_say_when_a_connection_is_encrypted() {
+    fn options_determine_encryption() {
         let encrypts = |rest: &str| {
             let dsn = mysql(rest).unwrap();
             (dsn.encrypts(true).ok(), dsn.encrypts(false).ok(), dsn.is_private())
@@ -305,28 +301,30 @@ mod tests {
         assert_eq!(encrypts("//me@h?sslmode=verify-full"), (Some(true), None, true));
         assert_eq!(encrypts("//me@/socket?sslmode=require"), (Some(false), Some(false), true));
         let dsn = mysql("//me@h?ssl-ca=/etc/my%20ca.pem").unwrap();
-        assert_eq!(dsn.tls, Tls::Verified(Some("/etc/my ca.pem".into())));
+        assert_eq!(dsn.tls, TlsMode::Verified(Some("/etc/my ca.pem".into())));
     }
 
     #[test]
-    fn what_is_wrong_never_says_the_password() {
-        for (rest, said) in [
-            ("me:secret@h", "mysql://USER"),
-            ("//me:secret@tcp(h:3306)/db", "mysql://USER"),
-            ("//me:secret@", "mysql://USER"),
-            ("//me:secret@h:0", "port"),
-            ("//me:secret@h:http", "port"),
-            ("//me:secret%@h", "%25"),
-            ("//me:secret%+f@h", "%25"),
-            ("//me:secret%ff@h", "%25"),
-            ("//me:secret@h?sslmode=sometimes", "verify-full"),
-            ("//me:secret@h?sslmode=require&sslrootcert=ca.pem", "verify-full"),
-            ("//me:secret@h?charset=utf8", "verify-full"),
-            ("//me:secret@[::1", "mysql://USER"),
+    fn errors_do_not_contain_the_password() {
+        let mut errors = String::new();
+        for rest in [
+            "me:secret@h",
+            "//me:secret@tcp(h:3306)/db",
+            "//me:secret@",
+            "//me:secret@h:0",
+            "//me:secret@h:http",
+            "//me:secret%@h",
+            "//me:secret%+f@h",
+            "//me:secret%ff@h",
+            "//me:secret@h?sslmode=sometimes",
+            "//me:secret@h?sslmode=require&sslrootcert=ca.pem",
+            "//me:secret@h?charset=utf8",
+            "//me:secret@[::1",
         ] {
             let error = mysql(rest).unwrap_err().to_string();
-            assert!(error.contains(said), "{rest}: {error}");
             assert!(!error.contains("secret"), "{rest}: {error}");
+            errors += &format!("{error}\n");
         }
+        expect![[r#""#]].assert_eq(&errors);
     }
 }

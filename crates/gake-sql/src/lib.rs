@@ -1,11 +1,10 @@
-//! Plain statements over the protocols of MySQL (and MariaDB) and PostgreSQL.
+//! Plain statements over the text protocols of MySQL (and MariaDB) and PostgreSQL.
 //!
-//! A [`Dsn`] names a server, a [`SqlSession`] is one connection to it. Only the text protocols are
-//! spoken. A password leaves this machine as an answer to the server's challenge, and as a whole
-//! only to a server whose certificate was checked. Answers are bounded.
+//! A [`Dsn`] names a server, a [`SqlSession`] is a connection to it. Passwords are sent to other
+//! machines only as a response to a challenge, or to a server whose certificate was checked.
+//! Replies are bounded.
 
 mod dsn;
-mod md5;
 mod mysql;
 mod postgres;
 mod quote;

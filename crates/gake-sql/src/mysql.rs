@@ -1,4 +1,4 @@
-//! The protocol of MySQL and MariaDB: a connection that sends plain queries.
+//! The protocol of MySQL and MariaDB.
 
 use aws_lc_rs::digest::{self, Algorithm};
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
@@ -6,36 +6,33 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::dsn::Dsn;
-use crate::reply::{Reply, Row, said};
-use crate::stream::Stream;
+use crate::reply::{ReplyReader, Row, displayable};
+use crate::stream::SqlStream;
 
 /// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const PLUGIN_AUTH: u64 = 0x8_0000;
 const SSL: u32 = 0x800;
 const CONNECT_WITH_DB: u32 = 0x8;
-/// utf8mb4, in which variables and their values are ASCII.
+/// utf8mb4.
 const CHARSET: u8 = 45;
 const NULL: u8 = 0xfb;
 
-/// Maximum number of packets in answer to one query.
+/// Maximum packets of a reply.
 const PACKETS_MAX: usize = 1_000;
-/// Maximum number of rounds of authentication.
 const ROUNDS_MAX: usize = 8;
-/// Bytes of a challenge that count.
+/// Bytes of a challenge.
 const NONCE: usize = 20;
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct MySql {
-    pub(super) stream: Stream,
-    /// The number of the next packet.
+    pub(super) stream: SqlStream,
+    /// The sequence number of the next packet.
     sequence: u8,
-    /// The number that the last row got from the server's counter.
+    /// The auto-increment value of the last row inserted.
     pub(super) last_id: u64,
 }
 
-/// A server's greeting on a new connection.
 #[derive(Debug, PartialEq)]
 struct Greeting {
     plugin: String,
@@ -45,7 +42,7 @@ struct Greeting {
 
 impl MySql {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let mut open = Self { stream: Stream::open(dsn).await?, sequence: 0, last_id: 0 };
+        let mut open = Self { stream: SqlStream::open(dsn).await?, sequence: 0, last_id: 0 };
         let greeting = Greeting::read(&open.packet().await?)?;
         let encrypts = dsn.encrypts(greeting.offers_tls)?;
         if encrypts {
@@ -53,7 +50,7 @@ impl MySql {
             open.sequence += 1;
             open.stream = open.stream.secure(dsn).await?;
         }
-        open.send(&greeting.answer(dsn, encrypts)).await?;
+        open.send(&greeting.reply(dsn, encrypts)).await?;
         open.authenticate(dsn, greeting).await?;
         Ok(open)
     }
@@ -62,38 +59,40 @@ impl MySql {
         let Greeting { mut plugin, mut nonce, .. } = greeting;
         for _ in 0..ROUNDS_MAX {
             let packet = self.packet().await?;
-            let mut reply = Reply(&packet);
+            let mut reply = ReplyReader(&packet);
             match reply.byte()? {
                 0x00 => return Ok(()),
                 0xff => return Err(refusal(reply)),
                 0xfe if reply.0.is_empty() => {
-                    return Err("its account has a password of before MySQL 4.1".to_owned());
+                    return Err("the account has a password from before MySQL 4.1".to_owned());
                 }
                 0xfe => {
-                    plugin = said(reply.until_zero());
+                    plugin = displayable(reply.until_zero());
                     nonce = reply.until_zero().to_vec();
                     self.send(&token(&plugin, &dsn.password, &nonce)?).await?;
                 }
-                // caching_sha2_password: the server knows the password still ...
+                // caching_sha2_password: cached ...
                 0x01 if reply.0 == [3] => {}
-                // ... or wants all of it.
+                // ... or full authentication.
                 0x01 if reply.0 == [4] => self.whole_password(dsn, &nonce).await?,
-                _ => return Err(format!("unexpected packet in its {plugin} authentication")),
+                _ => return Err(format!("unexpected packet in {plugin} authentication")),
             }
         }
-        Err("its authentication does not end".to_owned())
+        Err("too many rounds of authentication".to_owned())
     }
 
-    /// Gives the whole password, over a socket or TLS as it is, else under the server's key. Whoever
-    /// is between could give a key or a certificate too, so that this is done on this machine or
-    /// with a certificate that was checked.
+    /// Sends the password: in the clear over a socket or TLS, else encrypted with the server's key.
+    /// Only on this machine or with a checked certificate, since a man in the middle could present
+    /// a key.
     async fn whole_password(&mut self, dsn: &Dsn, nonce: &[u8]) -> Result<(), String> {
         let mut password = [dsn.password.as_bytes(), b"\0"].concat();
         if !dsn.is_private() {
-            return Err("it wants the whole password, which needs sslmode=verify-full or a Unix \
-                        socket; or let the account log in once from elsewhere, which the server \
-                        remembers"
-                .to_owned());
+            return Err(
+                "the server requests the password itself, which needs sslmode=verify-full \
+                        or a Unix socket; or log in once with another client, so that the server \
+                        caches it"
+                    .to_owned(),
+            );
         }
         if !self.stream.is_open_to_listeners() {
             return self.send(&password).await;
@@ -107,21 +106,21 @@ impl MySql {
         let mut sealed = vec![0; key.ciphertext_size()];
         let sealed = key
             .encrypt(&OAEP_SHA1_MGF1SHA1, &password, &mut sealed, None)
-            .map_err(|_| "its key does not fit the password".to_owned())?
+            .map_err(|_| "the password does not fit the server's key".to_owned())?
             .to_vec();
         self.send(&sealed).await
     }
 
-    /// The rows that answer a statement.
+    /// Executes a statement and returns its rows.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Row>, String> {
         self.sequence = 0;
         self.send(&[b"\x03", sql.as_bytes()].concat()).await?;
         let head = self.packet().await?;
         let columns = match head.first() {
-            Some(0xff) => return Err(refusal(Reply(&head[1..]))),
+            Some(0xff) => return Err(refusal(ReplyReader(&head[1..]))),
             Some(0) => {
-                let mut reply = Reply(&head[1..]);
-                // The number of rows that it changed comes first.
+                let mut reply = ReplyReader(&head[1..]);
+                // After the number of rows affected.
                 number(&mut reply)?;
                 self.last_id = number(&mut reply)?;
                 return Ok(Vec::new());
@@ -129,7 +128,7 @@ impl MySql {
             Some(columns @ 1..NULL) => usize::from(*columns),
             _ => return Err(unexpected()),
         };
-        // A column each, and the end of them.
+        // Column definitions and their end.
         for _ in 0..=columns {
             self.packet().await?;
         }
@@ -138,8 +137,8 @@ impl MySql {
             let packet = self.packet().await?;
             match packet.first() {
                 Some(0xfe) if packet.len() < 9 => return Ok(rows),
-                Some(0xff) => return Err(refusal(Reply(&packet[1..]))),
-                _ => rows.push(row(Reply(&packet), columns)?),
+                Some(0xff) => return Err(refusal(ReplyReader(&packet[1..]))),
+                _ => rows.push(row(ReplyReader(&packet), columns)?),
             }
         }
         Err(unexpected())
@@ -147,7 +146,7 @@ impl MySql {
 
     async fn packet(&mut self) -> Result<Vec<u8>, String> {
         let head = self.stream.take(4).await?;
-        let mut reply = Reply(&head);
+        let mut reply = ReplyReader(&head);
         let (length, sequence) = (reply.little(3)?, reply.byte()?);
         self.sequence = sequence.wrapping_add(1);
         self.stream.take(length as usize).await
@@ -162,13 +161,13 @@ impl MySql {
 
 impl Greeting {
     fn read(packet: &[u8]) -> Result<Self, String> {
-        let mut reply = Reply(packet);
+        let mut reply = ReplyReader(packet);
         match reply.byte()? {
             10 => {}
             0xff => return Err(refusal(reply)),
             _ => return Err(unexpected()),
         }
-        // Its version and the number of the connection.
+        // Version and connection id.
         reply.until_zero();
         reply.bytes(4)?;
         let mut nonce = reply.bytes(8)?.to_vec();
@@ -183,14 +182,14 @@ impl Greeting {
         nonce.truncate(NONCE);
         let plugin = match (low | high << 16) & PLUGIN_AUTH {
             0 => NATIVE.to_owned(),
-            _ => said(reply.until_zero()),
+            _ => displayable(reply.until_zero()),
         };
         Ok(Self { plugin, nonce, offers_tls: low & u64::from(SSL) != 0 })
     }
 
-    /// What is asked for, and the proof of the password for the server's first choice. A plugin
-    /// nobody knows gets none: the server says which one the account needs.
-    fn answer(&self, dsn: &Dsn, encrypted: bool) -> Vec<u8> {
+    /// The handshake response, with a proof of the password for the server's default plugin. For an
+    /// unknown plugin it is empty: the server then names the plugin of the account.
+    fn reply(&self, dsn: &Dsn, encrypted: bool) -> Vec<u8> {
         let token = token(&self.plugin, &dsn.password, &self.nonce).unwrap_or_default();
         let mut payload = preface(dsn, encrypted);
         payload.extend([dsn.user.as_bytes(), b"\0"].concat());
@@ -204,7 +203,7 @@ impl Greeting {
     }
 }
 
-/// What an answer to a greeting begins with; alone, it asks to go on encrypted.
+/// The first fields of a handshake response; by themselves, a request for TLS.
 fn preface(dsn: &Dsn, encrypted: bool) -> Vec<u8> {
     let ssl = if encrypted { SSL } else { 0 };
     let with_database = if dsn.database.is_some() { CONNECT_WITH_DB } else { 0 };
@@ -218,7 +217,7 @@ fn preface(dsn: &Dsn, encrypted: bool) -> Vec<u8> {
 
 const NATIVE: &str = "mysql_native_password";
 
-/// The proof of a password that a plugin wants.
+/// The proof of a password for a plugin.
 fn token(plugin: &str, password: &str, nonce: &[u8]) -> Result<Vec<u8>, String> {
     let nonce = &nonce[..nonce.len().min(NONCE)];
     match plugin {
@@ -233,10 +232,10 @@ fn token(plugin: &str, password: &str, nonce: &[u8]) -> Result<Vec<u8>, String> 
             let once = of(&[password.as_bytes()]);
             Ok(xor(&once, &of(&[&of(&[&once]), nonce])))
         }
-        // The kernel says who is at the other end of the socket.
+        // Authenticated by the kernel, through the socket.
         "auth_socket" | "unix_socket" => Ok(Vec::new()),
         other => Err(format!(
-            "its account wants {other}; use one with {NATIVE} or caching_sha2_password"
+            "the account needs {other}; use one with {NATIVE} or caching_sha2_password"
         )),
     }
 }
@@ -257,10 +256,10 @@ fn key(pem: &[u8]) -> Result<OaepPublicEncryptingKey, String> {
     let der = BASE64.decode(base64.trim_end_matches('\0')).ok();
     der.and_then(|der| PublicEncryptingKey::from_der(&der).ok())
         .and_then(|key| OaepPublicEncryptingKey::new(key).ok())
-        .ok_or_else(|| "its key is of an unknown kind".to_owned())
+        .ok_or_else(|| "the server's key is of an unknown type".to_owned())
 }
 
-fn row(mut reply: Reply<'_>, columns: usize) -> Result<Row, String> {
+fn row(mut reply: ReplyReader<'_>, columns: usize) -> Result<Row, String> {
     let value = |_| {
         if reply.0.first() == Some(&NULL) {
             reply.byte()?;
@@ -272,8 +271,8 @@ fn row(mut reply: Reply<'_>, columns: usize) -> Result<Row, String> {
     (0..columns).map(value).collect()
 }
 
-/// A number in as few bytes as it needs.
-fn number(reply: &mut Reply<'_>) -> Result<u64, String> {
+/// A length-encoded integer.
+fn number(reply: &mut ReplyReader<'_>) -> Result<u64, String> {
     match reply.byte()? {
         0xfc => reply.little(2),
         0xfd => reply.little(3),
@@ -283,27 +282,29 @@ fn number(reply: &mut Reply<'_>) -> Result<u64, String> {
     }
 }
 
-/// What a server says when it refuses; the marker and the state before the words are left out.
-fn refusal(mut reply: Reply<'_>) -> String {
+/// The code and message of an error packet, without the SQL state.
+fn refusal(mut reply: ReplyReader<'_>) -> String {
     let code = reply.little(2).unwrap_or(0);
-    let words = match reply.0.strip_prefix(b"#") {
+    let text = match reply.0.strip_prefix(b"#") {
         Some(rest) => rest.get(5..).unwrap_or_default(),
         None => reply.0,
     };
-    format!("it answers {code}: {}", said(words))
+    format!("server error {code}: {}", displayable(text))
 }
 
 fn unexpected() -> String {
-    "it does not speak MySQL's protocol".to_owned()
+    "the server does not speak MySQL's protocol".to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn passwords_are_proven_as_servers_check_them() {
-        // A server has SHA1(SHA1(password)) and gets SHA1(password) out of the token.
+    fn proofs_of_passwords_are_valid() {
+        // A server stores SHA1(SHA1(password)) and computes SHA1(password) from the token.
         let nonce: Vec<u8> = (1..=20).collect();
         let sha1 = |parts: &[&[u8]]| hash(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts);
         let stored = sha1(&[&sha1(&[b"secret"])]);
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn greetings_rows_and_refusals_are_read() {
+    fn greetings_rows_and_errors_are_parsed() {
         let mut packet = b"\x0a10.11.6-MariaDB\0\x01\0\0\0abcdefgh\0".to_vec();
         packet.extend([0xff, 0xf7, 45, 2, 0, 0xff, 0x81, 21]);
         packet.extend([0; 10]);
@@ -333,11 +334,11 @@ mod tests {
             assert!(Greeting::read(&packet[..cut]).is_err(), "{cut}");
         }
         let full = Greeting::read(b"\xff\x10\x04Too many connections").unwrap_err();
-        assert_eq!(full, "it answers 1040: Too many connections");
-        let denied = refusal(Reply(b"\x15\x04#28000Access denied"));
-        assert_eq!(denied, "it answers 1045: Access denied");
-        let columns = row(Reply(b"\x02ab\xfb"), 2).unwrap();
+        expect![[r#""#]].assert_eq(&full);
+        let denied = refusal(ReplyReader(b"\x15\x04#28000Access denied"));
+        expect![[r#""#]].assert_eq(&denied);
+        let columns = row(ReplyReader(b"\x02ab\xfb"), 2).unwrap();
         assert_eq!(columns, [Some("ab".to_owned()), None]);
-        assert!(row(Reply(b"\x05ab"), 1).is_err());
+        assert!(row(ReplyReader(b"\x05ab"), 1).is_err());
     }
 }

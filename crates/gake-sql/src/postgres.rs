@@ -1,26 +1,25 @@
-//! PostgreSQL's protocol, version 3: a connection that sends plain queries.
+//! PostgreSQL's protocol, version 3.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use md5::{Digest, Md5};
 
 use crate::dsn::Dsn;
-use crate::md5;
-use crate::reply::{Reply, Row, said};
+use crate::reply::{ReplyReader, Row, displayable};
 use crate::scram::Scram;
-use crate::stream::Stream;
+use crate::stream::SqlStream;
 
-/// Maximum number of messages in answer to one query.
+/// Maximum messages of a reply.
 const MESSAGES_MAX: usize = 1_000;
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Postgres {
-    pub(super) stream: Stream,
+    pub(super) stream: SqlStream,
 }
 
 impl Postgres {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let stream = encrypted(Stream::open(dsn).await?, dsn).await?;
+        let stream = encrypted(SqlStream::open(dsn).await?, dsn).await?;
         let mut open = Self { stream };
         open.stream.send(&startup(dsn)).await?;
         open.authenticate(dsn).await?;
@@ -31,7 +30,7 @@ impl Postgres {
         let mut scram = None;
         for _ in 0..MESSAGES_MAX {
             let (kind, body) = self.message().await?;
-            let mut reply = Reply(&body);
+            let mut reply = ReplyReader(&body);
             match kind {
                 b'E' => return Err(refusal(reply)),
                 b'Z' => return Ok(()),
@@ -42,14 +41,14 @@ impl Postgres {
                 0 => {}
                 3 if dsn.is_private() => self.password(&format!("{}\0", dsn.password)).await?,
                 3 => {
-                    return Err("it wants the password in the clear, which needs \
+                    return Err("the server requests the password in the clear, which needs \
                                 sslmode=verify-full"
                         .to_owned());
                 }
                 5 => {
-                    let inner = md5::hex(&[dsn.password.as_bytes(), dsn.user.as_bytes()]);
-                    let answer = md5::hex(&[inner.as_bytes(), reply.bytes(4)?]);
-                    self.password(&format!("md5{answer}\0")).await?;
+                    let inner = md5_hex(&[dsn.password.as_bytes(), dsn.user.as_bytes()]);
+                    let outer = md5_hex(&[inner.as_bytes(), reply.bytes(4)?]);
+                    self.password(&format!("md5{outer}\0")).await?;
                 }
                 10 => {
                     let started = scram.insert(Scram::new(&nonce()?));
@@ -67,28 +66,32 @@ impl Postgres {
                 12 => {
                     let proof = String::from_utf8_lossy(reply.0).into_owned();
                     if !scram.as_ref().is_some_and(|scram| scram.is_proven_by(&proof)) {
-                        return Err("it does not know the password itself".to_owned());
+                        return Err("the server cannot prove that it knows the password".to_owned());
                     }
                 }
-                other => return Err(format!("it wants authentication {other}, which is unknown")),
+                other => {
+                    return Err(format!(
+                        "the server requests authentication {other}, which is not supported"
+                    ));
+                }
             }
         }
         Err(unexpected())
     }
 
-    async fn password(&mut self, answer: &str) -> Result<(), String> {
-        self.stream.send(&message(b'p', answer.as_bytes())).await
+    async fn password(&mut self, password: &str) -> Result<(), String> {
+        self.stream.send(&message(b'p', password.as_bytes())).await
     }
 
-    /// The rows that answer a statement.
+    /// Executes a statement and returns its rows.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Row>, String> {
         self.stream.send(&message(b'Q', format!("{sql}\0").as_bytes())).await?;
         let (mut rows, mut refused) = (Vec::new(), None);
         for _ in 0..MESSAGES_MAX {
             let (kind, body) = self.message().await?;
             match kind {
-                b'D' => rows.push(fields(Reply(&body))?),
-                b'E' => refused = Some(refusal(Reply(&body))),
+                b'D' => rows.push(fields(ReplyReader(&body))?),
+                b'E' => refused = Some(refusal(ReplyReader(&body))),
                 b'Z' => return refused.map_or(Ok(rows), Err),
                 _ => {}
             }
@@ -98,19 +101,18 @@ impl Postgres {
 
     async fn message(&mut self) -> Result<(u8, Vec<u8>), String> {
         let head = self.stream.take(5).await?;
-        let mut reply = Reply(&head);
+        let mut reply = ReplyReader(&head);
         let (kind, length) = (reply.byte()?, reply.big(4)?);
         let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
         Ok((kind, self.stream.take(length.ok_or_else(unexpected)?).await?))
     }
 }
 
-/// The request to go on encrypted, in place of a startup message.
+/// A request for TLS, before the startup message.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// Asks for TLS when the connection may be encrypted.
-async fn encrypted(mut stream: Stream, dsn: &Dsn) -> Result<Stream, String> {
-    // Where nothing would come of it, nothing is asked.
+/// Requests TLS if the connection may be encrypted.
+async fn encrypted(mut stream: SqlStream, dsn: &Dsn) -> Result<SqlStream, String> {
     if dsn.encrypts(true) != Ok(true) {
         return Ok(stream);
     }
@@ -141,18 +143,23 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind], &length(body)[..], body].concat()
 }
 
-/// A length counts itself.
+/// A length, itself included.
 fn length(body: &[u8]) -> [u8; 4] {
     u32::try_from(body.len() + 4).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 fn nonce() -> Result<String, String> {
     let mut bytes = [0; 18];
-    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "the system has no randomness".to_owned())?;
+    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "the system has no random numbers".to_owned())?;
     Ok(BASE64.encode(bytes))
 }
 
-fn fields(mut reply: Reply<'_>) -> Result<Row, String> {
+/// The digest of concatenated bytes in hexadecimal digits.
+fn md5_hex(parts: &[&[u8]]) -> String {
+    Md5::digest(parts.concat()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn fields(mut reply: ReplyReader<'_>) -> Result<Row, String> {
     let count = reply.big(2)?;
     let field = |_| match u32::try_from(reply.big(4)?) {
         Ok(u32::MAX) => Ok(None),
@@ -162,36 +169,37 @@ fn fields(mut reply: Reply<'_>) -> Result<Row, String> {
     (0..count).map(field).collect()
 }
 
-/// What a server says when it refuses, with its code (SQLSTATE).
-fn refusal(mut reply: Reply<'_>) -> String {
+/// The SQLSTATE and message of an error.
+fn refusal(mut reply: ReplyReader<'_>) -> String {
     let (mut code, mut text) = (String::new(), String::new());
     while let Ok(kind @ 1..) = reply.byte() {
-        let value = said(reply.until_zero());
+        let value = displayable(reply.until_zero());
         match kind {
             b'C' => code = value,
             b'M' => text = value,
             _ => {}
         }
     }
-    format!("it answers {code}: {text}")
+    format!("server error {code}: {text}")
 }
 
 fn unexpected() -> String {
-    "it does not speak PostgreSQL's protocol".to_owned()
+    "the server does not speak PostgreSQL's protocol".to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn rows_and_refusals_are_read() {
+    fn rows_and_errors_are_parsed() {
         let row = [&[0, 2, 0, 0, 0, 2][..], b"42", &[255, 255, 255, 255]].concat();
-        assert_eq!(fields(Reply(&row)), Ok(vec![Some("42".to_owned()), None]));
-        assert!(fields(Reply(&row[..7])).is_err());
+        assert_eq!(fields(ReplyReader(&row)), Ok(vec![Some("42".to_owned()), None]));
+        assert!(fields(ReplyReader(&row[..7])).is_err());
         let refused = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
-        let said = refusal(Reply(refused));
-        assert_eq!(said, "it answers 53300: sorry, too many clients already");
-        assert_eq!(refusal(Reply(b"")), "it answers : ");
+        expect![[r#""#]].assert_eq(&refusal(ReplyReader(refused)));
+        expect![[r#""#]].assert_eq(&refusal(ReplyReader(b"")));
     }
 }

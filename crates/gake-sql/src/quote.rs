@@ -1,17 +1,11 @@
-//! Text as a part of a statement.
-
-use std::fmt::Write as _;
+//! Text literals in statements.
 
 use crate::dsn::SqlKind;
 
-/// A text as an expression of SQL. Its bytes are hexadecimal digits, so that nothing in it, and no
-/// setting of the server, can end it early.
+/// A text as an SQL expression, in hexadecimal digits: no content and no setting of the server can
+/// end it early.
 pub fn quoted(kind: SqlKind, text: &str) -> String {
-    let digits = text.bytes().fold(String::new(), |mut digits, byte| {
-        // A string takes whatever is written.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    });
+    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     match kind {
         SqlKind::MySql => format!("CONVERT(X'{digits}' USING utf8mb4)"),
         SqlKind::Postgres => format!("convert_from(decode('{digits}','hex'),'UTF8')"),

@@ -1,13 +1,13 @@
-//! Reading what a database sent, without going past its end.
+//! Parsing of replies.
 
 /// A row's fields as text; `None` is NULL.
 pub type Row = Vec<Option<String>>;
 
-/// Bytes that are still to be read.
+/// The remaining bytes of a reply.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reply<'a>(pub(super) &'a [u8]);
+pub(super) struct ReplyReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reply<'a> {
+impl<'a> ReplyReader<'a> {
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or_else(cut)?;
         self.0 = rest;
@@ -18,19 +18,19 @@ impl<'a> Reply<'a> {
         Ok(self.bytes(1)?[0])
     }
 
-    /// A number of `length` bytes, the least first, as MySQL has them.
+    /// A little-endian number of `length` bytes, as in MySQL.
     pub(super) fn little(&mut self, length: usize) -> Result<u64, String> {
         let bytes = self.bytes(length)?;
         Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A number of `length` bytes, the greatest first, as PostgreSQL has them.
+    /// A big-endian number of `length` bytes, as in PostgreSQL.
     pub(super) fn big(&mut self, length: usize) -> Result<u64, String> {
         let bytes = self.bytes(length)?;
         Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// The bytes before the next zero, which is taken too; all without one.
+    /// The bytes before the next zero, which is skipped, or all bytes.
     pub(super) fn until_zero(&mut self) -> &'a [u8] {
         match self.0.iter().position(|byte| *byte == 0) {
             Some(at) => {
@@ -44,11 +44,11 @@ impl<'a> Reply<'a> {
 }
 
 fn cut() -> String {
-    "its answer is cut short".to_owned()
+    "the server's reply is truncated".to_owned()
 }
 
-/// What a server wrote, as part of a sentence.
-pub(super) fn said(bytes: &[u8]) -> String {
+/// Untrusted bytes as part of a sentence.
+pub(super) fn displayable(bytes: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     let short: String = text.chars().take(CHARS_MAX).collect();
@@ -60,18 +60,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_read_past_the_end() {
-        let mut reply = Reply(&[1, 2, 3, b'a', 0, b'b']);
+    fn reading_stops_at_the_end() {
+        let mut reply = ReplyReader(&[1, 2, 3, b'a', 0, b'b']);
         assert_eq!(reply.little(2), Ok(0x0201));
         assert_eq!(reply.byte(), Ok(3));
         assert_eq!(reply.until_zero(), b"a");
-        assert!(Reply(reply.0).big(2).is_err());
+        assert!(ReplyReader(reply.0).big(2).is_err());
         assert_eq!(reply.until_zero(), b"b");
         assert!(reply.byte().is_err());
     }
 
     #[test]
-    fn what_a_server_wrote_cannot_steer_a_terminal() {
-        assert!(!said(b"\x1b[2Jno\nentry").contains(['\x1b', '\n']));
+    fn control_characters_are_escaped() {
+        assert!(!displayable(b"\x1b[2Jno\nentry").contains(['\x1b', '\n']));
     }
 }

@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677): a password is proven and never sent.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677): proves a password without sending it.
 
 use std::num::NonZeroU32;
 
@@ -6,23 +6,22 @@ use aws_lc_rs::{digest, hmac, pbkdf2};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// More rounds than any server asks for; they would hold up the sampler.
+/// Maximum iterations, more than any server requests: they block the thread.
 const ROUNDS_MAX: u32 = 1_000_000;
 
-/// No channel binding: there is no TLS to bind to.
 const HEADER: &str = "n,,";
 
-/// One exchange, from the client's side.
+/// The client's side of an exchange.
 #[derive(Debug)]
 pub(super) struct Scram {
     first_bare: String,
     nonce: String,
-    /// What the server must prove that it knows the password.
+    /// The server's expected signature.
     expected: Option<Vec<u8>>,
 }
 
 impl Scram {
-    /// The name is told before, so that PostgreSQL wants none here.
+    /// The user name is empty: PostgreSQL takes it from the startup message.
     pub(super) fn new(nonce: &str) -> Self {
         Self { first_bare: format!("n=,r={nonce}"), nonce: nonce.to_owned(), expected: None }
     }
@@ -32,23 +31,24 @@ impl Scram {
         format!("{HEADER}{}", self.first_bare)
     }
 
-    /// The client's proof, in answer to the server's first message.
+    /// The client's final message, in reply to the server's first.
     pub(super) fn proof(&mut self, server: &str, password: &str) -> Result<String, String> {
-        let part = |name: &str| {
+        let attribute = |name: &str| {
             server
                 .split(',')
-                .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
-                .ok_or_else(|| "its challenge is malformed".to_owned())
+                .find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
+                .ok_or_else(|| "the server's challenge is malformed".to_owned())
         };
-        let nonce = part("r")?;
+        let nonce = attribute("r")?;
         if nonce.len() <= self.nonce.len() || !nonce.starts_with(&self.nonce) {
-            return Err("its challenge answers another one's".to_owned());
+            return Err("the server's challenge belongs to another exchange".to_owned());
         }
-        let salt = BASE64.decode(part("s")?).map_err(|_| "its salt is malformed".to_owned())?;
-        let rounds = part("i")?.parse().ok().filter(|rounds| *rounds <= ROUNDS_MAX);
+        let salt = attribute("s")?;
+        let salt = BASE64.decode(salt).map_err(|_| "the server's salt is malformed".to_owned())?;
+        let rounds = attribute("i")?.parse().ok().filter(|rounds| *rounds <= ROUNDS_MAX);
         let rounds = rounds
             .and_then(NonZeroU32::new)
-            .ok_or_else(|| format!("it wants more than {ROUNDS_MAX} rounds, or none"))?;
+            .ok_or_else(|| format!("the server requests 0 or more than {ROUNDS_MAX} rounds"))?;
         let mut salted = [0; digest::SHA256_OUTPUT_LEN];
         pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, &salt, password.as_bytes(), &mut salted);
         let last = format!("c={},r={nonce}", BASE64.encode(HEADER));
@@ -61,7 +61,7 @@ impl Scram {
         Ok(format!("{last},p={}", BASE64.encode(proof)))
     }
 
-    /// Whether the server's last message proves that it knows the password too.
+    /// Whether the server's final message proves that it knows the password.
     pub(super) fn is_proven_by(&self, server: &str) -> bool {
         let signature = server.strip_prefix("v=").and_then(|text| BASE64.decode(text).ok());
         signature.is_some() && signature == self.expected
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_exchange_of_the_rfc() {
-        // The RFC's client says its name.
+        // The RFC's example has a user name.
         let mut scram = Scram { first_bare: format!("n=user,r={NONCE}"), ..Scram::new(NONCE) };
         let proof = scram.proof(CHALLENGE, "pencil").unwrap();
         assert!(proof.ends_with(",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="), "{proof}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_that_makes_no_sense_is_refused() {
+    fn invalid_challenges_are_rejected() {
         for challenge in [
             "",
             "r=other,s=AA==,i=1",

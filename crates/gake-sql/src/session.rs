@@ -1,4 +1,4 @@
-//! One connection to a database, whichever protocol it speaks.
+//! A connection to a database of either protocol.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use crate::mysql::MySql;
 use crate::postgres::Postgres;
 use crate::reply::Row;
 
-/// How long opening a connection may take.
+/// Time-out of opening a connection.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An open connection. Whoever gives up waiting for an answer drops it: the next statement would
-/// read the answer to the last one.
+/// An open connection. Drop it after a time-out: the next statement would read the reply to the
+/// last.
 #[derive(Debug)]
-pub struct SqlSession(Protocol);
+pub struct SqlSession(Connection);
 
 #[derive(Debug)]
-enum Protocol {
+enum Connection {
     MySql(MySql),
     Postgres(Postgres),
 }
 
 impl Drop for SqlSession {
-    /// Says goodbye: a connection that is just closed counts as a client that broke down.
+    /// Sends the protocol's goodbye: the server would count an aborted client.
     fn drop(&mut self) {
         match &self.0 {
-            Protocol::MySql(session) => session.stream.farewell(&[1, 0, 0, 0, 1]),
-            Protocol::Postgres(session) => session.stream.farewell(b"X\0\0\0\x04"),
+            Connection::MySql(session) => session.stream.farewell(&[1, 0, 0, 0, 1]),
+            Connection::Postgres(session) => session.stream.farewell(b"X\0\0\0\x04"),
         }
     }
 }
@@ -35,12 +35,12 @@ impl SqlSession {
     /// Opens a connection within 5 s.
     ///
     /// # Errors
-    /// In the server's own words where it answers.
+    /// The server's message, if it replied.
     pub async fn open(dsn: &Dsn) -> Result<Self, String> {
         let opened = async {
             Ok(Self(match dsn.kind {
-                SqlKind::MySql => Protocol::MySql(MySql::open(dsn).await?),
-                SqlKind::Postgres => Protocol::Postgres(Postgres::open(dsn).await?),
+                SqlKind::MySql => Connection::MySql(MySql::open(dsn).await?),
+                SqlKind::Postgres => Connection::Postgres(Postgres::open(dsn).await?),
             }))
         };
         match tokio::time::timeout(OPEN_TIMEOUT, opened).await {
@@ -49,30 +49,30 @@ impl SqlSession {
         }
     }
 
-    /// The rows that answer a statement.
+    /// Executes a statement and returns its rows.
     ///
     /// # Errors
-    /// If the server refuses the statement, or the connection is lost.
+    /// If the server rejects the statement, or the connection is lost.
     pub async fn rows(&mut self, statement: &str) -> Result<Vec<Row>, String> {
         match &mut self.0 {
-            Protocol::MySql(session) => session.query(statement).await,
-            Protocol::Postgres(session) => session.query(statement).await,
+            Connection::MySql(session) => session.query(statement).await,
+            Connection::Postgres(session) => session.query(statement).await,
         }
     }
 
-    /// Inserts a row; returns the number that the server gave it. PostgreSQL tells it when the
-    /// statement ends with `RETURNING` and the column.
+    /// Inserts a row and returns its generated id. With PostgreSQL, the statement must end with
+    /// `RETURNING` and the column.
     ///
     /// # Errors
     /// As [`rows`](Self::rows).
     pub async fn insert(&mut self, statement: &str) -> Result<u64, String> {
         let rows = self.rows(statement).await?;
-        if let Protocol::MySql(session) = &self.0 {
+        if let Connection::MySql(session) = &self.0 {
             return Ok(session.last_id);
         }
         let field = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
         field
             .and_then(|id| id.parse().ok())
-            .ok_or_else(|| "it does not say which id the row has".to_owned())
+            .ok_or_else(|| "the server returned no id of the row".to_owned())
     }
 }

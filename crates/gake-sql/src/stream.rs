@@ -1,4 +1,4 @@
-//! A connection to a database: bytes, bounded.
+//! The byte stream to a database.
 
 use std::io;
 use std::pin::Pin;
@@ -15,32 +15,32 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::dsn::{Dsn, Place, Tls};
+use crate::dsn::{Dsn, ServerAddress, TlsMode};
 
-/// Bytes of a message at most: what is asked for takes a few hundred.
+/// Maximum length of a message, in bytes; usual ones have a few hundred.
 const MESSAGE_MAX: usize = 1 << 20;
 
-/// Pause before another attempt at a Unix socket whose queue is full.
+/// Delay before retrying a Unix socket with a full backlog.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
-/// A connection of either kind.
+/// A TCP, Unix or TLS stream.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum SqlStream {
     Tcp(BufReader<TcpStream>),
     Unix(BufReader<UnixStream>),
     Tls(Box<BufReader<TlsStream<TcpStream>>>),
 }
 
-impl Stream {
+impl SqlStream {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let opened = match &dsn.place {
-            Place::Host(host, port) => {
+        let opened = match &dsn.address {
+            ServerAddress::Host(host, port) => {
                 let opened = TcpStream::connect((host.as_str(), *port)).await;
                 opened
                     .and_then(|tcp| tcp.set_nodelay(true).map(|()| Self::Tcp(BufReader::new(tcp))))
             }
-            // Where its queue is full a TCP connection would wait. The caller limits the time.
-            Place::Socket(path) => loop {
+            // Unlike TCP, connecting fails if the backlog is full. The caller has a time-out.
+            ServerAddress::Socket(path) => loop {
                 match UnixStream::connect(path).await {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         tokio::time::sleep(QUEUE_FULL).await;
@@ -52,14 +52,14 @@ impl Stream {
         opened.map_err(|error| format!("no connection: {error}"))
     }
 
-    /// Goes on encrypted; the server has agreed to that.
+    /// Starts TLS, which the server has agreed to.
     pub(super) async fn secure(self, dsn: &Dsn) -> Result<Self, String> {
-        let (Self::Tcp(stream), Place::Host(host, _)) = (self, &dsn.place) else {
+        let (Self::Tcp(stream), ServerAddress::Host(host, _)) = (self, &dsn.address) else {
             return Err("only a TCP connection can be encrypted".to_owned());
         };
-        // Whoever is between must not put an answer of his own before the encrypted ones.
+        // Unencrypted bytes could have been injected.
         if !stream.buffer().is_empty() {
-            return Err("it answers before the connection is encrypted".to_owned());
+            return Err("the server sent data before TLS".to_owned());
         }
         let config = config(&dsn.tls)?;
         let name = ServerName::try_from(host.clone())
@@ -70,7 +70,7 @@ impl Stream {
         Ok(Self::Tls(Box::new(BufReader::new(connected))))
     }
 
-    /// Says goodbye if that needs no waiting; TLS would.
+    /// Sends the goodbye if that does not block; not over TLS.
     pub(super) fn farewell(&self, bytes: &[u8]) {
         let _ = match self {
             Self::Tcp(stream) => stream.get_ref().try_write(bytes),
@@ -79,7 +79,7 @@ impl Stream {
         };
     }
 
-    /// Whether somebody between could read what is sent.
+    /// Whether the stream can be eavesdropped.
     pub(super) fn is_open_to_listeners(&self) -> bool {
         matches!(self, Self::Tcp(_))
     }
@@ -91,7 +91,9 @@ impl Stream {
     /// The next `length` bytes.
     pub(super) async fn take(&mut self, length: usize) -> Result<Vec<u8>, String> {
         if length > MESSAGE_MAX {
-            return Err(format!("it sends a message of {length} bytes"));
+            return Err(format!(
+                "the server sent a message of {length} bytes, over the limit of {MESSAGE_MAX}"
+            ));
         }
         let mut bytes = vec![0; length];
         self.read_exact(&mut bytes).await.map_err(lost)?;
@@ -99,15 +101,15 @@ impl Stream {
     }
 }
 
-fn config(tls: &Tls) -> Result<ClientConfig, String> {
+fn config(tls: &TlsMode) -> Result<ClientConfig, String> {
     let mut options = TlsOptions::default();
     match tls {
-        Tls::Verified(roots) => options.cacert.extend(roots.clone()),
-        Tls::Offered | Tls::Off | Tls::Required => options.insecure = true,
+        TlsMode::Verified(roots) => options.cacert.extend(roots.clone()),
+        TlsMode::Offered | TlsMode::Off | TlsMode::Required => options.insecure = true,
     }
     let config = options.config(Protocol::Http1).map_err(|error| error.to_string())?;
     let mut config = Arc::unwrap_or_clone(config);
-    // Databases speak no HTTP.
+    // No ALPN: not HTTP.
     config.alpn_protocols.clear();
     Ok(config)
 }
@@ -115,12 +117,12 @@ fn config(tls: &Tls) -> Result<ClientConfig, String> {
 #[allow(clippy::needless_pass_by_value, reason = "as map_err has it")]
 fn lost(error: io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
         _ => format!("the connection was lost: {error}"),
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for SqlStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -134,7 +136,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for SqlStream {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -17,7 +17,7 @@ pub fn parse_count(text: &str) -> Result<u64, WholeNumberError> {
     count.ok_or_else(|| WholeNumberError { text: text.to_owned() })
 }
 
-/// Splits off the suffix, and returns what it multiplies by.
+/// Splits off the suffix and returns its factor.
 pub(crate) fn split_suffix(text: &str) -> (&str, u64) {
     match text.chars().last() {
         Some('k' | 'K') => (&text[..text.len() - 1], 1_000),

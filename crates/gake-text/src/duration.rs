@@ -9,7 +9,7 @@ pub struct DurationError {
     text: String,
 }
 
-/// Longest duration we accept: a year. It keeps every sum of instants far from overflow.
+/// Maximum duration: a year. Keeps sums of instants far from overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 /// Reads a duration; a number without a unit is in seconds.
@@ -31,7 +31,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(duration)
 }
 
-/// Writes a duration the way it is read: the fewest units that keep its value.
+/// Formats a duration in the largest unit that keeps its value; [`parse_duration`] reads it back.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let ns = duration.as_nanos();

@@ -1,25 +1,24 @@
-//! Text from clients, backends, files and scripts. It may hold what a terminal interprets
-//! (escape sequences, also as C1 controls), characters that reverse the reading direction, and
-//! characters of no width; people see all of these as escapes, `\u001b`.
+//! Untrusted text, from clients, backends, files and scripts. Control characters (escape sequences,
+//! C1 controls), bidirectional controls and zero-width characters are shown as escapes: `\u001b`.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Untrusted text. It is shown on one line, with control characters as escapes.
+/// Untrusted text. `Display` shows it on one line, with control characters as escapes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Foreign(String);
+pub struct ForeignText(String);
 
-impl Foreign {
-    /// The text as received: for files and comparisons, never for people.
+impl ForeignText {
+    /// The text as received: for files and comparisons, not for display.
     #[must_use]
     pub fn raw_text(&self) -> &str {
         &self.0
     }
 
-    /// Keeps the first `chars` characters, with a mark if there were more.
+    /// Truncates to `chars` characters, with an ellipsis if there were more.
     pub fn shorten(&mut self, chars: usize) {
         if let Some((end, _)) = self.0.char_indices().nth(chars) {
             self.0.truncate(end);
@@ -28,63 +27,62 @@ impl Foreign {
     }
 }
 
-impl From<String> for Foreign {
+impl From<String> for ForeignText {
     fn from(text: String) -> Self {
         Self(text)
     }
 }
 
-impl From<&str> for Foreign {
+impl From<&str> for ForeignText {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&line(&self.0))
     }
 }
 
-/// A text on one line, with its control characters as escapes.
+/// A text on one line, control characters and line breaks escaped.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && !is_hazard(c), |_| None)
 }
 
-/// A text of several lines, its other controls as escapes.
+/// A text of several lines, other control characters escaped.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| !is_hazard(c), |_| None)
 }
 
-/// The same for a text that we have coloured: the sequences for colours and weights stay.
+/// As [`lines`], but colour and weight sequences are kept.
 #[must_use]
 pub fn coloured_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| !is_hazard(c), colour)
 }
 
-/// A text for files and pipes: its control characters are escapes, but for the sequences for colours
-/// and weights. What has no room of its own stays.
+/// A text for files and pipes: control characters escaped, except colour and weight sequences;
+/// zero-width characters are kept.
 #[must_use]
 pub fn without_controls(text: &str) -> Cow<'_, str> {
     escaped(text, |c| !c.is_control() || matches!(c, '\n' | '\t' | '\r'), colour)
 }
 
-/// A line that we have coloured, its other controls as escapes, and line ends too.
+/// As [`line`], but colour and weight sequences are kept.
 #[must_use]
 pub fn coloured_line(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && !is_hazard(c), colour)
 }
 
-/// Whether a terminal interprets a character, or a reader cannot see it. A carriage return before a
-/// line feed is not one.
+/// Whether a terminal interprets a character, or a reader cannot see it.
 #[must_use]
 pub fn is_hazard(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
-        // No room of their own: soft hyphen, joiners, fillers, selectors, marks, tags.
+        // Zero width: soft hyphen, joiners, fillers, selectors, marks, tags.
         '\u{ad}'
         | '\u{34f}'
         | '\u{61c}'
@@ -107,7 +105,7 @@ pub fn is_hazard(c: char) -> bool {
     }
 }
 
-/// How long the sequence at the start is, when it sets colours and weights and nothing else.
+/// The length of a colour or weight sequence at the start.
 fn colour(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find('m').filter(|end| *end <= 16)?;
@@ -118,8 +116,7 @@ fn colour(text: &str) -> Option<usize> {
     parameters[..end].split(';').all(known).then_some(end + 3)
 }
 
-/// A text with escapes for the characters that are not `plain`, but for the sequences that `keep`
-/// measures.
+/// Escapes characters that are not `plain`, except sequences whose length `keep` returns.
 fn escaped(
     text: &str,
     plain: impl Fn(char) -> bool,
@@ -146,7 +143,7 @@ fn escaped(
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // As JSON has them, so that a document stays one.
+            // JSON escapes, so that documents stay valid.
             c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
                 out.push_str(&format!("\\u{unit:04x}"));
             }),
@@ -160,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_shown() {
+    fn control_characters_are_escaped() {
         for (text, shown) in [
             ("plain é 日本 🐵", "plain é 日本 🐵"),
             ("\u{1b}]0;PWN\u{7}", "\\u001b]0;PWN\\u0007"),
@@ -176,13 +173,13 @@ mod tests {
             ("l\u{2028}m", "l\\u2028m"),
         ] {
             assert_eq!(line(text), shown);
-            assert_eq!(Foreign::from(text).to_string(), shown);
+            assert_eq!(ForeignText::from(text).to_string(), shown);
         }
         assert_eq!(lines("a\r\nb\tc\rd"), "a\r\nb\tc\\rd");
     }
 
     #[test]
-    fn our_colours_stay_and_nothing_else_does() {
+    fn only_colours_are_kept() {
         let ours = "\u{1b}[1m\u{1b}[31mred\u{1b}[0m \u{1b}[1;32mgreen\u{1b}[39m";
         assert_eq!((&*coloured_lines(ours), &*coloured_line(ours)), (ours, ours));
         assert_eq!(coloured_line("\u{1b}[1ma\n\u{1b}[2J"), "\u{1b}[1ma\\n\\u001b[2J");
@@ -204,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_stays_one() {
+    fn json_stays_valid() {
         let value = serde_json::json!({"a": "\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\n\r"});
         let shown = lines(&value.to_string()).into_owned();
         assert!(!shown.chars().any(is_hazard));
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_shortened() {
-        let mut text = Foreign::from("héllo");
+        let mut text = ForeignText::from("héllo");
         text.shorten(2);
         assert_eq!(text.raw_text(), "hé…");
         text.shorten(3);

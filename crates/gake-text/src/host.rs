@@ -1,5 +1,5 @@
-//! The `Host` of a request as a guard against DNS rebinding: a page of the web that has rebound its
-//! name to this machine names another host.
+//! Checks of the `Host` header against DNS rebinding: a web page that has rebound its name to this
+//! machine sends that name.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

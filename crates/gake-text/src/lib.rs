@@ -1,8 +1,6 @@
 //! Text at the edges of gake: durations, counts, rates and sizes as people write them (`duration`,
 //! `count`, `rate`, `size`), numbers as people read them (`units`), untrusted text (`foreign`,
-//! `host`), and secrets in it (`redact`).
-//!
-//! This crate is pure, and knows no other crate of the workspace.
+//! `host`), and redaction of secrets (`redact`). Pure, and without other crates of the workspace.
 
 pub mod count;
 pub mod duration;

@@ -1,11 +1,11 @@
 //! Rates as people write them: `1000`, `1000/s`, `100/500ms`, `6000/m`, `2.5k`; and the unit in
-//! which a rate has few digits: `100/h`, and not `0.027777777777777776/s`.
+//! which a rate has few digits: `100/h`, not `0.027777777777777776/s`.
 
 use crate::count::split_suffix;
 use crate::duration::parse_duration;
 
-/// Highest rate we accept. A core makes a few 100,000 a second, so it is out of reach by far;
-/// it keeps the arithmetic of schedules exact.
+/// Maximum rate, far beyond the few 100,000 a second of a core. Keeps the arithmetic of schedules
+/// exact.
 const HIGHEST: f64 = 1e9;
 
 /// Reads a number of arrivals a second, at most 10⁹; `None` when the text is not one.
@@ -24,7 +24,7 @@ pub fn parse_per_second(text: &str) -> Option<f64> {
     }
     .as_secs_f64();
     let (digits, scale) = split_suffix(count.trim());
-    // `parse` also takes "inf" and "nan", which are no counts.
+    // `parse` accepts "inf" and "nan".
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
@@ -34,13 +34,13 @@ pub fn parse_per_second(text: &str) -> Option<f64> {
 
 /// The unit of displayed rates.
 pub struct RateUnit {
-    /// As it is appended to a number: `/s`.
+    /// The suffix of a number: `/s`.
     pub name: &'static str,
     seconds: f64,
 }
 
 impl RateUnit {
-    /// The unit in which both rates have few digits, a second when none does.
+    /// The unit in which both rates have few digits; `/s` if there is none.
     #[must_use]
     pub fn of(from: f64, to: f64) -> Self {
         let units = [("/s", 1.0), ("/min", 60.0), ("/h", 3_600.0)];

@@ -20,8 +20,8 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     read().ok_or_else(|| SizeError { text: text.to_owned() })
 }
 
-/// Reads an amount of bytes to compare a figure with: `1GB`, `512MiB`, `1.5G`. A single letter is
-/// decimal, as figures are shown: `1k` is 1,000 bytes. `None` when the text is not one.
+/// Reads a number of bytes for comparison with figures: `1GB`, `512MiB`, `1.5G`. A single letter is
+/// decimal, as in displayed figures: `1k` is 1,000 bytes. `None` if the text is not one.
 #[must_use]
 pub fn parse_byte_amount(text: &str) -> Option<f64> {
     let (digits, scale) = split_unit(text, 1_000)?;
@@ -29,7 +29,7 @@ pub fn parse_byte_amount(text: &str) -> Option<f64> {
     (value.is_finite() && value >= 0.0).then_some(value)
 }
 
-/// Splits off the unit, and returns its bytes; `kilo` is the kilo of units of a single letter.
+/// Splits off the unit and returns its bytes; `kilo` is 1,000 or 1,024 for single letters.
 fn split_unit(text: &str, kilo: u64) -> Option<(&str, u64)> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text[digits.len()..].to_ascii_lowercase();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_alone_is_decimal_in_amounts() {
+    fn a_single_letter_is_decimal_in_amounts() {
         for (text, bytes) in [("1.5G", 1.5e9), ("1k", 1e3), ("512MiB", 536_870_912.0), ("7", 7.0)] {
             assert_eq!(parse_byte_amount(text), Some(bytes), "{text}");
         }

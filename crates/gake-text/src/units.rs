@@ -1,9 +1,7 @@
-//! Numbers as people read them: `1.23 ms`, `12,345`, `0.1 %`, `2,000/s`, `3.2 MB`.
-//!
-//! One place, so that a sentence of the judge and a table of the report write the same number
-//! the same way.
+//! Numbers as people read them: `1.23 ms`, `12,345`, `0.1 %`, `2,000/s`, `3.2 MB`. Used by findings
+//! and reports, so that both show the same number the same way.
 
-/// A span of `ns` nanoseconds in the unit that suits it, three significant digits.
+/// A duration in a suitable unit, with three significant digits.
 #[must_use]
 pub fn duration(ns: f64) -> String {
     const STEPS: [(f64, &str); 3] = [(1e3, "ns"), (1e6, "µs"), (1e9, "ms")];
@@ -56,7 +54,7 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// A share (0 to 1) in percent. Only exactly 0 and 1 read as 0 % and 100 %.
+/// A share (0 to 1) in percent. Only exactly 0 and 1 are shown as 0 % and 100 %.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
@@ -119,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_take_the_unit_that_suits() {
+    fn durations_have_a_suitable_unit() {
         for (ns, text) in [
             (0.0, "0"),
             (7.0, "7 ns"),

@@ -1,4 +1,4 @@
-//! Databases for the lab's users service: a file or memory of SQLite, MySQL, PostgreSQL.
+//! Databases of the lab's users service: SQLite in a file or in memory, MySQL, PostgreSQL.
 
 mod server;
 mod sqlite;
@@ -14,10 +14,10 @@ use gake_sql::{Dsn, DsnError, SqlKind};
 use server::UsersServer;
 use sqlite::Sqlite;
 
-/// The table. Its name is the lab's own, for `DELETE /users` empties it.
+/// The table, which `DELETE /users` empties: a name that applications do not use.
 const TABLE: &str = "gake_users";
 
-/// Where users are kept, as the user writes it.
+/// The value of `--db`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserStore {
     /// `model:CONNECT,STATEMENT`.
@@ -28,20 +28,20 @@ pub enum UserStore {
     Server(Dsn),
 }
 
-/// Why a text is no [`UserStore`]. It never holds the password.
+/// Why a text is not a [`UserStore`]. Never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BadStore {
-    /// Of no known kind.
+pub enum UserStoreError {
+    /// Unknown kind.
     Form,
-    /// A model with other than two times.
+    /// An invalid model.
     Model(BadDatabase),
-    /// A server that is written in another way.
+    /// An invalid DSN.
     Server(DsnError),
-    /// MySQL has no database to fall back on.
+    /// No database: MySQL has no default.
     Nameless,
 }
 
-impl fmt::Display for BadStore {
+impl fmt::Display for UserStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Form => f.write_str(
@@ -58,33 +58,33 @@ impl fmt::Display for BadStore {
 }
 
 impl FromStr for UserStore {
-    type Err = BadStore;
+    type Err = UserStoreError;
 
-    fn from_str(text: &str) -> Result<Self, BadStore> {
-        let (kind, rest) = text.split_once(':').ok_or(BadStore::Form)?;
+    fn from_str(text: &str) -> Result<Self, UserStoreError> {
+        let (kind, rest) = text.split_once(':').ok_or(UserStoreError::Form)?;
         let server = |kind| {
-            let dsn = Dsn::parse(kind, rest).map_err(BadStore::Server)?;
+            let dsn = Dsn::parse(kind, rest).map_err(UserStoreError::Server)?;
             if kind == SqlKind::MySql && dsn.database().is_none() {
-                return Err(BadStore::Nameless);
+                return Err(UserStoreError::Nameless);
             }
             Ok(Self::Server(dsn))
         };
         match kind {
-            "model" => Ok(Self::Model(text.parse().map_err(BadStore::Model)?)),
+            "model" => Ok(Self::Model(text.parse().map_err(UserStoreError::Model)?)),
             "sqlite" => match rest.strip_prefix("//").unwrap_or(rest) {
-                "" => Err(BadStore::Form),
+                "" => Err(UserStoreError::Form),
                 ":memory:" => Ok(Self::Sqlite(None)),
                 file => Ok(Self::Sqlite(Some(file.into()))),
             },
             "mysql" | "mariadb" => server(SqlKind::MySql),
             "postgres" | "postgresql" => server(SqlKind::Postgres),
-            _ => Err(BadStore::Form),
+            _ => Err(UserStoreError::Form),
         }
     }
 }
 
 impl fmt::Display for UserStore {
-    /// The place alone, without who asks.
+    /// The address, without credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model(_) => f.write_str("a model"),
@@ -96,12 +96,12 @@ impl fmt::Display for UserStore {
 }
 
 impl UserStore {
-    /// Whether it is a MySQL server, which counts the connections that it refuses.
+    /// Whether it is a MySQL server, which counts refused connections.
     pub fn is_mysql(&self) -> bool {
         matches!(self, Self::Server(dsn) if dsn.kind() == SqlKind::MySql)
     }
 
-    /// Opens it and makes the table if there is none. Blocks for some seconds at most.
+    /// Opens the database and creates the table if it is missing. Blocks for a few seconds at most.
     ///
     /// # Errors
     /// When it cannot be reached, or the table has other columns.
@@ -115,17 +115,17 @@ impl UserStore {
     }
 }
 
-/// A store before rows were added to it.
+/// The state of a store before rows are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UsersBefore {
-    /// The greatest id; `None` if there was no table.
+pub struct UserStoreSnapshot {
+    /// The greatest id; `None` without a table.
     last: Option<u64>,
-    /// Whether there was a file, if it is kept in one.
+    /// Whether the SQLite file existed.
     had_file: bool,
 }
 
-impl UsersBefore {
-    /// Looks at the store. Blocks for some seconds at most.
+impl UserStoreSnapshot {
+    /// Takes a snapshot. Blocks for a few seconds at most.
     ///
     /// # Errors
     /// When it cannot be reached or read.
@@ -139,8 +139,7 @@ impl UsersBefore {
         Ok(Self { last, had_file })
     }
 
-    /// Deletes what was added since: the rows, or the table or file when it is new. Memory and models
-    /// end with their process.
+    /// Deletes the rows, or the table or file, added since. Does nothing for memory and models.
     ///
     /// # Errors
     /// When it cannot be reached or changed.
@@ -155,7 +154,7 @@ impl UsersBefore {
     }
 }
 
-/// Removes a file of SQLite and what lies beside it.
+/// Removes an SQLite file with its write-ahead log.
 fn remove(path: &Path) -> Result<(), String> {
     for suffix in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
@@ -170,10 +169,12 @@ fn remove(path: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn stores_are_told_apart() {
+    fn stores_are_parsed() {
         let of = |text: &str| text.parse::<UserStore>();
         assert!(matches!(of("model:1ms,2ms"), Ok(UserStore::Model(_))));
         assert_eq!(of("sqlite::memory:"), Ok(UserStore::Sqlite(None)));
@@ -184,16 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_password() {
-        for (text, told) in [
-            ("oracle://u:secret@h", "sqlite:FILE"),
-            ("sqlite:", "sqlite:FILE"),
-            ("mysql://u:secret@h", "name the database"),
-            ("mysql://u:secret@h:x/shop", "port"),
-            ("model:1ms", "model:CONNECT,STATEMENT"),
+    fn errors_do_not_contain_the_password() {
+        let mut errors = String::new();
+        for text in [
+            "oracle://u:secret@h",
+            "sqlite:",
+            "mysql://u:secret@h",
+            "mysql://u:secret@h:x/shop",
+            "model:1ms",
         ] {
             let error = text.parse::<UserStore>().unwrap_err().to_string();
-            assert!(error.contains(told) && !error.contains("secret"), "{text}: {error}");
+            assert!(!error.contains("secret"), "{text}: {error}");
+            errors += &format!("{error}\n");
         }
+        expect![[r#""#]].assert_eq(&errors);
     }
 }

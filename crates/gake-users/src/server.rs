@@ -10,25 +10,24 @@ use tokio::runtime::Builder;
 
 use super::TABLE;
 
-/// How long making and checking the table may take: another session may hold a lock.
+/// Time-out of creating and checking the table: another session may hold a lock.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long deleting the rows of an experiment may take.
+/// Time-out of deleting the rows of an experiment.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server with the table of users.
 #[derive(Debug)]
 pub struct UsersServer(Dsn);
 
-/// A connection to it.
 #[derive(Debug)]
-struct Connection {
+struct ServerConnection {
     session: SqlSession,
     kind: SqlKind,
 }
 
 impl UsersServer {
-    /// Makes the table if there is none, and checks its columns.
+    /// Creates the table if it is missing, and checks its columns.
     pub fn open(dsn: &Dsn) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -36,15 +35,15 @@ impl UsersServer {
             let mut session = SqlSession::open(dsn).await?;
             match tokio::time::timeout(PREPARE_TIMEOUT, prepare(&mut session, dsn.kind())).await {
                 Ok(prepared) => prepared,
-                Err(_) => Err(format!("no answer within {} s", PREPARE_TIMEOUT.as_secs())),
+                Err(_) => Err(format!("no reply within {} s", PREPARE_TIMEOUT.as_secs())),
             }
         })?;
         Ok(Self(dsn.clone()))
     }
 }
 
-/// Checks the columns of the table; makes it only when that fails, for an account may have the
-/// right to use it and none to make one.
+/// Checks the columns of the table, and creates it if that fails: the account may lack the right to
+/// create tables.
 async fn prepare(session: &mut SqlSession, kind: SqlKind) -> Result<(), String> {
     let columns = format!("SELECT id, name, mail FROM {TABLE} WHERE 1 = 0");
     if session.rows(&columns).await.is_ok() {
@@ -69,7 +68,7 @@ fn create(kind: SqlKind) -> String {
     )
 }
 
-/// The greatest id in the table; `None` if there is no table.
+/// The greatest id in the table; `None` without a table.
 pub fn last(dsn: &Dsn) -> Result<Option<u64>, String> {
     let exists = match dsn.kind() {
         SqlKind::MySql => format!(
@@ -86,7 +85,7 @@ pub fn last(dsn: &Dsn) -> Result<Option<u64>, String> {
     Ok(Some(number(dsn, &format!("SELECT MAX(id) FROM {TABLE}"))?.unwrap_or(0)))
 }
 
-/// Deletes the rows with a greater id than `last`, or the table when there was none.
+/// Deletes rows with ids greater than `last`, or the table if `last` is `None`.
 pub fn restore(dsn: &Dsn, last: Option<u64>) -> Result<(), String> {
     let statement = match last {
         Some(last) => format!("DELETE FROM {TABLE} WHERE id > {last}"),
@@ -95,7 +94,7 @@ pub fn restore(dsn: &Dsn, last: Option<u64>) -> Result<(), String> {
     number(dsn, &statement).map(drop)
 }
 
-/// Executes a statement on a connection of its own. The first field of the first row, if it is a
+/// Executes a statement on a new connection; returns the first field of the first row, if it is a
 /// number.
 fn number(dsn: &Dsn, statement: &str) -> Result<Option<u64>, String> {
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -103,7 +102,7 @@ fn number(dsn: &Dsn, statement: &str) -> Result<Option<u64>, String> {
     let rows = runtime.block_on(async {
         let mut session = SqlSession::open(dsn).await?;
         let rows = tokio::time::timeout(RESTORE_TIMEOUT, session.rows(statement));
-        rows.await.map_err(|_| format!("no answer within {} s", RESTORE_TIMEOUT.as_secs()))?
+        rows.await.map_err(|_| format!("no reply within {} s", RESTORE_TIMEOUT.as_secs()))?
     })?;
     Ok(rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()))
 }
@@ -113,13 +112,13 @@ impl UserDatabase for UsersServer {
         let kind = self.0.kind();
         async move {
             let session = SqlSession::open(&self.0).await?;
-            Ok(Box::new(Connection { session, kind }) as Box<dyn UserConnection>)
+            Ok(Box::new(ServerConnection { session, kind }) as Box<dyn UserConnection>)
         }
         .boxed()
     }
 }
 
-impl UserConnection for Connection {
+impl UserConnection for ServerConnection {
     fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
         async move {
             Ok(match statement {
@@ -136,7 +135,7 @@ impl UserConnection for Connection {
                     let statement = format!("SELECT COUNT(*) FROM {TABLE}");
                     let rows = self.session.rows(&statement).await?;
                     let count = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
-                    UserAnswer::Count(count.ok_or("it does not say how many rows there are")?)
+                    UserAnswer::Count(count.ok_or("the server returned no number of rows")?)
                 }
                 UserStatement::Clear => {
                     self.session.rows(&format!("DELETE FROM {TABLE}")).await?;

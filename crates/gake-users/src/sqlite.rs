@@ -1,6 +1,4 @@
-//! Users in SQLite, in a file or in memory.
-//!
-//! SQLite blocks: each statement runs on a thread that may block, beside those that serve.
+//! Users in SQLite, in a file or in memory. Statements run on threads for blocking work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -14,71 +12,72 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::TABLE;
 
-/// How long a connection waits for another one's lock.
+/// Time that a connection waits for a lock.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A database of SQLite.
+/// An SQLite database.
 #[derive(Debug)]
 pub struct Sqlite {
-    place: PathBuf,
-    /// Memory is there for as long as a connection to it is.
+    path: PathBuf,
+    /// Keeps a database in memory alive.
     _anchor: Mutex<Connection>,
 }
 
-/// A connection; `None` while a statement has it, and after one that was given up.
+/// A connection; `None` while a statement runs, and after one was cancelled.
 #[derive(Debug)]
-struct Pooled(Option<Connection>);
+struct SqliteConnection(Option<Connection>);
 
 impl Sqlite {
-    /// Opens a file, or memory without one; makes the table if there is none, and checks its columns.
+    /// Opens a file, or memory without one; creates the table if it is missing, and checks its
+    /// columns.
     pub fn open(path: Option<&Path>) -> Result<Self, String> {
         static MEMORIES: AtomicU64 = AtomicU64::new(0);
-        // A name that begins with a slash is shared by the connections of a process.
+        // With a slash, the connections of a process share the memory.
         let memory = || format!("file:/users-{}?vfs=memdb", MEMORIES.fetch_add(1, Relaxed)).into();
-        let place = path.map_or_else(memory, Path::to_path_buf);
-        let connection = connect(&place)?;
+        let path = path.map_or_else(memory, Path::to_path_buf);
+        let connection = connect(&path)?;
         let create = format!(
             "PRAGMA journal_mode = WAL; \
              CREATE TABLE IF NOT EXISTS {TABLE} \
              (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, mail TEXT NOT NULL)"
         );
-        connection.execute_batch(&create).map_err(said)?;
+        connection.execute_batch(&create).map_err(text)?;
         let columns = format!("SELECT id, name, mail FROM {TABLE} WHERE 1 = 0");
         connection.prepare(&columns).map_err(|error| {
-            format!("{error}; its table {TABLE} is not the lab's: rename it or drop it")
+            format!("{error}: the table {TABLE} is not the lab's: rename it or drop it")
         })?;
-        Ok(Self { place, _anchor: Mutex::new(connection) })
+        Ok(Self { path, _anchor: Mutex::new(connection) })
     }
 }
 
-/// The greatest id in the table of a file; `None` if there is no table.
+/// The greatest id in the table of a file; `None` without a table.
 pub fn last(path: &Path) -> Result<Option<u64>, String> {
     if !path.exists() {
         return Ok(None);
     }
     let connection = connect(path)?;
     let exists = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
-    let tables: i64 = connection.query_row(exists, [TABLE], |row| row.get(0)).map_err(said)?;
+    let tables: i64 = connection.query_row(exists, [TABLE], |row| row.get(0)).map_err(text)?;
     if tables == 0 {
         return Ok(None);
     }
     let greatest = format!("SELECT COALESCE(MAX(id), 0) FROM {TABLE}");
-    let last: i64 = connection.query_row(&greatest, [], |row| row.get(0)).map_err(said)?;
+    let last: i64 = connection.query_row(&greatest, [], |row| row.get(0)).map_err(text)?;
     Ok(Some(last.unsigned_abs()))
 }
 
-/// Deletes the rows with a greater id than `last`, or the table when there was none.
+/// Deletes rows with ids greater than `last`, or the table if `last` is `None`.
 pub fn restore(path: &Path, last: Option<u64>) -> Result<(), String> {
     let statement = match last {
         Some(last) => format!("DELETE FROM {TABLE} WHERE id > {last}"),
         None => format!("DROP TABLE IF EXISTS {TABLE}"),
     };
-    connect(path)?.execute_batch(&statement).map_err(said)
+    connect(path)?.execute_batch(&statement).map_err(text)
 }
 
-fn connect(place: &Path) -> Result<Connection, String> {
-    // Only the lab's own memory is named by a URI: a file's name may hold anything.
-    let uri = match place.starts_with("file:") {
+fn connect(path: &Path) -> Result<Connection, String> {
+    // Only the name of the memory is a URI: a file may have any name.
+    let uri = match path.starts_with("file:") {
         true => OpenFlags::SQLITE_OPEN_URI,
         false => OpenFlags::empty(),
     };
@@ -86,19 +85,18 @@ fn connect(place: &Path) -> Result<Connection, String> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | uri;
-    let connection = Connection::open_with_flags(place, flags).map_err(said)?;
-    connection.busy_timeout(BUSY).map_err(said)?;
-    // Safe with a write-ahead log: after a loss of power the last rows may be missing, no others.
-    connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(said)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(text)?;
+    connection.busy_timeout(BUSY).map_err(text)?;
+    // With a write-ahead log, a power failure loses only the last rows.
+    connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(text)?;
     Ok(connection)
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err has it")]
-fn said(error: rusqlite::Error) -> String {
+fn text(error: rusqlite::Error) -> String {
     error.to_string()
 }
 
-/// Does what blocks on a thread that may.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
@@ -107,26 +105,26 @@ async fn blocking<T: Send + 'static>(
 
 impl UserDatabase for Sqlite {
     fn connect(&self) -> BoxFuture<'_, Result<Box<dyn UserConnection>, String>> {
-        let place = self.place.clone();
+        let path = self.path.clone();
         async move {
-            let connection = blocking(move || connect(&place)).await?;
-            Ok(Box::new(Pooled(Some(connection))) as Box<dyn UserConnection>)
+            let connection = blocking(move || connect(&path)).await?;
+            Ok(Box::new(SqliteConnection(Some(connection))) as Box<dyn UserConnection>)
         }
         .boxed()
     }
 }
 
-impl UserConnection for Pooled {
+impl UserConnection for SqliteConnection {
     fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
         async move {
-            let connection = self.0.take().ok_or("a statement on this connection was given up")?;
-            let (connection, answer) = blocking(move || {
-                let answer = execute(&connection, statement).map_err(said);
-                Ok((connection, answer))
+            let connection = self.0.take().ok_or("a statement on this connection was cancelled")?;
+            let (connection, reply) = blocking(move || {
+                let reply = execute(&connection, statement).map_err(text);
+                Ok((connection, reply))
             })
             .await?;
             self.0 = Some(connection);
-            answer
+            reply
         }
         .boxed()
     }
@@ -142,7 +140,7 @@ fn execute(connection: &Connection, statement: UserStatement) -> rusqlite::Resul
         }
         UserStatement::Get(id) => {
             let sql = format!("SELECT id, name, mail FROM {TABLE} WHERE id = ?1");
-            // No row has a greater one.
+            // Ids fit 63 bits.
             let id = i64::try_from(id).unwrap_or(0);
             let user = connection.prepare(&sql)?.query_row([id], user).optional()?;
             Ok(UserAnswer::Row(user))

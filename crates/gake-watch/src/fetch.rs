@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::End;
+use gake_core::record::ExchangeEnd;
 use gake_core::schedule::Slice;
 use gake_wire::{
     Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
@@ -56,9 +56,9 @@ impl Fetch {
         let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
         let (exchange, kept) = self.client.send(&self.requests[number], deadline, BODY_MAX).await;
         let answer = match exchange.end {
-            End::Answered(answer) => answer,
-            End::Fault(fault) => return Err(fault.to_string()),
-            End::Unfinished => return Err("no answer".to_owned()),
+            ExchangeEnd::Response(answer) => answer,
+            ExchangeEnd::Fault(fault) => return Err(fault.to_string()),
+            ExchangeEnd::Unfinished => return Err("no answer".to_owned()),
         };
         if !(200..300).contains(&answer.status) {
             return Err(format!("it answers {}", answer.status));

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Nanos, nanos};
-use gake_core::record::{LevelUnit, Reading, Setting, UNANSWERED};
+use gake_core::record::{GaugeReading, LevelUnit, TargetSetting, UNANSWERED};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;
@@ -26,10 +26,10 @@ pub enum Batch {
         /// When, since the sampler was started.
         at: Nanos,
         /// The levels.
-        readings: Vec<Reading>,
+        readings: Vec<GaugeReading>,
     },
     /// Settings in force.
-    Settings(Vec<Setting>),
+    Settings(Vec<TargetSetting>),
     /// It could not be read, for the first time in a row.
     Failed {
         /// When, since the sampler was started.
@@ -263,7 +263,7 @@ fn since(began: Instant) -> Nanos {
 }
 
 fn readings(began: Instant, source: &str, levels: Vec<Level>) -> Batch {
-    let named = levels.into_iter().map(|Level { name, unit, value }| Reading {
+    let named = levels.into_iter().map(|Level { name, unit, value }| GaugeReading {
         source: source.to_owned(),
         name,
         unit,
@@ -309,9 +309,9 @@ impl Reader {
         }
     }
 
-    fn settings(&self, source: &str) -> Vec<Setting> {
+    fn settings(&self, source: &str) -> Vec<TargetSetting> {
         let Self::Actuator(application) = self else { return Vec::new() };
-        let setting = |(name, value): &(String, String)| Setting {
+        let setting = |(name, value): &(String, String)| TargetSetting {
             source: source.to_owned(),
             name: name.clone(),
             value: value.clone(),

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use gake_core::record::{Reading, UNANSWERED, Watched};
+use gake_core::record::{GaugeReading, UNANSWERED, WatchRecord};
 use gake_lab::{Lab, LabConfig};
 use gake_watch::{Batch, Sampler};
 
@@ -29,7 +29,7 @@ fn until<T>(sampler: &Sampler, mut wanted: impl FnMut(Batch) -> Option<T>) -> T 
     }
 }
 
-fn level(readings: &[Reading], name: &str) -> Option<f64> {
+fn level(readings: &[GaugeReading], name: &str) -> Option<f64> {
     readings.iter().find(|reading| reading.name == name).map(|reading| reading.value)
 }
 
@@ -39,7 +39,7 @@ fn a_lab_is_watched_by_its_port_and_by_its_metrics() {
     let port = format!("port:{}", lab.addr().port());
     let metrics = format!("prometheus:http://{}/metrics", lab.addr());
     let sampler = sampler(&[&port, &metrics]);
-    let mut watched = Watched::default();
+    let mut watched = WatchRecord::default();
     let (mut has_cpu, mut has_pool) = (false, false);
     until(&sampler, |batch| {
         if let Batch::Readings { at, readings } = &batch {

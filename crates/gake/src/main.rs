@@ -1,4 +1,4 @@
-//! gake: load tests HTTP services, and says whether the measurement can be believed.
+//! gake: load tests HTTP services, and reports whether the measurement can be believed.
 //!
 //! Only this crate sees arguments, environment, standard streams and the exit code.
 

@@ -13,7 +13,7 @@ use gake_session::Failure;
 /// Bytes that are read of it.
 const READ_MAX: u64 = 64 << 10;
 
-/// What the user's file says; flags override it.
+/// The user's settings; flags override them.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -41,12 +41,12 @@ impl Settings {
         toml::from_str(&text).map_err(|error| wrong(&error.to_string()))
     }
 
-    /// The console as flag and file want it.
+    /// The console with the colour of flag and file.
     pub fn console(&self, flag: Option<Color>, console: &Console) -> Console {
         console.with(flag.or(self.color).unwrap_or_default())
     }
 
-    /// Asks for the full-screen view where the user wants it and can see it.
+    /// Turns the full-screen view on where the settings ask for it and the terminal allows it.
     pub fn apply(&self, command: &mut Command, console: &Console) {
         if let Command::Run(args) = command {
             let output = &mut args.output;

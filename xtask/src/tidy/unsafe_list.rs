@@ -16,7 +16,11 @@ pub const UNSAFE: &[Unsafe] = &[
         count: 1,
         why: "own_table of the thread that starts workers with a descriptor table each",
     },
-    Unsafe { path: "crates/gake-engine/src/table.rs", count: 1, why: "own_table of a worker" },
+    Unsafe {
+        path: "crates/gake-engine/src/worker_tables.rs",
+        count: 1,
+        why: "own_table of a worker",
+    },
     Unsafe {
         path: "crates/gake-engine/src/timer.rs",
         count: 1,

@@ -1,7 +1,7 @@
 //! What ab shows of all requests, collected while the run is in progress.
 
 use super::report::{AbSample, AbTimes};
-use gake_core::record::{End, Outcome};
+use gake_core::record::{ExchangeEnd, Outcome};
 
 use crate::outcome_stats::Phases;
 
@@ -26,9 +26,9 @@ impl AbStats {
     /// Adds an outcome.
     pub fn record(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
-        let End::Answered(answer) = exchange.end else { return };
+        let ExchangeEnd::Response(answer) = exchange.end else { return };
         if self.server.is_none()
-            && let Some(kept) = &exchange.kept
+            && let Some(kept) = &exchange.captured
         {
             let mut headers = kept.headers.iter();
             let server = headers.find(|(name, _)| name.eq_ignore_ascii_case("server"));

@@ -19,7 +19,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::plan::Stage;
-use gake_core::record::{Fault, Histogram, Metric, Run};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Run};
 use gake_core::schedule::Process;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource,
@@ -254,7 +254,7 @@ fn figures<'a>(options: &H2loadOptions, result: &'a ToolResult, none: &'a Histog
             header_text,
             data: counts.body_bytes,
         },
-        request: run.tally.latency.of(Metric::Service),
+        request: run.tally.latency.of(LatencyMetric::Service),
         connect: none,
         first_byte: none,
         rates: none,

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write as _};
 
 use super::report::record_rate;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{End, Histogram, Outcome};
+use gake_core::record::{ExchangeEnd, Histogram, Outcome};
 
 /// Connections that are followed besides those of the clients; older ones are done.
 const DONE_MAX: usize = 4_096;
@@ -70,7 +70,7 @@ impl H2loadStats {
         let client = client.or_insert(Client { from: start, until: start, answers: 0 });
         client.from = client.from.min(start);
         client.until = client.until.max(exchange.done);
-        client.answers += u64::from(matches!(exchange.end, End::Answered(_)));
+        client.answers += u64::from(matches!(exchange.end, ExchangeEnd::Response(_)));
         if self.connections.len() > self.followed_max {
             self.let_go();
         }
@@ -127,9 +127,9 @@ impl RequestLog {
     pub fn add(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         let status = match exchange.end {
-            End::Answered(answer) => i32::from(answer.status),
-            End::Fault(_) => -1,
-            End::Unfinished => return,
+            ExchangeEnd::Response(answer) => i32::from(answer.status),
+            ExchangeEnd::Fault(_) => -1,
+            ExchangeEnd::Unfinished => return,
         };
         let start = self.started_unix_ns.saturating_add(exchange.write) / 1_000;
         let took = exchange.service() / 1_000;
@@ -150,7 +150,7 @@ impl RequestLog {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{Answer, Exchange};
+    use gake_core::record::{Exchange, ResponseSummary};
     use gake_core::work::Arrival;
 
     use super::*;
@@ -166,7 +166,7 @@ mod tests {
                 first_byte: Some(write + 500),
                 done: write + 1_000,
                 connect: opens.then_some(100),
-                end: End::Answered(Answer { status: 200, body_bytes: 0 }),
+                end: ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 }),
                 ..Exchange::unfinished(write)
             },
         }

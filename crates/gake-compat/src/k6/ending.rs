@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::record::Ending;
+use gake_core::record::RunEnd;
 use gake_judge::Summary;
 use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
@@ -80,10 +80,10 @@ pub(super) fn finish(
         unsaved(test, &why);
     }
     let crossed = match &run.ending {
-        Ending::Aborted(message) => Some(message.clone()),
+        RunEnd::Aborted(message) => Some(message.clone()),
         _ => results.message(),
     };
-    let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
+    let aborted_by_threshold = matches!(run.ending, RunEnd::Aborted(_));
     let is_ended = interrupted || aborted_by_threshold || test.aborted().is_some();
     progress::last(flags, &ready.loaded.options, test, (elapsed, is_ended), console)?;
     let mut summary = Summary::new(recorded.run, &[]);

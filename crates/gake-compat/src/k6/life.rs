@@ -14,7 +14,7 @@ use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::run::{EndedAgents, Reconciliation, RunAgents};
 use gake_session::{Console, Exit, Failure, Signals, descriptors};
-use gake_text::redact::Names;
+use gake_text::redact::SecretNames;
 
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::ending::finish;
@@ -50,7 +50,7 @@ pub fn run(
         Err(refused) => return Ok(refused.tell(console)),
     };
     let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
-    let redactor = usual(Names::default())?;
+    let redactor = usual(SecretNames::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
     progress::head(flags, &ready.loaded.options, execution, &redactor, console)?;

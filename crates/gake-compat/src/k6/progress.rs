@@ -151,14 +151,14 @@ fn status(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gake_text::redact::Names;
+    use gake_text::redact::SecretNames;
 
     use super::*;
     use gake_session::redaction::usual;
 
     #[test]
     fn the_password_of_an_output_is_not_told() {
-        let redactor = usual(Names::default()).unwrap();
+        let redactor = usual(SecretNames::default()).unwrap();
         let outputs = ["json=a.json", "influxdb=http://me:s3cr3t@db:8086/k6"].map(str::to_owned);
         let told = what_runs("local", "s.js", &outputs, &redactor);
         let (start, output) = told.split_once("        output: json=a.json, influxdb=").unwrap();

@@ -5,7 +5,7 @@ use std::io;
 
 use super::report::{DEADLINE, OhaRates, OhaRow};
 use crate::spread::Spread;
-use gake_core::record::{End, Fault, Histogram, Outcome, Phase, Tally};
+use gake_core::record::{ExchangeEnd, Fault, Histogram, Outcome, Phase, Tally};
 
 use crate::outcome_stats::Phases;
 
@@ -38,8 +38,8 @@ impl OhaStats {
     pub fn record(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         let answer = match exchange.end {
-            End::Answered(answer) => answer,
-            End::Fault(fault) => {
+            ExchangeEnd::Response(answer) => answer,
+            ExchangeEnd::Fault(fault) => {
                 let begun = u64::from(exchange.first_byte.is_some());
                 match fault {
                     Fault::Reset => self.cut[0] += begun,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_core::record::{End, Fault, Kept, Outcome};
+use gake_core::record::{CapturedResponse, ExchangeEnd, Fault, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
 use gake_wire::{HttpRequest, Wire};
 
@@ -43,12 +43,12 @@ impl Records {
             record.method.clone_from(&request.method);
             record.url.clone_from(&request.url);
         }
-        let kept = outcome.exchange.kept.as_deref();
+        let kept = outcome.exchange.captured.as_deref();
         match outcome.exchange.end {
-            End::Answered(answer) if self.is_refused_redirect(answer.status, kept) => {
+            ExchangeEnd::Response(answer) if self.is_refused_redirect(answer.status, kept) => {
                 record.error = self.go_error(request, "stopped after 0 redirects");
             }
-            End::Answered(answer) => {
+            ExchangeEnd::Response(answer) => {
                 record.code = answer.status;
                 record.bytes_in = answer.body_bytes;
                 record.bytes_out = request
@@ -62,13 +62,13 @@ impl Records {
                     record.headers = Some(headers(kept));
                 }
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 record.error = self.fault(request, fault, outcome);
                 if let Some(kept) = kept {
                     record.body.clone_from(&kept.body);
                 }
             }
-            End::Unfinished => {
+            ExchangeEnd::Unfinished => {
                 record.error = self.go_error(request, go_errors::CANCELED);
             }
         }
@@ -76,8 +76,8 @@ impl Records {
     }
 
     /// A redirect that `-redirects 0` takes for an error.
-    fn is_refused_redirect(&self, status: u16, kept: Option<&Kept>) -> bool {
-        let leads = |kept: &Kept| {
+    fn is_refused_redirect(&self, status: u16, kept: Option<&CapturedResponse>) -> bool {
+        let leads = |kept: &CapturedResponse| {
             kept.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("location"))
         };
         self.redirects == Some(0)
@@ -87,7 +87,7 @@ impl Records {
 
     /// A fault in the words of Go's client.
     fn fault(&self, request: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
-        let begun = outcome.exchange.kept.as_ref().is_some_and(|kept| !kept.headers.is_empty());
+        let begun = outcome.exchange.captured.as_ref().is_some_and(|kept| !kept.headers.is_empty());
         match fault {
             // While the body is read there is no request to name any more.
             Fault::ClosedEarly(_) if begun => "unexpected EOF".to_owned(),
@@ -134,7 +134,7 @@ impl Records {
 
 /// Header lines as Go's map has them: names in canonical case, values of one name together, and
 /// without what the transport itself makes use of.
-fn headers(kept: &Kept) -> Headers {
+fn headers(kept: &CapturedResponse) -> Headers {
     let mut headers = Headers::new();
     for (name, value) in &kept.headers {
         let name = canonical(name);
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn headers_are_those_of_gos_map() {
         let line = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let kept = Kept {
+        let kept = CapturedResponse {
             headers: vec![
                 line("content-TYPE", "text/plain"),
                 line("set-cookie", "a=1"),

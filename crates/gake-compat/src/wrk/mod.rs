@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
-use gake_core::record::{Fault, Histogram, Metric, Tally};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Tally};
 use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_wire::Location;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
@@ -119,7 +119,7 @@ fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> Strin
     let tally = &run.tally;
     let timeout = nanos(options.timeout);
     let requests = result.responses();
-    let service = tally.latency.of(Metric::Service);
+    let service = tally.latency.of(LatencyMetric::Service);
     let (latency, distribution) = match options.tool {
         Tool::Wrk => {
             // What one connection needed for a request on the mean.
@@ -170,10 +170,10 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
         let histogram = tally.latency.of(metric);
         histogram.count() - histogram.count_up_to(timeout)
     };
-    let answered = over(Metric::Service);
+    let answered = over(LatencyMetric::Service);
     // Without a rate a request is due when it is sent, so what waited longer than the time-out and
     // got no response is one that was still in flight at the end.
-    let unanswered = (over(Metric::OkResponse) + over(Metric::OtherResponse))
+    let unanswered = (over(LatencyMetric::OkResponse) + over(LatencyMetric::OtherResponse))
         .saturating_sub(answered)
         .min(tally.counts.unfinished);
     let connect = tally.faults_where(is_connect_fault);

@@ -1,12 +1,11 @@
-//! Which runs make sense: their lists are as long as those of a run that was recorded, and nothing
-//! in them is so large that sums of them would overflow.
+//! Checks of a decoded run: lists of the length of a recorded run, and numbers whose sums do not
+//! overflow.
 
 use super::{NUMBER_MAX, SECOND_MAX};
 use crate::clock::Nanos;
-use crate::record::{Counts, Generator, Point, Run, ScenarioRun};
+use crate::record::{Counts, Generator, Run, ScenarioRun, SeriesPoint};
 
-/// Whether it can be one that was recorded.
-pub(super) fn is_sensible(run: &Run) -> bool {
+pub(super) fn is_plausible(run: &Run) -> bool {
     let Generator { cpu, run_delay, rss_bytes, miscounted, .. } = run.generator;
     let times = [
         run.started_unix_ns >> 8,
@@ -22,9 +21,9 @@ pub(super) fn is_sensible(run: &Run) -> bool {
     ];
     are_small(&times)
         && run.plan.scenarios().len() >= run.scenarios.len()
-        && run.series.is_sensible()
+        && run.series.is_plausible()
         && run.series.points().iter().all(point)
-        && run.watched.is_sensible()
+        && run.watched.is_plausible()
         && counts(&run.warmup)
         && run.scenarios.iter().all(scenario)
 }
@@ -33,8 +32,8 @@ fn scenario(run: &ScenarioRun) -> bool {
     are_small(&[run.measured, run.sending, run.completing]) && counts(&run.warmup)
 }
 
-fn point(point: &Point) -> bool {
-    let Point { second, seconds, fired, cpu, open, .. } = *point;
+fn point(point: &SeriesPoint) -> bool {
+    let SeriesPoint { second, seconds, fired, cpu, open, .. } = *point;
     let listed = point.statuses.iter().chain(&point.heat).map(|entry| entry.1);
     let faults = point.faults.iter().map(|entry| entry.1);
     let labels = point.labels.iter().flat_map(|label| [label.sent, label.failed]);

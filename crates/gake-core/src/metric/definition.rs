@@ -21,7 +21,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Counter, Self::Gauge, Self::Rate, Self::Trend];
 
     /// The stable name used in every format.
@@ -52,7 +52,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// Every unit.
+    /// All units.
     pub const ALL: [Self; 3] = [Self::Time, Self::Bytes, Self::Number];
 
     /// The stable name used in every format.
@@ -66,14 +66,14 @@ impl MetricUnit {
     }
 }
 
-/// A metric: its name, kind and unit.
+/// A metric.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Definition {
-    /// Its name.
+    /// Letters, digits, `_`, `.` and `-`, at most 128 bytes.
     pub name: String,
-    /// How its samples are aggregated.
+    /// How samples are aggregated.
     pub kind: MetricKind,
-    /// The unit of its samples.
+    /// The unit of samples.
     pub unit: MetricUnit,
 }
 
@@ -91,10 +91,10 @@ impl fmt::Display for Definition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefineError {
     /// Its name is not valid.
-    #[error("{0:?} is not a name for a metric: write letters, digits, _ . - and up to 128 of them")]
+    #[error("{0:?} is not a metric name: use up to 128 letters, digits, _ . -")]
     Name(String),
     /// The name belongs to another metric.
-    #[error("{new} cannot be defined: there is {old} already")]
+    #[error("{new} cannot be defined: {old} exists already")]
     Taken {
         /// The new definition.
         new: Definition,
@@ -103,7 +103,7 @@ pub enum DefineError {
     },
 }
 
-/// Longest name of a metric, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 128;
 
 /// The metrics of a run, by name.
@@ -113,7 +113,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Defines a metric. The same one may be defined again.
+    /// Defines a metric. Defining the same one again is fine.
     ///
     /// # Errors
     /// When the name is not valid, or belongs to a metric of another kind or unit.
@@ -133,13 +133,13 @@ impl Registry {
         }
     }
 
-    /// The metric of a name.
+    /// The metric with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
         self.metrics.get(name)
     }
 
-    /// Every metric, by name.
+    /// All metrics, sorted by name.
     pub fn metrics(&self) -> impl Iterator<Item = &Arc<Definition>> {
         self.metrics.values()
     }

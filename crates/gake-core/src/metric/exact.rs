@@ -13,27 +13,27 @@ use super::table::{MAX_SERIES, SeriesKey, SeriesTable};
 use super::tags::Tags;
 use super::value::SeriesValue;
 
-/// Series that are read at most, whatever bound the table says it had.
+/// Maximum number of series, whatever limit the encoded table claims.
 const SERIES_READ_MAX: usize = 1_000_000;
 
 #[derive(Deserialize)]
 #[serde(default)]
-struct TableForm<'a> {
+struct TableJson<'a> {
     limit: usize,
     not_numbers: u64,
     #[serde(borrow)]
-    series: Vec<SeriesForm<'a>>,
+    series: Vec<SeriesJson<'a>>,
 }
 
-impl Default for TableForm<'_> {
+impl Default for TableJson<'_> {
     fn default() -> Self {
         Self { limit: MAX_SERIES, not_numbers: 0, series: Vec::new() }
     }
 }
 
-/// One series. The kind of its metric is that of its value.
+/// One series. Its value determines the kind of its metric.
 #[derive(Serialize, Deserialize)]
-struct SeriesForm<'a> {
+struct SeriesJson<'a> {
     #[serde(borrow)]
     metric: Cow<'a, str>,
     #[serde(default)]
@@ -45,7 +45,7 @@ struct SeriesForm<'a> {
 
 impl Serialize for SeriesTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let series = self.sorted().into_iter().map(|(key, value)| SeriesForm {
+        let series = self.sorted().into_iter().map(|(key, value)| SeriesJson {
             metric: Cow::Borrowed(&key.metric.name),
             unit: key.metric.unit,
             tags: key.tags.clone(),
@@ -61,23 +61,23 @@ impl Serialize for SeriesTable {
 
 impl<'de> Deserialize<'de> for SeriesTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = TableForm::deserialize(deserializer)?;
+        let form = TableJson::deserialize(deserializer)?;
         let mut table = Self::with_limit(form.limit.min(SERIES_READ_MAX));
         table.add_not_numbers(form.not_numbers);
         let mut metrics: HashMap<Definition, Arc<Definition>> = HashMap::new();
-        for SeriesForm { metric, unit, tags, value } in form.series {
-            if !is_sensible(&value) {
-                return Err(D::Error::custom(format!("the series {metric}{tags} makes no sense")));
+        for SeriesJson { metric, unit, tags, value } in form.series {
+            if !is_plausible(&value) {
+                return Err(D::Error::custom(format!("the series {metric}{tags} is invalid")));
             }
             let metric = Definition { name: metric.into_owned(), kind: value.kind(), unit };
             let metric = metrics.entry(metric).or_insert_with_key(|new| Arc::new(new.clone()));
             let key = SeriesKey { metric: Arc::clone(metric), tags };
-            // Adding to a trend could make a large one of two small ones.
+            // Merging two small trends could make a large one.
             if table.contains(&key) {
-                return Err(D::Error::custom(format!("the series {:?} comes twice", key.tags)));
+                return Err(D::Error::custom(format!("the series {:?} is listed twice", key.tags)));
             }
             if !key.is_other() && table.is_full() {
-                return Err(D::Error::custom("there are more series than their bound"));
+                return Err(D::Error::custom("more series than the limit"));
             }
             table.add_value(key, &value);
         }
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for SeriesTable {
     }
 }
 
-fn is_sensible(value: &SeriesValue) -> bool {
+fn is_plausible(value: &SeriesValue) -> bool {
     match value {
         SeriesValue::Gauge { last, min, max, samples, .. } => {
             *samples > 0 && (min..=max).contains(&last) && min.is_finite() && max.is_finite()

@@ -11,12 +11,11 @@ use crate::clock::Nanos;
 /// Default maximum number of distinct series.
 pub const MAX_SERIES: usize = 10_000;
 
-/// Room for samples that a cleared table keeps for the next ones, in bytes. What is over it is
-/// given back, so that many series do not take their room twice: in the worker that fills a table
-/// and in the one that waits for its turn.
+/// Bytes of memory for samples that a cleared table keeps for reuse. The rest is freed: with many
+/// series, each worker's table and its spare would otherwise hold it twice.
 const KEPT_ROOM: usize = 1 << 20;
 
-/// The index of a series in one worker's table; valid while the worker runs, and in no other table.
+/// The index of a series in one worker's table. Not valid in any other table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SeriesId(u32);
 
@@ -30,37 +29,36 @@ pub struct SeriesKey {
 }
 
 impl SeriesKey {
-    /// The series that takes what is over the bound: the one of its metric with the tag
-    /// `series:other`.
+    /// The series that collects the samples of `metric` beyond the limit: tag `series:other`.
     #[must_use]
     pub fn other(metric: &Arc<Definition>) -> Self {
         Self { metric: Arc::clone(metric), tags: Tags::new([("series", "other")]) }
     }
 
-    /// Whether it stands for the series over the bound.
+    /// Whether it is a [`SeriesKey::other`].
     #[must_use]
     pub fn is_other(&self) -> bool {
         self.tags.pairs().len() == 1 && self.tags.get("series") == Some("other")
     }
 }
 
-/// Series by number, and numbers by series.
+/// Series by index, and indexes by series.
 #[derive(Debug, Clone, Default)]
-struct Keys {
+struct SeriesIndex {
     list: Vec<SeriesKey>,
     numbers: HashMap<SeriesKey, u32>,
-    /// How many of them take what is over the bound.
+    /// How many of them are [`SeriesKey::other`].
     others: usize,
 }
 
 /// Series with their aggregated samples. Tables are merged by name and tags.
 ///
-/// At most [`MAX_SERIES`] are distinguished, or the limit of [`SeriesTable::with_limit`]. What is
-/// over the limit is counted under one series of each metric, [`SeriesKey::other`].
+/// At most [`MAX_SERIES`] are distinguished, or the limit of [`SeriesTable::with_limit`]. Further
+/// series of a metric are counted under one, [`SeriesKey::other`].
 #[derive(Debug, Clone)]
 pub struct SeriesTable {
-    /// Shared with the tables of other seconds: they change only when a series is new.
-    keys: Arc<Keys>,
+    /// Shared with the tables of other seconds; copied when a series is added.
+    keys: Arc<SeriesIndex>,
     values: Vec<SeriesValue>,
     limit: usize,
     /// Samples that were not finite numbers.
@@ -74,7 +72,6 @@ impl Default for SeriesTable {
 }
 
 impl SeriesTable {
-    /// The maximum number of distinct series.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
@@ -85,8 +82,8 @@ impl SeriesTable {
         Self { keys: Arc::default(), values: Vec::new(), limit, not_numbers: 0 }
     }
 
-    /// The number of a series, by which it is recorded from then on; over the bound that of the
-    /// metric's `other`.
+    /// The index of a series, for [`SeriesTable::add`]; beyond the limit, that of the metric's
+    /// `other`.
     pub fn intern(&mut self, metric: &Arc<Definition>, tags: &Tags) -> SeriesId {
         self.number(SeriesKey { metric: Arc::clone(metric), tags: tags.clone() })
     }
@@ -107,8 +104,8 @@ impl SeriesTable {
         SeriesId(number)
     }
 
-    /// Adds a sample of the instant `at`. Allocates nothing, but for a trend as
-    /// [`crate::record::Histogram::record`] does. Values that are not finite are counted as such.
+    /// Adds a sample taken at `at`. Allocates only as [`crate::record::Histogram::record`] does.
+    /// Values that are not finite are counted in [`SeriesTable::not_numbers`].
     #[inline]
     pub fn add(&mut self, series: SeriesId, value: f64, at: Nanos) {
         if !value.is_finite() {
@@ -118,25 +115,23 @@ impl SeriesTable {
         }
     }
 
-    /// Adds a whole value to a series, for readers of files.
+    /// Merges an aggregated value into a series, for readers of files.
     pub fn add_value(&mut self, key: SeriesKey, value: &SeriesValue) {
         let SeriesId(number) = self.number(key);
         self.values[number as usize].merge(value);
     }
 
-    /// Whether a further series is over the bound.
+    /// Whether a further series would be beyond the limit.
     pub(super) fn is_full(&self) -> bool {
         self.keys.list.len() - self.keys.others >= self.limit
     }
 
-    /// Whether the table has this series.
     pub(super) fn contains(&self, key: &SeriesKey) -> bool {
         self.keys.numbers.contains_key(key)
     }
 
-    /// Adds everything of `other`, by name and tags.
-    /// It takes over the bound on their number when it has none of its own series yet; else the
-    /// larger one holds.
+    /// Adds everything of `other`, by name and tags. Takes over its limit while the table is empty,
+    /// then keeps the larger one.
     pub fn merge(&mut self, other: &Self) {
         let own = if self.keys.list.is_empty() { 0 } else { self.limit };
         self.limit = own.max(other.limit);
@@ -145,14 +140,14 @@ impl SeriesTable {
             if value.samples() == 0 {
                 continue;
             }
-            // Workers that do the same tend to have the same order.
+            // Workers with the same work tend to intern in the same order.
             let is_same = self.keys.list.get(i).is_some_and(|mine| mine == key);
             let at = if is_same { i } else { self.number(key.clone()).0 as usize };
             self.values[at].merge(value);
         }
     }
 
-    /// Forgets every sample but keeps the series, with some room for new samples.
+    /// Removes all samples; keeps the series and some memory for new samples.
     pub fn clear(&mut self) {
         self.not_numbers = 0;
         let mut room = 0;
@@ -161,7 +156,7 @@ impl SeriesTable {
         }
     }
 
-    /// Gives an empty table the series numbers of `other`.
+    /// Gives an empty table the series indexes of `other`.
     pub fn follow(&mut self, other: &Self) {
         self.limit = other.limit;
         if !Arc::ptr_eq(&self.keys, &other.keys) {
@@ -182,7 +177,7 @@ impl SeriesTable {
         self.keys.list.iter().zip(&self.values).filter(|(_, value)| value.samples() > 0)
     }
 
-    /// The series that have samples, in the order of their metrics' names and tags.
+    /// The series that have samples, sorted by name and tags.
     #[must_use]
     pub fn sorted(&self) -> Vec<(&SeriesKey, &SeriesValue)> {
         let mut all: Vec<_> = self.series().collect();
@@ -207,13 +202,13 @@ impl SeriesTable {
         others.map(|(_, value)| value.samples()).sum()
     }
 
-    /// Samples left out because they were not finite numbers.
+    /// Number of samples that were not finite numbers.
     #[must_use]
     pub fn not_numbers(&self) -> u64 {
         self.not_numbers
     }
 
-    /// Adds to the samples left out, for readers of files.
+    /// Adds to [`SeriesTable::not_numbers`], for readers of files.
     pub fn add_not_numbers(&mut self, samples: u64) {
         self.not_numbers = self.not_numbers.saturating_add(samples);
     }
@@ -224,7 +219,7 @@ impl SeriesTable {
         self.not_numbers == 0 && self.series().next().is_none()
     }
 
-    /// Bytes of memory that samples take.
+    /// Heap memory of samples, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.values.capacity() * size_of::<SeriesValue>()
@@ -233,7 +228,7 @@ impl SeriesTable {
 }
 
 impl PartialEq for SeriesTable {
-    /// The same series with the same samples, whatever their numbers.
+    /// Compares series and samples, not indexes.
     fn eq(&self, other: &Self) -> bool {
         self.not_numbers == other.not_numbers && self.sorted() == other.sorted()
     }

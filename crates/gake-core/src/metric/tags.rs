@@ -1,4 +1,4 @@
-//! Tags of a sample.
+//! Tags of samples.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ impl Default for Tags {
 }
 
 impl Tags {
-    /// Makes tags of these pairs; if a key repeats, its last value wins.
+    /// Tags from pairs; the last value of a repeated key wins.
     pub fn new<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         let mut all: Vec<(String, String)> =
             pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
@@ -25,7 +25,7 @@ impl Tags {
         Self(all.into())
     }
 
-    /// The pairs, in the order of their keys.
+    /// The pairs, sorted by key.
     #[must_use]
     pub fn pairs(&self) -> &[(String, String)] {
         &self.0
@@ -44,7 +44,7 @@ impl Tags {
         self.without_any(|name| name == key)
     }
 
-    /// These tags without those that `is_out` names; a copy only when there are some.
+    /// These tags without the keys that `is_out` matches; shared if none does.
     #[must_use]
     pub fn without_any(&self, is_out: impl Fn(&str) -> bool) -> Self {
         if !self.0.iter().any(|pair| is_out(&pair.0)) {
@@ -59,7 +59,7 @@ impl Tags {
         self.0.is_empty()
     }
 
-    /// Whether every tag of `selector` is among these.
+    /// Whether these tags include every tag of `selector`.
     #[must_use]
     pub fn contains(&self, selector: &Self) -> bool {
         selector.0.iter().all(|(key, value)| self.get(key) == Some(value))

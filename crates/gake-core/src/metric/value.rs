@@ -6,7 +6,7 @@ use super::definition::MetricKind;
 use crate::clock::Nanos;
 use crate::record::{Histogram, Sum};
 
-/// The aggregated samples of a series. The order of merging does not matter.
+/// The aggregated samples of a series. Merging is commutative and associative.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeriesValue {
@@ -14,12 +14,12 @@ pub enum SeriesValue {
     Counter {
         /// The sum of the samples.
         sum: Sum,
-        /// How many they are.
+        /// Number of samples.
         samples: u64,
     },
     /// Of a gauge.
     Gauge {
-        /// The last value, and of several at one instant the largest.
+        /// The last value; of several at one instant, the largest.
         last: f64,
         /// When it was sampled.
         at: Nanos,
@@ -27,7 +27,7 @@ pub enum SeriesValue {
         min: f64,
         /// The largest.
         max: f64,
-        /// How many there were.
+        /// Number of samples.
         samples: u64,
     },
     /// Of a rate.
@@ -70,7 +70,7 @@ impl SeriesValue {
         }
     }
 
-    /// Adds a sample, a finite number, of the instant `at`.
+    /// Adds a finite sample taken at `at`.
     #[inline]
     pub(super) fn add(&mut self, value: f64, at: Nanos) {
         match self {
@@ -100,7 +100,7 @@ impl SeriesValue {
         }
     }
 
-    /// Adds the samples of another value of the same kind; one of another kind has none to add.
+    /// Adds the samples of a value of the same kind; ignores other kinds.
     pub fn merge(&mut self, other: &Self) {
         match (self, other) {
             (Self::Counter { sum, samples }, Self::Counter { sum: more, samples: n }) => {
@@ -126,8 +126,8 @@ impl SeriesValue {
         }
     }
 
-    /// Forgets every sample. With `keep`, room is kept as [`Histogram::clear`] does, and how many
-    /// bytes of it is returned.
+    /// Removes all samples. With `keep`, keeps memory as [`Histogram::clear`] does and returns its
+    /// bytes.
     pub(super) fn clear(&mut self, keep: bool) -> usize {
         match self {
             Self::Trend(histogram) if keep => {
@@ -145,7 +145,7 @@ impl SeriesValue {
         }
     }
 
-    /// Bytes of memory beside the value itself.
+    /// Heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Trend(histogram) => size_of::<Histogram>() + histogram.heap_bytes(),
@@ -154,7 +154,7 @@ impl SeriesValue {
     }
 }
 
-/// Whether one value was sampled after another, and of several at one instant is larger.
+/// Whether `new` was sampled after `old`, or at the same instant and is larger.
 fn is_later(new: (Nanos, f64), old: (Nanos, f64)) -> bool {
     new.0.cmp(&old.0).then(new.1.total_cmp(&old.1)).is_gt()
 }

@@ -1,4 +1,4 @@
-//! Bounds on what is in flight and on waiting.
+//! Overflow and time-outs.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub enum Overflow {
     Wait,
     /// It is dropped and counted.
     Drop,
-    /// It waits if fewer than `waiting` do, over all workers; else it is dropped and counted.
+    /// It waits in a bounded queue; when the queue is full, it is dropped and counted.
     Queue {
-        /// The maximum number that wait.
+        /// Capacity of the queue, over all workers.
         waiting: usize,
     },
 }
@@ -30,7 +30,7 @@ pub struct Timeouts {
     /// For the connection, TLS included.
     #[serde(rename = "connect_s", with = "AsSeconds")]
     pub connect: Duration,
-    /// From the write to the first byte of the answer.
+    /// From the write to the first byte of the response.
     #[serde(default, rename = "first_byte_s", with = "AsOptionalSeconds")]
     pub first_byte: Option<Duration>,
     /// For the whole request, connection included.

@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
-pub struct Expect {
+pub struct ExpectedStatus {
     ranges: Vec<RangeInclusive<u16>>,
 }
 
-impl Expect {
-    /// This status code alone.
+impl ExpectedStatus {
+    /// Accepts only this status code.
     #[must_use]
     pub fn only(code: u16) -> Self {
         Self { ranges: vec![code..=code] }
     }
 }
 
-impl Default for Expect {
+impl Default for ExpectedStatus {
     /// 2xx and 3xx.
     fn default() -> Self {
         Self { ranges: vec![200..=399] }
     }
 }
 
-impl TryFrom<String> for Expect {
-    type Error = ExpectError;
+impl TryFrom<String> for ExpectedStatus {
+    type Error = ExpectedStatusError;
 
-    fn try_from(text: String) -> Result<Self, ExpectError> {
+    fn try_from(text: String) -> Result<Self, ExpectedStatusError> {
         text.parse()
     }
 }
 
-impl From<Expect> for String {
-    fn from(expect: Expect) -> Self {
+impl From<ExpectedStatus> for String {
+    fn from(expect: ExpectedStatus) -> Self {
         expect.to_string()
     }
 }
@@ -45,9 +45,9 @@ impl From<Expect> for String {
 /// Why a text is not a list of status codes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a list of status codes; write for example 200,404 or 200-299 or 2xx")]
-pub struct ExpectError(String);
+pub struct ExpectedStatusError(String);
 
-impl Expect {
+impl ExpectedStatus {
     /// Whether a response with this status is ok.
     #[inline]
     #[must_use]
@@ -56,15 +56,15 @@ impl Expect {
     }
 }
 
-impl std::str::FromStr for Expect {
-    type Err = ExpectError;
+impl std::str::FromStr for ExpectedStatus {
+    type Err = ExpectedStatusError;
 
-    fn from_str(text: &str) -> Result<Self, ExpectError> {
+    fn from_str(text: &str) -> Result<Self, ExpectedStatusError> {
         let ranges = text
             .split(',')
             .map(|item| parse_range(item.trim()))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| ExpectError(text.to_owned()))?;
+            .ok_or_else(|| ExpectedStatusError(text.to_owned()))?;
         Ok(Self { ranges })
     }
 }
@@ -79,7 +79,7 @@ fn parse_range(item: &str) -> Option<RangeInclusive<u16>> {
     ((100..=999).contains(&from) && (from..=999).contains(&to)).then_some(from..=to)
 }
 
-impl fmt::Display for Expect {
+impl fmt::Display for ExpectedStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, range) in self.ranges.iter().enumerate() {
             let comma = if i == 0 { "" } else { "," };
@@ -99,18 +99,18 @@ mod tests {
 
     #[test]
     fn reads_codes_classes_and_ranges() {
-        let expect: Expect = "200-204, 404,5xx".parse().unwrap();
+        let expect: ExpectedStatus = "200-204, 404,5xx".parse().unwrap();
         for (status, ok) in [(200, true), (204, true), (205, false), (404, true), (503, true)] {
             assert_eq!(expect.accepts(status), ok, "{status}");
         }
         assert_eq!(expect.to_string(), "200-204,404,500-599");
-        assert!(Expect::default().accepts(302) && !Expect::default().accepts(404));
+        assert!(ExpectedStatus::default().accepts(302) && !ExpectedStatus::default().accepts(404));
     }
 
     #[test]
     fn refuses_the_rest() {
         for text in ["", "abc", "20", "300-200", "200,", "9xx", "1000"] {
-            assert!(text.parse::<Expect>().is_err(), "{text}");
+            assert!(text.parse::<ExpectedStatus>().is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The plan in a line, echoed before a run.
+//! The plan in one line, printed before a run.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::clock::SECOND;
 use crate::schedule::Trace;
 
 impl fmt::Display for Plan {
-    /// One line, and for several scenarios a further one each.
+    /// One line, then one for each scenario if there are several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PlanLoad::Scenarios { scenarios } = &self.load else {
             write!(f, "{}: ", self.target)?;
-            self.own(f)?;
+            self.single(f)?;
             return self.threads(f);
         };
         write!(f, "{}: {} side by side", self.target, plural(scenarios.len(), "scenario"))?;
@@ -25,7 +25,7 @@ impl fmt::Display for Plan {
                 write!(f, " from {}", format_duration(plan.start))?;
             }
             write!(f, ": {}: ", plan.target)?;
-            plan.own(f)?;
+            plan.single(f)?;
         }
         Ok(())
     }
@@ -34,15 +34,15 @@ impl fmt::Display for Plan {
 impl Plan {
     fn threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tables {
-            // How many agents will have is not known yet.
+            // The threads of agents are not known yet.
             0 | 1 if self.threads == 0 => Ok(()),
             0 | 1 => write!(f, ", {}", plural(self.threads, "thread")),
             _ => write!(f, ", {} threads with a descriptor table each", self.workers()),
         }
     }
 
-    /// A load on its own, without its target and what all loads of a run share.
-    fn own(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// A single load, without its target and the settings of the run.
+    fn single(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.load.one() {
             Some(Load::Open { stages, process }) => {
                 write!(f, "open loop, {process} arrivals, ")?;
@@ -75,15 +75,14 @@ impl Plan {
             write!(f, ", a new connection each")?;
         }
         if let Some(rate) = self.connect_rate {
-            write!(f, ", {rate} new connections/s at most")?;
+            write!(f, ", at most {rate} new connections/s")?;
         }
         if self.idle_connections > 0 {
-            write!(f, ", {} idle connections beside", self.idle_connections)?;
+            write!(f, ", plus {} idle connections", self.idle_connections)?;
         }
         Ok(())
     }
 
-    /// A closed loop: its users, what they do, and how long.
     fn closed(&self, f: &mut fmt::Formatter<'_>, load: &Load) -> fmt::Result {
         write!(f, "closed loop, ")?;
         if let Load::Ramping { stages, think, .. } = load {
@@ -107,10 +106,10 @@ impl Plan {
                 write!(f, ", think time {}", format_duration(*think))?;
             }
             Load::Paced { pace, .. } => {
-                write!(f, ", a request each {} at most", format_duration(*pace))?;
+                write!(f, ", at most one request every {}", format_duration(*pace))?;
             }
             Load::Shared { iterations, .. } => {
-                write!(f, ", {} between them", plural(*iterations, "iteration"))?;
+                write!(f, ", {} in total", plural(*iterations, "iteration"))?;
                 limit = ", at most";
             }
             Load::PerUser { iterations, .. } => {
@@ -147,7 +146,6 @@ fn stages_of<S: fmt::Display>(f: &mut fmt::Formatter<'_>, stages: &[S]) -> fmt::
 
 fn replay(f: &mut fmt::Formatter<'_>, speed: f64, trace: &Trace) -> fmt::Result {
     write!(f, "open loop, replay of {}", plural(trace.arrivals(), "arrival"))?;
-    // The length of a recording is no round number.
     let seconds = trace.length() as f64 / SECOND as f64;
     write!(f, " over {seconds:.1}s, {speed}x as recorded")
 }
@@ -161,6 +159,8 @@ fn plural<N: fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> Strin
 mod tests {
     use std::time::Duration;
 
+    use expect_test::expect;
+
     use super::*;
     use crate::plan::UserStage;
 
@@ -171,20 +171,23 @@ mod tests {
     }
 
     #[test]
-    fn each_closed_loop_says_what_its_users_do() {
+    fn closed_loops_are_described_by_their_users() {
         let second = Duration::from_secs(1);
         let stages = vec![
             UserStage { from: 1, to: 20, duration: second * 30 },
             UserStage::step(1, second * 5),
         ];
         let ramping = Load::Ramping { stages, graceful_ramp_down: second, think: second };
-        for (load, said) in [
+        for (load, text) in [
             (Load::Closed { users: 1, think: second }, "1 user, think time 1s for 1m"),
-            (Load::Paced { users: 2, pace: second }, "2 users, a request each 1s at most for 1m"),
+            (
+                Load::Paced { users: 2, pace: second },
+                "2 users, at most one request every 1s for 1m",
+            ),
             (ramping, "1..20 users for 30s → 1 user for 5s, think time 1s"),
             (
                 Load::Shared { users: 3, iterations: 9 },
-                "3 users, 9 iterations between them, at most for 1m",
+                "3 users, 9 iterations in total, at most for 1m",
             ),
             (
                 Load::PerUser { users: 3, iterations: 1 },
@@ -192,12 +195,12 @@ mod tests {
             ),
             (Load::External { users: 0, max: 50 }, "0 users at first, at most 50 for 1m"),
         ] {
-            assert_eq!(line(load), format!("{URL}: closed loop, {said}, 1 thread"));
+            assert_eq!(line(load), format!("{URL}: closed loop, {text}, 1 thread"));
         }
     }
 
     #[test]
-    fn each_scenario_has_its_line() {
+    fn each_scenario_has_a_line() {
         let one = Plan::new(URL, Load::Shared { users: 3, iterations: 9 });
         let two = Plan {
             name: "two".to_owned(),
@@ -205,10 +208,6 @@ mod tests {
             ..Plan::new(URL, Load::PerUser { users: 3, iterations: 9 })
         };
         let whole = Plan { threads: 2, ..Plan::new("a.toml", vec![one, two]) };
-        let expected = "a.toml: 2 scenarios side by side, 2 threads\n  \
-            default: http://localhost/: closed loop, 3 users, 9 iterations between them\n  \
-            two from 5s: http://localhost/: closed loop, 3 users, 9 iterations each, \
-            connections kept to the end";
-        assert_eq!(whole.to_string(), expected);
+        expect![[r#""#]].assert_eq(&whole.to_string());
     }
 }

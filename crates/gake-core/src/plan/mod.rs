@@ -1,7 +1,5 @@
-//! What to send, how much, for how long, over which connections: a plain value.
-//!
-//! A plan is built from flags, a file or a script's options before anything is touched, and can
-//! be printed. What goes over the wire (the rendered request, the TLS settings) is the wire's.
+//! What to send, how much, for how long, over which connections: a plain value, built before any
+//! I/O. Rendered requests and TLS settings belong to the wire.
 
 mod bounds;
 pub mod expect;
@@ -18,7 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use bounds::{Overflow, Timeouts};
-pub use expect::Expect;
+pub use expect::ExpectedStatus;
 pub use rate::{Rate, parse_rate};
 pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
 pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for, tables_hold};
@@ -27,7 +25,7 @@ pub use users::{UserStage, presence};
 use crate::Load;
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
-use crate::schedule::{NumberStripes, RateChange, Schedule, Slice};
+use crate::schedule::{NumberPattern, RateChange, Schedule, Slice};
 use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
@@ -36,21 +34,20 @@ pub const OPEN_CONNECTIONS: usize = 1_000;
 /// Default time for requests in flight to finish at the end of a run.
 pub const DRAIN: Duration = Duration::from_secs(5);
 
-/// One load before it runs, or, as [`PlanLoad::Scenarios`], several that run side by side.
+/// One load, or several that run in parallel ([`PlanLoad::Scenarios`]).
 ///
-/// [`Plan::new`] has the defaults; set what differs with a struct update.
-/// Run files and JSON hold plans in this form.
+/// [`Plan::new`] has the defaults; override them with a struct update. Serialised in run files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
-    /// The scenario's name, when there are several or it was named.
+    /// The scenario's name.
     #[serde(default = "default_name", skip_serializing_if = "is_default_name")]
     pub name: String,
-    /// What is loaded, as the user named it: a URL or a targets file. For people.
+    /// A URL or a targets file, as the user wrote it. For display.
     pub target: String,
-    /// What each arrival fires.
-    #[serde(default, skip_serializing_if = "Fires::is_requests")]
-    pub fires: Fires,
+    /// What an arrival fires.
+    #[serde(default, skip_serializing_if = "WorkKind::is_requests")]
+    pub fires: WorkKind,
     /// How arrivals are generated.
     pub load: PlanLoad,
     /// From the start of the run to the start of this load.
@@ -61,70 +58,69 @@ pub struct Plan {
         skip_serializing_if = "Duration::is_zero"
     )]
     pub start: Duration,
-    /// Tags of every sample of this load: keys and values.
+    /// Tags of all samples of this load: keys and values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<(String, String)>,
-    /// Arrivals stop after this time; `None` when only a count ends the run.
+    /// Arrivals stop after this time; `None`: only a count ends the run.
     #[serde(default, rename = "duration_s", with = "AsOptionalSeconds")]
     pub duration: Option<Duration>,
-    /// Arrivals stop after this number; `None` when only time ends the run.
+    /// Arrivals stop after this number; `None`: only time ends the run.
     pub requests: Option<u64>,
-    /// Which arrivals of a larger open loop this load is, if it is part of one. Its rates are its
-    /// own.
+    /// The arrivals of a larger open loop that this load makes, if it is a slice of one. Rates
+    /// belong to this load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stripes: Option<NumberStripes>,
-    /// The first part of the run, left out of the figures; comes before `duration`.
+    pub stripes: Option<NumberPattern>,
+    /// Time before `duration` whose arrivals are left out of the figures.
     #[serde(rename = "warmup_s", with = "AsSeconds")]
     pub warmup: Duration,
     /// Maximum connections over all workers. In a closed loop each user has one, unless users
-    /// share those of HTTP/2.
+    /// share HTTP/2 connections.
     pub connections: usize,
     /// Maximum concurrent requests on a connection: 1 with HTTP/1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: usize,
-    /// Lanes: maximum number of arrivals in flight. How many of them share a connection is up to
-    /// the transport.
+    /// Lanes: maximum number of arrivals in flight. The transport decides how many share a
+    /// connection.
     pub max_in_flight: usize,
     /// What happens to an arrival that is due while `max_in_flight` is reached.
     pub overflow: Overflow,
-    /// New connections a second, when bounded.
+    /// Maximum number of new connections a second.
     pub connect_rate: Option<f64>,
-    /// Connections opened at the start and held without a request.
+    /// Connections opened at the start and kept idle.
     pub idle_connections: usize,
     /// Whether a connection serves more than one request.
     pub keepalive: bool,
-    /// The bounds on waiting.
+    /// Time-outs of each request.
     pub timeouts: Timeouts,
-    /// The graceful stop: how long those in flight may take after the last arrival.
+    /// Graceful stop: time for arrivals in flight to finish after the last arrival.
     #[serde(rename = "drain_s", with = "AsSeconds")]
     pub drain: Duration,
-    /// Workers: OS threads with a runtime each.
+    /// Workers: OS threads, each with a runtime.
     pub threads: usize,
-    /// Descriptor tables. With more than that of the process, there are at least as many workers,
-    /// and each has its own.
+    /// Descriptor tables. If there are several, each worker has its own, and there are at least as
+    /// many workers.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tables: usize,
-    /// Whether a worker polls the last part of each wait.
+    /// Whether workers busy-poll at the end of each wait.
     pub spin: bool,
     /// Which responses are ok.
-    pub expect: Expect,
+    pub expect: ExpectedStatus,
     /// Maximum number of distinct series of the run's own metrics.
     #[serde(default = "max_series", skip_serializing_if = "is_max_series")]
     pub max_series: usize,
-    /// Names of the labels, by label number; empty when there is one target without a name.
+    /// Names of the labels, by label number; empty for one unnamed target.
     pub labels: Vec<String>,
 }
 
-/// What a plan loads with: one load, or several plans side by side.
+/// One load, or several in parallel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum PlanLoad {
-    /// Several loads side by side. Each is a plan of one load and counts for itself; of the plan
-    /// around them, the threads and the spinning hold for all, and its warm-up is the time before
-    /// the first figures of any of them.
+    /// Several loads, each with figures of its own. Threads and spinning are set by the outer plan,
+    /// whose warm-up is the time before the first figures of any scenario.
     Scenarios {
-        /// Their plans.
+        /// Plans of one load each.
         scenarios: Vec<Plan>,
     },
     /// One load.
@@ -136,20 +132,19 @@ pub enum PlanLoad {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Fires {
-    /// A request of HTTP.
+pub enum WorkKind {
+    /// An HTTP request.
     #[default]
     Requests,
     /// An iteration of a script, by one of its users.
     Iterations,
     /// A message of a WebSocket session.
     Messages,
-    /// A call of gRPC.
+    /// A gRPC call.
     Calls,
 }
 
-impl Fires {
-    /// Whether it is a plain request.
+impl WorkKind {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     const fn is_requests(&self) -> bool {
         matches!(self, Self::Requests)
@@ -157,14 +152,14 @@ impl Fires {
 }
 
 impl Plan {
-    /// The name of a load without a name.
+    /// The name of an unnamed load.
     pub const DEFAULT_NAME: &str = "default";
 
-    /// The key of the tag that a scenario's name is to each of its samples.
+    /// The tag of samples whose value is the scenario's name.
     pub const NAME_TAG: &str = "scenario";
 
-    /// A load on `target` with the defaults of everything else: one thread, a connection for each
-    /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
+    /// A load on `target` with defaults: one thread; a connection for each user of a closed loop,
+    /// [`OPEN_CONNECTIONS`] for an open one.
     #[must_use]
     pub fn new(target: impl Into<String>, load: impl Into<PlanLoad>) -> Self {
         let load = load.into();
@@ -172,7 +167,7 @@ impl Plan {
         Self {
             name: Self::DEFAULT_NAME.to_owned(),
             target: target.into(),
-            fires: Fires::Requests,
+            fires: WorkKind::Requests,
             load,
             start: Duration::ZERO,
             tags: Vec::new(),
@@ -193,12 +188,12 @@ impl Plan {
             tables: 1,
             spin: false,
             max_series: MAX_SERIES,
-            expect: Expect::default(),
+            expect: ExpectedStatus::default(),
             labels: Vec::new(),
         }
     }
 
-    /// The loads that run side by side: those of [`PlanLoad::Scenarios`], or this plan itself.
+    /// The plans of [`PlanLoad::Scenarios`], or this plan itself.
     #[must_use]
     pub fn scenarios(&self) -> &[Self] {
         match &self.load {
@@ -207,23 +202,23 @@ impl Plan {
         }
     }
 
-    /// Whether it, or one of its scenarios, fires iterations of a script.
+    /// Whether any scenario fires iterations of a script.
     #[must_use]
     pub fn fires_iterations(&self) -> bool {
-        self.scenarios().iter().any(|plan| plan.fires == Fires::Iterations)
+        self.scenarios().iter().any(|plan| plan.fires == WorkKind::Iterations)
     }
 
-    /// Whether every sample of this load carries these tags. Its name is its tag `scenario`.
+    /// Whether all samples of this load carry these tags. The name counts as the tag `scenario`.
     #[must_use]
     pub fn carries(&self, tags: &Tags) -> bool {
         tags.pairs().iter().all(|(key, value)| match key.as_str() {
             Self::NAME_TAG => self.name == *value,
-            // The last of a key that repeats counts, as in [`Tags::new`].
+            // The last value of a repeated key wins, as in `Tags::new`.
             _ => self.tags.iter().rfind(|tag| tag.0 == *key).is_some_and(|tag| tag.1 == *value),
         })
     }
 
-    /// When each arrival is due, counted from the start of this load, for an open loop.
+    /// The schedule of an open loop, counted from the start of this load.
     ///
     /// The warm-up runs at the rate the first sending stage starts with (its mean rate when it
     /// starts at 0); a bound on requests counts those after the warm-up.
@@ -239,7 +234,7 @@ impl Plan {
         };
         let mut schedule = Schedule::new(*process, stages, self.requests, seed);
         if let Some(stripes) = &self.stripes {
-            schedule = schedule.striped(stripes.clone());
+            schedule = schedule.with_pattern(stripes.clone());
         }
         if self.warmup.is_zero() {
             return Some(schedule);
@@ -249,9 +244,8 @@ impl Plan {
         Some(schedule.after(rate, self.warmup))
     }
 
-    /// The same plan with the rates of its open loops changed. A change of the first stage may make
-    /// the warm-up of its schedule another: who follows the changes keeps that of the plan
-    /// ([`Schedule::with_lead_of`]).
+    /// The plan with the rates of its open loops changed. A change of the first stage may change
+    /// the warm-up of the schedule: restore it with [`Schedule::with_warmup_of`].
     #[must_use]
     pub fn with_rates_changed(&self, changes: &[RateChange]) -> Self {
         let mut plan = self.clone();
@@ -276,45 +270,44 @@ impl Plan {
         self.load.users().unwrap_or(self.max_in_flight).max(1)
     }
 
-    /// Workers of the run in one process: its threads, and at least one for each descriptor table,
-    /// as far as there are lanes for them.
+    /// Workers of the run in one process: its threads, at least one for each descriptor table, and
+    /// no more than lanes.
     #[must_use]
     pub fn workers(&self) -> usize {
         let lanes = self.scenarios().iter().map(Self::lanes).max().unwrap_or(1);
         self.threads.max(self.tables).clamp(1, lanes)
     }
 
-    /// Connections that users of this load keep; none in an open loop, which opens what it needs,
-    /// and where each request has a connection of its own.
+    /// Connections that users of this load keep open; 0 in an open loop and without keep-alive.
     #[must_use]
     pub fn kept_connections(&self) -> usize {
         if self.load.is_open() || !self.keepalive { 0 } else { self.connections }
     }
 
-    /// What worker `worker` of the workers of process `process` does of this load, when it has a
-    /// part in it: of a load with fewer lanes than there are workers, the last workers have none.
+    /// The slice of this load of worker `worker` in process `process`. `None` for the last workers
+    /// of a load with fewer lanes than workers.
     #[must_use]
-    pub fn part(&self, process: Slice, worker: Slice) -> Option<Slice> {
+    pub fn slice(&self, process: Slice, worker: Slice) -> Option<Slice> {
         let process = process.among(self.lanes())?;
-        let worker = worker.among(process.part(self.lanes()))?;
+        let worker = worker.among(process.count(self.lanes()))?;
         Some(process.inner(worker))
     }
 
-    /// The seed of scenario `number` of a run with the seed `seed`: scenarios of one rate do not
-    /// arrive at the same instants.
+    /// The seed of scenario `number`: scenarios with the same rate must not fire at the same
+    /// instants.
     #[must_use]
     pub const fn scenario_seed(seed: u64, number: usize) -> u64 {
         seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// How long arrivals come, warm-up included, when that is known beforehand: from the start
-    /// of this load; of several, from the start of the first to the end of the last.
+    /// How long arrivals come, warm-up included, if known beforehand: from the start of this load;
+    /// for several, from the start of the first to the end of the last.
     #[must_use]
     pub fn length(&self) -> Option<Duration> {
         let main = match &self.load {
             PlanLoad::Scenarios { scenarios } => {
                 let end = |plan: &Self| plan.start.checked_add(plan.length()?);
-                // Each has its own warm-up in its length.
+                // Their lengths include their warm-ups.
                 return scenarios
                     .iter()
                     .map(end)
@@ -336,7 +329,7 @@ impl PlanLoad {
         }
     }
 
-    /// Whether it is one load whose arrivals come whatever the server does.
+    /// Whether it is one open loop.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.one().is_some_and(Load::is_open)

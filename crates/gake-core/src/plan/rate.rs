@@ -7,7 +7,7 @@ use gake_text::rate::parse_per_second;
 pub enum Rate {
     /// Arrivals a second, over the whole run's workers. Positive and finite.
     PerSecond(f64),
-    /// As many as the connections can carry: the closed loop.
+    /// As fast as possible: a closed loop.
     Max,
 }
 

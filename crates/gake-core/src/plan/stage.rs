@@ -46,7 +46,7 @@ pub enum UserStageError {
         "{0:?} is not a stage of users; write USERS@TIME or USERS..USERS@TIME, for example 50..200@30s"
     )]
     Item(String),
-    /// There would never be a user.
+    /// No stage has users.
     #[error("the stages {0:?} have no users: every number is 0 or every time is 0")]
     Nothing(String),
 }
@@ -54,7 +54,7 @@ pub enum UserStageError {
 /// Reads a comma-separated list of stages: `50..200@30s,200@1m`.
 ///
 /// # Errors
-/// When an item is not a stage, or there would never be a user.
+/// When an item is not a stage, or no stage has users.
 pub fn parse_user_stages(text: &str) -> Result<Vec<UserStage>, UserStageError> {
     let stages =
         text.split(',').map(|item| parse_user_stage(item.trim())).collect::<Result<Vec<_>, _>>()?;
@@ -113,12 +113,12 @@ mod tests {
             UserStage::step(0, seconds(5)),
         ];
         assert_eq!(stages, expected);
-        let said: Vec<_> = stages.iter().map(ToString::to_string).collect();
-        assert_eq!(said, ["50..200 users for 30s", "200 users for 1m", "0 users for 5s"]);
+        let texts: Vec<_> = stages.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["50..200 users for 30s", "200 users for 1m", "0 users for 5s"]);
     }
 
     #[test]
-    fn refuses_other_users() {
+    fn refuses_invalid_stages_of_users() {
         for text in ["", "50", "50@", "@5s", "a..b@5s", "1..2..3@5s", "5@5s,", "-1@5s", "1.5@5s"] {
             assert!(matches!(parse_user_stages(text), Err(UserStageError::Item(_))), "{text}");
         }

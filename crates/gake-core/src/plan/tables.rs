@@ -1,21 +1,19 @@
-//! Descriptor tables: how many a number of connections needs.
-//!
-//! A process has one table, of a bounded size; more connections than it holds need threads with a
-//! table each.
+//! Descriptor tables: connections beyond the limit of the process's table need threads with tables
+//! of their own.
 
 /// Descriptors of a table that are not connections: the standard streams, files, timers, lookups.
 pub const OTHER_DESCRIPTORS: usize = 64;
 
-/// Descriptors that each table has for each of the tables: what waits for events and wakes a thread.
+/// Descriptors of each runtime (epoll, eventfd, timers) that every table holds.
 const PER_TABLE: usize = 4;
 
-/// How connections come to their tables.
+/// Distribution of connections over tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableShares {
-    /// Each opens its own share, and the shares differ by one at most.
+    /// Equal shares, plus or minus one.
     Equal,
-    /// The kernel assigns each at random, so that a table needs room for five standard deviations
-    /// more than the mean.
+    /// The kernel assigns connections at random: a table needs room for the mean plus five standard
+    /// deviations.
     Random,
 }
 
@@ -30,8 +28,8 @@ impl TableShares {
     }
 }
 
-/// Tables of `size` descriptors that `connections` need; 1 when that of the process is enough.
-/// `None` when no number of tables is enough, since each has descriptors for all others.
+/// Number of tables of `size` descriptors for `connections`; 1 if the process's table suffices.
+/// `None` if no number does, since each table also holds descriptors of all others.
 #[must_use]
 pub fn tables_for(connections: usize, size: usize, shares: TableShares) -> Option<usize> {
     if connections.saturating_add(OTHER_DESCRIPTORS) <= size {
@@ -44,8 +42,7 @@ pub fn tables_for(connections: usize, size: usize, shares: TableShares) -> Optio
     })
 }
 
-/// The most connections that tables of `size` descriptors hold in equal shares, however many tables
-/// there are.
+/// Maximum connections that any number of tables of `size` descriptors hold in equal shares.
 #[must_use]
 pub fn tables_hold(size: usize) -> usize {
     let room = size.saturating_sub(OTHER_DESCRIPTORS);
@@ -54,8 +51,7 @@ pub fn tables_hold(size: usize) -> usize {
     room.max(tables.saturating_mul(room - PER_TABLE * tables))
 }
 
-/// As many of `asked` connections as tables of `size` descriptors hold, however many tables there
-/// are.
+/// `asked` connections, or the maximum that any number of tables of `size` descriptors holds.
 #[must_use]
 pub fn connections_within(asked: usize, size: usize, shares: TableShares) -> usize {
     if tables_for(asked, size, shares).is_some() {
@@ -78,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_holds_a_share_and_what_the_others_need() {
+    fn a_table_holds_its_share_and_descriptors_of_the_others() {
         for (connections, size, shares, tables) in [
             (50, 1_024, Equal, Some(1)),
             (960, 1_024, Equal, Some(1)),
@@ -100,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_any_number_of_tables_holds_is_the_most() {
+    fn no_number_of_tables_holds_more_than_the_maximum() {
         for size in (0..300).chain([1_024, 20_000]) {
             let most = tables_hold(size);
             assert!(most == 0 || tables_for(most, size, Equal).is_some(), "{most} in {size}");
@@ -111,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_the_most_that_some_number_of_tables_holds() {
+    fn connections_are_capped_at_what_tables_hold() {
         assert_eq!(connections_within(500_000, 20_000, Random), 500_000);
         // Five tables of 100 - 64 - 5 × 4 = 16, or four of 20.
         assert_eq!(connections_within(500_000, 100, Equal), 80);

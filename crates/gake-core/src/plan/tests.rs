@@ -1,4 +1,4 @@
-//! Properties of the parts of a plan.
+//! Properties of the slices of a plan.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ fn plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// The parts of a plan that the workers of several processes do.
-fn parts(plan: &Plan, processes: &[usize]) -> Vec<Slice> {
+/// The slices of a plan for the workers of several processes.
+fn slices(plan: &Plan, processes: &[usize]) -> Vec<Slice> {
     let of = processes.len();
     let each = processes.iter().enumerate().flat_map(|(index, workers)| {
         let process = Slice::new(index, of);
-        (0..*workers).filter_map(move |worker| plan.part(process, Slice::new(worker, *workers)))
+        (0..*workers).filter_map(move |worker| plan.slice(process, Slice::new(worker, *workers)))
     });
     each.collect()
 }
@@ -47,13 +47,13 @@ proptest! {
         plan in plan(), seed: u64, processes in vec(1usize..6, 1..7),
     ) {
         let Some(schedule) = plan.schedule(seed) else { return Ok(()) };
-        let mut all: Vec<_> = parts(&plan, &processes)
+        let mut all: Vec<_> = slices(&plan, &processes)
             .into_iter()
-            .flat_map(|part| schedule.share(part).map(|arrival| (arrival.number, arrival.due)))
+            .flat_map(|slice| schedule.arrivals(slice).map(|arrival| (arrival.number, arrival.due)))
             .collect();
         all.sort_unstable();
         let mut whole: Vec<_> =
-            schedule.share(Slice::WHOLE).map(|arrival| (arrival.number, arrival.due)).collect();
+            schedule.arrivals(Slice::WHOLE).map(|arrival| (arrival.number, arrival.due)).collect();
         whole.sort_unstable();
         prop_assert_eq!(all, whole);
     }
@@ -62,9 +62,10 @@ proptest! {
     fn the_lanes_and_counts_of_all_processes_are_the_whole(
         plan in plan(), total: u64, processes in vec(1usize..6, 1..7),
     ) {
-        let parts = parts(&plan, &processes);
-        prop_assert_eq!(parts.iter().map(|part| part.part(plan.lanes())).sum::<usize>(), plan.lanes());
-        prop_assert!(parts.iter().all(|part| part.part(plan.lanes()) > 0), "none is without a lane");
-        prop_assert_eq!(parts.iter().map(|part| part.numbers(total)).sum::<u64>(), total);
+        let slices = slices(&plan, &processes);
+        let lanes: Vec<_> = slices.iter().map(|slice| slice.count(plan.lanes())).collect();
+        prop_assert_eq!(lanes.iter().sum::<usize>(), plan.lanes());
+        prop_assert!(lanes.iter().all(|lanes| *lanes > 0), "a slice without a lane");
+        prop_assert_eq!(slices.iter().map(|slice| slice.count_u64(total)).sum::<u64>(), total);
     }
 }

@@ -12,17 +12,17 @@ use crate::seconds::AsSeconds;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserStage {
-    /// Users at its start.
+    /// Users at the start.
     pub from: usize,
-    /// Users at its end.
+    /// Users at the end.
     pub to: usize,
-    /// How long it lasts.
+    /// Its length.
     #[serde(rename = "duration_s", with = "AsSeconds")]
     pub duration: Duration,
 }
 
 impl UserStage {
-    /// A number of users for a time.
+    /// A constant number of users.
     #[must_use]
     pub const fn step(users: usize, duration: Duration) -> Self {
         Self { from: users, to: users, duration }
@@ -39,9 +39,9 @@ impl fmt::Display for UserStage {
     }
 }
 
-/// When user `user` (from 0) is present in consecutive stages: from and until, in order,
-/// counted from the start of the first. While the number of users rises, a user joins as soon as
-/// the line reaches a whole number; while it falls, the user that joined last leaves there.
+/// The spans in which user `user` (from 0) is active, counted from the start of the first stage.
+/// While the number of users rises, a user joins where the line reaches a whole number; while it
+/// falls, the user that joined last leaves there.
 #[must_use]
 pub fn presence(stages: &[UserStage], user: usize) -> Vec<(Duration, Duration)> {
     let mut spans: Vec<(Duration, Duration)> = Vec::new();
@@ -50,8 +50,8 @@ pub fn presence(stages: &[UserStage], user: usize) -> Vec<(Duration, Duration)> 
         let UserStage { from, to, duration } = *stage;
         let end = begun.saturating_add(duration);
         let at = |steps: usize| {
-            let part = steps as f64 / from.abs_diff(to) as f64;
-            begun.saturating_add(duration.mul_f64(part))
+            let share = steps as f64 / from.abs_diff(to) as f64;
+            begun.saturating_add(duration.mul_f64(share))
         };
         let span = match (from > user, to > user) {
             (true, true) => Some((begun, end)),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_may_come_twice_and_a_step_is_at_once() {
+    fn a_user_may_come_twice_and_a_step_is_immediate() {
         let stages = [stage(5, 5, 2), stage(1, 1, 2), stage(5, 5, 2)];
         assert_eq!(seconds(&stages, 0), [(0.0, 6.0)]);
         assert_eq!(seconds(&stages, 4), [(0.0, 2.0), (4.0, 6.0)]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn at_every_instant_as_many_are_there_as_the_line_says() {
+    fn the_number_of_users_follows_the_line() {
         let stages = [stage(3, 17, 7), stage(17, 5, 4), stage(5, 20, 9)];
         for tenth in 0..200 {
             let at = Duration::from_millis(tenth * 100 + 50);

@@ -1,4 +1,4 @@
-//! Why a peer closed a WebSocket session: its close code.
+//! Close codes of WebSocket sessions.
 
 use std::fmt;
 
@@ -6,7 +6,6 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CloseCode(u16);
 
-/// What the registered codes mean.
 const MEANINGS: [(u16, &str); 15] = [
     (1000, "normal closure"),
     (1001, "going away"),
@@ -26,13 +25,13 @@ const MEANINGS: [(u16, &str); 15] = [
 ];
 
 impl CloseCode {
-    /// The session ended as it was meant to.
+    /// Normal closure.
     pub const NORMAL: Self = Self(1000);
 
-    /// The other side broke the protocol.
+    /// The peer violated the protocol.
     pub const PROTOCOL_ERROR: Self = Self(1002);
 
-    /// The close frame held no code.
+    /// The close frame has no code.
     pub const NONE: Self = Self(1005);
 
     /// The code with this number.
@@ -41,19 +40,19 @@ impl CloseCode {
         Self(number)
     }
 
-    /// Its number.
+    /// The number of the code.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// Whether a close frame may hold it: 1005, 1006 and 1015 are never sent.
+    /// Whether a close frame may carry it: 1005, 1006 and 1015 are never sent.
     #[must_use]
     pub const fn may_be_sent(self) -> bool {
         matches!(self.0, 1000..=1003 | 1007..=1014 | 3000..=4999)
     }
 
-    /// Reads what `to_string` has written; [`CloseCode::NONE`] for anything else.
+    /// Parses the output of `to_string`; [`CloseCode::NONE`] if invalid.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let number = text.split(' ').next().and_then(|number| number.parse().ok());
@@ -62,7 +61,7 @@ impl CloseCode {
 }
 
 impl fmt::Display for CloseCode {
-    /// The number, and its meaning if that is registered.
+    /// The number, and its registered meaning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
         match MEANINGS.iter().find(|(number, _)| *number == self.0) {
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_have_their_meaning_and_come_back() {
+    fn codes_are_displayed_with_their_meaning_and_parsed() {
         for (code, text) in [(1001, "1001 going away"), (4000, "4000")] {
             assert_eq!(CloseCode::new(code).to_string(), text);
             assert_eq!(CloseCode::read(text), CloseCode::new(code));

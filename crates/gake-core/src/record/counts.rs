@@ -6,15 +6,14 @@ use std::fmt;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::outcome::{End, Exchange};
+use super::exchange::{Exchange, ExchangeEnd};
 
-/// Larger counts are not read: no run comes near, and sums of them stay within 64 bits.
+/// Maximum of a decoded count, far beyond any run; sums of such counts fit 64 bits.
 const READ_MAX: u64 = 1 << 56;
 
-/// Defines the counts, and what is done with each of them.
 macro_rules! counts {
     ($($(#[$doc:meta])+ $name:ident),+ $(,)?) => {
-        /// Plain counts. Each is a total, and merges by addition.
+        /// Totals, merged by addition.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
         pub struct Counts {
             $($(#[$doc])+ pub $name: u64,)+
@@ -30,7 +29,7 @@ macro_rules! counts {
                 [$(self.$name),+].into_iter()
             }
 
-            /// Takes the value of the count of this name, when there is one.
+            /// Reads the count with this name; ignores unknown names.
             fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
                 match name {
                     $(stringify!($name) => self.$name = map.next_value()?,)+
@@ -43,92 +42,92 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Arrivals fired: iterations that were started, and have ended since.
+    /// Iterations started that have ended.
     started,
-    /// Of the started, those that were cut short.
+    /// Of the started, the interrupted.
     interrupted,
-    /// Exchanges that left the generator, or tried to with a socket of their own: ok + failed +
+    /// Exchanges that left the generator, or failed to with a socket of their own: ok + failed +
     /// unfinished.
     sent,
-    /// Of the sent, those whose request was wholly written. What a server can have counted.
+    /// Of the sent, those whose request was written completely: what a server may have counted.
     written,
-    /// Responses that met the expectation.
+    /// Responses that meet the expectation.
     ok,
-    /// Responses that did not, and faults of the sent.
+    /// Responses that do not, and faults of the sent.
     failed,
     /// In flight when the drain ended.
     unfinished,
     /// Due but never sent.
     dropped,
-    /// Of the dropped, those of agents of a fleet that were lost: what was sent of them after their
-    /// last report is not known.
+    /// Of the dropped, arrivals of lost agents, some of which may have been sent after their last
+    /// report.
     lost,
     /// Bytes read.
     bytes_in,
-    /// Bytes of whole answers' bodies, without heads and framing.
+    /// Bytes of complete response bodies, without heads and framing.
     body_bytes,
     /// Bytes written.
     bytes_out,
     /// Connections opened.
     opened,
-    /// Reused connections found closed, and replaced for the same request.
+    /// Reused connections that were found closed and replaced for the same request.
     stale_reconnects,
     /// Responses followed by unsolicited bytes; their connection was closed.
     excess,
-    /// TCP segments sent again, as far as sampled.
+    /// TCP segments retransmitted, as far as sampled.
     retransmits,
-    /// Idle connections, held beside the load, that the server closed.
+    /// Idle connections that the server closed.
     idle_lost,
-    /// Idle connections, to be held beside the load, that could not be opened before the end.
+    /// Idle connections that could not be opened before the end.
     idle_failed,
-    /// Redirects followed: requests beyond the one that each arrival sends.
+    /// Redirects followed: requests beyond the first of an arrival.
     redirects,
-    /// Streams opened on connections of HTTP/2 or HTTP/3.
+    /// Streams opened over HTTP/2 and HTTP/3.
     streams,
-    /// Of these streams, those of HTTP/3.
+    /// Of these streams, over HTTP/3.
     http3_streams,
-    /// Offers of HTTP/3 (`Alt-Svc`) to which no connection could be opened: TCP was used instead.
+    /// HTTP/3 offers (`Alt-Svc`) that fell back to TCP because no connection could be opened.
     http3_fallbacks,
     /// QUIC packets sent, as far as sampled.
     quic_packets,
-    /// Of these packets, those found lost.
+    /// Of these packets, the lost.
     quic_lost,
     /// Bytes of header blocks received over HTTP/2 and HTTP/3, as they were sent.
     header_bytes,
     /// Bytes of the names and values in these blocks.
     header_text_bytes,
-    /// Requests that the server said it had not handled (a refused or rejected stream, or one above
-    /// the last of GOAWAY), and that were sent again.
+    /// Requests retried because the server had not processed them (refused or rejected streams,
+    /// streams above the last one of GOAWAY).
     unhandled,
-    /// Streams that the server reset, refused ones included.
+    /// Streams reset by the server, refused ones included.
     stream_resets,
     /// GOAWAY frames received.
     goaways,
-    /// Request bodies that waited for the server's flow-control window.
+    /// Request bodies that waited for flow control.
     window_waits,
-    /// How long bodies waited for it, added up, in ns.
+    /// Total time that bodies waited for flow control, in ns.
     window_wait_time,
-    /// Sessions opened on connections to a WebSocket.
+    /// WebSocket sessions opened.
     sessions,
-    /// Sessions that the server ended while no message was under way.
+    /// Sessions that the server ended while idle.
     sessions_ended,
-    /// Requests that waited for a stream while every connection had as many as its server allows.
+    /// Requests that waited for a stream because all connections were at the server's limit.
     stream_waits,
-    /// Streams that the server allowed on a connection, added up over these requests.
+    /// The server's stream limits, summed over these requests.
     streams_allowed,
-    /// Fired, and never sent: the generator had no descriptor or no local port for a connection.
+    /// Exchanges never sent: the generator had no descriptor or no local port left.
     unsent,
-    /// Of the failed, answers with an expected status whose body was not as expected.
+    /// Of the failed, responses with an expected status and an unexpected body.
     wrong_bodies,
-    /// Calls of connect() for TCP.
+    /// `connect()` calls for TCP.
     connects,
-    /// CPU time of those calls in ns. A call takes tens of microseconds, and milliseconds when the
-    /// kernel searches long for a free local port: then the generator's ports are what limits.
+    /// CPU time of those calls, in ns: tens of microseconds each, milliseconds when local ports run
+    /// out and the kernel searches for a free one.
     connect_cpu,
 }
 
 impl Counts {
-    /// What the connections spoke: `HTTP/1.1`, `HTTP/2`, `HTTP/3`, `WebSocket`, or several.
+    /// The protocols of the connections, for display: `HTTP/1.1`, `HTTP/3 and HTTP/2`.
     #[must_use]
     pub fn spoken(&self) -> &'static str {
         let http2 = self.streams.saturating_sub(self.http3_streams);
@@ -154,20 +153,20 @@ impl Counts {
         self.started + self.dropped
     }
 
-    /// Requests that were due: those sent, those that could not be, and one for each arrival that
-    /// was dropped. For plain requests it is the number of arrivals.
+    /// Requests that were due: sent, unsent, and one for each dropped arrival. For plain requests,
+    /// the number of arrivals.
     #[must_use]
     pub fn due(&self) -> u64 {
         self.begun() + self.dropped
     }
 
-    /// Exchanges begun, whether they left or not.
+    /// Exchanges begun: sent + unsent.
     #[must_use]
     pub fn begun(&self) -> u64 {
         self.sent + self.unsent
     }
 
-    /// Whether each arrival was one request, which ended as its arrival did.
+    /// Whether each arrival was a single request.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         (self.started, self.interrupted) == (self.begun(), self.unfinished)
@@ -179,27 +178,27 @@ impl Counts {
         self.started - self.interrupted
     }
 
-    /// Counts an iteration that has ended.
+    /// Counts the end of an iteration.
     #[inline]
     pub fn end_arrival(&mut self, interrupted: bool) {
         self.started += 1;
         self.interrupted += u64::from(interrupted);
     }
 
-    /// Of the sent, those that ended, with a response or a fault.
+    /// Of the sent, those that ended with a response or a fault.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed
     }
 
-    /// Exchanges that ended, those too that never left.
+    /// Exchanges that ended, unsent ones included.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.completed() + self.unsent
     }
 
-    /// Whether they can be those of a run: sent = ok + failed + unfinished, and no more were
-    /// interrupted than started.
+    /// Whether the invariants hold: sent = ok + failed + unfinished, interrupted ≤ started, lost ≤
+    /// dropped.
     #[must_use]
     pub fn add_up(&self) -> bool {
         self.all().all(|count| count <= READ_MAX)
@@ -208,11 +207,11 @@ impl Counts {
             && self.lost <= self.dropped
     }
 
-    /// Adds what one exchange counts for, which met the expectation or did not; its arrival is
-    /// counted apart ([`Counts::end_arrival`]).
+    /// Adds an exchange. Its arrival is counted by [`Counts::end_arrival`].
     #[inline]
     pub(super) fn add_exchange(&mut self, exchange: &Exchange, is_ok: bool) {
-        let (is_sent, is_unfinished) = (exchange.has_left(), exchange.end == End::Unfinished);
+        let (is_sent, is_unfinished) =
+            (exchange.has_left(), exchange.end == ExchangeEnd::Unfinished);
         self.sent += u64::from(is_sent);
         self.written += u64::from(exchange.written);
         self.ok += u64::from(is_ok);
@@ -222,19 +221,18 @@ impl Counts {
         self.bytes_out += exchange.bytes_out;
         self.unsent += u64::from(!is_sent);
         self.wrong_bodies += u64::from(exchange.wrong_body);
-        if let End::Answered(answer) = exchange.end {
+        if let ExchangeEnd::Response(answer) = exchange.end {
             self.body_bytes += answer.body_bytes;
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Counts {
-    /// A count that is not there is 0. Files from before iterations had counts of their own lack
-    /// `started`: each arrival was one request.
+    /// Missing counts are 0. Old files lack `started`: each arrival was one request.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct CountsVisitor;
 
-        impl<'de> Visitor<'de> for Reader {
+        impl<'de> Visitor<'de> for CountsVisitor {
             type Value = Counts;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,6 +256,6 @@ impl<'de> Deserialize<'de> for Counts {
             }
         }
 
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(CountsVisitor)
     }
 }

@@ -1,60 +1,60 @@
-//! Why a peer ended a stream or connection of HTTP/2 or HTTP/3: its error code.
+//! Error codes of HTTP/2 and HTTP/3.
 
 /// An error code of HTTP/2 (RFC 9113, section 7), or of HTTP/3 (RFC 9114, section 8.1; RFC 9204,
 /// section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorCode {
-    /// Nothing is wrong.
+    /// Not an error.
     NoError,
-    /// The other side broke the protocol.
+    /// The peer violated the protocol.
     ProtocolError,
     /// The sender had an internal error.
     InternalError,
-    /// The other side broke the flow control.
+    /// The peer violated flow control.
     FlowControlError,
     /// SETTINGS was not acknowledged in time.
     SettingsTimeout,
-    /// A frame came on a closed stream.
+    /// A frame arrived on a closed stream.
     StreamClosed,
-    /// A frame had a wrong size.
+    /// A frame had an invalid size.
     FrameSizeError,
-    /// The request was not handled at all.
+    /// The request was not processed.
     RefusedStream,
     /// The stream is no longer needed.
     Cancel,
     /// The state of header compression was lost.
     CompressionError,
-    /// The connection of a CONNECT ended.
+    /// The connection of a CONNECT request was lost.
     ConnectError,
-    /// The other side causes too much load.
+    /// The peer causes excessive load.
     EnhanceYourCalm,
     /// The TLS connection is not secure enough.
     InadequateSecurity,
     /// HTTP/1.1 is required.
     Http11Required,
-    /// HTTP/3: nothing is wrong.
+    /// HTTP/3: not an error.
     H3NoError,
-    /// HTTP/3: the other side broke the protocol.
+    /// HTTP/3: the peer violated the protocol.
     H3GeneralProtocolError,
     /// HTTP/3: the sender had an internal error.
     H3InternalError,
-    /// HTTP/3: the other side opened a stream that is not accepted.
+    /// HTTP/3: the peer opened a stream that is not accepted.
     H3StreamCreationError,
-    /// HTTP/3: a stream was closed that the connection needs.
+    /// HTTP/3: a critical stream was closed.
     H3ClosedCriticalStream,
-    /// HTTP/3: a frame came where it is not allowed.
+    /// HTTP/3: a frame is not allowed in this state.
     H3FrameUnexpected,
-    /// HTTP/3: a frame has a wrong layout or size.
+    /// HTTP/3: a frame has an invalid layout or size.
     H3FrameError,
-    /// HTTP/3: the other side causes too much load.
+    /// HTTP/3: the peer causes excessive load.
     H3ExcessiveLoad,
-    /// HTTP/3: the number of a stream or push was used wrongly.
+    /// HTTP/3: a stream or push id was used incorrectly.
     H3IdError,
-    /// HTTP/3: SETTINGS is not valid.
+    /// HTTP/3: SETTINGS is invalid.
     H3SettingsError,
-    /// HTTP/3: no SETTINGS came first.
+    /// HTTP/3: the first frame is not SETTINGS.
     H3MissingSettings,
-    /// HTTP/3: the request was not handled at all.
+    /// HTTP/3: the request was not processed.
     H3RequestRejected,
     /// HTTP/3: the request or its response is no longer needed.
     H3RequestCancelled,
@@ -62,21 +62,21 @@ pub enum ErrorCode {
     H3RequestIncomplete,
     /// HTTP/3: a message is malformed.
     H3MessageError,
-    /// HTTP/3: the connection of a CONNECT ended.
+    /// HTTP/3: the connection of a CONNECT request was lost.
     H3ConnectError,
-    /// HTTP/3: the request must be made over HTTP/1.1.
+    /// HTTP/3: the request must be retried over HTTP/1.1.
     H3VersionFallback,
     /// HTTP/3: a header block cannot be decoded.
     QpackDecompressionFailed,
-    /// HTTP/3: an instruction of the encoder is not valid.
+    /// HTTP/3: an encoder instruction is invalid.
     QpackEncoderStreamError,
-    /// HTTP/3: an instruction of the decoder is not valid.
+    /// HTTP/3: a decoder instruction is invalid.
     QpackDecoderStreamError,
     /// A code that is not in the standard.
     Unknown,
 }
 
-/// Each code with its name in the standard; its place is its number.
+/// HTTP/2 codes and names, indexed by number.
 const NAMES: [(ErrorCode, &str); 14] = [
     (ErrorCode::NoError, "NO_ERROR"),
     (ErrorCode::ProtocolError, "PROTOCOL_ERROR"),
@@ -94,7 +94,7 @@ const NAMES: [(ErrorCode, &str); 14] = [
     (ErrorCode::Http11Required, "HTTP_1_1_REQUIRED"),
 ];
 
-/// The codes of HTTP/3 with their numbers and names.
+/// HTTP/3 codes, numbers and names.
 const HTTP3: [(ErrorCode, u64, &str); 20] = [
     (ErrorCode::H3NoError, 0x100, "H3_NO_ERROR"),
     (ErrorCode::H3GeneralProtocolError, 0x101, "H3_GENERAL_PROTOCOL_ERROR"),
@@ -119,28 +119,28 @@ const HTTP3: [(ErrorCode, u64, &str); 20] = [
 ];
 
 impl ErrorCode {
-    /// The code of HTTP/2 with this number.
+    /// The HTTP/2 code with this number.
     #[must_use]
     pub fn from_number(number: u32) -> Self {
         let known = usize::try_from(number).ok().and_then(|number| NAMES.get(number));
         known.map_or(Self::Unknown, |(code, _)| *code)
     }
 
-    /// Its number in HTTP/2; that of INTERNAL_ERROR for one that HTTP/2 does not have.
+    /// Its number in HTTP/2; INTERNAL_ERROR if HTTP/2 has none.
     #[must_use]
     pub fn number(self) -> u32 {
         let known = NAMES.iter().position(|(code, _)| *code == self);
         known.map_or(2, |number| number as u32)
     }
 
-    /// The code of HTTP/3 with this number.
+    /// The HTTP/3 code with this number.
     #[must_use]
     pub fn from_http3(number: u64) -> Self {
         let known = HTTP3.iter().find(|(_, known, _)| *known == number);
         known.map_or(Self::Unknown, |(code, ..)| *code)
     }
 
-    /// Its number in HTTP/3; that of H3_INTERNAL_ERROR for one that HTTP/3 does not have.
+    /// Its number in HTTP/3; H3_INTERNAL_ERROR if HTTP/3 has none.
     #[must_use]
     pub fn http3_number(self) -> u64 {
         let known = HTTP3.iter().find(|(code, ..)| *code == self);

@@ -1,5 +1,4 @@
-//! The exact encoding of tallies: every count, and histograms as
-//! [`Histogram::to_bytes`](super::Histogram::to_bytes) has them.
+//! The exact encoding of tallies.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -14,21 +13,21 @@ use super::error_code::ErrorCode;
 use super::fault::{Fault, Phase};
 use super::grpc_status::GrpcStatus;
 use super::histogram::Histogram;
-use super::latency::Metric;
+use super::latency::LatencyMetric;
 use super::tally::{LabelTally, Tally};
 use crate::metric::SeriesTable;
 
-/// A fault and how often it occurred.
+/// A fault and its count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultCount {
     name: String,
     /// The detail beyond the name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
-    /// The system's error number, of `other`.
+    /// The errno of `other`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     errno: Option<i32>,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
@@ -60,18 +59,18 @@ impl FaultCount {
             return Some(fault);
         }
         Some(match self.name.as_str() {
-            "not_allowed" => Fault::NotAllowed(kept(&self.reason)),
-            "tls" => Fault::Tls(kept(&self.reason)),
-            "malformed" => Fault::Malformed(kept(&self.reason)),
-            "too_large" => Fault::TooLarge(kept(&self.reason)),
-            "proxy" => Fault::Proxy(kept(&self.reason)),
-            "quic" => Fault::Quic(kept(&self.reason)),
+            "not_allowed" => Fault::NotAllowed(interned(&self.reason)),
+            "tls" => Fault::Tls(interned(&self.reason)),
+            "malformed" => Fault::Malformed(interned(&self.reason)),
+            "too_large" => Fault::TooLarge(interned(&self.reason)),
+            "proxy" => Fault::Proxy(interned(&self.reason)),
+            "quic" => Fault::Quic(interned(&self.reason)),
             "stream_reset" => Fault::StreamReset(ErrorCode::from_name(&self.reason)),
             "goaway" => Fault::Goaway(ErrorCode::from_name(&self.reason)),
             "websocket_closed" => Fault::WebSocketClosed(CloseCode::read(&self.reason)),
             "grpc_status" => Fault::Grpc(GrpcStatus::read(&self.reason)),
             "other" => Fault::Other(self.errno.unwrap_or(0)),
-            // Without a reason in the files of old, which did not tell them apart.
+            // Old files do not distinguish the phases and have no reason.
             "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
                 true => Phase::Body,
                 false => Phase::FirstByte,
@@ -87,7 +86,7 @@ impl FaultCount {
     }
 }
 
-/// Counts by the name of a fault, as a point of a series has them.
+/// Counts by fault name, for [`SeriesPoint`](super::SeriesPoint).
 pub(super) mod names {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -106,28 +105,26 @@ pub(super) mod names {
     ) -> Result<Vec<(&'static str, u64)>, D::Error> {
         let faults = Vec::<(String, u64)>::deserialize(deserializer)?;
         let known = |(name, count): (String, u64)| {
-            // Only the name is of interest, and every kind has the same whatever its reason.
+            // The name does not depend on the reason.
             let reason = String::from("known");
             let fault = FaultCount { name, reason, errno: None, count };
             let known = fault.fault().map(|fault| (fault.name(), count));
-            known.ok_or_else(|| D::Error::custom(format!("there is no fault {:?}", fault.name)))
+            known.ok_or_else(|| D::Error::custom(format!("unknown fault {:?}", fault.name)))
         };
         faults.into_iter().map(known).collect()
     }
 }
 
-/// Reasons kept for the life of the process at most: faults hold static texts, and those that are
-/// read are not.
-const KEPT_MAX: usize = 256;
+/// Maximum number of decoded reasons, which are leaked: faults hold static texts.
+const REASONS_MAX: usize = 256;
 
-fn kept(reason: &str) -> &'static str {
-    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    // A panic elsewhere cannot leave the list half written.
-    let mut list = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn interned(reason: &str) -> &'static str {
+    static REASONS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut list = REASONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(known) = list.iter().find(|known| **known == reason) {
         return known;
     }
-    if list.len() >= KEPT_MAX || reason.len() > 200 {
+    if list.len() >= REASONS_MAX || reason.len() > 200 {
         return "another reason";
     }
     let text: &'static str = Box::leak(reason.to_owned().into_boxed_str());
@@ -135,33 +132,33 @@ fn kept(reason: &str) -> &'static str {
     text
 }
 
-/// Maximum number of statuses, and of faults, of one tally.
+/// Maximum number of distinct statuses, and of faults, of a tally.
 const KINDS_MAX: usize = 4_096;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct TallyForm {
+struct TallyJson {
     counts: Counts,
     latency: BTreeMap<String, Histogram>,
     statuses: Vec<(u16, u64)>,
     faults: Vec<FaultCount>,
     labels: Vec<LabelTally>,
     series: SeriesTable,
-    in_flight_ns: Wide,
+    in_flight_ns: DecimalU128,
     fired: u64,
 }
 
-/// A 128-bit number, which JSON has as a text.
+/// A 128-bit number as a JSON string.
 #[derive(Default, Clone, Copy)]
-struct Wide(u128);
+struct DecimalU128(u128);
 
-impl Serialize for Wide {
+impl Serialize for DecimalU128 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Wide {
+impl<'de> Deserialize<'de> for DecimalU128 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(D::Error::custom)
@@ -170,7 +167,7 @@ impl<'de> Deserialize<'de> for Wide {
 
 impl Serialize for Tally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let histograms = Metric::ALL.map(|metric| (metric.name(), self.latency.of(metric)));
+        let histograms = LatencyMetric::ALL.map(|metric| (metric.name(), self.latency.of(metric)));
         let latency: BTreeMap<_, _> =
             histograms.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
         let faults = self.faults().iter().map(|(fault, count)| FaultCount::new(*fault, *count));
@@ -181,7 +178,7 @@ impl Serialize for Tally {
         form.serialize_field("faults", &faults.collect::<Vec<_>>())?;
         form.serialize_field("labels", self.labels())?;
         form.serialize_field("series", &self.series)?;
-        form.serialize_field("in_flight_ns", &Wide(self.in_flight_ns))?;
+        form.serialize_field("in_flight_ns", &DecimalU128(self.in_flight_ns))?;
         form.serialize_field("fired", &self.fired)?;
         form.end()
     }
@@ -189,21 +186,21 @@ impl Serialize for Tally {
 
 impl<'de> Deserialize<'de> for Tally {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        TallyForm::deserialize(deserializer)?.tally().map_err(D::Error::custom)
+        TallyJson::deserialize(deserializer)?.tally().map_err(D::Error::custom)
     }
 }
 
-impl TallyForm {
+impl TallyJson {
     fn tally(self) -> Result<Tally, String> {
         let mut tally = Tally::default();
         tally.counts = self.counts;
         for (name, histogram) in self.latency {
-            let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-            let metric = metric.ok_or_else(|| format!("there is no latency {name:?}"))?;
+            let metric = LatencyMetric::ALL.into_iter().find(|metric| metric.name() == name);
+            let metric = metric.ok_or_else(|| format!("unknown latency {name:?}"))?;
             *tally.latency.of_mut(metric) = histogram;
         }
         if self.statuses.len().max(self.faults.len()) > KINDS_MAX {
-            return Err("there are more statuses or faults than there can be".to_owned());
+            return Err("too many statuses or faults".to_owned());
         }
         for (status, count) in self.statuses {
             tally.add_status(status, count);
@@ -213,7 +210,7 @@ impl TallyForm {
             tally.add_fault(fault, form.count);
         }
         if self.labels.len() > usize::from(u16::MAX) + 1 {
-            return Err("there are more labels than there can be".to_owned());
+            return Err("too many labels".to_owned());
         }
         tally.set_labels(self.labels);
         tally.series = self.series;
@@ -228,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_comes_back() {
+    fn every_fault_survives_the_encoding() {
         for fault in [
             Fault::Dns,
             Fault::ConnectRefused,

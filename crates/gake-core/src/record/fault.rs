@@ -1,4 +1,4 @@
-//! Faults: the closed list of reasons why a request got no response.
+//! The closed list of reasons for a missing or incomplete response.
 
 use std::fmt;
 
@@ -6,69 +6,68 @@ use super::close_code::CloseCode;
 use super::error_code::ErrorCode;
 use super::grpc_status::GrpcStatus;
 
-/// The phase in which a request timed out.
+/// A phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Opening the connection, TLS included.
     Connect,
-    /// Waiting for the first byte of the answer (or still writing the request).
+    /// Writing the request, and waiting for the first byte of the response.
     FirstByte,
-    /// Reading the rest of the answer.
+    /// Reading the rest of the response.
     Body,
 }
 
-/// Why a response is missing or incomplete. Texts are static: a fault costs no allocation.
+/// Why a response is missing or incomplete. Faults do not allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// The name could not be resolved.
     Dns,
-    /// Nothing listens on the port, or a firewall rejects.
+    /// The connection was refused, by the host or a firewall.
     ConnectRefused,
-    /// The connect time-out was over before the connection was open.
+    /// The connection was not open within the connect time-out.
     ConnectTimeout,
-    /// The connection was reset, or found unreachable, while opening.
+    /// The connection was reset, or the host unreachable, while connecting.
     ConnectReset,
     /// The generator has no local port left (EADDRNOTAVAIL).
     NoLocalPort,
     /// The generator has no file descriptor left (EMFILE, ENFILE).
     NoDescriptors,
-    /// The generator has no memory for the body: those that its scripts hold may take no more.
+    /// Response bodies held by scripts have reached their memory limit.
     NoMemory,
-    /// The generator may not open the connection, as an agent of a fleet outside its limits: which
-    /// limit.
+    /// An agent may not open the connection; names the limit.
     NotAllowed(&'static str),
-    /// The TLS handshake or session failed, with the reason.
+    /// The TLS handshake or session failed; with the reason.
     Tls(&'static str),
     /// Writing the request failed.
     Write,
     /// The peer reset the connection before the response ended.
     Reset,
-    /// The peer closed the connection before the response ended: before its first byte, or later.
+    /// The peer closed the connection before the response ended, in this phase.
     ClosedEarly(Phase),
-    /// The response is not HTTP, with the reason.
+    /// The response is not valid HTTP; with the reason.
     Malformed(&'static str),
     /// The request timed out.
     Timeout(Phase),
-    /// The response's head is over a limit; names the limit.
+    /// The response exceeds a limit; names the limit.
     TooLarge(&'static str),
     /// More redirects than allowed.
     RedirectLimit,
-    /// The proxy did not open a tunnel to the target, with the reason.
+    /// The proxy did not open a tunnel to the target; with the reason.
     Proxy(&'static str),
-    /// The server reset the stream of an exchange (HTTP/2, HTTP/3), with its code.
+    /// The server reset the stream (HTTP/2, HTTP/3).
     StreamReset(ErrorCode),
-    /// The server ended the connection by GOAWAY (HTTP/2, HTTP/3) before the response, with its
-    /// code; HTTP/3 has none there.
+    /// The server ended the connection by GOAWAY before the response (HTTP/2, HTTP/3; the latter
+    /// has no code).
     Goaway(ErrorCode),
-    /// The QUIC connection ended before the response (HTTP/3): the name of its error.
+    /// The QUIC connection ended before the response (HTTP/3); names the error.
     Quic(&'static str),
-    /// The server closed the WebSocket session, with this close code.
+    /// The server closed the WebSocket session.
     WebSocketClosed(CloseCode),
-    /// The gRPC call failed, with this status.
+    /// The gRPC call failed.
     Grpc(GrpcStatus),
-    /// A script's iteration threw.
+    /// An iteration of a script threw.
     Script,
-    /// Anything else, with the system's error number (0 without one).
+    /// Any other system error, with its errno (0 if unknown).
     Other(i32),
 }
 
@@ -104,7 +103,7 @@ impl Fault {
         }
     }
 
-    /// Whether the generator hit its own limit, so that the server is not to blame.
+    /// Whether the generator hit a limit of its own, so that the server is not to blame.
     #[must_use]
     pub fn is_generators(self) -> bool {
         matches!(
@@ -113,7 +112,8 @@ impl Fault {
         )
     }
 
-    /// Whether the request may have reached the server: not when there was no connection.
+    /// Whether it occurred before there was a connection, so that the server cannot have received
+    /// the request.
     #[must_use]
     pub fn is_before_connection(self) -> bool {
         matches!(
@@ -130,7 +130,7 @@ impl Fault {
         )
     }
 
-    /// Whether a time-out ended the request: the answer would have taken longer than it waited.
+    /// Whether a time-out ended the request: its response time is censored.
     #[must_use]
     pub fn is_timeout(self) -> bool {
         let deadline = Self::Grpc(GrpcStatus::DEADLINE_EXCEEDED);

@@ -1,4 +1,4 @@
-//! How a gRPC call ended: its status.
+//! Status codes of gRPC calls.
 
 use std::fmt;
 
@@ -31,19 +31,19 @@ impl GrpcStatus {
     /// The call succeeded.
     pub const OK: Self = Self(0);
 
-    /// The server does not know why the call failed.
+    /// Unknown error.
     pub const UNKNOWN: Self = Self(2);
 
     /// The deadline passed before the call ended.
     pub const DEADLINE_EXCEEDED: Self = Self(4);
 
-    /// The server has shed the call, or the caller is over its quota.
+    /// The call was shed, or the caller is over its quota.
     pub const RESOURCE_EXHAUSTED: Self = Self(8);
 
-    /// The server does not have the method.
+    /// The server does not implement the method.
     pub const UNIMPLEMENTED: Self = Self(12);
 
-    /// The server cannot take the call now.
+    /// The server is currently unavailable.
     pub const UNAVAILABLE: Self = Self(14);
 
     /// The status with this number.
@@ -52,13 +52,13 @@ impl GrpcStatus {
         Self(number)
     }
 
-    /// Its number.
+    /// The number of the code.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Its name; none if the number is not assigned.
+    /// The name of the code; `None` if it is not assigned.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.get(self.0 as usize).copied()
@@ -69,7 +69,7 @@ impl GrpcStatus {
         (0..).map(Self).zip(NAMES)
     }
 
-    /// Reads what `to_string` has written; [`GrpcStatus::UNKNOWN`] for anything else.
+    /// Parses the output of `to_string`; [`GrpcStatus::UNKNOWN`] if invalid.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let number = text.split(' ').next().and_then(|number| number.parse().ok());
@@ -78,7 +78,7 @@ impl GrpcStatus {
 }
 
 impl fmt::Display for GrpcStatus {
-    /// The number, and the name if it has one.
+    /// The number and the name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => write!(f, "{} {name}", self.0),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_have_their_names_and_come_back() {
+    fn statuses_are_displayed_with_their_names_and_parsed() {
         for (status, text) in
             [(0, "0 OK"), (5, "5 NOT_FOUND"), (16, "16 UNAUTHENTICATED"), (77, "77")]
         {

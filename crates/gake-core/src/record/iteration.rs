@@ -1,18 +1,18 @@
-//! One arrival in progress: what its work records, and how it ended.
+//! An arrival in progress, and its end.
 
+use super::exchange::Exchange;
 use super::fault::Fault;
-use super::outcome::Exchange;
-use super::recorder::{Recorder, Start};
+use super::recorder::{ExchangeStart, Recorder};
 use crate::clock::Nanos;
 use crate::metric::SeriesId;
 use crate::schedule::Arrival;
 
-/// One arrival in progress, through which its work records. The loop makes it, on the stack.
+/// An arrival in progress, through which its work records.
 #[derive(Debug, Clone, Copy)]
 pub struct Iteration<'a> {
     /// Its number and the instant it was due.
     pub arrival: Arrival,
-    /// How long it waited for a free lane because all were busy.
+    /// Time it waited for a free lane because all were busy.
     pub blocked: Nanos,
     /// When its work was fired.
     pub fired: Nanos,
@@ -26,31 +26,28 @@ impl<'a> Iteration<'a> {
         Self { arrival, blocked, fired, recorder }
     }
 
-    /// Records the arrival's own request: its response time counts from the instant the arrival
-    /// was due.
+    /// Records the arrival's own request. Its response time counts from the due instant.
     #[inline]
     pub fn exchange(&self, mut exchange: Exchange) {
         self.take_exchange(&mut exchange);
     }
 
-    /// The same for an exchange that its owner will reuse: nothing is moved unless a log takes
-    /// it.
+    /// As [`Iteration::exchange`], for a reused exchange: moved out only if there is a log.
     #[inline]
     pub fn take_exchange(&self, exchange: &mut Exchange) {
         let Self { arrival, blocked, fired, recorder } = *self;
-        recorder.exchange(arrival.due, &Start { arrival, blocked, fired }, exchange);
+        recorder.exchange(arrival.due, &ExchangeStart { arrival, blocked, fired }, exchange);
     }
 
-    /// Records a further request of the iteration, which it asked for at `start`: its response
-    /// time counts from then.
+    /// Records a further request of the iteration. Its response time counts from `start`.
     #[inline]
     pub fn exchange_from(&self, start: Nanos, mut exchange: Exchange) {
         let arrival = Arrival { number: self.arrival.number, due: start };
-        let start = Start { arrival, blocked: 0, fired: start };
+        let start = ExchangeStart { arrival, blocked: 0, fired: start };
         self.recorder.exchange(self.arrival.due, &start, &mut exchange);
     }
 
-    /// Counts whether a check passed: a sample of the rate that `series` is of.
+    /// Adds the result of a check to its rate `series`.
     #[inline]
     pub fn check(&self, series: SeriesId, passed: bool) {
         self.sample(series, f64::from(passed));
@@ -62,19 +59,18 @@ impl<'a> Iteration<'a> {
         self.recorder.sample(self.arrival.due, self.fired, series, value);
     }
 
-    /// Adds the start of the body of an answer that failed to the run's most frequent ones.
+    /// Adds the body of a failed response, or its start.
     pub fn failed_body(&self, status: u16, body: &[u8]) {
         self.recorder.failed_body(self.arrival.due, status, body);
     }
 
-    /// The recorder, for interning once and not per arrival.
+    /// The recorder, to intern series once.
     #[must_use]
     pub fn recorder(&self) -> &'a Recorder {
         self.recorder
     }
 
-    /// The generator's own delay: from due to fired, without the wait for a free lane, which is
-    /// the bound's and the server's.
+    /// The generator's own delay: from due to fired, without the wait for a free lane.
     #[must_use]
     pub fn lateness(&self) -> Nanos {
         self.fired.saturating_sub(self.arrival.due).saturating_sub(self.blocked)
@@ -83,50 +79,49 @@ impl<'a> Iteration<'a> {
 
 /// The end of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct IterationEnd {
     /// When it ended.
     pub at: Nanos,
     /// How it ended.
-    pub how: How,
+    pub status: IterationStatus,
 }
 
 /// How an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum IterationStatus {
     /// It completed.
     Finished,
-    /// It ended with this fault, perhaps without any wait: a loop that continues at once
-    /// lets others run first.
+    /// It ended with this fault, perhaps without waiting: yield before the next iteration.
     Failed(Fault),
-    /// It was cut short.
+    /// It was interrupted.
     Interrupted,
 }
 
-impl Ended {
+impl IterationEnd {
     /// An iteration that completed at `at`.
     #[must_use]
     pub fn finished(at: Nanos) -> Self {
-        Self { at, how: How::Finished }
+        Self { at, status: IterationStatus::Finished }
     }
 
     /// An iteration that ended at `at` with a fault.
     #[must_use]
     pub fn failed(at: Nanos, fault: Fault) -> Self {
-        Self { at, how: How::Failed(fault) }
+        Self { at, status: IterationStatus::Failed(fault) }
     }
 
-    /// An iteration that was cut short at `at`.
+    /// An iteration that was interrupted at `at`.
     #[must_use]
     pub fn interrupted(at: Nanos) -> Self {
-        Self { at, how: How::Interrupted }
+        Self { at, status: IterationStatus::Interrupted }
     }
 }
 
 impl Recorder {
-    /// Counts an iteration that has ended.
+    /// Counts the end of an iteration.
     #[inline]
-    pub fn end(&self, iteration: &Iteration<'_>, ended: Ended) {
-        let interrupted = ended.how == How::Interrupted;
+    pub fn end(&self, iteration: &Iteration<'_>, ended: IterationEnd) {
+        let interrupted = ended.status == IterationStatus::Interrupted;
         let (due, lateness) = (iteration.arrival.due, iteration.lateness());
         self.end_arrival(due, lateness, iteration.blocked, interrupted);
     }

@@ -4,21 +4,21 @@ use std::borrow::Cow;
 
 use super::histogram::Histogram;
 
-/// What a histogram measures.
+/// A built-in latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Metric {
-    /// Due to done, of arrivals that met the expectation.
+pub enum LatencyMetric {
+    /// Due to done, of expected responses.
     OkResponse,
-    /// Due to done, of other responses; censored waits of time-outs, unfinished and dropped.
+    /// Due to done, of other responses; censored waits of timed out, unfinished and dropped
+    /// requests.
     OtherResponse,
-    /// Due to done, of arrivals that a fault ended early: apart, so that fast failures cannot
-    /// improve a percentile.
+    /// Due to done, of faults: separate, so that fast failures cannot improve a percentile.
     FaultResponse,
     /// First byte written to last byte read.
     Service,
     /// The generator's own delay.
     Lateness,
-    /// Wait for a free connection at the bound.
+    /// Wait for a free connection at the limit.
     Blocked,
     /// Opening a connection.
     Connect,
@@ -32,8 +32,8 @@ pub enum Metric {
     Rtt,
 }
 
-impl Metric {
-    /// Every metric, in the order of their histograms.
+impl LatencyMetric {
+    /// All metrics, in the order of their histograms.
     pub const ALL: [Self; 11] = [
         Self::OkResponse,
         Self::OtherResponse,
@@ -70,30 +70,30 @@ impl Metric {
 /// The histograms of a tally.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Latency {
-    histograms: [Histogram; Metric::ALL.len()],
+    histograms: [Histogram; LatencyMetric::ALL.len()],
 }
 
-/// Latencies to make room for beforehand, by the power of two: from 0.3 us to 0.5 s.
+/// Usual latencies as powers of two in ns: 0.3 µs to 0.5 s.
 const USUAL_BITS: std::ops::Range<u32> = 8..29;
 
-/// Reserves memory in an empty histogram for the usual latencies: it is mapped when this returns.
+/// Maps memory for the usual latencies in an empty histogram.
 pub(super) fn make_room(histogram: &mut Histogram) {
     histogram.make_room(USUAL_BITS);
 }
 
 impl Latency {
-    /// Reserves memory for the usual latencies of what a run sees in its first seconds, so that
-    /// recording the first ones touches no fresh memory. Call it on empty histograms.
+    /// Maps memory for the usual latencies, so that the first seconds cause no page faults.
+    /// Requires empty histograms.
     pub(super) fn make_room(&mut self) {
         for metric in [
-            Metric::OkResponse,
-            Metric::OtherResponse,
-            Metric::Service,
-            Metric::Lateness,
-            Metric::Blocked,
-            Metric::Connect,
-            Metric::FirstByte,
-            Metric::Download,
+            LatencyMetric::OkResponse,
+            LatencyMetric::OtherResponse,
+            LatencyMetric::Service,
+            LatencyMetric::Lateness,
+            LatencyMetric::Blocked,
+            LatencyMetric::Connect,
+            LatencyMetric::FirstByte,
+            LatencyMetric::Download,
         ] {
             make_room(self.of_mut(metric));
         }
@@ -101,21 +101,22 @@ impl Latency {
 
     /// The histogram of `metric`.
     #[must_use]
-    pub fn of(&self, metric: Metric) -> &Histogram {
+    pub fn of(&self, metric: LatencyMetric) -> &Histogram {
         &self.histograms[metric as usize]
     }
 
-    /// The histogram of `metric`, to write to.
+    /// The histogram of `metric`.
     #[inline]
-    pub fn of_mut(&mut self, metric: Metric) -> &mut Histogram {
+    pub fn of_mut(&mut self, metric: LatencyMetric) -> &mut Histogram {
         &mut self.histograms[metric as usize]
     }
 
-    /// Response time, the headline: every arrival that was answered, and those that timed out,
-    /// were unfinished or dropped, as having waited at least as long as they had.
+    /// Response time, the headline: responses, and timed out, unfinished and dropped requests as
+    /// waits of at least the time they waited.
     #[must_use]
     pub fn response(&self) -> Cow<'_, Histogram> {
-        let (ok, other) = (self.of(Metric::OkResponse), self.of(Metric::OtherResponse));
+        let (ok, other) =
+            (self.of(LatencyMetric::OkResponse), self.of(LatencyMetric::OtherResponse));
         if other.is_empty() {
             return Cow::Borrowed(ok);
         }

@@ -3,18 +3,18 @@
 use super::histogram::Histogram;
 use crate::clock::Nanos;
 
-/// Values below this many bits (1,024 ns) are one cell: no chart tells them apart.
+/// Values below 2^`FLOOR_BITS` (1,024 ns) are one cell.
 const FLOOR_BITS: u32 = 10;
 
-/// A scale whose octaves are cut into `2^bits` cells of the same ratio. Its edges are edges of the
-/// buckets of a [`Histogram`] (1,024 an octave), so that counts by cell are exact.
+/// A scale of `2^bits` cells of equal ratio an octave. Cell edges are bucket edges of a
+/// [`Histogram`], so that counts by cell are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Octaves {
     bits: u32,
 }
 
 impl Octaves {
-    /// Octaves cut into `2^bits` cells, `bits` at most 6.
+    /// `2^bits` cells an octave, `bits` at most 6.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         Self { bits: if bits < 6 { bits } else { 6 } }
@@ -27,15 +27,15 @@ impl Octaves {
         if octave < FLOOR_BITS {
             return 0;
         }
-        let place = value >> (octave - FLOOR_BITS);
-        let below = (1..1_u64 << self.bits).take_while(|part| self.edge(*part) <= place).count();
+        let scaled = value >> (octave - FLOOR_BITS);
+        let below = (1..1_u64 << self.bits).take_while(|cell| self.edge(*cell) <= scaled).count();
         // At most 1 + 54 · 64 cells.
         (1 + ((octave - FLOOR_BITS) << self.bits) as usize + below) as u16
     }
 
-    /// The lower edge of a part of an octave that goes from 1,024 to 2,048.
-    fn edge(self, part: u64) -> u64 {
-        let ratio = (part as f64 / f64::from(1_u32 << self.bits)).exp2();
+    /// The lower edge of a cell of the octave 1,024 to 2,048.
+    fn edge(self, cell: u64) -> u64 {
+        let ratio = (cell as f64 / f64::from(1_u32 << self.bits)).exp2();
         (ratio * f64::from(1_u32 << FLOOR_BITS)).round() as u64
     }
 
@@ -44,14 +44,14 @@ impl Octaves {
     pub fn low(self, cell: u16) -> Nanos {
         let Some(above) = cell.checked_sub(1) else { return 0 };
         let octave = FLOOR_BITS + u32::from(above >> self.bits);
-        let part = u64::from(above) & ((1 << self.bits) - 1);
+        let within = u64::from(above) & ((1 << self.bits) - 1);
         match octave {
-            ..64 => self.edge(part) << (octave - FLOOR_BITS),
+            ..64 => self.edge(within) << (octave - FLOOR_BITS),
             _ => Nanos::MAX,
         }
     }
 
-    /// The cells in which there are values, in order, with how many.
+    /// The cells that have values, in order, with their counts.
     #[must_use]
     pub fn counts(self, histogram: &Histogram) -> Vec<(u16, u64)> {
         if histogram.is_empty() {

@@ -1,4 +1,4 @@
-//! A worker's own recorder: counts of the warm-up, and a tally of the figures.
+//! The recorder of a worker: counts of the warm-up, and a tally of the figures.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,25 +6,26 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::bodies::FailedBodies;
 use super::counts::Counts;
+use super::exchange::{Exchange, Outcome};
+use super::failed_bodies::FailedBodies;
 use super::gauges::Gauges;
-use super::outcome::{Exchange, Outcome};
 use super::tally::Tally;
 use crate::clock::Nanos;
 use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 use crate::schedule::Arrival;
 
-/// What a worker hands over once a second, or ten times in the first minute of a short run.
+/// What a worker recorded in a second, or in a tenth of one in the first minute of a short run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The worker.
+    /// The worker's number.
     pub worker: usize,
-    /// Tenths of a second since the epoch that this interval completes.
+    /// Its end, in tenths of a second since the epoch.
     pub tenth: u64,
-    /// What the worker recorded of each of its scenarios.
-    pub parts: Vec<IntervalPart>,
+    /// By scenario of the worker.
+    #[serde(rename = "parts")]
+    pub scenarios: Vec<ScenarioInterval>,
     /// CPU time the worker's thread used since its last interval.
     pub cpu: Nanos,
     /// Time the worker's thread was runnable but not running since its last interval.
@@ -33,37 +34,37 @@ pub struct Interval {
 
 /// What a worker recorded of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IntervalPart {
+pub struct ScenarioInterval {
     /// The scenario's number in the run.
     pub scenario: usize,
-    /// The tally of the measured part.
+    /// The tally after the warm-up.
     pub tally: Tally,
     /// The counts of the warm-up.
     pub warmup: Counts,
-    /// Levels.
+    /// Levels at its end.
     pub gauges: Gauges,
-    /// Bodies of failed answers, when they are asked for.
+    /// Bodies of failed responses, on request.
     #[serde(default, skip_serializing_if = "FailedBodies::is_empty")]
     pub bodies: FailedBodies,
 }
 
-/// Receives every exchange, in addition to the figures.
+/// Receives every exchange.
 pub trait ExchangeLog {
-    /// Takes an exchange. Must neither wait nor fail: the log counts what it has no room for.
+    /// Takes an exchange. Never blocks: the log drops and counts exchanges when it is full.
     fn push(&self, outcome: Outcome);
 }
 
-/// Records what iterations do. Belongs to one worker and scenario; shares nothing.
+/// Records the exchanges and samples of iterations, for one worker and scenario.
 pub struct Recorder {
-    expect: Expect,
+    expect: ExpectedStatus,
     warmup_end: Nanos,
-    figures: RefCell<Figures>,
+    figures: RefCell<RecordedFigures>,
     log: Option<Box<dyn ExchangeLog>>,
 }
 
-/// What is recorded since it was taken last.
+/// Recorded since the last call of [`Recorder::take`].
 #[derive(Debug)]
-struct Figures {
+struct RecordedFigures {
     tally: Tally,
     warmup: Counts,
     bodies: FailedBodies,
@@ -71,26 +72,26 @@ struct Figures {
     sampled: Nanos,
 }
 
-/// When and by whom an exchange was asked for.
-pub(super) struct Start {
+/// The origin of an exchange.
+pub(super) struct ExchangeStart {
     pub(super) arrival: Arrival,
     pub(super) blocked: Nanos,
     pub(super) fired: Nanos,
 }
 
 impl Recorder {
-    /// A recorder in which arrivals due before `warmup_end` are left out of the figures. Every
-    /// exchange goes to `log` too, when there is one.
+    /// A recorder that leaves arrivals due before `warmup_end` out of the figures. Every exchange
+    /// also goes to `log`.
     #[must_use]
     pub fn new(
-        expect: Expect,
+        expect: ExpectedStatus,
         warmup_end: Nanos,
         labels: usize,
         log: Option<Box<dyn ExchangeLog>>,
     ) -> Self {
         let (tally, warmup) = (Tally::new(labels), Counts::default());
         let bodies = FailedBodies::default();
-        let figures = Figures { tally, warmup, bodies, sampled: 0 };
+        let figures = RecordedFigures { tally, warmup, bodies, sampled: 0 };
         Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
@@ -101,10 +102,10 @@ impl Recorder {
         self
     }
 
-    /// Adds an exchange that was asked for at `start`, of the iteration whose arrival was due at
-    /// `due`. Where there is a log it is taken; else it stays.
+    /// Adds an exchange of the iteration whose arrival was due at `due`; moves it out if there is a
+    /// log.
     #[inline]
-    pub(super) fn exchange(&self, due: Nanos, start: &Start, exchange: &mut Exchange) {
+    pub(super) fn exchange(&self, due: Nanos, start: &ExchangeStart, exchange: &mut Exchange) {
         let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
             figures.warmup.add_exchange(exchange, exchange.is_ok(&self.expect));
@@ -113,14 +114,13 @@ impl Recorder {
         }
         drop(figures);
         if let Some(log) = &self.log {
-            let &Start { arrival, blocked, fired } = start;
+            let &ExchangeStart { arrival, blocked, fired } = start;
             let exchange = std::mem::replace(exchange, Exchange::unfinished(exchange.done));
             log.push(Outcome { arrival, blocked, fired, exchange });
         }
     }
 
-    /// The number of a metric's series under these tags. Numbers stay valid as long as the recorder
-    /// exists: intern once, and record by number.
+    /// The index of a series, valid as long as the recorder exists: intern once, record by index.
     #[must_use]
     pub fn intern(&self, metric: &Arc<Definition>, tags: &Tags) -> SeriesId {
         self.figures.borrow_mut().tally.series.intern(metric, tags)
@@ -133,26 +133,27 @@ impl Recorder {
             return;
         }
         let mut figures = self.figures.borrow_mut();
-        // Nobody reads the clock for a sample, but the last one of a gauge comes last.
+        // Without reading the clock, later samples get later instants: a gauge keeps its last
+        // value.
         figures.sampled = fired.max(figures.sampled + 1);
         let at = figures.sampled;
         figures.tally.series.add(series, value, at);
     }
 
-    /// Adds the body of a failed answer of the iteration whose arrival was due at `due`.
+    /// Adds the body of a failed response of the iteration whose arrival was due at `due`.
     pub(super) fn failed_body(&self, due: Nanos, status: u16, body: &[u8]) {
         if due >= self.warmup_end {
             self.figures.borrow_mut().bodies.add(status, body);
         }
     }
 
-    /// Takes the bodies of failed answers added since the last time.
+    /// Takes the bodies of failed responses.
     #[must_use]
     pub fn take_bodies(&self) -> FailedBodies {
         std::mem::take(&mut self.figures.borrow_mut().bodies)
     }
 
-    /// Counts an arrival due at `due` whose iteration has ended.
+    /// Counts the end of an iteration whose arrival was due at `due`.
     #[inline]
     pub(super) fn end_arrival(
         &self,
@@ -169,7 +170,7 @@ impl Recorder {
         }
     }
 
-    /// Counts an arrival due at `due` that was given up at `now` without having been sent.
+    /// Counts an arrival due at `due` that was dropped at `now`.
     pub fn drop_arrival(&self, due: Nanos, now: Nanos) {
         let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
@@ -179,12 +180,12 @@ impl Recorder {
         }
     }
 
-    /// Hands the tally of the figures to `add`, for what is counted outside any arrival.
+    /// Lets `add` change the tally, for counts that belong to no arrival.
     pub fn with_tally<T>(&self, add: impl FnOnce(&mut Tally) -> T) -> T {
         add(&mut self.figures.borrow_mut().tally)
     }
 
-    /// Takes what was recorded since the last time, and continues with `spare`, an empty tally.
+    /// Takes what was recorded since the last call, and continues with `spare`, an empty tally.
     #[must_use]
     pub fn take(&self, mut spare: Tally) -> (Tally, Counts) {
         let mut figures = self.figures.borrow_mut();
@@ -192,8 +193,8 @@ impl Recorder {
         (std::mem::replace(&mut figures.tally, spare), std::mem::take(&mut figures.warmup))
     }
 
-    /// Takes back what was taken and could not be handed over.
-    pub fn put_back(&self, part: &IntervalPart) {
+    /// Restores figures that could not be delivered.
+    pub fn put_back(&self, part: &ScenarioInterval) {
         let mut figures = self.figures.borrow_mut();
         figures.tally.merge(&part.tally);
         figures.warmup.merge(&part.warmup);

@@ -1,97 +1,94 @@
-//! A whole run as it was recorded: facts only, no judgement.
+//! A recorded run: facts, no judgement.
 
 use serde::{Deserialize, Serialize};
 
-use super::bodies::FailedBodies;
 use super::counts::Counts;
+use super::failed_bodies::FailedBodies;
 use super::series::Series;
 use super::tally::Tally;
-use super::watched::Watched;
+use super::watch_record::WatchRecord;
 use crate::clock::Nanos;
 use crate::plan::Plan;
 
-/// What ended a run.
+/// The reason why a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
-    /// The plan was completed: its time was over or its count reached.
+pub enum RunEnd {
+    /// The plan was completed.
     Done,
     /// A signal.
     Interrupted,
-    /// A missed objective, when the user asked to stop then; its text.
+    /// A missed objective, with its text.
     Aborted(String),
-    /// The targets ran out.
+    /// The source of requests was exhausted.
     OutOfTargets,
 }
 
-/// Something that happened at an instant and is not a request.
+/// An event that is not a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
-    /// When.
+pub struct RunEvent {
+    /// The instant.
     pub at: Nanos,
-    /// What, in a sentence.
+    /// A sentence.
     pub text: String,
 }
 
-/// What one agent of a fleet did.
+/// The record of one agent of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRecord {
-    /// Its name.
+    /// The agent's name.
     pub name: String,
-    /// When it was lost, in ns since the epoch, if it was.
+    /// When it was lost, in ns since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_ns: Option<Nanos>,
-    /// Whether its figures can be believed, judged by themselves: valid, suspect, invalid.
+    /// Validity of its own figures: valid, suspect, invalid.
     pub validity: String,
-    /// Why not, the worst first.
+    /// Reasons, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Requests that it sent after the warm-up, as far as it told.
+    /// Requests sent after the warm-up, as far as reported.
     pub sent: u64,
-    /// The 99th percentile of its lateness, in ns.
+    /// 99th percentile of its lateness, in ns.
     pub lateness_p99_ns: Nanos,
 }
 
-/// What the generator itself used.
+/// Resource usage of the generator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
-    /// CPU time of the workers' threads, in the measured part.
+    /// CPU time of the workers after the warm-up.
     pub cpu: Nanos,
-    /// The largest share of one core that a worker used in the measured part, 0 to 1.
+    /// The largest share of a core that a worker used after the warm-up, 0 to 1.
     pub busiest: f64,
-    /// Time that workers were runnable without a core (other processes had it).
+    /// Time that workers were runnable but not running.
     pub run_delay: Nanos,
-    /// The highest resident memory of the process that was seen, as each second ended and at the
-    /// end; the sum of several processes, such as agents.
+    /// Peak resident memory, sampled each second and at the end; the sum over processes.
     pub rss_bytes: u64,
-    /// Workers.
+    /// Number of workers.
     pub threads: usize,
     /// Cores the process may use.
     pub cores: usize,
-    /// Arrivals and requests by which its counts differ where they must agree; 0 unless the
-    /// generator itself is wrong.
+    /// By how much counts that must agree differ; above 0 only if the generator has a bug.
     #[serde(default)]
     pub miscounted: u64,
 }
 
-/// The origin of a run: what is needed to repeat it and to judge it by the same objectives.
+/// The origin of a run: enough to repeat it and to judge it by the same objectives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The command lines that fired it, without secrets; several when runs were merged.
+    /// Command lines, without secrets; several if runs were merged.
     pub commands: Vec<String>,
-    /// The machines it ran on: name, system, cores.
+    /// Machines: name, system, cores.
     pub hosts: Vec<String>,
-    /// The versions of gake.
+    /// Versions of gake.
     pub versions: Vec<String>,
-    /// The objectives it was judged against, as the user wrote them.
+    /// Objectives, as the user wrote them.
     pub objectives: Vec<String>,
-    /// The specs it followed, as JSON, without secrets; several when runs were merged. Older files
-    /// have none.
+    /// Specs as JSON, without secrets; several if runs were merged. Absent in old files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub specs: Vec<String>,
 }
 
 impl Provenance {
-    /// Adds what is only in `other`.
+    /// Adds the entries of `other` that are missing.
     pub fn absorb(&mut self, other: &Self) {
         for (mine, theirs) in [
             (&mut self.commands, &other.commands),
@@ -109,32 +106,31 @@ impl Provenance {
     }
 }
 
-/// A whole run.
+/// A recorded run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The plan.
     pub plan: Plan,
-    /// The commands, hosts, versions and objectives; empty when they are unknown.
+    /// Commands, hosts, versions and objectives; empty if unknown.
     pub origin: Provenance,
-    /// When the epoch was, in Unix nanoseconds.
+    /// The epoch in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// From the end of the warm-up to the end of arrivals: the base of the rate asked.
+    /// From the end of the warm-up to the end of arrivals: divisor of the rate asked.
     pub measured: Nanos,
-    /// From the end of the warm-up to the last arrival fired, `measured` at least: the base of the
-    /// rate sent. Longer when a backlog was sent late.
+    /// From the end of the warm-up to the last arrival fired, at least `measured`: divisor of the
+    /// rate sent. Longer if a backlog was sent late.
     pub sending: Nanos,
-    /// From the end of the warm-up to the last answer or fault, at least `measured`: the base of
-    /// completed rate and goodput, so that what a drain completes does not raise them, and a
-    /// wait for answers that never came does not lower them.
+    /// From the end of the warm-up to the last response or fault, at least `measured`: divisor of
+    /// the completed rate and goodput, so that neither a drain nor a wait for missing responses
+    /// distorts them.
     pub completing: Nanos,
-    /// From the epoch to the last outcome, including those given up when the drain ended.
+    /// From the epoch to the last outcome, unfinished ones included.
     pub elapsed: Nanos,
-    /// What ended it.
-    pub ending: Ending,
-    /// Arrivals a second that the plan asked for, the mean over its time (or over the part
-    /// before an interrupt); `None` in a closed loop, which asks for no rate.
+    /// Why it ended.
+    pub ending: RunEnd,
+    /// Mean arrivals a second that the plan asked for, up to an interrupt; `None` in a closed loop.
     pub asked_rate: Option<f64>,
-    /// Every outcome after the warm-up.
+    /// All outcomes after the warm-up.
     pub tally: Tally,
     /// The counts of the warm-up.
     pub warmup: Counts,
@@ -142,19 +138,19 @@ pub struct Run {
     pub series: Series,
     /// Peak number of open connections.
     pub peak_connections: u64,
-    /// What the generator itself used.
+    /// Resource usage of the generator.
     pub generator: Generator,
     /// Events other than requests.
-    pub events: Vec<Event>,
-    /// The agents, when a fleet did it.
+    pub events: Vec<RunEvent>,
+    /// The agents of a fleet.
     #[serde(default)]
     pub agents: Vec<AgentRecord>,
-    /// What was sampled of the target, if it was watched.
-    pub watched: Watched,
-    /// Bodies of failed answers, when they were asked for.
+    /// Samples of the target, if it was watched.
+    pub watched: WatchRecord,
+    /// Bodies of failed responses, on request.
     #[serde(default)]
     pub bodies: FailedBodies,
-    /// Each scenario by itself, when the run has several; the figures above are their sum.
+    /// The scenarios, if there are several; the figures above are their sum.
     pub scenarios: Vec<ScenarioRun>,
 }
 
@@ -165,13 +161,13 @@ pub struct ScenarioRun {
     pub plan: Plan,
     /// From the end of its warm-up to the end of its arrivals.
     pub measured: Nanos,
-    /// From the end of its warm-up to its last arrival fired, `measured` at least.
+    /// From the end of its warm-up to its last arrival fired, at least `measured`.
     pub sending: Nanos,
-    /// From the end of its warm-up to its last answer or fault, `measured` at least.
+    /// From the end of its warm-up to its last response or fault, at least `measured`.
     pub completing: Nanos,
     /// Arrivals a second that its plan asked for; `None` in a closed loop.
     pub asked_rate: Option<f64>,
-    /// Every outcome after its warm-up.
+    /// All outcomes after its warm-up.
     pub tally: Tally,
     /// The counts of its warm-up.
     pub warmup: Counts,

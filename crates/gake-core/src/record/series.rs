@@ -1,24 +1,24 @@
-//! A series over the run's seconds whose memory does not grow with the run's length.
+//! Figures over time, in memory that does not grow with the length of the run.
 
 use serde::{Deserialize, Serialize};
 
-use super::point::{Point, TENTHS};
+use super::series_point::{SeriesPoint, TENTHS};
 use crate::clock::{Nanos, SECOND, TENTH};
 
-/// Maximum number of points; then neighbours are joined, and each covers twice the time.
+/// Maximum number of points; beyond it neighbours are joined, and each covers twice the time.
 const POINTS_MAX: usize = 1_800;
 
-/// Tenths of a second that are kept: those of runs of up to a minute.
+/// Maximum number of tenths of a second: a minute.
 const TENTHS_MAX: u64 = 600;
 
-/// Seconds of the widest point that is read: halves of it can be joined and joined again.
+/// Maximum seconds of a decoded point.
 const WIDTH_MAX: u64 = 1 << 32;
 
-/// Points in order of time, at most 1,800 of them: half an hour by the second, longer runs by
-/// 2, 4, 8 ... seconds. For runs of up to a minute also tenths of a second, when they are known.
+/// At most 1,800 points in chronological order: half an hour by the second, longer runs by 2, 4, 8
+/// ... seconds. Runs of up to a minute also have tenths of a second, if known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    points: Vec<Point>,
+    points: Vec<SeriesPoint>,
     width: u64,
     #[serde(default, skip_serializing_if = "Tenths::is_empty")]
     tenths: Tenths,
@@ -27,8 +27,8 @@ pub struct Series {
 /// The tenths of a second of a run of up to a minute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Tenths {
-    points: Vec<Point>,
-    /// Whether some are missing, so that they do not show the run.
+    points: Vec<SeriesPoint>,
+    /// Whether some are missing, so that none are shown.
     lost: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Series {
 
 impl Series {
     /// Adds the point of the next second.
-    pub fn push(&mut self, point: Point) {
+    pub fn push(&mut self, point: SeriesPoint) {
         match self.points.last_mut() {
             Some(last) if last.seconds < self.width => last.join(&point),
             _ => self.points.push(point),
@@ -56,9 +56,9 @@ impl Series {
         }
     }
 
-    /// Adds the point of the next tenths of a second. A run of more than a minute, or one with a gap
-    /// in them, is shown by its seconds.
-    pub fn push_tenth(&mut self, point: Point) {
+    /// Adds the point of the next tenths of a second. After a gap or a minute, all tenths are
+    /// dropped.
+    pub fn push_tenth(&mut self, point: SeriesPoint) {
         let Tenths { points, lost } = &mut self.tenths;
         let next = points.last().map_or(0, |last| last.second.saturating_add(last.seconds));
         let end = point.second.saturating_add(point.seconds);
@@ -70,19 +70,19 @@ impl Series {
         }
     }
 
-    /// Drops the tenths because some of them are not known.
+    /// Drops the tenths, because some are unknown.
     pub fn forget_tenths(&mut self) {
         self.tenths = Tenths::default();
     }
 
-    /// The tenths of a second; empty when only seconds are known.
+    /// The tenths of a second; empty if only seconds are known.
     #[must_use]
-    pub fn tenths(&self) -> &[Point] {
+    pub fn tenths(&self) -> &[SeriesPoint] {
         &self.tenths.points
     }
 
-    /// The series at its finest resolution, in at most `max` points, and the number of points a
-    /// second has: 10 where [`Point::second`] counts tenths, otherwise 1.
+    /// The series at its finest resolution in at most `max` points, and the unit of
+    /// [`SeriesPoint::second`]: 10 for tenths, else 1.
     #[must_use]
     pub fn finest(&self, max: usize) -> (Self, u64) {
         if self.tenths.points.is_empty() {
@@ -92,10 +92,10 @@ impl Series {
         (Self { points, ..Self::default() }.at_most(max), TENTHS)
     }
 
-    /// Leaves out the seconds at the end, from `at` on, in which nothing was asked for, sent or
-    /// ended: the wait until the last worker noticed.
+    /// Removes idle seconds at the end, from `at` on: the wait until the last worker noticed the
+    /// end.
     pub fn end(&mut self, at: Nanos) {
-        let is_idle = |point: &Point, unit: Nanos| {
+        let is_idle = |point: &SeriesPoint, unit: Nanos| {
             point.second.saturating_mul(unit) >= at
                 && point.asked.is_none_or(|asked| asked == 0.0)
                 && point.fired == 0
@@ -132,17 +132,17 @@ impl Series {
         series
     }
 
-    /// Whether it can have been made by pushing points.
-    pub(crate) fn is_sensible(&self) -> bool {
+    /// Whether a decoded series is within the limits.
+    pub(crate) fn is_plausible(&self) -> bool {
         self.width.is_power_of_two()
             && self.width <= WIDTH_MAX
             && self.points.len() <= POINTS_MAX
             && self.tenths.points.len() as u64 <= TENTHS_MAX
     }
 
-    /// The points.
+    /// The points, in chronological order.
     #[must_use]
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[SeriesPoint] {
         &self.points
     }
 }
@@ -150,15 +150,21 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::point::{LABELS_MAX, STATUSES_MAX};
-    use crate::record::{Counts, Fault, LabelPoint, Metric, Tally};
+    use crate::record::series_point::{LABELS_MAX, STATUSES_MAX};
+    use crate::record::{Counts, Fault, LabelPoint, LatencyMetric, Tally};
 
     #[test]
     fn memory_is_bounded_and_nothing_is_lost() {
         let mut series = Series::default();
         for second in 0..100_000 {
             let counts = Counts { sent: 3, ..Counts::default() };
-            series.push(Point { second, seconds: 1, counts, max: second, ..Point::default() });
+            series.push(SeriesPoint {
+                second,
+                seconds: 1,
+                counts,
+                max: second,
+                ..SeriesPoint::default()
+            });
         }
         let points = series.points();
         assert!(points.len() <= POINTS_MAX);
@@ -172,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn only_idle_seconds_after_the_last_arrival_are_left_out() {
-        let point = |second, sent| Point {
+    fn only_idle_seconds_after_the_last_arrival_are_removed() {
+        let point = |second, sent| SeriesPoint {
             second,
             seconds: 1,
             asked: Some(sent as f64),
             counts: Counts { sent, ..Counts::default() },
-            ..Point::default()
+            ..SeriesPoint::default()
         };
         let ended = |sent: &[u64], at| {
             let mut series = Series::default();
@@ -201,7 +207,7 @@ mod tests {
                 into.counts = Counts { sent: 3, failed: 1, unfinished: 1, ..Counts::default() };
                 into.response.record((second + 1) * 1_000);
             }
-            Point::new(second, &tally)
+            SeriesPoint::new(second, &tally)
         };
         let mut series = Series::default();
         (0..4).for_each(|second| series.push(point(second)));
@@ -221,32 +227,32 @@ mod tests {
             tally.add_status(100 + (second % 900) as u16, 2);
             tally.add_fault(Fault::Tls("one of many reasons"), 1);
             tally.add_fault(Fault::Reset, 1);
-            tally.latency.of_mut(Metric::OkResponse).record((second + 1) * 1_000);
-            series.push(Point::new(second, &tally));
+            tally.latency.of_mut(LatencyMetric::OkResponse).record((second + 1) * 1_000);
+            series.push(SeriesPoint::new(second, &tally));
         }
-        let sum = |of: fn(&Point) -> u64| series.points().iter().map(of).sum::<u64>();
+        let sum = |of: fn(&SeriesPoint) -> u64| series.points().iter().map(of).sum::<u64>();
         assert_eq!(sum(|p| p.statuses.iter().map(|s| s.1).sum()), 10_000);
         assert_eq!(sum(|p| p.faults.iter().map(|s| s.1).sum()), 10_000);
         assert_eq!(sum(|p| p.heat.iter().map(|s| s.1).sum()), 5_000);
-        // The one over the bound is for all others.
+        // The one beyond the limit counts all others.
         let joined = series.at_most(1);
         assert_eq!(joined.points()[0].statuses.len(), STATUSES_MAX + 1);
         assert_eq!(joined.points()[0].faults.len(), 2);
     }
 
-    fn tenth(second: u64, sent: u64) -> Point {
+    fn tenth(second: u64, sent: u64) -> SeriesPoint {
         let mut tally = Tally::default();
         tally.counts = Counts { sent, ok: sent, ..Counts::default() };
         tally.fired = sent;
         tally.in_flight_ns = u128::from(TENTH) * 3;
-        Point::of_tenths(second, 1, &tally)
+        SeriesPoint::of_tenths(second, 1, &tally)
     }
 
     #[test]
     fn a_short_run_is_shown_by_its_tenths() {
         let mut series = Series::default();
         (0..20).for_each(|n| series.push_tenth(tenth(n, n)));
-        (0..2).for_each(|n| series.push(Point::new(n, &Tally::default())));
+        (0..2).for_each(|n| series.push(SeriesPoint::new(n, &Tally::default())));
         let (fine, per_second) = series.finest(900);
         assert_eq!((fine.points().len(), per_second), (20, 10));
         assert_eq!(fine.points()[7].in_flight, 3.0, "a mean over the tenth, not the second");
@@ -256,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_or_a_minute_puts_seconds_in_place_of_tenths() {
+    fn tenths_are_dropped_after_a_gap_or_a_minute() {
         let mut gap = Series::default();
         [0, 1, 3].into_iter().for_each(|n| gap.push_tenth(tenth(n, 1)));
         gap.push_tenth(tenth(4, 1));

@@ -3,24 +3,24 @@
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::exchange::{Exchange, ExchangeEnd, Outcome, ResponseSummary};
 use super::fault::Fault;
 use super::histogram::Histogram;
-use super::latency::{self, Latency, Metric};
-use super::outcome::{Answer, End, Exchange, Outcome};
+use super::latency::{self, Latency, LatencyMetric};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 
-/// Labels for whose latencies [`Tally::make_room`] reserves memory, 170 KB each.
+/// Labels for which [`Tally::make_room`] maps memory, 170 KB each.
 const ROOMY_LABELS: usize = 4;
 
-/// Statuses, and faults, for which it does.
+/// Statuses, and faults, for which [`Tally::make_room`] reserves memory.
 const ROOMY_ENDS: usize = 16;
 
-/// The figures of one label (endpoint).
+/// The figures of one label.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabelTally {
-    /// Its counts; connections are not counted by label.
+    /// Counts; connections are not counted by label.
     pub counts: Counts,
     /// Response time as in [`Latency::response`].
     pub response: Histogram,
@@ -28,40 +28,39 @@ pub struct LabelTally {
     pub service: Histogram,
 }
 
-/// Mergeable counts and histograms of a time window. Merging loses no sample; it is associative and
-/// commutative, up to the last digits of a counter's sum and, beyond the bound on series, to which
-/// series are told apart.
+/// Mergeable counts and histograms of a time window. Merging is associative and commutative, except
+/// for the choice of series that are distinguished at the limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Plain counts.
+    /// Totals.
     pub counts: Counts,
-    /// Histograms.
+    /// Histograms of latencies.
     pub latency: Latency,
     /// Responses by status code, in order of code.
     statuses: Vec<(u16, u64)>,
     /// Ends without a response by fault, in order.
     faults: Vec<(Fault, u64)>,
-    /// By label number; empty when there is one label.
+    /// By label number; empty with one label.
     labels: Vec<LabelTally>,
-    /// Metrics other than exchanges: checks, and a program's own metrics.
+    /// Checks and custom metrics.
     pub series: SeriesTable,
-    /// Σ of nanoseconds in flight, of everything that was in flight in the window: its quotient
-    /// by the window's length is the mean number in flight.
+    /// Time in flight, summed over arrivals and clipped to the window: divided by the window's
+    /// length, the mean number in flight.
     pub in_flight_ns: u128,
-    /// Arrivals fired in the window, whenever they ended; `counts` hold those that ended in it.
+    /// Arrivals fired in the window; `counts` hold those that ended in it.
     pub fired: u64,
 }
 
 impl Tally {
-    /// An empty tally for `labels` labels (0 or 1: labels are not distinguished).
+    /// An empty tally for `labels` labels; 0 or 1: labels are not distinguished.
     #[must_use]
     pub fn new(labels: usize) -> Self {
         let labels = if labels > 1 { vec![LabelTally::default(); labels] } else { Vec::new() };
         Self { labels, ..Self::default() }
     }
 
-    /// Reserves memory for what the first seconds record, so that they touch no fresh memory: the
-    /// usual latencies, of the first few labels too. Call it on an empty tally.
+    /// Maps memory for the usual latencies, of the first few labels too, so that the first seconds
+    /// cause no page faults. Requires an empty tally.
     pub fn make_room(&mut self) {
         self.latency.make_room();
         for label in self.labels.iter_mut().take(ROOMY_LABELS) {
@@ -72,97 +71,101 @@ impl Tally {
         self.faults.reserve(ROOMY_ENDS);
     }
 
-    /// Makes room for at least `labels` labels.
-    pub fn tell_labels(&mut self, labels: usize) {
+    /// Distinguishes at least `labels` labels.
+    pub fn grow_labels(&mut self, labels: usize) {
         if self.labels.len() < labels {
             self.labels.resize_with(labels, LabelTally::default);
         }
     }
 
     /// Adds a plain request: an arrival and its one exchange.
-    pub fn record(&mut self, outcome: &Outcome, expect: &Expect) {
+    pub fn record(&mut self, outcome: &Outcome, expect: &ExpectedStatus) {
         self.record_exchange(outcome.arrival.due, &outcome.exchange, expect);
-        let interrupted = outcome.exchange.end == End::Unfinished;
+        let interrupted = outcome.exchange.end == ExchangeEnd::Unfinished;
         self.record_arrival(outcome.lateness(), outcome.blocked, interrupted);
     }
 
-    /// Adds an iteration that has ended: the generator's own delay before it, and its wait for a
-    /// free lane.
+    /// Adds the end of an iteration, its lateness, and its wait for a free lane.
     #[inline]
     pub fn record_arrival(&mut self, lateness: Nanos, blocked: Nanos, interrupted: bool) {
         self.counts.end_arrival(interrupted);
-        self.latency.of_mut(Metric::Lateness).record(lateness);
+        self.latency.of_mut(LatencyMetric::Lateness).record(lateness);
         if blocked > 0 {
-            self.latency.of_mut(Metric::Blocked).record(blocked);
+            self.latency.of_mut(LatencyMetric::Blocked).record(blocked);
         }
     }
 
-    /// Adds an exchange. Allocates for the first of a status or fault, and where a histogram does
-    /// ([`Histogram::record`]): for its first few values, and for the first of each octave.
-    pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &Expect) {
+    /// Adds an exchange. Allocates for a new status or fault, and as [`Histogram::record`] does.
+    pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &ExpectedStatus) {
         let response = exchange.done.saturating_sub(due);
         let is_ok = exchange.is_ok(expect);
         let metric = match exchange.end {
-            End::Answered(Answer { status, .. }) => {
+            ExchangeEnd::Response(ResponseSummary { status, .. }) => {
                 bump(&mut self.statuses, status, 1);
-                if is_ok { Metric::OkResponse } else { Metric::OtherResponse }
+                if is_ok { LatencyMetric::OkResponse } else { LatencyMetric::OtherResponse }
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
-                if fault.is_timeout() { Metric::OtherResponse } else { Metric::FaultResponse }
+                if fault.is_timeout() {
+                    LatencyMetric::OtherResponse
+                } else {
+                    LatencyMetric::FaultResponse
+                }
             }
-            End::Unfinished => Metric::OtherResponse,
+            ExchangeEnd::Unfinished => LatencyMetric::OtherResponse,
         };
         self.counts.add_exchange(exchange, is_ok);
         self.latency.of_mut(metric).record(response);
-        self.record_parts(exchange);
+        self.record_phases(exchange);
         if let Some(label) = self.label_mut(exchange.label) {
             label.counts.add_exchange(exchange, is_ok);
-            if metric != Metric::FaultResponse {
+            if metric != LatencyMetric::FaultResponse {
                 label.response.record(response);
             }
-            if matches!(exchange.end, End::Answered(_)) {
+            if matches!(exchange.end, ExchangeEnd::Response(_)) {
                 label.service.record(exchange.service());
             }
         }
     }
 
-    /// The parts of the way from due to done.
+    /// The phases from due to done.
     #[inline]
-    fn record_parts(&mut self, exchange: &Exchange) {
+    fn record_phases(&mut self, exchange: &Exchange) {
         let latency = &mut self.latency;
         if exchange.blocked > 0 {
-            latency.of_mut(Metric::Blocked).record(exchange.blocked);
+            latency.of_mut(LatencyMetric::Blocked).record(exchange.blocked);
         }
         if let Some(connect) = exchange.connect {
-            latency.of_mut(Metric::Connect).record(connect);
+            latency.of_mut(LatencyMetric::Connect).record(connect);
         }
         if let Some(tls) = exchange.tls {
-            latency.of_mut(Metric::Tls).record(tls);
+            latency.of_mut(LatencyMetric::Tls).record(tls);
         }
-        if let End::Answered(_) = exchange.end {
-            latency.of_mut(Metric::Service).record(exchange.service());
+        if let ExchangeEnd::Response(_) = exchange.end {
+            latency.of_mut(LatencyMetric::Service).record(exchange.service());
             if let Some(first) = exchange.first_byte {
-                latency.of_mut(Metric::FirstByte).record(first.saturating_sub(exchange.write));
-                latency.of_mut(Metric::Download).record(exchange.done.saturating_sub(first));
+                latency
+                    .of_mut(LatencyMetric::FirstByte)
+                    .record(first.saturating_sub(exchange.write));
+                latency.of_mut(LatencyMetric::Download).record(exchange.done.saturating_sub(first));
             }
         }
         if let Some(tcp) = exchange.tcp {
-            latency.of_mut(Metric::Rtt).record(tcp.rtt);
+            latency.of_mut(LatencyMetric::Rtt).record(tcp.rtt);
             self.counts.retransmits += u64::from(tcp.retransmits);
         }
     }
 
-    /// Counts an arrival that was never sent, as a wait of at least `waited`.
+    /// Adds a dropped arrival, as a wait of at least `waited`.
     pub fn record_dropped(&mut self, waited: Nanos) {
         self.counts.dropped += 1;
-        self.latency.of_mut(Metric::OtherResponse).record(waited);
+        self.latency.of_mut(LatencyMetric::OtherResponse).record(waited);
     }
 
     /// Adds everything of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
-        for metric in Metric::ALL {
+        for metric in LatencyMetric::ALL {
             self.latency.of_mut(metric).merge(other.latency.of(metric));
         }
         for &(status, count) in &other.statuses {
@@ -171,7 +174,7 @@ impl Tally {
         for &(fault, count) in &other.faults {
             bump(&mut self.faults, fault, count);
         }
-        self.tell_labels(other.labels.len());
+        self.grow_labels(other.labels.len());
         for (mine, theirs) in self.labels.iter_mut().zip(&other.labels) {
             mine.counts.merge(&theirs.counts);
             mine.response.merge(&theirs.response);
@@ -182,10 +185,10 @@ impl Tally {
         self.fired = self.fired.saturating_add(other.fired);
     }
 
-    /// Forgets the figures and keeps their memory, the labels and the series.
+    /// Removes the figures; keeps memory, labels and series.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
-        for metric in Metric::ALL {
+        for metric in LatencyMetric::ALL {
             self.latency.of_mut(metric).clear();
         }
         self.statuses.clear();
@@ -200,21 +203,20 @@ impl Tally {
         self.fired = 0;
     }
 
-    /// Gives an empty tally the label and series numbers of `other`.
+    /// Gives an empty tally the labels and series indexes of `other`.
     pub(super) fn follow(&mut self, other: &Self) {
-        self.tell_labels(other.labels.len());
+        self.grow_labels(other.labels.len());
         self.series.follow(&other.series);
     }
 
-    /// Sets what each label saw, for readers of files.
     pub(super) fn set_labels(&mut self, labels: Vec<LabelTally>) {
         self.labels = labels;
     }
 
-    /// Bytes of memory that its figures take.
+    /// Heap memory in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let metrics = Metric::ALL.iter().map(|metric| self.latency.of(*metric).heap_bytes());
+        let metrics = LatencyMetric::ALL.iter().map(|metric| self.latency.of(*metric).heap_bytes());
         let labels = self.labels.iter().map(|label| {
             size_of::<LabelTally>() + label.response.heap_bytes() + label.service.heap_bytes()
         });
@@ -227,19 +229,19 @@ impl Tally {
         &self.statuses
     }
 
-    /// Ends without a response by fault, each with its detail.
+    /// Ends without a response by fault.
     #[must_use]
     pub fn faults(&self) -> &[(Fault, u64)] {
         &self.faults
     }
 
-    /// The figures of each label; empty when there is one label.
+    /// The figures of each label; empty with one label.
     #[must_use]
     pub fn labels(&self) -> &[LabelTally] {
         &self.labels
     }
 
-    /// The number of exchanges that ended with a fault that `which` accepts.
+    /// The number of faults that `which` accepts.
     pub fn faults_where(&self, which: impl Fn(Fault) -> bool) -> u64 {
         self.faults.iter().filter(|(fault, _)| which(*fault)).map(|(_, count)| count).sum()
     }
@@ -254,7 +256,7 @@ impl Tally {
         bump(&mut self.faults, fault, count);
     }
 
-    /// The tally of a label; `None` when labels are not distinguished.
+    /// The figures of a label; `None` if labels are not distinguished.
     pub fn label_mut(&mut self, label: u16) -> Option<&mut LabelTally> {
         self.labels.get_mut(usize::from(label))
     }
@@ -270,7 +272,7 @@ impl Tally {
     }
 }
 
-/// Adds to the count of a key in a short sorted list: a run sees few different ones.
+/// Adds to the count of a key in a short sorted list.
 #[inline]
 pub(super) fn bump<K: Ord + Copy>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
     match list.binary_search_by_key(&key, |entry| entry.0) {

@@ -8,11 +8,12 @@ use crate::schedule::Arrival;
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     let end = prop_oneof![
-        (200u16..600).prop_map(|status| End::Answered(Answer { status, body_bytes: 12 })),
-        Just(End::Fault(Fault::Reset)),
-        Just(End::Fault(Fault::Timeout(Phase::Body))),
-        Just(End::Fault(Fault::Malformed("bad_status_line"))),
-        Just(End::Unfinished),
+        (200u16..600)
+            .prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
+        Just(ExchangeEnd::Fault(Fault::Reset)),
+        Just(ExchangeEnd::Fault(Fault::Timeout(Phase::Body))),
+        Just(ExchangeEnd::Fault(Fault::Malformed("bad_status_line"))),
+        Just(ExchangeEnd::Unfinished),
     ];
     (0..1u64 << 40, 0..1u64 << 35, end, 0u16..4, any::<bool>()).prop_map(
         |(due, took, end, label, written)| Outcome {
@@ -36,7 +37,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn tally(outcomes: &[Outcome]) -> Tally {
     let mut tally = Tally::new(3);
     for outcome in outcomes {
-        tally.record(outcome, &Expect::default());
+        tally.record(outcome, &ExpectedStatus::default());
     }
     tally
 }
@@ -62,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_parts_is_recording_the_whole(a in outcomes(), b in outcomes()) {
+    fn merging_is_recording_everything(a in outcomes(), b in outcomes()) {
         let whole: Vec<_> = a.iter().chain(&b).cloned().collect();
         prop_assert_eq!(merged(&tally(&a), &tally(&b)), tally(&whole));
     }
@@ -75,11 +76,11 @@ proptest! {
         prop_assert_eq!(counts.due(), counts.sent + counts.unsent + counts.dropped);
         prop_assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished);
         let samples = tally.latency.response().count()
-            + tally.latency.of(Metric::FaultResponse).count();
+            + tally.latency.of(LatencyMetric::FaultResponse).count();
         prop_assert_eq!(samples, counts.due());
-        let answered: u64 = tally.statuses().iter().map(|s| s.1).sum();
+        let responses: u64 = tally.statuses().iter().map(|s| s.1).sum();
         prop_assert_eq!(
-            answered + tally.faults_where(|_| true) + counts.unfinished,
+            responses + tally.faults_where(|_| true) + counts.unfinished,
             counts.sent + counts.unsent
         );
     }
@@ -90,7 +91,7 @@ proptest! {
         cleared.clear();
         prop_assert_eq!(&cleared, &Tally::new(3));
         for outcome in &next {
-            cleared.record(outcome, &Expect::default());
+            cleared.record(outcome, &ExpectedStatus::default());
         }
         prop_assert_eq!(cleared, tally(&next));
     }
@@ -129,7 +130,7 @@ fn a_fast_fault_is_not_in_the_response_times() {
     };
     let tally = tally(&[fault]);
     assert!(tally.latency.response().is_empty());
-    assert_eq!(tally.latency.of(Metric::FaultResponse).count(), 1);
+    assert_eq!(tally.latency.of(LatencyMetric::FaultResponse).count(), 1);
 }
 
 #[test]
@@ -142,8 +143,8 @@ fn a_dropped_arrival_is_due_and_waited() {
 
 #[test]
 fn ten_million_requests_take_no_megabyte_more_than_one_million() {
-    // Two workers, each with a tally that it fills and one that waits, a second that is joined, and
-    // the sum. A second has 100,000 requests, of which ever fewer take ever longer.
+    // Two workers with a tally and a spare each, the second being joined, and the sum. A second has
+    // 100,000 requests with heavy-tailed latencies.
     let mut workers = [Tally::new(0), Tally::new(0)];
     let mut spares = [Tally::new(0), Tally::new(0)];
     let (mut second, mut whole) = (Tally::new(0), Tally::new(0));
@@ -155,13 +156,13 @@ fn ten_million_requests_take_no_megabyte_more_than_one_million() {
             let chance = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
             let took = (5e4 * (chance as f64 / (1_u64 << 53) as f64).powf(-1.2)) as u64;
             let due = at * 1_000_000_000;
-            let end = End::Answered(Answer { status: 200, body_bytes: 12 });
+            let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 12 });
             let (write, done) = (due + took / 50, due + took);
             let first_byte = Some(due + took / 2);
             let exchange = Exchange { write, first_byte, done, end, ..Exchange::unfinished(0) };
             let arrival = Arrival { number, due };
             let outcome = Outcome { arrival, blocked: 0, fired: write, exchange };
-            workers[n % 2].record(&outcome, &Expect::default());
+            workers[n % 2].record(&outcome, &ExpectedStatus::default());
         }
         let bytes = |tallies: &[Tally]| tallies.iter().map(Tally::heap_bytes).sum::<usize>();
         second.clear();

@@ -3,13 +3,13 @@
 use super::Stage;
 use crate::clock::{Nanos, SECOND};
 
-/// Counts closer than this (relative, or absolute below 1) to a whole number are that number:
-/// a rate times a time is rarely exact in binary.
+/// Tolerance (relative, absolute below 1) within which counts are whole numbers: a rate times a
+/// time is rarely exact in binary.
 const SNAP: f64 = 1e-9;
 
-/// A stage with where it starts, in seconds and in counts.
+/// A stage, with its start in seconds and in counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Piece {
+struct Segment {
     start: f64,
     length: f64,
     from: f64,
@@ -18,16 +18,16 @@ struct Piece {
     area: f64,
 }
 
-/// Λ(t) as pieces of straight rate, hence quadratic area.
+/// Λ(t): the rate is linear in each segment, the area quadratic.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Area {
-    pieces: Vec<Piece>,
+    segments: Vec<Segment>,
 }
 
 impl Area {
     pub(super) fn new(stages: &[Stage]) -> Self {
         let (mut start, mut before) = (0.0, 0.0);
-        let pieces = stages
+        let segments = stages
             .iter()
             .map(|stage| {
                 let length = if stage.duration == std::time::Duration::MAX {
@@ -35,22 +35,25 @@ impl Area {
                 } else {
                     stage.duration.as_secs_f64()
                 };
-                // ∞ × 0 is no number; an endless stage of rate 0 has no area.
+                // ∞ × 0 is NaN; the area is 0.
                 let mean = f64::midpoint(stage.from, stage.to);
                 let area = if mean == 0.0 { 0.0 } else { mean * length };
-                let piece = Piece { start, length, from: stage.from, to: stage.to, before, area };
+                let segment =
+                    Segment { start, length, from: stage.from, to: stage.to, before, area };
                 start += length;
                 before += area;
-                piece
+                segment
             })
             .collect();
-        Self { pieces }
+        Self { segments }
     }
 
     /// Multiplies all rates by `factor`.
     pub(super) fn scale(&mut self, factor: f64) {
-        for piece in &mut self.pieces {
-            for value in [&mut piece.from, &mut piece.to, &mut piece.before, &mut piece.area] {
+        for segment in &mut self.segments {
+            for value in
+                [&mut segment.from, &mut segment.to, &mut segment.before, &mut segment.area]
+            {
                 *value *= factor;
             }
         }
@@ -58,7 +61,7 @@ impl Area {
 
     /// The whole numbers n with 0 ≤ n < Λ(end).
     pub(super) fn count(&self) -> u64 {
-        let Some(last) = self.pieces.last() else { return 0 };
+        let Some(last) = self.segments.last() else { return 0 };
         let total = last.before + last.area;
         if total.is_infinite() {
             return u64::MAX;
@@ -67,30 +70,33 @@ impl Area {
         (total - SNAP * total.max(1.0)).ceil().max(0.0) as u64
     }
 
-    /// When the last piece ends, unless it is endless.
+    /// The end of the last segment, unless it is endless.
     pub(super) fn end(&self) -> Option<Nanos> {
-        let end = self.pieces.last().map_or(0.0, |last| last.start + last.length);
+        let end = self.segments.last().map_or(0.0, |last| last.start + last.length);
         end.is_finite().then(|| to_nanos(end))
     }
 
     /// Λ at `t` seconds.
     pub(super) fn at(&self, t: f64) -> f64 {
-        let within = self.pieces.iter().take_while(|piece| piece.start < t);
-        within
-            .last()
-            .map_or(0.0, |piece| piece.before + piece.area_to((t - piece.start).min(piece.length)))
+        let within = self.segments.iter().take_while(|segment| segment.start < t);
+        within.last().map_or(0.0, |segment| {
+            segment.before + segment.area_to((t - segment.start).min(segment.length))
+        })
     }
 
-    /// The instant at which the area reaches `count`, looking from piece `hint` on; `None` when it
-    /// never does. `hint` is moved to the piece found, so that a walk forward costs O(1) a step.
+    /// The instant at which the area reaches `count`; `None` if it never does. The search starts at
+    /// segment `hint`, which is set to the one found: walking forward takes O(1) a step.
     pub(super) fn inverse(&self, count: f64, hint: &mut usize) -> Option<Nanos> {
-        while let Some(piece) = self.pieces.get(*hint) {
-            let into = count - piece.before;
-            let last = *hint + 1 == self.pieces.len();
-            let limit =
-                if last { piece.area - SNAP * piece.area.clamp(1.0, 1e15) } else { piece.area };
+        while let Some(segment) = self.segments.get(*hint) {
+            let into = count - segment.before;
+            let last = *hint + 1 == self.segments.len();
+            let limit = if last {
+                segment.area - SNAP * segment.area.clamp(1.0, 1e15)
+            } else {
+                segment.area
+            };
             if into < limit {
-                return Some(to_nanos(piece.start + piece.time_to(into.max(0.0))));
+                return Some(to_nanos(segment.start + segment.time_to(into.max(0.0))));
             }
             *hint += 1;
         }
@@ -98,7 +104,7 @@ impl Area {
     }
 }
 
-impl Piece {
+impl Segment {
     fn slope(&self) -> f64 {
         if self.length.is_finite() && self.length > 0.0 {
             (self.to - self.from) / self.length
@@ -107,13 +113,13 @@ impl Piece {
         }
     }
 
-    /// The area up to `t` seconds into this piece.
+    /// The area of the first `t` seconds of this segment.
     fn area_to(&self, t: f64) -> f64 {
         self.from * t + self.slope() * t * t / 2.0
     }
 
-    /// The time into this piece at which its area is `area`: the positive root of
-    /// `from·t + (to − from)·t²/(2·length) = area`, in the form that does not cancel.
+    /// The seconds after which the area is `area`: the positive root of
+    /// `from·t + (to − from)·t²/(2·length) = area`, without cancellation.
     fn time_to(&self, area: f64) -> f64 {
         if area == 0.0 && self.from == 0.0 {
             return 0.0;

@@ -1,15 +1,15 @@
 //! The positions of Poisson arrivals on the scale of counts, by number.
 //!
-//! The n-th arrival of a unit-rate Poisson process lies at the sum of n + 1 unit exponentials. To
-//! add them up one by one would cost a slice as much as the whole. So they are drawn from the top:
-//! 1,024 gaps together are a Gamma(1,024) variate, and of 2a gaps with a known sum the first a take
-//! the share Beta(a, a), down to the single gap. Each draw is a pure function of the seed and its
-//! place, so that every slice, whatever their number, computes the same process alone; a walk with
-//! stride s makes at most 1 + log2(s) draws for an arrival.
+//! The n-th arrival of a unit-rate Poisson process lies at the sum of n + 1 unit exponentials.
+//! Adding them up would cost each slice as much as the whole, so they are drawn top down: 1,024
+//! gaps sum to a Gamma(1,024) variate; of 2a gaps with a known sum, the first a take the share
+//! Beta(a, a), down to single gaps. Each draw depends only on the seed and its index, so every
+//! slice computes the same process independently; a walk with stride s makes at most 1 + log2(s)
+//! draws for an arrival.
 
 use std::f64::consts::TAU;
 
-use super::random::{Counter, unit};
+use crate::random::{SplitMix64, random_number, random_unit};
 
 /// Halvings of a block.
 const DEPTH: usize = 10;
@@ -17,45 +17,43 @@ const DEPTH: usize = 10;
 /// Arrivals of a block.
 const BLOCK: u64 = 1 << DEPTH;
 
-/// Keeps the draws of blocks and of halves apart.
+/// Separates the draws of blocks and halves.
 const BLOCK_STREAM: u64 = 0x6a09_e667_f3bc_c909;
 
-/// Some gaps in a row.
+/// Consecutive gaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Span {
+struct GapSpan {
     /// The sum of the block's gaps before it.
     offset: f64,
     /// The sum of its gaps.
     sum: f64,
 }
 
-/// A walk over the arrivals; forward is cheap.
+/// Computes positions of arrivals; cheap in ascending order.
 #[derive(Debug, Clone)]
-pub(super) struct Walk {
+pub(super) struct PoissonWalk {
     seed: u64,
-    /// The block the walk is in, and the sum of all gaps before it.
+    /// The current block, and the sum of all gaps before it.
     block: u64,
     base: f64,
-    /// The spans that the last gap lies in, from the block down.
-    path: [Span; DEPTH + 1],
-    /// The sum of the first half of each of them.
+    /// The spans around the last gap, from the block down.
+    path: [GapSpan; DEPTH + 1],
+    /// The sum of the first half of each span.
     halves: [f64; DEPTH],
-    /// The last gap's number in the block, and how far down the path is known.
+    /// The last gap's index in the block, and the depth to which the path is valid.
     last: u64,
     known: usize,
-    /// How many halves were drawn.
     #[cfg(test)]
     draws: u64,
 }
 
-impl Walk {
-    /// The walk of the process with this seed, before its first arrival.
+impl PoissonWalk {
     pub(super) fn new(seed: u64) -> Self {
         let mut walk = Self {
             seed,
             block: 0,
             base: 0.0,
-            path: [Span::default(); DEPTH + 1],
+            path: [GapSpan::default(); DEPTH + 1],
             halves: [0.0; DEPTH],
             last: 0,
             known: 0,
@@ -82,13 +80,13 @@ impl Walk {
 
     fn enter(&mut self, block: u64) {
         self.block = block;
-        self.path[0] = Span { offset: 0.0, sum: gamma(self.seed ^ BLOCK_STREAM, block) };
+        self.path[0] = GapSpan { offset: 0.0, sum: gamma(self.seed ^ BLOCK_STREAM, block) };
         (self.last, self.known) = (0, 0);
     }
 
-    /// The sum of the block's gaps up to and with number `gap`.
+    /// The sum of the block's gaps up to and including `gap`.
     fn within(&mut self, gap: u64) -> f64 {
-        // The spans above the highest bit in which the two differ hold both.
+        // Spans above the highest differing bit contain both gaps.
         let differs = 64 - (gap ^ self.last).leading_zeros() as usize;
         let mut level = self.known.min(DEPTH - differs.min(DEPTH));
         let mut is_drawn = level < self.known;
@@ -106,9 +104,9 @@ impl Walk {
             is_drawn = false;
             let first = self.halves[level];
             self.path[level + 1] = if gap & half == 0 {
-                Span { offset: span.offset, sum: first }
+                GapSpan { offset: span.offset, sum: first }
             } else {
-                Span { offset: span.offset + first, sum: span.sum - first }
+                GapSpan { offset: span.offset + first, sum: span.sum - first }
             };
             level += 1;
         }
@@ -118,12 +116,11 @@ impl Walk {
     }
 }
 
-/// A Beta(a, a) variate for a node of a block's tree (Ulrich 1984): half of one more than the
-/// cosine of a random angle, drawn in towards 0 the more gaps there are.
+/// A Beta(a, a) variate for a node of a block's tree (Ulrich 1984).
 #[inline]
 fn symmetric_beta(seed: u64, block: u64, node: u64, a: u64) -> f64 {
-    let place = (block * BLOCK + node) * 2;
-    let (radius, angle) = (unit(seed, place), unit(seed, place + 1));
+    let index = (block * BLOCK + node) * 2;
+    let (radius, angle) = (random_unit(seed, index), random_unit(seed, index + 1));
     let radius = (1.0 - radius.powf(2.0 / (2 * a - 1) as f64)).max(0.0).sqrt();
     0.5 + 0.5 * radius * (TAU * angle).cos()
 }
@@ -133,12 +130,15 @@ fn symmetric_beta(seed: u64, block: u64, node: u64, a: u64) -> f64 {
 fn gamma(seed: u64, block: u64) -> f64 {
     let d = BLOCK as f64 - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
-    let mut draws = Counter::new(seed, block);
+    let mut draws = SplitMix64::new(random_number(seed, block));
+    // Keeps the sequence of older versions.
+    draws.next_u64();
+    let above_zero = |draws: &mut SplitMix64| 1.0 - draws.unit();
     loop {
-        let normal = (-2.0 * draws.above_zero().ln()).sqrt() * (TAU * draws.unit()).cos();
+        let normal = (-2.0 * above_zero(&mut draws).ln()).sqrt() * (TAU * draws.unit()).cos();
         let cube = (1.0 + c * normal).powi(3);
         let accepted = 0.5 * normal * normal + d - d * cube + d * cube.ln();
-        if cube > 0.0 && draws.above_zero().ln() < accepted {
+        if cube > 0.0 && above_zero(&mut draws).ln() < accepted {
             return d * cube;
         }
     }
@@ -149,31 +149,31 @@ mod tests {
     use super::*;
 
     fn positions(seed: u64, count: u64) -> Vec<f64> {
-        let mut walk = Walk::new(seed);
+        let mut walk = PoissonWalk::new(seed);
         (0..count).map(|number| walk.position(number)).collect()
     }
 
     #[test]
-    fn every_stride_and_every_order_finds_the_same_positions() {
+    fn positions_do_not_depend_on_stride_or_order() {
         let whole = positions(5, 5_000);
         for stride in [1, 2, 3, 7, 64, 1_000] {
             for first in [0, 1, stride - 1] {
-                let mut walk = Walk::new(5);
+                let mut walk = PoissonWalk::new(5);
                 for number in (first..5_000).step_by(stride) {
                     assert_eq!(walk.position(number as u64), whole[number], "{first} + {stride} n");
                 }
             }
         }
-        let mut walk = Walk::new(5);
+        let mut walk = PoissonWalk::new(5);
         for number in [4_999, 3, 2_048, 2_047, 1_023, 1_024, 0] {
             assert_eq!(walk.position(number), whole[number as usize]);
         }
     }
 
     #[test]
-    fn a_slice_draws_for_its_own_arrivals_and_not_for_the_whole() {
+    fn a_slice_draws_only_for_its_own_arrivals() {
         for (stride, each) in [(1, 1), (2, 2), (16, 5), (1_024, 10), (5_000, 10)] {
-            let mut walk = Walk::new(9);
+            let mut walk = PoissonWalk::new(9);
             let own = 4_096;
             (0..own).for_each(|number| {
                 walk.position(number * stride);
@@ -203,7 +203,7 @@ mod tests {
             let product = pairs.map(|(a, b)| a * b).sum::<f64>() / (gaps.len() - lag) as f64;
             assert!((product - 1.0).abs() < 5.0 * 3_f64.sqrt() / n, "lag {lag}: {product}");
         }
-        // Kolmogorov and Smirnov: 1.95 / sqrt(n) is exceeded once in a thousand seeds.
+        // Kolmogorov-Smirnov: 1.95 / sqrt(n) is exceeded once in a thousand seeds.
         gaps.sort_by(f64::total_cmp);
         let distance = gaps
             .iter()

@@ -30,7 +30,7 @@ fn a_fractional_rate_counts_what_starts_before_the_end() {
     // Due at 0, 3 and 6 s; the one at 9 s would be at the end.
     let schedule = uniform(&[step(1.0 / 3.0, 9.0)]);
     assert_eq!(schedule.total(), 3);
-    assert_eq!(schedule.share(Slice::WHOLE).count(), 3);
+    assert_eq!(schedule.arrivals(Slice::WHOLE).count(), 3);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_ramp_has_the_area_of_a_triangle() {
 }
 
 #[test]
-fn a_pause_holds_arrivals_back() {
+fn a_pause_delays_arrivals() {
     let schedule = uniform(&[step(10.0, 1.0), step(0.0, 5.0), step(10.0, 1.0)]);
     assert_eq!(schedule.total(), 20);
     assert_eq!(schedule.due(9), Some(900_000_000));
@@ -55,7 +55,7 @@ fn a_limit_ends_an_endless_schedule() {
     let endless = Stage::step(50.0, Duration::MAX);
     let schedule = Schedule::new(Process::Uniform, &[endless], Some(7), 0);
     assert_eq!(schedule.total(), 7);
-    assert_eq!(schedule.share(Slice::WHOLE).count(), 7);
+    assert_eq!(schedule.arrivals(Slice::WHOLE).count(), 7);
     assert_eq!(schedule.timed_end(), None);
     assert_eq!(schedule.end(), Some(140_000_000));
     assert!((schedule.mean_rate(140_000_000) - 50.0).abs() < 1e-9);
@@ -68,7 +68,7 @@ fn a_warm_up_comes_before_and_is_not_in_the_limit() {
     for process in [Process::Uniform, Process::Poisson] {
         let schedule = Schedule::new(process, &[step(100.0, 60.0)], Some(50), 1)
             .after(10.0, Duration::from_secs(2));
-        let arrivals: Vec<_> = schedule.share(Slice::WHOLE).collect();
+        let arrivals: Vec<_> = schedule.arrivals(Slice::WHOLE).collect();
         assert_eq!(arrivals.len(), 70);
         assert!(arrivals[19].due < 2 * SECOND && arrivals[20].due >= 2 * SECOND);
     }
@@ -78,7 +78,7 @@ fn a_warm_up_comes_before_and_is_not_in_the_limit() {
 fn poisson_has_its_mean_and_variance() {
     let schedule = Schedule::new(Process::Poisson, &[step(1000.0, 100.0)], None, 7);
     let mut per_second = [0f64; 100];
-    for arrival in schedule.share(Slice::WHOLE) {
+    for arrival in schedule.arrivals(Slice::WHOLE) {
         per_second[(arrival.due / SECOND) as usize] += 1.0;
     }
     let mean = per_second.iter().sum::<f64>() / 100.0;
@@ -98,7 +98,7 @@ fn trace(offsets: &[u64], speed: f64) -> Trace {
 fn a_replay_has_the_recorded_instants_at_its_speed() {
     let offsets = [0, 0, 500_000_000, 1_500_000_001, 4 * SECOND];
     let schedule = Schedule::replay(trace(&offsets, 1.0), None);
-    assert_eq!(schedule.share(Slice::WHOLE).map(|a| a.due).collect::<Vec<_>>(), offsets);
+    assert_eq!(schedule.arrivals(Slice::WHOLE).map(|a| a.due).collect::<Vec<_>>(), offsets);
     assert_eq!(schedule.total(), 5);
     // One mean gap after the last.
     assert_eq!(schedule.timed_end(), Some(5 * SECOND));
@@ -111,12 +111,12 @@ fn a_replay_has_the_recorded_instants_at_its_speed() {
     assert_eq!(fast.peak(), 4);
     let cut = Schedule::replay(fast, Some(3));
     assert_eq!((cut.total(), cut.timed_end(), cut.end()), (3, None, Some(375_000_000)));
-    assert_eq!(cut.share(Slice::WHOLE).count(), 3);
+    assert_eq!(cut.arrivals(Slice::WHOLE).count(), 3);
 }
 
 #[test]
-fn a_replay_of_nothing_or_of_one_instant_ends() {
-    assert_eq!(Schedule::replay(trace(&[], 1.0), None).share(Slice::WHOLE).count(), 0);
+fn an_empty_replay_and_one_of_one_instant_end() {
+    assert_eq!(Schedule::replay(trace(&[], 1.0), None).arrivals(Slice::WHOLE).count(), 0);
     let burst = Schedule::replay(trace(&[0; 100], 1.0), None);
     assert_eq!((burst.total(), burst.end()), (100, Some(1)));
     assert_eq!(trace(&[0], 1.0).length(), SECOND);
@@ -161,10 +161,10 @@ proptest! {
         let schedule = uniform(&stages);
         let end = schedule.end().unwrap();
         let t = (end as f64 * part) as u64;
-        let seen = schedule.share(Slice::WHOLE).filter(|a| a.due < t).count() as f64;
+        let seen = schedule.arrivals(Slice::WHOLE).filter(|a| a.due < t).count() as f64;
         let area = area_by_sum(&stages, t as f64 / SECOND as f64);
         prop_assert!((seen - area).abs() <= 1.0 + 1e-6 * area, "{seen} against {area}");
-        prop_assert_eq!(schedule.share(Slice::WHOLE).count() as u64, schedule.total());
+        prop_assert_eq!(schedule.arrivals(Slice::WHOLE).count() as u64, schedule.total());
         let seconds = (0..=end / SECOND).map(|s| schedule.asked_in_second(s)).sum::<f64>();
         prop_assert!((seconds - area_by_sum(&stages, 1e9)).abs() < 1e-6 * (1.0 + seconds));
     }
@@ -173,14 +173,14 @@ proptest! {
     fn shares_are_the_whole(stages in stages(), workers in 1usize..6, poisson: bool, seed: u64) {
         let process = if poisson { Process::Poisson } else { Process::Uniform };
         let schedule = Schedule::new(process, &stages, Some(1000), seed);
-        let whole: Vec<_> = schedule.share(Slice::WHOLE).collect();
-        let mut parts: Vec<_> = Slice::WHOLE.split(workers).flat_map(|s| schedule.share(s)).collect();
+        let whole: Vec<_> = schedule.arrivals(Slice::WHOLE).collect();
+        let mut parts: Vec<_> = Slice::WHOLE.split(workers).flat_map(|s| schedule.arrivals(s)).collect();
         parts.sort_by_key(|a| a.number);
         prop_assert_eq!(whole, parts);
     }
 
     #[test]
-    fn a_jump_leaves_out_what_is_due_before(
+    fn a_jump_skips_arrivals_due_before_it(
         stages in stages(), kind in 0..3, seed: u64, index in 0usize..4, warmup in 0u64..2,
         jumps in proptest::collection::vec(0..4 * SECOND, 1..5),
     ) {
@@ -192,8 +192,8 @@ proptest! {
         let schedule = Schedule::new(process, &stages, Some(3_000), seed);
         let schedule = schedule.after(40.0, Duration::from_secs(warmup));
         let slice = Slice::new(index, 4);
-        let mut left: std::collections::VecDeque<_> = schedule.share(slice).collect();
-        let (mut share, mut from) = (schedule.share(slice), 0);
+        let mut left: std::collections::VecDeque<_> = schedule.arrivals(slice).collect();
+        let (mut share, mut from) = (schedule.arrivals(slice), 0);
         for jump in jumps {
             from += jump;
             let before = left.iter().take_while(|arrival| arrival.due < from).count();
@@ -209,7 +209,7 @@ proptest! {
         let process = if poisson { Process::Poisson } else { Process::Uniform };
         let schedule = Schedule::new(process, &stages, None, 3);
         let mut last = 0;
-        for arrival in schedule.share(Slice::WHOLE) {
+        for arrival in schedule.arrivals(Slice::WHOLE) {
             prop_assert!(arrival.due >= last && arrival.due <= schedule.end().unwrap());
             last = arrival.due;
         }
@@ -239,7 +239,7 @@ proptest! {
             prop_assert_eq!(trace.before(instant), expected);
         }
         let schedule = Schedule::replay(trace, None);
-        let mut parts: Vec<_> = Slice::WHOLE.split(workers).flat_map(|s| schedule.share(s)).collect();
+        let mut parts: Vec<_> = Slice::WHOLE.split(workers).flat_map(|s| schedule.arrivals(s)).collect();
         parts.sort_by_key(|a| a.number);
         prop_assert_eq!(parts.iter().map(|a| a.due).collect::<Vec<_>>(), held);
     }
@@ -249,10 +249,11 @@ proptest! {
 fn bursts_come_when_their_first_is_due() {
     let process = Process::Bursts { size: 4, jitter: 0 };
     let schedule = Schedule::new(process, &[step(10.0, 1.0)], None, 0);
-    let due: Vec<_> = schedule.share(Slice::WHOLE).map(|arrival| arrival.due / 1_000_000).collect();
+    let due: Vec<_> =
+        schedule.arrivals(Slice::WHOLE).map(|arrival| arrival.due / 1_000_000).collect();
     assert_eq!(due, [0, 0, 0, 0, 400, 400, 400, 400, 800, 800]);
     // Two workers share each burst.
-    let half: Vec<_> = schedule.share(Slice::new(1, 2)).map(|arrival| arrival.number).collect();
+    let half: Vec<_> = schedule.arrivals(Slice::new(1, 2)).map(|arrival| arrival.number).collect();
     assert_eq!(half, [1, 3, 5, 7, 9]);
 }
 
@@ -266,7 +267,7 @@ proptest! {
         let (plain, jittered) = (bursts(0), bursts(jitter));
         let mut numbers = Vec::new();
         for worker in 0..workers {
-            let arrivals: Vec<_> = jittered.share(Slice::new(worker, workers)).collect();
+            let arrivals: Vec<_> = jittered.arrivals(Slice::new(worker, workers)).collect();
             prop_assert!(arrivals.is_sorted_by_key(|arrival| arrival.due));
             for arrival in &arrivals {
                 let due = plain.due(arrival.number).unwrap();

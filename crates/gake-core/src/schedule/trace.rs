@@ -1,4 +1,4 @@
-//! Arrivals as they were recorded: a list of due instants, four bytes each.
+//! Recorded arrivals: a list of due instants, four bytes each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,86 +8,82 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{Nanos, SECOND};
 use crate::seconds::AsSeconds;
 
-/// Arrivals a trace may hold: an hour at 27,000 a second, 425 MB.
+/// Maximum arrivals of a trace: an hour at 27,000 a second, 425 MB.
 pub const TRACE_ARRIVALS_MAX: usize = 100_000_000;
 
 /// Arrivals of a block.
 const BLOCK: usize = 64;
 
-/// The due instants of recorded arrivals, already at the speed of the replay. Cloning shares them.
+/// The due instants of recorded arrivals, scaled to the speed of the replay. Cheap to clone.
 ///
-/// An instant is exact as long as 64 arrivals in a row lie within 4.29 s of each other; in a
-/// sparser trace it is early by at most a 4-billionth of the time those 64 take.
+/// Instants are exact if 64 consecutive arrivals lie within 4.29 s; in a sparser trace they are
+/// early by at most 2⁻³² of that time.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
     #[serde(skip)]
-    held: Arc<Held>,
-    /// How many arrivals there are.
+    held: Arc<TraceInstants>,
     arrivals: u64,
-    /// How long the replay takes.
     #[serde(rename = "length_s", with = "AsSeconds")]
     length: Nanos,
-    /// The peak number of arrivals due in one second.
     peak: u64,
 }
 
-/// The instants. They are not serialised: only the firing side needs them.
+/// The instants, which only the firing side needs: they are not serialised.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Held {
-    blocks: Vec<Block>,
-    /// Time since the block's base, in units of 2^shift nanoseconds.
+struct TraceInstants {
+    blocks: Vec<TraceBlock>,
+    /// Time since the block's base, in units of 2^`shift` nanoseconds.
     offsets: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Block {
+struct TraceBlock {
     base: Nanos,
     shift: u8,
 }
 
-/// The error for more arrivals than a trace may hold.
+/// The trace holds [`TRACE_ARRIVALS_MAX`] arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a trace may hold {TRACE_ARRIVALS_MAX} arrivals; take a part of it")]
+#[error("a trace holds at most {TRACE_ARRIVALS_MAX} arrivals; replay a slice of it")]
 pub struct TraceFull;
 
 /// Builds a trace from due instants in order.
 #[derive(Debug)]
 pub struct TraceBuilder {
-    held: Held,
+    held: TraceInstants,
     /// The block that is not full yet.
     open: Vec<Nanos>,
     last: Nanos,
     speed: f64,
-    /// Where the second that is counted starts, and how many are due in it.
+    /// The current second, and the arrivals due in it.
     second: (Nanos, u64),
     peak: u64,
 }
 
 impl TraceBuilder {
-    /// An empty trace for a replay at `speed` times the recorded pace. The speed must be
-    /// above 0.
+    /// An empty trace for a replay at `speed` times the recorded pace, above 0.
     #[must_use]
     pub fn new(speed: f64) -> Self {
         let open = Vec::with_capacity(BLOCK);
-        Self { held: Held::default(), open, last: 0, speed, second: (0, 0), peak: 0 }
+        Self { held: TraceInstants::default(), open, last: 0, speed, second: (0, 0), peak: 0 }
     }
 
-    /// How many arrivals it holds.
+    /// Number of arrivals so far.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         (self.held.offsets.len() + self.open.len()) as u64
     }
 
-    /// When an arrival that was recorded `offset` after the start is due.
+    /// When an arrival recorded `offset` after the start is due.
     #[must_use]
     pub fn due(&self, offset: Nanos) -> Nanos {
         // Exact below 2^53 ns, which is 104 days.
         if self.speed == 1.0 { offset } else { (offset as f64 / self.speed).round() as Nanos }
     }
 
-    /// Adds an arrival recorded `offset` after the start. An arrival before the last one is moved
-    /// to the last one's instant, to keep the order.
+    /// Adds an arrival recorded `offset` after the start; if it precedes the last one, it is due
+    /// with it.
     ///
     /// # Errors
     /// When the trace is full.
@@ -107,8 +103,8 @@ impl TraceBuilder {
         Ok(())
     }
 
-    /// The trace. It ends `length` after its start, or, when that is not known or too short, one
-    /// mean gap after the last arrival, as a grid does.
+    /// The trace. It ends `length` after its start, or, if that is unknown or too short, one mean
+    /// gap after the last arrival.
     #[must_use]
     pub fn finish(mut self, length: Option<Nanos>) -> Trace {
         self.close_block();
@@ -127,26 +123,25 @@ impl TraceBuilder {
     fn close_block(&mut self) {
         let (Some(&base), Some(&last)) = (self.open.first(), self.open.last()) else { return };
         let shift = (u64::BITS - (last - base).leading_zeros()).saturating_sub(u32::BITS);
-        self.held.blocks.push(Block { base, shift: shift as u8 });
+        self.held.blocks.push(TraceBlock { base, shift: shift as u8 });
         self.held.offsets.extend(self.open.drain(..).map(|due| ((due - base) >> shift) as u32));
     }
 }
 
 impl Trace {
-    /// A replayed trace as a report knows it: everything but the instants. It asks for
-    /// nothing.
+    /// A trace without its instants, for reports.
     #[must_use]
     pub fn described(arrivals: u64, length: Nanos, peak: u64) -> Self {
         Self { held: Arc::default(), arrivals, length, peak }
     }
 
-    /// How many arrivals there are.
+    /// Number of arrivals.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// How long the replay takes.
+    /// Length of the replay.
     #[must_use]
     pub fn length(&self) -> Nanos {
         self.length
@@ -168,7 +163,7 @@ impl Trace {
         Some(block.base + (u64::from(offset) << block.shift))
     }
 
-    /// How many arrivals are due before `instant`.
+    /// Number of arrivals due before `instant`.
     #[must_use]
     pub fn before(&self, instant: Nanos) -> u64 {
         let blocks = self.held.blocks.partition_point(|block| block.base < instant);
@@ -184,7 +179,7 @@ impl Trace {
 
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the instants: there may be millions.
+        // Without the instants: there may be millions.
         f.debug_struct("Trace")
             .field("arrivals", &self.arrivals)
             .field("length", &self.length)

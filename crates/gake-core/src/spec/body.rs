@@ -1,4 +1,4 @@
-//! The body of a request as a spec has it: a text, or a table with `file` or `base64`.
+//! Request bodies in specs: a string, or a table with `file` or `base64`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::request::BodySpec;
 
-/// A body: a text, or a table with `file` or `base64`.
+/// A body: a string, or a table with `file` or `base64`.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "BodyForm"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "BodySchema"))]
 pub struct BodyValue(pub BodySpec);
 
 /// A body as a table.
@@ -28,12 +28,11 @@ enum BodyTable {
     Base64(String),
 }
 
-/// The forms of a body in the JSON schema.
 #[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "only its schema is used")]
-enum BodyForm {
+#[expect(dead_code, reason = "the JSON schema of BodyValue")]
+enum BodySchema {
     Text(String),
     Table(BodyTable),
 }
@@ -62,7 +61,7 @@ impl<'de> Visitor<'de> for BodyVisitor {
     type Value = BodySpec;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, { file = \"PATH\" } or { base64 = \"...\" }")
+        f.write_str("a string, { file = \"PATH\" } or { base64 = \"...\" }")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<BodySpec, E> {

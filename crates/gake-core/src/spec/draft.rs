@@ -1,4 +1,4 @@
-//! A spec as written: any field may be missing, and no default is applied yet.
+//! Drafts: specs as written, without defaults.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -164,7 +164,7 @@ fields! {
 }
 
 impl ScenarioDraft {
-    /// The keys that say what is sent: a layer that sets one of [`Self::SOURCES`] replaces all.
+    /// The keys of request sources: a layer that sets one of [`Self::SOURCES`] replaces all.
     const SOURCE_KEYS: &'static [&'static str] = &[
         "url",
         "targets",
@@ -185,12 +185,11 @@ impl ScenarioDraft {
         "proto_paths",
     ];
 
-    /// The keys of sources.
     const SOURCES: [&'static str; 6] =
         ["url", "targets", "recording", "script", "given", "request"];
 
-    /// This scenario with the fields of the layer above. Header lines join by name; a source, and
-    /// a rate or stages, replace what the layer below has in their place.
+    /// Applies the fields of the layer above. Header lines are joined by name; a request source, a
+    /// rate or stages replace the ones of this layer.
     pub fn join(&mut self, mut above: Self) {
         let keys = above.keys();
         if Self::SOURCES.iter().any(|key| keys.contains(key)) {
@@ -210,7 +209,7 @@ impl ScenarioDraft {
 }
 
 impl RunDraft {
-    /// This run with the fields of the layer above, except its scenarios.
+    /// Applies the fields of the layer above, except its scenarios.
     pub fn join(&mut self, above: Self) {
         self.overlay(Self { scenarios: Vec::new(), ..above });
     }

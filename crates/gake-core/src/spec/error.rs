@@ -1,17 +1,14 @@
-//! What is wrong with a spec, and where.
+//! Errors of specs, with the path of the field.
 
 use std::fmt;
 
 /// The path to a field: `scenario[0].rate`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldPath(Vec<Step>);
+pub struct FieldPath(Vec<PathStep>);
 
-/// One step of the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
-    /// To a key of a table.
+pub(super) enum PathStep {
     Key(String),
-    /// To an element of an array.
     Index(usize),
 }
 
@@ -22,34 +19,34 @@ impl FieldPath {
         Self(Vec::new())
     }
 
-    /// The field `key` of this table.
+    /// The path of `key` in this table.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
-        self.and(Step::Key(key.to_owned()))
+        self.and(PathStep::Key(key.to_owned()))
     }
 
-    /// Element `index` of this array.
+    /// The path of element `index` of this array.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        self.and(Step::Index(index))
+        self.and(PathStep::Index(index))
     }
 
-    fn and(&self, step: Step) -> Self {
+    fn and(&self, step: PathStep) -> Self {
         let mut path = self.0.clone();
         path.push(step);
         Self(path)
     }
 
-    /// The name of the field, without its path.
+    /// The last key of the path.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.0.iter().rev().find_map(|step| match step {
-            Step::Key(key) => Some(key.as_str()),
-            Step::Index(_) => None,
+            PathStep::Key(key) => Some(key.as_str()),
+            PathStep::Index(_) => None,
         })
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[PathStep] {
         &self.0
     }
 }
@@ -58,21 +55,21 @@ impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) if i == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) if i == 0 => f.write_str(key)?,
+                PathStep::Key(key) => write!(f, ".{key}")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
     }
 }
 
-/// What is wrong with a spec, and in which field.
+/// An error in a field of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
     /// The field.
     pub path: FieldPath,
-    /// What is wrong with it: the rest of a sentence after the field's name and a colon.
+    /// The message, to follow the field's name and a colon.
     pub problem: String,
 }
 

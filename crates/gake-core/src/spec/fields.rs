@@ -1,5 +1,5 @@
-//! The tables of a spec's fields: from one come its draft, how layers join, keys, flags, the
-//! reference in docs/spec.md and, through the draft, the JSON schema.
+//! Tables of fields, from which drafts, layering, keys, flags, the reference in docs/spec.md and
+//! the JSON schema are derived.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use crate::plan::Rate;
 /// A field of a spec.
 #[derive(Debug, Clone, Copy)]
 pub struct SpecField {
-    /// Its key.
+    /// The key in spec files.
     pub key: &'static str,
-    /// The flags of `gake run` that set it, separated by commas; empty if there is none.
+    /// The flags of `gake run` that set it, separated by commas; may be empty.
     pub flag: &'static str,
-    /// What it means, in Markdown.
+    /// Description in Markdown.
     pub meaning: &'static str,
-    /// The default of a field that stands in the reference, in Markdown.
+    /// Default in Markdown; fields without one are not in the reference.
     pub default: Option<&'static str>,
 }
 
 impl SpecField {
-    /// A table of fields in Markdown: those with a default.
+    /// A Markdown table of the fields that have a default.
     #[must_use]
     pub fn reference(fields: &[Self]) -> String {
         let mut text =
@@ -40,10 +40,10 @@ impl SpecField {
 
 /// A value of a draft: unset until a layer sets it.
 pub trait Layer: Default {
-    /// Whether this layer leaves it to the layers below.
+    /// Whether it is left to the layers below.
     fn is_unset(&self) -> bool;
 
-    /// Replaces what the layer above sets.
+    /// Applies the layer above.
     fn overlay(&mut self, above: Self) {
         if !above.is_unset() {
             *self = above;
@@ -90,7 +90,7 @@ macro_rules! fields {
         )*}
 
         impl $draft {
-            /// Its fields, in the order in which they are written.
+            /// Its fields, in the order of files.
             pub const FIELDS: &'static [$crate::spec::SpecField] = &[$($crate::spec::SpecField {
                 key: stringify!($key),
                 flag: concat!($($flag)?),
@@ -166,7 +166,6 @@ macro_rules! settings {
         }
 
         impl $spec {
-            /// The draft that means this.
             pub(super) fn draft(&self) -> $draft {
                 let default = Self::default();
                 $draft { $($key: Setting::draft(&self.$key, &default.$key),)* }
@@ -174,7 +173,7 @@ macro_rules! settings {
         }
 
         impl From<$draft> for $spec {
-            /// The settings with their defaults. They may contradict each other.
+            /// Applies defaults, without checks for contradictions.
             fn from(draft: $draft) -> Self {
                 let default = Self::default();
                 Self { $($key: Setting::decided(draft.$key, default.$key),)* }
@@ -215,9 +214,9 @@ pub(super) use {fields, first, setting, settings};
 
 /// A setting of a spec, and its type in a draft.
 pub trait Setting: Sized {
-    /// Its type in a draft.
+    /// The type in a draft.
     type Draft: Layer;
-    /// As a draft has it, unset if it is the default.
+    /// The draft of this value, unset if it is the default.
     fn draft(&self, default: &Self) -> Self::Draft;
     /// The value of a draft, or the default.
     fn decided(draft: Self::Draft, default: Self) -> Self;

@@ -1,17 +1,17 @@
-//! Specs in files: TOML or JSON, bounded, with errors that say where.
+//! Specs in files: TOML or JSON, bounded, with errors that name the line.
 
 use std::fmt;
 use std::io::Read;
 
 use super::error::{FieldPath, SpecError};
-use super::locate::Fields;
+use super::locate::FieldSpans;
 pub use super::syntax::Syntax;
 use super::{RunDraft, RunSpec};
 
-/// Bytes of the longest spec.
+/// Maximum length of a spec, in bytes.
 pub const BYTES_MAX: u64 = 16 << 20;
 
-/// A spec and its text, so that errors found later can name the line.
+/// A spec with its text, so that later errors can name the line.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
     name: String,
@@ -20,28 +20,28 @@ pub struct SpecFile {
     draft: RunDraft,
 }
 
-/// Why a file is not a valid spec, and where.
+/// An error in a spec file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct FileError {
-    /// The file, as it was named.
+    /// The file, as the user named it.
     pub file: String,
-    /// Line and column, both from 1, when they are known.
-    pub place: Option<(usize, usize)>,
-    /// The field, when it is known.
+    /// Line and column, both from 1, if known.
+    pub position: Option<(usize, usize)>,
+    /// The field, or the root if unknown.
     pub field: FieldPath,
-    /// What is wrong.
+    /// The message.
     pub problem: String,
 }
 
 impl SpecFile {
-    /// Reads a spec that the user called `name`.
+    /// Reads a spec; `name` is for messages and the syntax.
     ///
     /// # Errors
     /// When it cannot be read, is longer than [`BYTES_MAX`], or is not a spec.
     pub fn read(name: &str, reader: impl Read) -> Result<Self, FileError> {
         let plain = |problem: String| FileError {
             file: name.to_owned(),
-            place: None,
+            position: None,
             field: FieldPath::root(),
             problem,
         };
@@ -56,10 +56,10 @@ impl SpecFile {
         match parse(&text, syntax) {
             Ok(draft) => Ok(Self { name: name.to_owned(), text, syntax, draft }),
             Err((offset, problem)) => {
-                let field = offset.and_then(|at| Fields::of(&text, syntax).at(at));
-                let place = offset.map(|at| place(&text, at));
+                let field = offset.and_then(|at| FieldSpans::of(&text, syntax).at(at));
+                let position = offset.map(|at| position(&text, at));
                 let field = field.unwrap_or_default();
-                Err(FileError { file: name.to_owned(), place, field, problem })
+                Err(FileError { file: name.to_owned(), position, field, problem })
             }
         }
     }
@@ -70,27 +70,27 @@ impl SpecFile {
         &self.name
     }
 
-    /// The draft it holds.
+    /// The draft.
     #[must_use]
     pub fn draft(&self) -> &RunDraft {
         &self.draft
     }
 
-    /// The spec it means.
+    /// The spec.
     ///
     /// # Errors
-    /// As [`RunDraft::decide`], with the place in the file.
+    /// As [`RunDraft::decide`], with the position in the file.
     pub fn spec(&self) -> Result<RunSpec, FileError> {
         self.draft.clone().decide().map_err(|error| self.locate(error))
     }
 
-    /// An error in the spec, with its place in the file.
+    /// Adds the position in the file to an error.
     #[must_use]
     pub fn locate(&self, error: SpecError) -> FileError {
-        let offset = Fields::of(&self.text, self.syntax).offset(&error.path);
+        let offset = FieldSpans::of(&self.text, self.syntax).offset(&error.path);
         FileError {
             file: self.name.clone(),
-            place: offset.map(|at| place(&self.text, at)),
+            position: offset.map(|at| position(&self.text, at)),
             field: error.path,
             problem: error.problem,
         }
@@ -98,7 +98,7 @@ impl SpecFile {
 }
 
 impl RunDraft {
-    /// The draft in a syntax, ready for a file.
+    /// Formats the draft as a file.
     ///
     /// # Errors
     /// When a path in it is not UTF-8.
@@ -116,7 +116,7 @@ impl RunDraft {
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if let Some((line, column)) = self.place {
+        if let Some((line, column)) = self.position {
             write!(f, ":{line}:{column}")?;
         }
         let field = self.field.to_string();
@@ -125,7 +125,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// The draft, or where in the text what is wrong.
+/// The draft, or the offset and message of an error.
 fn parse(text: &str, syntax: Syntax) -> Result<RunDraft, (Option<usize>, String)> {
     match syntax {
         Syntax::Toml => toml::from_str(text).map_err(|error| {
@@ -134,22 +134,22 @@ fn parse(text: &str, syntax: Syntax) -> Result<RunDraft, (Option<usize>, String)
         }),
         Syntax::Json => serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
-            // It ends in the place, which is said in front.
+            // The position is printed in front.
             let problem =
-                message.rsplit_once(" at line ").map_or(message.as_str(), |(said, _)| said);
+                message.rsplit_once(" at line ").map_or(message.as_str(), |(text, _)| text);
             (Some(offset(text, error.line(), error.column())), problem.to_owned())
         }),
     }
 }
 
 /// Line and column of an offset, in characters.
-fn place(text: &str, offset: usize) -> (usize, usize) {
+fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// The offset of a line and column in bytes, both from 1, as `serde_json` has them.
+/// The offset of a line and column as in `serde_json`: from 1, in bytes.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (start + column.saturating_sub(1)).min(text.len())

@@ -1,4 +1,4 @@
-//! Locates the fields of a file.
+//! Positions of fields in a file.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use toml::de::{DeTable, DeValue};
 use super::error::FieldPath;
 use super::syntax::Syntax;
 
-/// Every field of a file that could be read, in order, with its bytes: from its key, or the start
-/// of an element, to the end of its value.
+/// The fields of a file with their byte ranges: from the key, or the start of an element, to the
+/// end of the value.
 #[derive(Debug, Default)]
-pub(super) struct Fields(Vec<(FieldPath, Range<usize>)>);
+pub(super) struct FieldSpans(Vec<(FieldPath, Range<usize>)>);
 
-impl Fields {
-    /// The fields of a text; those before what cannot be read.
+impl FieldSpans {
+    /// The fields of a text, up to the first syntax error.
     pub(super) fn of(text: &str, syntax: Syntax) -> Self {
         let mut fields = Self::default();
         match syntax {
@@ -22,15 +22,15 @@ impl Fields {
                 fields.table(table.get_ref(), &FieldPath::root());
             }
             Syntax::Json => {
-                let mut scan = Scan { bytes: text.as_bytes(), at: 0, fields: &mut fields };
-                // Anything else than JSON ends the scan.
+                let mut scan = JsonScanner { bytes: text.as_bytes(), at: 0, fields: &mut fields };
+                // A syntax error ends the scan.
                 let _ = scan.value(&FieldPath::root());
             }
         }
         fields
     }
 
-    /// Where a field is, or the nearest that holds it.
+    /// The offset of a field, or of its nearest ancestor.
     pub(super) fn offset(&self, path: &FieldPath) -> Option<usize> {
         let holds = |known: &FieldPath| path.steps().starts_with(known.steps());
         let known = self.0.iter().filter(|(known, _)| holds(known));
@@ -52,7 +52,7 @@ impl Fields {
     fn table(&mut self, table: &DeTable<'_>, path: &FieldPath) {
         for (key, value) in table {
             let path = path.key(key.get_ref());
-            // A table that has a header spreads over the file.
+            // The values of a table with a header follow its key.
             let end = value.span().end.max(key.span().end);
             self.0.push((path.clone(), key.span().start..end));
             self.inside(value.get_ref(), &path);
@@ -74,14 +74,14 @@ impl Fields {
     }
 }
 
-/// A walk over JSON that has been read, and so is not nested deeply.
-struct Scan<'a> {
+/// A recursive scanner; the depth is bounded.
+struct JsonScanner<'a> {
     bytes: &'a [u8],
     at: usize,
-    fields: &'a mut Fields,
+    fields: &'a mut FieldSpans,
 }
 
-impl Scan<'_> {
+impl JsonScanner<'_> {
     fn value(&mut self, path: &FieldPath) -> Option<()> {
         if path.steps().len() > 128 {
             return None;
@@ -102,16 +102,15 @@ impl Scan<'_> {
                 let rest = &self.bytes[self.at..];
                 let length = rest.iter().position(ends).unwrap_or(rest.len());
                 self.at += length;
-                // Nothing at all is no value.
                 (length > 0).then_some(())
             }
         }
     }
 
-    /// Reads the value of a field whose bytes start at `start`.
+    /// Scans the value of a field that starts at `start`.
     fn field(&mut self, start: usize, path: &FieldPath) -> Option<()> {
         let slot = self.fields.0.len();
-        // What cannot be read through lasts to the end.
+        // An incomplete value extends to the end.
         self.fields.0.push((path.clone(), start..self.bytes.len()));
         self.value(path)?;
         self.fields.0[slot].1.end = self.at;

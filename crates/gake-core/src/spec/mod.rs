@@ -1,13 +1,12 @@
 //! A run as the user describes it: a plain value that can be printed, stored and read back.
 //!
-//! Flags, files, the options of other tools and scripts all produce a [`RunSpec`]; `gake-run` makes
-//! plans and requests of it. Nothing here has been opened, resolved or measured: the same spec means
-//! the same run on another machine, as far as that machine is able.
+//! Flags, files, options of other tools and scripts all produce a [`RunSpec`], which `gake-run`
+//! turns into plans and requests. Nothing in it has been opened, resolved or measured: it means the
+//! same run on any machine.
 //!
-//! A [`RunDraft`] holds only what the user wrote. Drafts are
-//! what files hold and what flags change; [`RunDraft::decide`] fills in the defaults and refuses
-//! contradictions, [`RunSpec::draft`] converts back. [`mod@file`] reads and writes drafts as TOML and
-//! JSON.
+//! A [`RunDraft`] holds only what the user wrote, in a file or in flags. [`RunDraft::decide`]
+//! applies defaults and rejects contradictions, [`RunSpec::draft`] converts back, [`mod@file`]
+//! reads and writes TOML and JSON.
 
 mod body;
 mod decide;
@@ -41,10 +40,10 @@ pub use settings::{
 };
 
 use crate::metric::MAX_SERIES;
-use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan};
-use crate::schedule::NumberStripes;
+use crate::plan::{DRAIN, ExpectedStatus, OPEN_CONNECTIONS, Overflow, Plan};
+use crate::schedule::NumberPattern;
 
-/// The version of the format that this gake writes, and the newest it reads.
+/// The format version that is written, and the newest that is read.
 pub const VERSION: u64 = 1;
 
 /// Maximum number of scenarios of one run.
@@ -56,28 +55,28 @@ pub const DURATION: Duration = Duration::from_secs(10);
 /// Default users of a closed loop, as in hey.
 pub const USERS: usize = 50;
 
-/// Default maximum of concurrent requests on an HTTP/2 connection in an open loop. In a closed loop
-/// each connection has its share of the users.
+/// Default maximum of concurrent requests on an HTTP/2 connection in an open loop; in a closed loop
+/// users are divided among connections.
 pub const STREAMS: usize = 100;
 
-/// The largest `max_series` of a run; a million trends take gigabytes.
+/// Upper bound of `max_series`; a million trends take gigabytes.
 pub const SERIES_MAX: usize = 1_000_000;
 
-/// A run: one or several loads side by side, and their common settings.
+/// A run: one or several loads, and their common settings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "RunDraft", into = "RunDraft")]
 pub struct RunSpec {
-    /// The name of the run in reports; by default, what it loads.
+    /// The name of the run in reports; by default the target.
     pub name: Option<String>,
-    /// The loads. Never empty; their names differ.
+    /// The loads, at least one, with distinct names.
     pub scenarios: Vec<ScenarioSpec>,
     /// Worker threads; by default as many as the load needs.
     pub threads: Option<usize>,
-    /// Whether a worker polls the last part of each wait.
+    /// Whether workers busy-poll at the end of each wait.
     pub spin: bool,
     /// Makes random arrivals repeatable.
     pub seed: u64,
-    /// The first part of the run, left out of the figures; comes before the loads' durations.
+    /// Time before the durations of the loads that is left out of the figures.
     pub warmup: Duration,
     /// How connections are made and used.
     pub connection: ConnectionSpec,
@@ -96,7 +95,7 @@ pub struct RunSpec {
 /// One load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioSpec {
-    /// Its name, which is the tag `scenario` of its figures.
+    /// The value of the tag `scenario` of its figures.
     pub name: String,
     /// The source of its requests.
     pub source: RequestSource,
@@ -106,18 +105,18 @@ pub struct ScenarioSpec {
     pub load: Load,
     /// From the start of the run to the start of this load.
     pub start: Duration,
-    /// Arrivals stop after this time. Without it a count, the stages, or a signal ends the
-    /// load. The stages of [`Load::Open`] and [`Load::Ramping`] have times of their own.
+    /// Arrivals stop after this time. `None`: a count, the stages or a signal ends the load. Stages
+    /// of [`Load::Open`] and [`Load::Ramping`] have times of their own.
     pub duration: Option<Duration>,
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
-    /// Which arrivals and users of a larger load this one has, if it is part of one; its rates and
-    /// its number of users are its own. Not in spec files.
-    pub stripes: Option<NumberStripes>,
-    /// How long those in flight may take after the last arrival.
+    /// The arrivals and users of a larger load that this one has, if it is a slice of one. Rates
+    /// and number of users belong to this load. Not in spec files.
+    pub stripes: Option<NumberPattern>,
+    /// Time for arrivals in flight to finish after the last arrival.
     pub graceful_stop: Duration,
-    /// Maximum number of connections. In a closed loop each user has one, unless users share those
-    /// of HTTP/2.
+    /// Maximum number of connections. In a closed loop each user has one, unless users share HTTP/2
+    /// connections.
     pub connections: usize,
     /// Maximum number of arrivals in flight.
     pub max_in_flight: usize,
@@ -126,18 +125,18 @@ pub struct ScenarioSpec {
     /// Tags of every sample: keys and values.
     pub tags: Vec<(String, String)>,
     /// Which responses are ok.
-    pub expect: Expect,
+    pub expect: ExpectedStatus,
     /// The check that the body of a response must pass to be ok: a regular expression, `sha256:HEX`
     /// or `json:PATH=VALUE`.
     pub expect_body: Option<String>,
-    /// Whether the parts of answers (events, lines, messages, pieces) are timed as they come.
+    /// Whether the events, lines, messages or chunks of a response are timed.
     pub stream: bool,
-    /// Whether the bodies of failed answers are counted.
+    /// Whether the bodies of failed responses are counted.
     pub body_errors: bool,
 }
 
 impl RunSpec {
-    /// A run of one load, with the defaults of everything else.
+    /// A run of one load, with defaults.
     #[must_use]
     pub fn new(scenario: ScenarioSpec) -> Self {
         Self {
@@ -158,8 +157,8 @@ impl RunSpec {
 }
 
 impl ScenarioSpec {
-    /// A load of what `source` names, with the defaults of everything else: a connection for each
-    /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
+    /// A load with defaults: a connection for each user of a closed loop, [`OPEN_CONNECTIONS`] for
+    /// an open one.
     #[must_use]
     pub fn new(source: RequestSource, load: Load) -> Self {
         let connections = load.users().unwrap_or(OPEN_CONNECTIONS);
@@ -187,7 +186,7 @@ impl ScenarioSpec {
 }
 
 impl ScenarioSpec {
-    /// Maximum concurrent requests per connection with the settings `connection`: 1 with HTTP/1.
+    /// Maximum concurrent requests on a connection; 1 with HTTP/1.
     #[must_use]
     pub fn streams(&self, connection: &ConnectionSpec) -> usize {
         if !connection.http.is_multiplexed() {
@@ -201,7 +200,7 @@ impl ScenarioSpec {
     }
 }
 
-/// The field of a key, the first if several tables have the key.
+/// The first field with this key.
 #[must_use]
 pub fn field(key: &str) -> Option<&'static SpecField> {
     let tables =

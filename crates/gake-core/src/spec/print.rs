@@ -17,7 +17,7 @@ use crate::plan::{Overflow, Plan, Rate, Stage};
 use crate::schedule::Process;
 
 impl RunSpec {
-    /// The draft that means this.
+    /// The draft that [`RunDraft::decide`] turns into this spec.
     #[must_use]
     pub fn draft(&self) -> RunDraft {
         let timeout = self.connection.timeout;
@@ -124,7 +124,7 @@ fn source(source: &RequestSource, draft: &mut ScenarioDraft) {
 fn load(spec: &ScenarioSpec, draft: &mut ScenarioDraft) {
     let users = |users: usize| Some(UsersValue::Number(users));
     let time = |time: Duration| (!time.is_zero()).then_some(TimeValue(time));
-    // No end is said where a default would take its place.
+    // Without an explicit end, a default would apply.
     let forever = || Some(TimeValue(spec.duration.unwrap_or(Duration::MAX)));
     let bounded = || match spec.requests {
         Some(_) => spec.duration.map(TimeValue),

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 
-/// The status of the answer that opens a session (RFC 6455, section 4.2.2).
+/// The status that opens a WebSocket session (RFC 6455, section 4.2.2).
 const SESSION_OPEN: u16 = 101;
 
-/// The HTTP status of an answer that has a status of gRPC.
-const CALLED: u16 = 200;
+/// The HTTP status of a gRPC response.
+const GRPC_OK: u16 = 200;
 
 /// Where requests come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,30 +18,29 @@ pub enum RequestSource {
     Url(String),
     /// Messages in sessions of a WebSocket.
     WebSocket(WebSocketSpec),
-    /// Calls of a method of gRPC; the body of the scenario is the message, in JSON.
+    /// Calls of a gRPC method; the body of the scenario is the message, in JSON.
     Grpc(GrpcSpec),
     /// These requests, interleaved by weight.
     Requests(Vec<RequestSpec>),
     /// The requests of a targets file, in turn; `-` is standard input.
     Targets(PathBuf),
-    /// The requests of a recording, as they were recorded.
+    /// The requests of a recording.
     Recording(RecordingSpec),
     /// A script's function.
     Script(ScriptSpec),
-    /// Requests that the embedding program makes during the run, under this name. It provides them
-    /// in addition to the spec; a file alone cannot.
+    /// Requests supplied by the embedding program, with a name for reports. Not possible in a file
+    /// alone.
     Given(String),
 }
 
 impl RequestSource {
-    /// What a scenario sends unless it says otherwise is ok with these status codes: a WebSocket's
-    /// session is open with 101.
+    /// The default of the expected status.
     #[must_use]
-    pub(crate) fn expect(&self) -> Expect {
+    pub(crate) fn expect(&self) -> ExpectedStatus {
         match self {
-            Self::WebSocket(_) => Expect::only(SESSION_OPEN),
-            Self::Grpc(_) => Expect::only(CALLED),
-            _ => Expect::default(),
+            Self::WebSocket(_) => ExpectedStatus::only(SESSION_OPEN),
+            Self::Grpc(_) => ExpectedStatus::only(GRPC_OK),
+            _ => ExpectedStatus::default(),
         }
     }
 }
@@ -51,17 +50,16 @@ impl RequestSource {
 pub struct WebSocketSpec {
     /// The URL, with the scheme `ws` or `wss`.
     pub url: String,
-    /// The message that an arrival sends; a ping without one.
+    /// The message that an arrival sends; by default a ping.
     pub message: Option<BodySpec>,
-    /// Which message is an answer: one that passes this check, written like that of a body; the
-    /// next one without it.
+    /// A check, as of a body, for the message that is the response; by default the next message.
     pub expect: Option<String>,
-    /// Whether no answer is awaited: a message is done once it is written.
+    /// Whether a message completes when it is written, without a response.
     pub send_only: bool,
 }
 
 impl WebSocketSpec {
-    /// Whether a URL is that of a WebSocket: `ws://` or `wss://`.
+    /// Whether the scheme of a URL is `ws` or `wss`.
     #[must_use]
     pub fn has_scheme(url: &str) -> bool {
         let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
@@ -69,23 +67,22 @@ impl WebSocketSpec {
     }
 }
 
-/// Calls of a method of gRPC.
+/// Calls of a gRPC method.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GrpcSpec {
     /// The URL: `grpc://HOST:PORT/package.Service/Method`, or `grpcs://` over TLS.
     pub url: String,
-    /// Files of definitions: `.proto` sources, or compiled sets. The server's reflection tells
-    /// them if there are none.
+    /// Definitions: `.proto` sources, or compiled sets. By default, server reflection.
     pub proto: Vec<PathBuf>,
-    /// A compiled set in place of the files, as `protoc --descriptor_set_out --include_imports`
-    /// writes it: a spec that is to be run elsewhere has it in itself.
+    /// A compiled set in place of the files (`protoc --descriptor_set_out --include_imports`), so
+    /// that a spec can be run elsewhere.
     pub proto_set: Option<BodySpec>,
-    /// Folders that the sources import from; by default their own.
+    /// Import paths of the sources; by default their own folders.
     pub proto_paths: Vec<PathBuf>,
 }
 
 impl GrpcSpec {
-    /// Whether a URL is that of a method of gRPC: `grpc://` or `grpcs://`.
+    /// Whether the scheme of a URL is `grpc` or `grpcs`.
     #[must_use]
     pub fn has_scheme(url: &str) -> bool {
         let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
@@ -100,7 +97,7 @@ pub struct RequestDefaults {
     pub method: Option<String>,
     /// Header lines, in order.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body, for requests without one.
     pub body: Option<BodySpec>,
     /// `user:password` for basic authentication.
     pub user: Option<String>,
@@ -109,7 +106,7 @@ pub struct RequestDefaults {
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestSpec {
-    /// The name of its figures; method and path by default.
+    /// The label of its figures; by default method and path.
     pub name: Option<String>,
     /// The method; by default GET, or POST with a body.
     pub method: Option<String>,
@@ -117,13 +114,13 @@ pub struct RequestSpec {
     pub url: String,
     /// Header lines, in order.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body, if any.
     pub body: Option<BodySpec>,
     /// How often it is sent, relative to the others.
     pub weight: u32,
 }
 
-/// A body.
+/// A request body.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodySpec {
     /// These bytes.
@@ -132,12 +129,12 @@ pub enum BodySpec {
     File(PathBuf),
 }
 
-/// A recording, and where it is sent.
+/// A recording, and its new target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordingSpec {
     /// The file.
     pub path: PathBuf,
-    /// The origin that its paths are sent to: `http://HOST:PORT`.
+    /// The origin that replaces the recorded one: `http://HOST:PORT`.
     pub to: String,
     /// Patterns of the requests to send, such as `GET /api/*`; all if empty.
     pub select: Vec<String>,
@@ -150,7 +147,7 @@ pub struct ScriptSpec {
     pub path: PathBuf,
     /// The function that an iteration calls; by default the script's default export.
     pub function: Option<String>,
-    /// Its environment: names and values.
+    /// Environment variables: names and values.
     pub environment: Vec<(String, String)>,
 }
 
@@ -170,7 +167,7 @@ impl RequestSpec {
 }
 
 impl BodySpec {
-    /// A body of text.
+    /// A body from a string.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self::Bytes(Arc::from(text.as_bytes()))

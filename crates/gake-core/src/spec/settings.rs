@@ -1,4 +1,4 @@
-//! How connections are made and used: the settings that all scenarios of a run share.
+//! Connection and TLS settings, shared by all scenarios of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -101,13 +101,13 @@ pub enum HttpVersion {
     /// HTTP/3, over QUIC.
     #[serde(rename = "3")]
     Http3,
-    /// As [`Auto`](Self::Auto), and HTTP/3 where an answer's `Alt-Svc` offers it.
+    /// As [`Auto`](Self::Auto), and HTTP/3 if `Alt-Svc` offers it.
     #[serde(rename = "auto3")]
     Auto3,
 }
 
 impl HttpVersion {
-    /// Whether a connection may carry several requests at once.
+    /// Whether a connection carries concurrent requests.
     #[must_use]
     pub const fn is_multiplexed(self) -> bool {
         matches!(self, Self::Http2 | Self::Auto | Self::Http3 | Self::Auto3)
@@ -140,7 +140,7 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    /// Its number: `1.2` or `1.3`.
+    /// `1.2` or `1.3`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -157,7 +157,7 @@ setting! {
 }
 
 impl TlsSpec {
-    /// The only version that is spoken; `None` if both are.
+    /// The only version allowed; `None` if both are.
     #[must_use]
     pub fn only_version(&self) -> Option<TlsVersion> {
         match (self.min_version, self.max_version) {

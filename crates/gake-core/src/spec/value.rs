@@ -1,7 +1,5 @@
-//! Human-readable values of a spec: times, rates, stages, users, headers, bodies.
-//!
-//! Each is read from a text in the form of the flag of the same name; where a number suffices,
-//! a number is accepted too.
+//! Human-readable values of a spec: times, rates, stages, users, headers, bodies. Written as
+//! strings in the syntax of the flags; numbers are accepted where they suffice.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +10,9 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use super::body::BodyValue;
-use crate::plan::{Expect, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
+use crate::plan::{
+    ExpectedStatus, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages,
+};
 
 /// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct StagesValue(pub Vec<Stage>);
 pub enum UsersValue {
     /// A constant number.
     Number(usize),
-    /// A number that changes.
+    /// A changing number.
     Stages(Vec<UserStage>),
 }
 
@@ -45,7 +45,7 @@ pub struct SpeedValue(pub f64);
 
 /// Status codes: `2xx,404`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExpectValue(pub Expect);
+pub struct ExpectValue(pub ExpectedStatus);
 
 /// A header line: `Name: value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,13 +58,13 @@ pub struct HeaderValue(pub String, pub String);
 pub enum ArrivalsValue {
     /// A perfect grid.
     Uniform,
-    /// Independent of each other.
+    /// Exponential gaps.
     Poisson,
-    /// Several at once.
+    /// Groups of simultaneous arrivals.
     Bursts {
-        /// How many at once; 1 leaves the grid as it is.
+        /// Arrivals of a group; 1 is the plain grid.
         size: CountValue,
-        /// Each is later by up to this, at random.
+        /// Upper bound of a random delay of each arrival.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         jitter: Option<TimeValue>,
     },
@@ -79,24 +79,24 @@ pub enum OverflowValue {
     Wait,
     /// It is dropped and counted.
     Drop,
-    /// It waits if fewer than this number do; else it is dropped and counted.
+    /// It waits in a queue of this capacity; when it is full, it is dropped and counted.
     Queue(CountValue),
 }
 
-/// A value that is written as a text.
-trait Text: Sized {
-    /// What a message calls it.
+/// A value that is written as a string.
+trait TextValue: Sized {
+    /// Its syntax, for error messages.
     const WHAT: &'static str;
     fn read(text: &str) -> Result<Self, String>;
     fn write(&self) -> String;
 
-    /// The number that says the same, when one does.
+    /// The equivalent number, if there is one.
     fn number(&self) -> Option<u64> {
         None
     }
 }
 
-impl Text for TimeValue {
+impl TextValue for TimeValue {
     const WHAT: &'static str = "a time such as \"30s\" or \"1m30s\", or a number of seconds";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -118,7 +118,7 @@ impl Text for TimeValue {
     }
 }
 
-impl Text for RateValue {
+impl TextValue for RateValue {
     const WHAT: &'static str = "a rate such as 1000, \"100/500ms\" or \"max\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -133,7 +133,7 @@ impl Text for RateValue {
     }
 }
 
-impl Text for StagesValue {
+impl TextValue for StagesValue {
     const WHAT: &'static str = "stages such as \"100@30s,100..1000@2m\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -152,7 +152,7 @@ impl Text for StagesValue {
     }
 }
 
-impl Text for UsersValue {
+impl TextValue for UsersValue {
     const WHAT: &'static str = "a number of users, or stages such as \"50..200@30s\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -187,7 +187,7 @@ impl Text for UsersValue {
     }
 }
 
-impl Text for CountValue {
+impl TextValue for CountValue {
     const WHAT: &'static str = "a whole number such as 1000 or \"10k\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -203,7 +203,7 @@ impl Text for CountValue {
     }
 }
 
-impl Text for SpeedValue {
+impl TextValue for SpeedValue {
     const WHAT: &'static str = "a factor such as 2 or \"0.5x\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -219,7 +219,7 @@ impl Text for SpeedValue {
     }
 }
 
-impl Text for ExpectValue {
+impl TextValue for ExpectValue {
     const WHAT: &'static str = "status codes such as 200 or \"2xx,404\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -231,7 +231,7 @@ impl Text for ExpectValue {
     }
 }
 
-impl Text for HeaderValue {
+impl TextValue for HeaderValue {
     const WHAT: &'static str = "a header line such as \"Name: value\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -249,7 +249,7 @@ impl Text for HeaderValue {
 }
 
 impl CountValue {
-    /// The number as a size.
+    /// The number as `usize`. Saturates.
     #[must_use]
     pub fn size(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
@@ -257,7 +257,7 @@ impl CountValue {
 }
 
 impl RateValue {
-    /// The rate a second; infinite for `max`.
+    /// Arrivals a second; infinite for `max`.
     #[must_use]
     pub const fn per_second(self) -> f64 {
         match self.0 {
@@ -273,19 +273,19 @@ macro_rules! texts {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                <Self as Text>::read(text)
+                <Self as TextValue>::read(text)
             }
         }
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&Text::write(self))
+                f.write_str(&TextValue::write(self))
             }
         }
 
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // TOML has no numbers past this.
+                // TOML integers have 64 bits, signed.
                 match self.number().and_then(|number| i64::try_from(number).ok()) {
                     Some(number) => serializer.serialize_i64(number),
                     None => serializer.collect_str(self),
@@ -308,7 +308,7 @@ macro_rules! texts {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": ["string", "number"],
-                    "description": <Self as Text>::WHAT,
+                    "description": <Self as TextValue>::WHAT,
                 })
             }
         }
@@ -328,7 +328,7 @@ texts!(
 
 struct TextVisitor<T>(std::marker::PhantomData<T>);
 
-impl<T: Text> Visitor<'_> for TextVisitor<T> {
+impl<T: TextValue> Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! How many arrivals there are: exact in every mode.
+//! The number of arrivals is exact in every mode.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn an_open_loop_sends_rate_times_duration_whatever_the_threads() {
         assert_eq!(done.seen.numbers(), all_numbers(200));
         let shares = done.seen.shares(threads);
         let expected: Vec<_> = (0..threads).map(|w| (200 - w).div_ceil(threads)).collect();
-        assert_eq!(shares, expected, "every worker has its exact share");
+        assert_eq!(shares, expected, "exact slices");
     }
 }
 
@@ -39,7 +39,7 @@ fn poisson_arrivals_are_those_of_the_schedule() {
         if let PlanLoad::One(Load::Open { process, .. }) = &mut plan.load {
             *process = Process::Poisson;
         }
-        let expected = plan.schedule(SEED).unwrap().share(Slice::WHOLE).count() as u64;
+        let expected = plan.schedule(SEED).unwrap().arrivals(Slice::WHOLE).count() as u64;
         assert!((100..300).contains(&expected), "seven standard deviations: {expected}");
         let done = run(plan, takes(MS));
         assert_eq!(done.run.tally.counts.sent, expected);
@@ -94,7 +94,7 @@ fn a_count_ends_an_open_loop() {
 }
 
 #[test]
-fn of_a_count_and_a_duration_the_first_one_ends_the_run() {
+fn a_count_or_a_duration_ends_the_run() {
     for (requests, sent) in [(1_000, 30), (10, 10)] {
         let done = run(Plan { requests: Some(requests), ..open(100.0, 300) }, takes(0));
         assert_eq!(done.run.tally.counts.sent, sent, "-n {requests}");
@@ -130,7 +130,7 @@ fn think_time_bounds_what_a_user_sends() {
 }
 
 #[test]
-fn the_warm_up_is_counted_apart() {
+fn the_warm_up_is_counted_separately() {
     let warmup = Duration::from_millis(200);
     let done = run(Plan { warmup, threads: 2, ..open(500.0, 400) }, takes(MS));
     assert_eq!(done.run.warmup.sent, 100);
@@ -139,7 +139,7 @@ fn the_warm_up_is_counted_apart() {
 }
 
 #[test]
-fn slow_answers_of_the_warm_up_are_in_no_figure() {
+fn late_responses_of_the_warm_up_are_left_out() {
     let warmup = Duration::from_millis(200);
     let behaviour = std::sync::Arc::new(|arrival: gake_core::work::Arrival, now| {
         Fate::At(if arrival.number < 20 { 400 * MS } else { now })
@@ -176,7 +176,7 @@ fn a_fault_is_a_failure_and_does_not_improve_the_percentiles() {
 }
 
 #[test]
-fn users_whose_requests_fail_at_once_starve_nobody() {
+fn immediate_failures_do_not_starve_other_users() {
     let behaviour = std::sync::Arc::new(|_, _| Fate::Fault(Fault::ConnectRefused));
     let duration = Some(Duration::from_millis(200));
     let done = run(Plan { duration, ..closed(3) }, behaviour);
@@ -185,7 +185,7 @@ fn users_whose_requests_fail_at_once_starve_nobody() {
 }
 
 #[test]
-fn users_without_a_connection_keep_a_pace() {
+fn users_without_a_connection_back_off() {
     let behaviour = std::sync::Arc::new(|_, _| Fate::Fault(Fault::ConnectRefused));
     let duration = Some(Duration::from_millis(500));
     let done = run(Plan { duration, threads: 2, ..closed(2) }, behaviour.clone());
@@ -205,8 +205,7 @@ fn a_pace_bounds_what_a_user_starts() {
     let plan = Plan { duration: second, threads: 2, ..Plan::new("a test", load(5)) };
     let sent = run(plan, takes(MS)).run.tally.counts.sent;
     assert!((25..=50).contains(&sent), "{sent}");
-    // A start that was missed is made up for right after the answer: waiting for the next instant
-    // instead would make 5 of these 10.
+    // A missed start follows right after the response; otherwise these were 5.
     let plan = Plan { duration: second, ..Plan::new("a test", load(1)) };
     let sent = run(plan, takes(110 * MS)).run.tally.counts.sent;
     assert!((6..=10).contains(&sent), "{sent}");

@@ -1,4 +1,4 @@
-//! How a run ends: the drain, and being told to stop.
+//! The end of a run: drain and stop requests.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use gake_core::Load;
 use gake_core::plan::Plan;
-use gake_core::record::End;
+use gake_core::record::ExchangeEnd;
 use gake_core::work::Arrival;
 use gake_engine::Stop;
 
 use super::support::*;
 
-/// What is at most needed to notice something on a machine that is busy with other things.
+/// Maximum reaction time on a busy machine.
 const SOON: Duration = Duration::from_secs(5);
 
 /// Far longer than any test.
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
-fn what_is_unfinished_after_the_drain_is_counted_with_the_time_it_waited() {
+fn unfinished_requests_count_with_the_time_they_waited() {
     for threads in [1, 2] {
         let drain = Duration::from_millis(300);
         let begun = Instant::now();
@@ -27,7 +27,7 @@ fn what_is_unfinished_after_the_drain_is_counted_with_the_time_it_waited() {
         assert!(begun.elapsed() < Duration::from_millis(500) + SOON);
         assert_eq!(done.run.tally.counts.unfinished, 20);
         let response = done.run.tally.latency.response();
-        assert_eq!(response.count(), 20, "censored, and not forgotten");
+        assert_eq!(response.count(), 20, "censored, not lost");
         // The last one is due at 190 ms and given up at 500 ms, the first at 0.
         assert!(response.min() >= 305 * MS, "{}", response.min());
         assert!(response.max() >= 495 * MS, "{}", response.max());
@@ -45,10 +45,10 @@ fn a_closed_loop_drains_too() {
 }
 
 #[test]
-fn what_never_comes_does_not_lower_the_rate_of_what_came() {
+fn missing_responses_do_not_lower_the_completed_rate() {
     let (drain, duration) = (Duration::from_millis(1_500), Some(Duration::from_millis(200)));
     for threads in [1, 2] {
-        // One of the users is never answered.
+        // One user never gets a response.
         let behaviour = Arc::new(|arrival: Arrival, now| match arrival.number {
             1 => Fate::Never,
             _ => Fate::At(now + 30 * MS),
@@ -59,10 +59,11 @@ fn what_never_comes_does_not_lower_the_rate_of_what_came() {
         assert_eq!((counts.unfinished, counts.ok), (1, counts.sent - 1), "{counts:?}");
         assert_eq!(run.measured, 200 * MS);
         assert!(run.elapsed >= 1_700 * MS, "the drain is waited for: {}", run.elapsed);
-        let answered = outcomes.iter().filter(|outcome| outcome.exchange.end != End::Unfinished);
-        let last = answered.map(|outcome| outcome.exchange.done).max();
+        let completed =
+            outcomes.iter().filter(|outcome| outcome.exchange.end != ExchangeEnd::Unfinished);
+        let last = completed.map(|outcome| outcome.exchange.done).max();
         assert_eq!(run.completing, last.unwrap().max(200 * MS));
-        // The one that was given up ended later than all that were answered.
+        // The unfinished request ended after all responses.
         assert!(run.completing < run.elapsed, "{} {}", run.completing, run.elapsed);
     }
 }
@@ -83,7 +84,7 @@ fn without_a_drain_the_end_is_the_end() {
 }
 
 #[test]
-fn what_is_due_but_cannot_be_sent_within_the_drain_is_dropped() {
+fn arrivals_not_sent_within_the_drain_are_dropped() {
     let drain = Duration::from_millis(200);
     let done = run(Plan { drain, max_in_flight: 2, ..open(100.0, 200) }, never());
     let counts = done.run.tally.counts;
@@ -92,7 +93,7 @@ fn what_is_due_but_cannot_be_sent_within_the_drain_is_dropped() {
 }
 
 #[test]
-fn told_to_drain_it_sends_nothing_new_and_waits_for_answers() {
+fn a_drain_sends_nothing_new_and_waits_for_responses() {
     for plan in [open(200.0, 600_000), closed(5)] {
         let begun = Instant::now();
         let plan = Plan { drain: LONG, threads: 2, ..plan };
@@ -110,7 +111,7 @@ fn told_to_drain_it_sends_nothing_new_and_waits_for_answers() {
 }
 
 #[test]
-fn told_to_stop_at_once_it_waits_for_nothing() {
+fn an_immediate_stop_waits_for_nothing() {
     for plan in [open(200.0, 600_000), closed(5)] {
         let begun = Instant::now();
         let plan = Plan { drain: LONG, threads: 2, ..plan };
@@ -128,7 +129,7 @@ fn told_to_stop_at_once_it_waits_for_nothing() {
 }
 
 #[test]
-fn a_stop_at_once_needs_no_drain_before_it() {
+fn an_immediate_stop_needs_no_drain_first() {
     let done = run_with(Plan { drain: LONG, ..closed(3) }, never(), None, |stop| {
         sleep(Duration::from_millis(100));
         stop.stop(Stop::Now);
@@ -151,13 +152,13 @@ fn a_stop_while_arrivals_wait_for_a_connection_counts_them_as_dropped() {
     let counts = done.run.tally.counts;
     assert_eq!(counts.ok, counts.sent);
     assert!(counts.dropped >= 200, "due before the stop and never sent: {counts:?}");
-    // What was due is what the schedule had up to the stop.
+    // The arrivals of the schedule up to the stop.
     let due = done.run.measured.div_ceil(MS);
     assert_eq!(counts.due(), due);
 }
 
 #[test]
-fn users_who_think_do_not_hold_up_the_end() {
+fn thinking_users_do_not_delay_the_end() {
     let begun = Instant::now();
     let plan =
         Plan { load: Load::Closed { users: 5, think: LONG }.into(), drain: LONG, ..closed(5) };
@@ -170,7 +171,7 @@ fn users_who_think_do_not_hold_up_the_end() {
 }
 
 #[test]
-fn users_who_have_not_come_yet_do_not_hold_up_the_end() {
+fn users_not_yet_started_do_not_delay_the_end() {
     let begun = Instant::now();
     let plan = Plan { connect_rate: Some(0.01), requests: Some(10), ..closed(5) };
     let done = run_with(plan, takes(MS), None, |stop| {
@@ -181,7 +182,7 @@ fn users_who_have_not_come_yet_do_not_hold_up_the_end() {
     assert!(done.run.tally.counts.ok <= 10);
 }
 
-/// Each arrival takes `after`, and there are no more than `count`.
+/// Each arrival takes `after`; there are at most `count`.
 fn at_most(count: u64, after: u64) -> Arc<Behaviour> {
     Arc::new(move |arrival, now| match arrival.number {
         number if number < count => Fate::At(now + after),
@@ -190,7 +191,7 @@ fn at_most(count: u64, after: u64) -> Arc<Behaviour> {
 }
 
 #[test]
-fn a_run_ends_when_there_is_nothing_left_to_send() {
+fn a_run_ends_when_its_source_is_exhausted() {
     let long = LONG.as_millis() as u64;
     for threads in [1, 2] {
         let begun = Instant::now();
@@ -198,7 +199,7 @@ fn a_run_ends_when_there_is_nothing_left_to_send() {
         assert!(begun.elapsed() < SOON);
         let counts = done.run.tally.counts;
         assert_eq!((counts.ok, counts.due()), (50, 50), "threads {threads}");
-        // With one connection a backlog is due when nothing is left: it is not dropped.
+        // The backlog of an exhausted source is not dropped.
         let one = Plan { max_in_flight: 1, ..open(1000.0, long) };
         let counts = run(one, at_most(5, 20 * MS)).run.tally.counts;
         assert_eq!((counts.ok, counts.due()), (5, 5));

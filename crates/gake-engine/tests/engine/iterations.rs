@@ -1,4 +1,4 @@
-//! Iterations of several requests: arrivals and exchanges are counted apart.
+//! Iterations of several requests: arrivals and exchanges are counted separately.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,20 +8,22 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Ending, Exchange, Histogram, Metric, Run, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{
+    Exchange, ExchangeEnd, Histogram, LatencyMetric, ResponseSummary, Run, RunEnd, Tally,
+};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 use super::support::*;
 
-/// Five requests an iteration, each of this length; the third is not ok. Besides, three checks, of
-/// which one fails, and two samples.
+/// Length of each of five requests of an iteration, of which the third is not ok. An iteration also
+/// has three checks, of which one fails, and two samples.
 const STEP: Nanos = 2 * MS;
 
-struct Journey {
+struct MultiStepWork {
     timer: Timer,
     clock: RunClock,
-    /// The request that is never answered, when there is one.
+    /// The request that never gets a response.
     stuck: Option<u64>,
     /// The request under way.
     step: Option<Nanos>,
@@ -29,8 +31,8 @@ struct Journey {
     series: Option<[SeriesId; 5]>,
 }
 
-impl Journey {
-    /// The checks' series, then those of the samples, interned in an order that differs by worker.
+impl MultiStepWork {
+    /// The series of checks and samples, interned in an order that differs by worker.
     fn series(&mut self, iteration: &Iteration<'_>) -> [SeriesId; 5] {
         *self.series.get_or_insert_with(|| {
             let metric =
@@ -51,20 +53,20 @@ impl Journey {
         })
     }
 
-    fn exchange(start: Nanos, done: Nanos, end: End) -> Exchange {
-        let answered = matches!(end, End::Answered(_));
+    fn exchange(start: Nanos, done: Nanos, end: ExchangeEnd) -> Exchange {
+        let is_response = matches!(end, ExchangeEnd::Response(_));
         Exchange {
             write: start,
             written: true,
-            first_byte: answered.then_some(done),
+            first_byte: is_response.then_some(done),
             end,
             ..Exchange::unfinished(done)
         }
     }
 }
 
-impl Work for Journey {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+impl Work for MultiStepWork {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         let [body, head, late, items, steps] = self.series(iteration);
         iteration.check(body, true);
@@ -80,33 +82,39 @@ impl Work for Journey {
             self.timer.sleep_until(now + STEP).await;
             let (start, status) = (now, if step == 2 { 503 } else { 200 });
             now = self.clock.now();
-            let end = End::Answered(Answer { status, body_bytes: 0 });
+            let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 0 });
             iteration.exchange_from(start, Self::exchange(start, now, end));
         }
         self.step = None;
-        Ok(Ended::finished(now))
+        Ok(IterationEnd::finished(now))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.clock.now();
         if let Some(start) = self.step.take() {
-            iteration.exchange_from(start, Self::exchange(start, now, End::Unfinished));
+            iteration.exchange_from(start, Self::exchange(start, now, ExchangeEnd::Unfinished));
         }
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 
-struct Journeys {
+struct MultiStepFactory {
     clock: RunClock,
     stuck: Option<u64>,
 }
 
-impl Factory for Journeys {
-    type Work = Journey;
+impl Factory for MultiStepFactory {
+    type Work = MultiStepWork;
 
-    fn work(&self, _: usize) -> Journey {
+    fn work(&self, _: usize) -> MultiStepWork {
         let timer = Timer::new(self.clock.clone()).unwrap();
-        Journey { timer, clock: self.clock.clone(), stuck: self.stuck, step: None, series: None }
+        MultiStepWork {
+            timer,
+            clock: self.clock.clone(),
+            stuck: self.stuck,
+            step: None,
+            series: None,
+        }
     }
 
     fn observe(&self, _: &mut Tally) -> Gauges {
@@ -114,8 +122,8 @@ impl Factory for Journeys {
     }
 }
 
-fn journeys(plan: Plan, stuck: Option<u64>) -> Run {
-    run(plan, move |context: WorkerContext| Journeys { clock: context.clock, stuck })
+fn multi_step(plan: Plan, stuck: Option<u64>) -> Run {
+    run(plan, move |context: WorkerContext| MultiStepFactory { clock: context.clock, stuck })
 }
 
 fn run<F: Factory + 'static>(
@@ -130,19 +138,19 @@ fn run<F: Factory + 'static>(
         while collector.next_second().is_some() {}
     }
     running.join();
-    collector.finish(0, Ending::Done, 1)
+    collector.finish(0, RunEnd::Done, 1)
 }
 
 #[test]
-fn arrivals_and_requests_are_counted_apart() {
+fn arrivals_and_requests_are_counted_separately() {
     for threads in [1, 2] {
-        let run = journeys(Plan { threads, ..open(100.0, 300) }, None);
+        let run = multi_step(Plan { threads, ..open(100.0, 300) }, None);
         let counts = run.tally.counts;
         assert_eq!((counts.started, counts.finished(), counts.dropped), (30, 30, 0), "{counts:?}");
         assert_eq!((counts.sent, counts.ok, counts.failed), (150, 120, 30), "{counts:?}");
         let latency = &run.tally.latency;
-        // Lateness is an arrival's; a response time is a request's, from when it was asked for.
-        assert_eq!(latency.of(Metric::Lateness).count(), 30);
+        // Lateness by arrival; response time by request.
+        assert_eq!(latency.of(LatencyMetric::Lateness).count(), 30);
         assert_eq!(latency.response().count(), 150);
         assert!(latency.response().min() >= STEP);
     }
@@ -151,7 +159,7 @@ fn arrivals_and_requests_are_counted_apart() {
 #[test]
 fn checks_and_samples_are_joined_by_name_and_tags() {
     for threads in [1, 2] {
-        let run = journeys(Plan { threads, ..open(100.0, 300) }, None);
+        let run = multi_step(Plan { threads, ..open(100.0, 300) }, None);
         let series = &run.tally.series;
         assert_eq!(series.series().count(), 5);
         let value = |metric, tags: &[(&str, &str)]| {
@@ -176,33 +184,33 @@ fn checks_and_samples_are_joined_by_name_and_tags() {
 #[test]
 fn a_warm_up_has_no_samples() {
     let warmup = Duration::from_millis(100);
-    let run = journeys(Plan { warmup, ..open(100.0, 200) }, None);
+    let run = multi_step(Plan { warmup, ..open(100.0, 200) }, None);
     let samples: u64 =
         run.tally.series.select("steps", &Tags::default()).map(|s| s.1.samples()).sum();
     assert_eq!((run.warmup.started, samples), (10, run.tally.counts.started));
 }
 
 #[test]
-fn an_iteration_that_is_cut_is_interrupted_and_its_request_unfinished() {
+fn a_cut_iteration_is_interrupted_and_its_request_unfinished() {
     let (drain, duration) = (Duration::from_millis(500), Some(Duration::from_millis(500)));
-    let counts = journeys(Plan { drain, duration, ..closed(3) }, Some(2)).tally.counts;
+    let counts = multi_step(Plan { drain, duration, ..closed(3) }, Some(2)).tally.counts;
     assert_eq!((counts.started, counts.interrupted, counts.finished()), (3, 3, 0), "{counts:?}");
     assert_eq!((counts.sent, counts.ok, counts.unfinished), (9, 6, 3), "{counts:?}");
 }
 
-/// Counts the works that it makes before the epoch, and after it.
-struct Counted {
-    journeys: Journeys,
+/// Counts calls of `work` before and after the epoch.
+struct CountingFactory {
+    multi_step: MultiStepFactory,
     begun: Cell<bool>,
     made: Arc<[AtomicUsize; 2]>,
 }
 
-impl Factory for Counted {
-    type Work = Journey;
+impl Factory for CountingFactory {
+    type Work = MultiStepWork;
 
-    fn work(&self, lane: usize) -> Journey {
+    fn work(&self, lane: usize) -> MultiStepWork {
         self.made[usize::from(self.begun.get())].fetch_add(1, Relaxed);
-        self.journeys.work(lane)
+        self.multi_step.work(lane)
     }
 
     fn begin(&self) {
@@ -210,21 +218,21 @@ impl Factory for Counted {
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
-        self.journeys.observe(tally)
+        self.multi_step.observe(tally)
     }
 }
 
 #[test]
-fn every_work_is_made_before_the_epoch() {
-    // Works that never end, so that an open loop takes all of its lanes and wants more.
+fn all_work_is_made_before_the_epoch() {
+    // Endless work, so that the open loop uses all lanes.
     let lanes = 40;
     let open = Plan { max_in_flight: lanes, drain: Duration::from_millis(50), ..open(500.0, 200) };
     let closed = Plan { duration: Some(Duration::from_millis(200)), ..closed(lanes) };
     for (plan, stuck) in [(open, Some(2)), (closed, None)] {
         let made = Arc::<[AtomicUsize; 2]>::default();
         let counts = Arc::clone(&made);
-        let run = run(Plan { threads: 2, ..plan }, move |context| Counted {
-            journeys: Journeys { clock: context.clock, stuck },
+        let run = run(Plan { threads: 2, ..plan }, move |context| CountingFactory {
+            multi_step: MultiStepFactory { clock: context.clock, stuck },
             begun: Cell::new(false),
             made: Arc::clone(&counts),
         });
@@ -235,14 +243,14 @@ fn every_work_is_made_before_the_epoch() {
 }
 
 #[test]
-fn a_factory_that_cannot_be_made_ready_says_why_before_anything_is_sent() {
-    struct Unready;
-    impl Factory for Unready {
-        type Work = Journey;
+fn a_factory_that_fails_ends_the_run_before_it_starts() {
+    struct FailingFactory;
+    impl Factory for FailingFactory {
+        type Work = MultiStepWork;
         async fn prepare(&self, lanes: usize) -> Result<(), String> {
             Err(format!("no room for {lanes} lanes"))
         }
-        fn work(&self, _: usize) -> Journey {
+        fn work(&self, _: usize) -> MultiStepWork {
             unreachable!("nothing is made after a failure")
         }
         fn observe(&self, _: &mut Tally) -> Gauges {
@@ -250,6 +258,6 @@ fn a_factory_that_cannot_be_made_ready_says_why_before_anything_is_sent() {
         }
     }
     let plan = Arc::new(Plan { threads: 2, ..closed(8) });
-    let error = start(&plan, SEED, None, |_| Unready).err().unwrap();
+    let error = start(&plan, SEED, None, |_| FailingFactory).err().unwrap();
     assert_eq!(error.to_string(), "no room for 4 lanes");
 }

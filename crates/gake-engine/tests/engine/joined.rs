@@ -1,30 +1,36 @@
-//! What workers hand over, joined into tenths and seconds.
+//! Intervals of workers, joined into tenths and seconds.
 
 use std::sync::Arc;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Ending, Interval, IntervalPart, Run, ScenarioEnd, Tally, WorkerEnd,
+    Counts, Interval, Run, RunEnd, ScenarioEnd, ScenarioInterval, Tally, WorkerEnd,
 };
 use gake_core::work::Gauges;
 use gake_engine::{Collector, Message};
 
 use crate::support::open;
 
-/// What a worker sent up to `tenth` since it last handed over.
+/// A worker's interval that ends in `tenth`, with `sent` requests.
 fn interval(worker: usize, tenth: u64, sent: u64) -> Message {
     let counts = Counts { sent, ok: sent, started: sent, ..Counts::default() };
     let mut tally = Tally::default();
     (tally.counts, tally.fired) = (counts, sent);
-    let part = IntervalPart {
+    let scenario = ScenarioInterval {
         scenario: 0,
         tally,
         warmup: Counts::default(),
         gauges: Gauges { open: 1, peak: tenth % 7 },
         bodies: gake_core::record::FailedBodies::default(),
     };
-    Message::Interval(Box::new(Interval { worker, tenth, parts: vec![part], cpu: 5, run_delay: 0 }))
+    Message::Interval(Box::new(Interval {
+        worker,
+        tenth,
+        scenarios: vec![scenario],
+        cpu: 5,
+        run_delay: 0,
+    }))
 }
 
 fn ended(worker: usize, at: u64) -> Message {
@@ -38,7 +44,7 @@ fn ended(worker: usize, at: u64) -> Message {
     Message::Ended(WorkerEnd { worker, scenarios: vec![(0, end)], log_lost: 0 })
 }
 
-/// The run that two workers tell of, and what each second holds: number, requests, tenths.
+/// The run of two workers, and its seconds: number, requests, tenths.
 fn joined(plan: Plan, messages: Vec<Message>) -> (Run, Vec<(u64, u64, usize)>) {
     let mut collector = Collector::new(&Arc::new(plan), 1, 2);
     let mut seconds = Vec::new();
@@ -50,7 +56,7 @@ fn joined(plan: Plan, messages: Vec<Message>) -> (Run, Vec<(u64, u64, usize)>) {
         }
     }
     assert!(collector.is_over());
-    (collector.finish(0, Ending::Done, 1), seconds)
+    (collector.finish(0, RunEnd::Done, 1), seconds)
 }
 
 #[test]
@@ -58,7 +64,7 @@ fn tenths_add_up_although_a_worker_wakes_late() {
     let mut messages: Vec<_> =
         (1..=8).flat_map(|n| [interval(0, n, 5), interval(1, n, 5)]).collect();
     messages.extend((9..=20).map(|n| interval(0, n, 5)));
-    // The second worker slept over the end of the first second.
+    // The second worker wakes after the end of the first second.
     messages.push(interval(1, 12, 20));
     messages.extend((13..=20).map(|n| interval(1, n, 5)));
     messages.extend([ended(0, 2 * SECOND), ended(1, 2 * SECOND)]);
@@ -66,14 +72,14 @@ fn tenths_add_up_although_a_worker_wakes_late() {
     assert_eq!(seconds, [(1, 90, 10), (2, 110, 10)]);
     let tenths = run.series.tenths();
     assert_eq!(tenths.iter().map(|point| point.counts.sent).sum::<u64>(), 200);
-    assert_eq!(tenths[11].counts.sent, 25, "what came late counts when it came");
+    assert_eq!(tenths[11].counts.sent, 25, "late figures count when they arrive");
     let asked: f64 = tenths.iter().filter_map(|point| point.asked).sum();
     assert!((asked - 200.0).abs() < 1e-9, "{asked}");
-    assert_eq!(run.peak_connections, 12, "of one tenth, not the sum of several");
+    assert_eq!(run.peak_connections, 12, "of one tenth, not summed over several");
 }
 
 #[test]
-fn a_second_in_which_every_worker_slept_is_not_taken_for_the_next() {
+fn a_late_second_is_not_counted_as_the_next() {
     let both = |n, sent| [interval(0, n, sent), interval(1, n, sent)];
     let mut messages: Vec<_> = (1..=9).flat_map(|n| both(n, 1)).collect();
     messages.extend(both(13, 4));
@@ -85,7 +91,7 @@ fn a_second_in_which_every_worker_slept_is_not_taken_for_the_next() {
     assert_eq!(
         (late.second, late.seconds, late.counts.sent),
         (9, 4, 8),
-        "one piece of four tenths"
+        "one interval of four tenths"
     );
 }
 

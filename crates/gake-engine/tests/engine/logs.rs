@@ -1,4 +1,4 @@
-//! The log of every outcome.
+//! The log of outcomes.
 
 use std::thread;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn every_outcome_is_in_the_log_once() {
 }
 
 #[test]
-fn a_slow_log_loses_outcomes_and_says_how_many_and_delays_nothing() {
+fn a_slow_log_loses_and_counts_outcomes_and_delays_nothing() {
     let (sender, receiver) = log_channel(0, 0);
     let reader = thread::spawn(move || {
         thread::sleep(Duration::from_millis(700));
@@ -38,7 +38,7 @@ fn a_slow_log_loses_outcomes_and_says_how_many_and_delays_nothing() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_is_lost_and_the_run_is_not() {
+fn a_log_without_a_reader_does_not_fail_the_run() {
     let (sender, receiver) = log_channel(1, 0);
     drop(receiver);
     let done = run_with(open(1_000.0, 200), takes(0), Some(sender), |_| {});

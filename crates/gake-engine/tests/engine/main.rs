@@ -1,6 +1,5 @@
-//! The engine with works that are known exactly: no sockets, real time.
-//!
-//! Bounds are counts, or times that a busy machine can only lengthen.
+//! The engine with synthetic work: no sockets, real time. Assertions are on counts, or on times
+//! that a busy machine can only lengthen.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 

@@ -1,11 +1,11 @@
-//! Loads of users that come and go, and several scenarios in one run.
+//! Loads with changing numbers of users, and several scenarios in one run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::plan::{Plan, UserStage};
-use gake_core::record::Ending;
+use gake_core::record::RunEnd;
 use gake_engine::{Collector, Stop, start};
 
 use super::support::*;
@@ -23,7 +23,7 @@ fn ramping(stages: &[(usize, usize, u64)], graceful_ramp_down: Duration) -> Plan
 }
 
 #[test]
-fn users_between_them_make_a_number_of_iterations() {
+fn users_share_a_number_of_iterations() {
     for threads in [1, 2, 3] {
         let load = Load::Shared { users: 5, iterations: 103 };
         let done = run(Plan { threads, ..Plan::new("a test", load) }, takes(MS));
@@ -37,7 +37,6 @@ fn users_between_them_make_a_number_of_iterations() {
 fn each_user_makes_its_own_iterations() {
     for threads in [1, 2] {
         let load = Load::PerUser { users: 7, iterations: 4 };
-        // The first user is slow, and nobody takes its iterations over.
         let done = run(Plan { threads, ..Plan::new("a test", load) }, takes(MS));
         assert_eq!(done.run.tally.counts.ok, 28, "{threads} threads");
         assert_eq!(done.seen.lanes.lock().unwrap().len(), 7);
@@ -45,19 +44,19 @@ fn each_user_makes_its_own_iterations() {
 }
 
 #[test]
-fn users_of_a_ramp_come_and_leave_when_the_line_says() {
+fn users_of_a_ramp_follow_the_line() {
     for threads in [1, 2] {
         // Up to 8 users in 400 ms, then down to none.
         let plan = Plan { threads, ..ramping(&[(0, 8, 400), (8, 0, 400)], Duration::MAX) };
         let (done, outcomes) = logged(plan, takes(10 * MS));
         let counts = done.run.tally.counts;
-        assert_eq!(counts.ok, counts.sent, "a user that leaves finishes what it has begun");
+        assert_eq!(counts.ok, counts.sent, "a user who leaves finishes its iteration");
         assert!(done.seen.peak() <= 8);
         for outcome in &outcomes {
             let fired = outcome.fired;
-            assert!((50 * MS..800 * MS).contains(&fired), "user 0 is there from 50 to 800 ms");
+            assert!((50 * MS..800 * MS).contains(&fired), "user 0 is active from 50 to 800 ms");
         }
-        // Each lane's first iteration is not before its user comes: user k at (k + 1) * 50 ms.
+        // User k starts at (k + 1) * 50 ms.
         for lane in done.seen.lanes.lock().unwrap().iter() {
             let comes = (lane.global as u64 + 1) * 50 * MS;
             assert!(lane.first >= comes, "user {} at {}", lane.global, lane.first);
@@ -66,9 +65,9 @@ fn users_of_a_ramp_come_and_leave_when_the_line_says() {
 }
 
 #[test]
-fn a_user_that_leaves_has_its_grace_and_no_more() {
-    // Both users are never answered. The second leaves at 100 ms and is cut 150 ms later; the first
-    // stays to the end at 600 ms, and its drain.
+fn a_user_who_leaves_has_the_graceful_ramp_down() {
+    // No responses. The second user leaves at 100 ms and is cut 150 ms later; the first stays to
+    // the end at 600 ms, and its drain.
     let plan = Plan { drain: ms(200), ..ramping(&[(2, 2, 100), (1, 1, 500)], ms(150)) };
     let (done, outcomes) = logged(plan, never());
     let counts = done.run.tally.counts;
@@ -83,8 +82,8 @@ fn a_user_that_leaves_has_its_grace_and_no_more() {
 fn the_number_of_users_can_be_set_from_outside() {
     let load = Load::External { users: 1, max: 6 };
     let plan = Arc::new(Plan { threads: 2, drain: ms(100), ..Plan::new("a test", load) });
-    let seen = Arc::new(Seen::default());
-    let make = actors(&seen, takes(5 * MS));
+    let seen = Arc::new(WorkRecord::default());
+    let make = factories(&seen, takes(5 * MS));
     let running = start(&plan, SEED, None, make).unwrap();
     let users = running.users[0].clone().unwrap();
     let stop = running.stop.clone();
@@ -108,9 +107,9 @@ fn the_number_of_users_can_be_set_from_outside() {
     }
     setting.join().unwrap();
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, run.tally.counts.sent);
-    // At most as many at once as were ever wanted; of 100, no more than the load was made for.
+    // At most as many as wanted, and as the maximum of the load.
     let peaks = peaks.lock().unwrap();
     assert_eq!(peaks.iter().map(|peak| peak.0).collect::<Vec<_>>(), [3, 0, 6]);
     assert!(peaks[0].1 <= 3 && peaks[2].1 <= 6, "{peaks:?}");
@@ -118,7 +117,7 @@ fn the_number_of_users_can_be_set_from_outside() {
 }
 
 #[test]
-fn scenarios_run_side_by_side_and_count_apart() {
+fn scenarios_run_in_parallel_with_their_own_counts() {
     for threads in [1, 2, 4] {
         let named = |name: &str, plan: Plan| Plan { name: name.to_owned(), ..plan };
         let iterations = Load::PerUser { users: 3, iterations: 5 };
@@ -148,7 +147,7 @@ fn scenarios_run_side_by_side_and_count_apart() {
 }
 
 #[test]
-fn open_loops_side_by_side_ask_for_the_sum_of_their_rates() {
+fn parallel_open_loops_ask_for_the_sum_of_their_rates() {
     let scenarios = vec![open(100.0, 400), Plan { start: ms(200), ..open(50.0, 400) }];
     let (done, _) = several(Plan::new("two", scenarios), takes(0));
     assert_eq!(done.run.tally.counts.ok, 60);

@@ -1,8 +1,8 @@
-//! A work that stops for a while: the percentiles say so, whatever the bound on connections.
+//! A stall shows in the percentiles, whatever the limit on connections.
 //!
-//! Of 10,000 arrivals in 10 s, the 1,000 that are due in a stop of 1 s wait for its end: from 1 s
-//! down to 0, evenly. So 1 % wait longer than 900 ms and 5 % longer than 500 ms. A generator that
-//! measures from the write sees as many slow answers as it has connections, and no more.
+//! Of 10,000 arrivals in 10 s, the 1,000 due in a stall of 1 s wait for its end, between 1 s and 0.
+//! So 1 % wait longer than 900 ms and 5 % longer than 500 ms. A generator that measures from the
+//! write sees only one slow response for each connection (coordinated omission).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,17 @@ use gake_core::plan::Plan;
 
 use super::support::*;
 
-/// A busy machine wakes late, which can only add: an upper bound may be tried again, later each
-/// time, so that what else the machine does has an end.
+/// Late wake-ups on a busy machine only add: retry an upper bound after ever longer pauses.
 const TRIES: u32 = 6;
 
-fn stalled(connections: usize, scale: u64) -> Done {
+fn stalled(connections: usize, scale: u64) -> CompletedRun {
     let (from, to) = (300 * MS * scale, 500 * MS * scale);
     let behaviour =
         Arc::new(move |_, now| Fate::At(if (from..to).contains(&now) { to } else { now }));
     run(Plan { max_in_flight: connections, ..open(1_000.0, 2_000 * scale) }, behaviour)
 }
 
-/// Checks both percentiles of a stop of `200 ms * scale` in `2 s * scale` at 1,000/s.
+/// Checks both percentiles of a stall of `200 ms * scale` in `2 s * scale` at 1,000/s.
 fn check(connections: usize, scale: u64) {
     let (p99, p95) = (180.0 * scale as f64, 100.0 * scale as f64);
     for tries in 1..=TRIES {
@@ -40,38 +39,38 @@ fn check(connections: usize, scale: u64) {
 }
 
 #[test]
-fn a_short_stall_is_told_in_full_with_5_connections() {
+fn a_short_stall_is_measured_with_5_connections() {
     check(5, 1);
 }
 
 #[test]
-fn a_short_stall_is_told_in_full_with_50_connections() {
+fn a_short_stall_is_measured_with_50_connections() {
     check(50, 1);
 }
 
 #[test]
-fn a_short_stall_is_told_in_full_with_1000_connections() {
+fn a_short_stall_is_measured_with_1000_connections() {
     check(1_000, 1);
 }
 
 #[test]
-fn a_second_of_ten_is_told_in_full_with_5_connections() {
+fn a_long_stall_is_measured_with_5_connections() {
     check(5, 5);
 }
 
 #[test]
-fn a_second_of_ten_is_told_in_full_with_50_connections() {
+fn a_long_stall_is_measured_with_50_connections() {
     check(50, 5);
 }
 
 #[test]
-fn a_second_of_ten_is_told_in_full_with_1000_connections() {
+fn a_long_stall_is_measured_with_1000_connections() {
     check(1_000, 5);
 }
 
 #[test]
 fn the_first_arrivals_are_timed_like_all_others() {
-    // A work that keeps its worker busy for 20 ms, whatever the clock says.
+    // Work that blocks its worker for 20 ms.
     let behaviour = || {
         Arc::new(|_, now| {
             std::thread::sleep(Duration::from_millis(20));

@@ -9,7 +9,7 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, load_archive, within};
-use gake_run::{Inputs, PartLog, Prepared, Ready, Recordings};
+use gake_run::{Inputs, PartLog, Prepared, PreparedRun, Recordings};
 
 use super::slice_run::{SliceRun, SliceScript};
 use super::slice_state::Outcome;
@@ -36,7 +36,7 @@ const PREPARE_MAX: Duration = Duration::from_secs(45);
 
 /// A slice that can start.
 struct Prepare {
-    ready: Ready,
+    ready: PreparedRun,
     plan: Arc<Plan>,
     script: Option<SliceScript>,
     log: Option<PartLog>,

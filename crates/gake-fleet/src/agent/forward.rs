@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use gake_core::plan::Plan;
 use gake_core::record::Interval;
-use gake_run::{Message, PartLog, Running, Stop, WrittenLog, beside};
+use gake_run::{Message, PartLog, RunHandle, Stop, WrittenLog, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::voice::ScriptVoice;
@@ -26,7 +26,7 @@ pub(crate) struct SliceLog {
 /// The frames that nobody has received yet are bounded by what the agent keeps. The log is whole
 /// before the last frame.
 pub(crate) fn forward(
-    running: Running,
+    running: RunHandle,
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
     voice: Option<Arc<ScriptVoice>>,
@@ -89,7 +89,7 @@ impl Written {
 }
 
 struct Forwarder {
-    running: Running,
+    running: RunHandle,
     frames: UnboundedSender<Frame>,
     /// Workers whose end is forwarded.
     ended: usize,
@@ -126,7 +126,7 @@ impl Forwarder {
     /// Gives a worker its tallies back, whose memory is warm.
     fn give_back(&self, interval: Interval) {
         let Some(spares) = self.running.spares.get(interval.worker) else { return };
-        for mut part in interval.parts {
+        for mut part in interval.scenarios {
             part.tally.clear();
             // A worker that has ended needs no more.
             let _ = spares.send(part.tally);

@@ -11,7 +11,7 @@ use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_run::script::LoadedScript;
-use gake_run::{PartLog, Ready, RunClock, Stop, StopHandle, Takeover};
+use gake_run::{PartLog, PreparedRun, RunClock, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::forward::{SliceLog, forward};
@@ -36,7 +36,7 @@ pub(crate) struct SliceRun {
     subject: String,
     plan: Arc<Plan>,
     control: Subscriber,
-    ready: Option<Ready>,
+    ready: Option<PreparedRun>,
     script: Option<SliceScript>,
     log: Option<PartLog>,
     workers: Option<Workers>,
@@ -85,7 +85,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        (ready, script, log): (Ready, Option<SliceScript>, Option<PartLog>),
+        (ready, script, log): (PreparedRun, Option<SliceScript>, Option<PartLog>),
         control: Subscriber,
         bounds: SliceBounds,
     ) -> Self {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gake_core::clock::Nanos;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_run::{Message, Stop};
 
 use super::join::Joiner;
@@ -223,7 +223,7 @@ impl Conduct {
         };
         self.joiner.hear_all(at);
         let text = format!("another coordinator goes on with the run from {} on", shown(at));
-        self.joiner.events.push(Event { at, text });
+        self.joiner.events.push(RunEvent { at, text });
         self.begin_journal(0, now);
     }
 
@@ -320,7 +320,7 @@ impl Conduct {
         if self.journal.take().is_some() {
             self.given_up_at = Some(self.number);
             let text = format!("no other coordinator can go on with the run from here on: {why}");
-            self.joiner.events.push(Event { at, text });
+            self.joiner.events.push(RunEvent { at, text });
         }
     }
 

@@ -9,7 +9,7 @@ use async_nats::{Client, Subscriber};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
 use super::conduct::{CONTROL_EVERY, Conduct};
@@ -36,7 +36,7 @@ const READ_AT_ONCE: usize = 64;
 pub(crate) type LostAgents = Arc<Mutex<Vec<usize>>>;
 
 /// Hears what happens to the agents of a run, and to the way to them, as soon as it is known.
-pub type FleetListener = Arc<dyn Fn(&Event) + Send + Sync>;
+pub type FleetListener = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// Passes on what the agents of a run send, to its end.
 pub(crate) struct Feed {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Nanos, TENTH};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Interval, WorkerEnd};
+use gake_core::record::{Counts, Interval, RunEvent, WorkerEnd};
 use gake_run::{Collector, Message};
 
 use super::lost::{Holding, LostShare, Reported};
@@ -69,7 +69,7 @@ pub(crate) struct Joiner {
     plan: Arc<Plan>,
     seed: u64,
     pub(crate) members: Vec<Member>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RunEvent>,
     /// How the first agent was lost, if one was.
     pub(crate) first_loss: Option<String>,
     /// What scripts did that nobody has heard yet, each with the number of the agent.
@@ -104,7 +104,7 @@ impl Joiner {
                 state: State::Running,
                 lost_at: None,
                 lags_since: None,
-                collector: Collector::new(plan, seed, *workers).of_a_part(),
+                collector: Collector::new(plan, seed, *workers).of_slice(),
                 last: None,
             };
             first += workers;
@@ -235,7 +235,7 @@ impl Joiner {
                 }
                 _ => continue,
             };
-            self.events.push(Event { at: now, text });
+            self.events.push(RunEvent { at: now, text });
         }
     }
 
@@ -311,7 +311,7 @@ impl Joiner {
         };
         let text = format!("agent {} was lost after {at}: {why}; {rest}", member.name);
         self.first_loss.get_or_insert_with(|| text.clone());
-        self.events.push(Event { at: now, text });
+        self.events.push(RunEvent { at: now, text });
         messages
     }
 }
@@ -363,7 +363,7 @@ impl Member {
     fn check(&self, plan: &Plan, interval: &Interval, now: Nanos) -> Result<(), String> {
         let has_worker = self.ended.get(interval.worker).is_some_and(|ended| !ended);
         let scenarios = plan.scenarios().len();
-        let are_known = interval.parts.iter().all(|part| {
+        let are_known = interval.scenarios.iter().all(|part| {
             part.scenario < scenarios && part.tally.labels().len() <= plan.labels.len().max(1)
         });
         if !has_worker || !are_known || interval.tenth > now / TENTH + AHEAD_MAX {
@@ -375,7 +375,7 @@ impl Member {
     /// Counts the arrivals that have an outcome.
     fn count(&mut self, interval: &Interval) {
         let arrivals = |counts: &Counts| counts.started.saturating_add(counts.dropped);
-        for part in &interval.parts {
+        for part in &interval.scenarios {
             let reported = &mut self.reported[part.scenario];
             reported.warmup = reported.warmup.saturating_add(arrivals(&part.warmup));
             reported.figures = reported.figures.saturating_add(arrivals(&part.tally.counts));

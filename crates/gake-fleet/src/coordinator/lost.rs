@@ -3,9 +3,9 @@
 use gake_core::clock::{Nanos, TENTH, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, FailedBodies, Interval, IntervalPart, ScenarioEnd, Tally, WorkerEnd,
+    Counts, FailedBodies, Interval, ScenarioEnd, ScenarioInterval, Tally, WorkerEnd,
 };
-use gake_core::schedule::{Schedule, Share, Slice};
+use gake_core::schedule::{Schedule, Slice, SliceArrivals};
 use gake_core::work::Gauges;
 
 use crate::message::Part;
@@ -38,7 +38,7 @@ impl Holding {
         let units = open
             .flat_map(|unit| (part.first..part.first + part.width).map(move |index| (unit, index)));
         let own = |((scenario, plan), index): ((usize, &Plan), usize)| {
-            let slice = plan.part(Slice::new(index, part.of), Slice::WHOLE)?;
+            let slice = plan.slice(Slice::new(index, part.of), Slice::WHOLE)?;
             Some(Self { scenario, slice, from: 0, handover: None })
         };
         units.filter_map(own).collect()
@@ -77,7 +77,7 @@ struct LostScenario {
 /// Arrivals of a schedule, up to where another agent sends them.
 #[derive(Debug)]
 struct Walk {
-    share: Share<'static>,
+    share: SliceArrivals<'static>,
     /// When the next arrival is due.
     next: Option<Nanos>,
     start: Nanos,
@@ -93,7 +93,7 @@ struct Walk {
 impl Walk {
     fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
         let start = nanos(plan.start);
-        let mut share = schedule.share(holding.slice);
+        let mut share = schedule.arrivals(holding.slice);
         share.skip_before(holding.from.saturating_sub(start));
         let next = share.next().map(|next| next.due.saturating_add(start));
         Self {
@@ -224,7 +224,7 @@ impl LostShare {
 
     /// What was due up to `now` and is not told of yet, in a piece that ends in `tenth`.
     fn until(&mut self, now: Nanos, tenth: u64) -> Interval {
-        let parts = self.scenarios.iter_mut().filter_map(|scenario| {
+        let scenarios = self.scenarios.iter_mut().filter_map(|scenario| {
             if scenario.walks.is_empty() {
                 return None;
             }
@@ -232,7 +232,7 @@ impl LostShare {
             let dropped = |lost| Counts { dropped: lost, lost, ..Counts::default() };
             let mut tally = Tally::default();
             tally.counts = dropped(fresh.figures);
-            Some(IntervalPart {
+            Some(ScenarioInterval {
                 scenario: scenario.number,
                 tally,
                 warmup: dropped(fresh.warmup),
@@ -240,8 +240,8 @@ impl LostShare {
                 bodies: FailedBodies::default(),
             })
         });
-        let parts = parts.collect();
-        Interval { worker: self.worker, tenth, parts, cpu: 0, run_delay: 0 }
+        let scenarios = scenarios.collect();
+        Interval { worker: self.worker, tenth, scenarios, cpu: 0, run_delay: 0 }
     }
 
     /// Whether nothing more is due after `now`.
@@ -284,7 +284,7 @@ mod tests {
     }
 
     fn due(interval: &Interval) -> Reported {
-        let part = &interval.parts[0];
+        let part = &interval.scenarios[0];
         assert_eq!(part.tally.counts.dropped, part.tally.counts.lost);
         Reported { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
     }
@@ -302,7 +302,7 @@ mod tests {
             let part = Part { first, width: width.min(agents - first), of: agents };
             let slice = part.slice().unwrap();
             let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
-            let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
+            let all: Vec<_> = schedule.arrivals(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
             let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
             let own = Holding::own(&plan, part);

@@ -29,10 +29,10 @@ pub use feed::FleetListener;
 use feed::{LostAgents, call_off};
 use find::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
-use gake_core::record::{AgentRecord, Ending, Event, Run};
+use gake_core::record::{AgentRecord, Run, RunEnd, RunEvent};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
-use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
+use gake_run::{Prepared, RemoteWorkers, RunError, RunHandle, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
 pub use journal::StoppedBy;
@@ -387,7 +387,7 @@ impl Drop for Fleet {
 }
 
 impl RemoteWorkers for Fleet {
-    fn start(&mut self) -> Result<Running, RunError> {
+    fn start(&mut self) -> Result<RunHandle, RunError> {
         self.begin().map_err(RunError::cannot)
     }
 
@@ -406,15 +406,15 @@ impl RemoteWorkers for Fleet {
         };
         (self.aborted, self.left, self.was_over) = (aborted.clone(), left, was_over);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
-        let is_aborted = matches!(run.ending, Ending::Aborted(_));
+        let is_aborted = matches!(run.ending, RunEnd::Aborted(_));
         (self.is_stopped, self.stopped_by) = (is_stopped && !is_aborted, stopped_by);
         if (is_stopped || stopped_by.is_some()) && !is_aborted {
-            run.ending = Ending::Interrupted;
+            run.ending = RunEnd::Interrupted;
         }
         if let Some(why) = aborted {
-            run.ending = Ending::Aborted(why);
+            run.ending = RunEnd::Aborted(why);
         }
-        run.events.insert(0, Event { at: 0, text: self.describe() });
+        run.events.insert(0, RunEvent { at: 0, text: self.describe() });
         run.events.extend(joiner.events.iter().cloned());
         let last = joiner.members.iter().filter_map(|member| member.last.as_ref());
         run.generator.rss_bytes = last.map(|word| word.rss_bytes).sum();

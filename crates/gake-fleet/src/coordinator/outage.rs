@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gake_core::clock::Nanos;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_text::duration::format_duration;
 
 /// An outage that ends before is no event: nothing is late then.
@@ -20,13 +20,13 @@ pub(crate) struct Outage {
 impl Outage {
     /// Takes note of whether agents can be heard at `now`, which is `at` since the epoch. An outage
     /// is an event when it has gone on for a while, and when it is over.
-    pub(crate) fn look(&mut self, (now, at): (Instant, Nanos), is_heard: bool) -> Option<Event> {
+    pub(crate) fn look(&mut self, (now, at): (Instant, Nanos), is_heard: bool) -> Option<RunEvent> {
         if is_heard {
             let (_, since) = self.since.take()?;
             let was_told = std::mem::take(&mut self.is_told);
             let (from, to) = (shown(since), shown(at));
             let text = format!("NATS could not be reached from {from} to {to}");
-            return was_told.then_some(Event { at, text });
+            return was_told.then_some(RunEvent { at, text });
         }
         let (begun, since) = *self.since.get_or_insert((now, at));
         if self.is_told || now.duration_since(begun) < TOLD_AFTER {
@@ -35,7 +35,7 @@ impl Outage {
         self.is_told = true;
         let since = shown(since);
         let text = format!("NATS cannot be reached since {since}: agents go on, and deliver later");
-        Some(Event { at, text })
+        Some(RunEvent { at, text })
     }
 
     /// How long the outage has lasted at `now`, if there is one.

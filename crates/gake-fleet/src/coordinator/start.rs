@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use async_nats::Subscriber;
 use gake_core::clock::Nanos;
-use gake_run::{RunClock, Running};
+use gake_run::{RunClock, RunHandle};
 use tokio::runtime::Runtime;
 
 use super::conduct::{Conduct, Rules};
@@ -46,7 +46,7 @@ struct Heard {
 impl Fleet {
     /// Starts the agents, or goes on with them. None of those that this process started goes on
     /// when that fails.
-    pub(super) fn begin(&mut self) -> Result<Running, FleetError> {
+    pub(super) fn begin(&mut self) -> Result<RunHandle, FleetError> {
         let again = || FleetError::System("the agents have been started already".to_owned());
         let runtime = self.runtime.take().ok_or_else(again)?;
         let begun: Result<_, FleetError> = runtime.block_on(async {
@@ -71,7 +71,7 @@ impl Fleet {
         let joiner = Joiner::new(&self.plan, self.seed, &named.collect::<Vec<_>>());
         let (sender, messages) = channel();
         let clock = RunClock::started_at(begun.epoch);
-        let running = Running::elsewhere(messages, joiner.workers(), clock.clone());
+        let running = RunHandle::elsewhere(messages, joiner.workers(), clock.clone());
         let rules = Rules {
             on_loss: self.settings.on_loss,
             alone_max: self.settings.alone_max,

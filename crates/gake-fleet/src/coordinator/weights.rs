@@ -102,13 +102,13 @@ mod tests {
             for part in parts {
                 let slice = part.slice().unwrap();
                 for worker in 0..workers {
-                    if let Some(part) = plan.part(slice, Slice::new(worker, workers)) {
-                        arrivals.extend(schedule.share(part));
+                    if let Some(part) = plan.slice(slice, Slice::new(worker, workers)) {
+                        arrivals.extend(schedule.arrivals(part));
                     }
                 }
             }
             arrivals.sort_by_key(|arrival| arrival.number);
-            let whole: Vec<_> = schedule.share(Slice::WHOLE).collect();
+            let whole: Vec<_> = schedule.arrivals(Slice::WHOLE).collect();
             prop_assert_eq!(arrivals, whole);
         }
     }

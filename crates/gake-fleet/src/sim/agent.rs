@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use gake_core::clock::{Nanos, SECOND, TENTH};
-use gake_core::plan::{Expect, Plan};
+use gake_core::plan::{ExpectedStatus, Plan};
 use gake_core::record::{Interval, ScenarioEnd, Tally, WorkerEnd};
 use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
@@ -156,7 +156,7 @@ impl Sim {
         self.keep_and_send(index, Frame::handover(&HandoverAnswer { id, from }));
         if let Some(from) = from {
             let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
-            let taken = schedule.share(Slice::new(number, of)).collect();
+            let taken = schedule.arrivals(Slice::new(number, of)).collect();
             self.agents[index].holdings.push((taken, from));
         }
     }
@@ -166,7 +166,7 @@ impl Sim {
         if self.agents[index].state.is_complete {
             return;
         }
-        let (length, expect) = (self.length, Expect::default());
+        let (length, expect) = (self.length, ExpectedStatus::default());
         let agent = &mut self.agents[index];
         let clock = agent.clock(self.now);
         let (since, until) = (agent.fired_until, clock.min(length));
@@ -188,7 +188,7 @@ impl Sim {
         agent.seconds = agent.seconds.max(clock / SECOND);
         let next = agent.when((agent.seconds + 1) * SECOND);
         let interval =
-            Interval { worker: 0, tenth, parts: vec![part(tally)], cpu: 1, run_delay: 0 };
+            Interval { worker: 0, tenth, scenarios: vec![part(tally)], cpu: 1, run_delay: 0 };
         let frame = self.keep_and_send(index, frame_of(&Message::Interval(Box::new(interval))));
         self.contents.insert((index, frame), numbers);
         if !is_over {

@@ -1,16 +1,18 @@
 //! What a seed decides.
 
 use gake_core::clock::Nanos;
+use gake_core::random::SplitMix64;
 
 /// Random numbers of a seed.
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct Dice(SplitMix64);
 
 impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     pub(super) fn below(&mut self, end: u64) -> u64 {
@@ -25,7 +27,7 @@ impl Dice {
 /// Random numbers of an agent beside those of the seed, so that faults may be added without making
 /// other runs of the seeds that once failed.
 pub(super) fn own_dice(seed: u64, index: usize) -> Dice {
-    Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
+    Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
 }
 
 /// A time in which something does not work.

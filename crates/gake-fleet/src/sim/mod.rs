@@ -19,7 +19,7 @@ use bytes::Bytes;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Ending, Run};
+use gake_core::record::{Run, RunEnd};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::Arrival;
 use gake_run::{Collector, Stop};
@@ -113,7 +113,7 @@ struct Faults {
 
 impl Sim {
     fn new(seed: u64, agents: usize, seconds: u64, faults: Faults) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let process = if dice.one_in(2) { Process::Poisson } else { Process::Uniform };
         let rate = agents as f64 * (1.0 + dice.below(30) as f64);
         let stages = vec![Stage::step(rate, Duration::from_secs(seconds))];
@@ -277,7 +277,7 @@ impl Sim {
         let nats = Some(self.nats.to).filter(|at| *at < Nanos::MAX);
         let orphaned = Some(orphaned).filter(|at| *at < Nanos::MAX);
         End {
-            run: self.whole.finish(0, Ending::Done, 1),
+            run: self.whole.finish(0, RunEnd::Done, 1),
             fired: self.fired.len() as u64,
             taken_over: self.taken_over,
             lost: self.conduct.joiner.lost().len(),
@@ -314,6 +314,6 @@ fn parts(plan: &Plan, seed: u64, agents: usize) -> Vec<Part> {
 
 /// The arrivals of a slice of a run.
 fn arrivals(plan: &Plan, seed: u64, slice: Slice) -> Vec<Arrival> {
-    let part = plan.part(slice, Slice::WHOLE).unwrap();
-    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().share(part).collect()
+    let part = plan.slice(slice, Slice::WHOLE).unwrap();
+    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().arrivals(part).collect()
 }

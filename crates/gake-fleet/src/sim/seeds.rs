@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gake_core::clock::SECOND;
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 
@@ -27,7 +27,7 @@ fn play(seed: u64, agents: usize, seconds: u64, faults: Faults) -> End {
         let mut tally = Tally::default();
         for arrival in &whole {
             let took = 1 + arrival.number % 1_000 * MS;
-            tally.record(&outcome(arrival.due, took), &Expect::default());
+            tally.record(&outcome(arrival.due, took), &ExpectedStatus::default());
         }
         assert_eq!(end.run.tally, tally, "seed {seed}: the figures of one machine");
     }

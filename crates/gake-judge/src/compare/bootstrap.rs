@@ -1,5 +1,7 @@
 //! The standard error of a ratio of sums over seconds that depend on each other.
 
+use gake_core::random::SplitMix64;
+
 /// Resamples. They estimate a standard error to 1/√(2·400), 3.5 %.
 const RESAMPLES: usize = 400;
 
@@ -78,7 +80,7 @@ fn resampled(pieces: &[(f64, f64)], ratio: f64, block: usize) -> f64 {
         let (top, bottom) = upto.last().copied().unwrap_or_default();
         upto.push((top + a, bottom + b));
     }
-    let mut random = Random(SEED ^ n as u64);
+    let mut random = SplitMix64::new(SEED ^ n as u64);
     let mut squares = 0.0;
     for _ in 0..RESAMPLES {
         let (mut top, mut bottom, mut left) = (0.0, 0.0, n);
@@ -96,24 +98,6 @@ fn resampled(pieces: &[(f64, f64)], ratio: f64, block: usize) -> f64 {
     squares / RESAMPLES as f64
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`, as good as uniform for any `n` of pieces.
-    fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,11 +110,11 @@ mod tests {
         for (rho, n) in [(0.0_f64, 60), (0.5, 120)] {
             let (mut sum, series) = (0.0, 200);
             for seed in 0..series {
-                let mut random = Random(seed);
+                let mut random = SplitMix64::new(seed);
                 let mut level = 0.0;
                 let pieces: Vec<_> = (0..n)
                     .map(|_| {
-                        let p = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+                        let p = random.unit();
                         let shock = normal_quantile(p.clamp(1e-9, 1.0 - 1e-9));
                         level = rho * level + (1.0 - rho * rho).sqrt() * shock;
                         (100.0 + level, 1.0)

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use gake_core::clock::Nanos;
 use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
+use gake_core::record::{Counts, Histogram, LatencyMetric, Run, Tally};
 
 use crate::objective::View;
 
@@ -113,7 +113,7 @@ impl<'a> Recorded<'a> {
         Self {
             counts: tally.counts,
             response: tally.latency.response(),
-            service: Cow::Borrowed(tally.latency.of(Metric::Service)),
+            service: Cow::Borrowed(tally.latency.of(LatencyMetric::Service)),
             ..Self::default()
         }
     }

@@ -4,10 +4,10 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
+use gake_core::random::SplitMix64;
 use gake_core::record::{Counts, Tally};
 
-use super::bootstrap::Random;
 use super::normal::normal_quantile;
 use super::pieces::{PartPiece, Piece, Times};
 use super::*;
@@ -29,16 +29,16 @@ struct Server {
 const STEADY: Server =
     Server { median: 10e6, correlation: 0.5, level: 0.02, own: 0.2, errors: 0.01 };
 
-fn normal(random: &mut Random) -> f64 {
+fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(uniform(random))
 }
 
-fn uniform(random: &mut Random) -> f64 {
-    ((random.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+fn uniform(random: &mut SplitMix64) -> f64 {
+    ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
 /// The times and failures of each second of a run.
-fn simulate(server: Server, seconds: u64, random: &mut Random) -> Vec<Vec<(Nanos, bool)>> {
+fn simulate(server: Server, seconds: u64, random: &mut SplitMix64) -> Vec<Vec<(Nanos, bool)>> {
     let mut level = normal(random);
     let one = |_| {
         let shock = (1.0 - server.correlation.powi(2)).sqrt() * normal(random);
@@ -56,7 +56,7 @@ fn tally(requests: &[(Nanos, bool)]) -> Tally {
     let mut tally = Tally::new(0);
     for &(took, failed) in requests {
         let status = if failed { 503 } else { 200 };
-        tally.record(&answered(10_000, took, took, status), &Expect::default());
+        tally.record(&answered(10_000, took, took, status), &ExpectedStatus::default());
     }
     tally
 }
@@ -112,13 +112,13 @@ fn judged(a: &RunSample, b: &RunSample, question: &Question) -> Comparison {
     compare(a, b, &figures, question)
 }
 
-fn sample(server: Server, random: &mut Random) -> RunSample {
+fn sample(server: Server, random: &mut SplitMix64) -> RunSample {
     sampled(&simulate(server, SECONDS, random))
 }
 
 #[test]
 fn simulated_seconds_are_those_that_are_recorded() {
-    let seconds = simulate(STEADY, 9, &mut Random(5));
+    let seconds = simulate(STEADY, 9, &mut SplitMix64::new(5));
     let sample = sampled(&seconds);
     let mut pieces = Pieces::new(&sample.run, &ComparedFigures::usual());
     for (at, requests) in (0..).zip(&seconds) {
@@ -143,7 +143,7 @@ fn at_most(n: usize, p: f64) -> usize {
 fn false_alarms(server: Server, repetitions: usize, questions: &[Question]) -> Vec<(usize, usize)> {
     let mut counts = vec![(0, 0); questions.len()];
     for seed in 0..repetitions as u64 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let (a, b) = (sample(server, &mut random), sample(server, &mut random));
         for ((alarms, open), question) in counts.iter_mut().zip(questions) {
             let found = judged(&a, &b, question);
@@ -190,7 +190,7 @@ fn a_change_that_can_be_detected_is_found() {
     let names = ["response.p50", "response.mean", "service.p90"];
     let mut counts = names.map(|_| (0, 0));
     for seed in 0..repetitions as u64 {
-        let mut random = Random(0xdead + seed);
+        let mut random = SplitMix64::new(0xdead + seed);
         let (a, b) = (sample(STEADY, &mut random), sample(slower, &mut random));
         let comparison = judged(&a, &b, &Question::default());
         for (name, (able, found)) in names.iter().zip(&mut counts) {
@@ -212,7 +212,7 @@ fn a_change_that_can_be_detected_is_found() {
 fn a_clear_change_fails_and_a_small_one_does_not() {
     let question = Question::default();
     let of = |factor: f64, errors: f64| {
-        let mut random = Random(7);
+        let mut random = SplitMix64::new(7);
         let a = sample(STEADY, &mut random);
         let server = Server { median: STEADY.median * factor, errors, ..STEADY };
         judged(&a, &sample(server, &mut random), &question)
@@ -233,7 +233,7 @@ fn taking_turns_cancels_what_hits_both() {
     // The level wanders by 30 %, far more than the 5 % between the sides.
     let (mut apart, mut pairs) = (0, 0);
     for seed in 0..30 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let mut slices = Vec::new();
         let mut level = 0.0;
         for _ in 0..20 {
@@ -263,7 +263,7 @@ fn taking_turns_cancels_what_hits_both() {
 
 #[test]
 fn what_cannot_be_compared_is_said() {
-    let mut random = Random(1);
+    let mut random = SplitMix64::new(1);
     let a = sample(STEADY, &mut random);
     let mut short = a.clone();
     short.pieces = Pieces::new(&a.run, &ComparedFigures::usual());
@@ -289,7 +289,7 @@ fn what_cannot_be_compared_is_said() {
 
 #[test]
 fn a_run_does_not_differ_from_itself() {
-    let sample = sample(STEADY, &mut Random(3));
+    let sample = sample(STEADY, &mut SplitMix64::new(3));
     let found = judged(&sample, &sample, &Question { tolerance: 0.1, ..Question::default() });
     assert_eq!(found.outcome, ComparisonOutcome::NoDifference, "{found:#?}");
     assert!(found.figures.iter().all(|f| f.change.is_none_or(|c| c.estimate == 0.0)));
@@ -302,7 +302,7 @@ fn a_run_does_not_differ_from_itself() {
 
 /// A run of 60 s with a label and metrics of its own: a trend of times and one of numbers, a rate
 /// and a counter.
-fn scripted(slower: f64, failing: f64, random: &mut Random) -> (Run, Vec<Tally>) {
+fn scripted(slower: f64, failing: f64, random: &mut SplitMix64) -> (Run, Vec<Tally>) {
     let define = |name: &str, kind, unit| {
         std::sync::Arc::new(Definition { name: name.to_owned(), kind, unit })
     };
@@ -319,7 +319,7 @@ fn scripted(slower: f64, failing: f64, random: &mut Random) -> (Run, Vec<Tally>)
             let took = (10e6 * (0.2 * normal(random)).exp()) as Nanos;
             let mut outcome = answered(10_000, took, took, 200);
             outcome.exchange.label = i % 2;
-            tally.record(&outcome, &Expect::default());
+            tally.record(&outcome, &ExpectedStatus::default());
             let name = if i % 2 == 0 { "a" } else { "b" };
             let factor = if i % 2 == 0 { slower } else { 1.0 };
             let mut add = |metric, value| {
@@ -365,7 +365,7 @@ fn by_name(
 
 #[test]
 fn metrics_of_a_runs_own_are_compared_by_tag() {
-    let random = &mut Random(11);
+    let random = &mut SplitMix64::new(11);
     let (a, b) = (scripted(1.0, 0.01, random), scripted(1.3, 0.2, random));
     let verdict = |name: &str| {
         let found = by_name(&a, &b, &[name]).unwrap();
@@ -398,7 +398,7 @@ fn metrics_of_a_runs_own_are_compared_by_tag() {
 
 #[test]
 fn a_figure_that_is_not_there_is_refused_with_those_that_are() {
-    let random = &mut Random(12);
+    let random = &mut SplitMix64::new(12);
     let runs = (scripted(1.0, 0.0, random), scripted(1.0, 0.0, random));
     for (name, part) in [
         ("typo", "there are sent, completed"),

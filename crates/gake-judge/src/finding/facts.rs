@@ -1,7 +1,7 @@
 //! What rules look at: the run, and what was read beside it.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::record::{Counts, Fault, Gauge, Histogram, Metric, Run, UNANSWERED};
+use gake_core::record::{Counts, Fault, Gauge, Histogram, LatencyMetric, Run, UNANSWERED};
 
 use crate::objective::Evaluation;
 use crate::stats::{CPU_BUSY, mean_in_flight, share};
@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
         &self.run.tally.counts
     }
 
-    pub(super) fn latency(&self, metric: Metric) -> &Histogram {
+    pub(super) fn latency(&self, metric: LatencyMetric) -> &Histogram {
         self.run.tally.latency.of(metric)
     }
 

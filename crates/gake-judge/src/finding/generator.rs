@@ -1,7 +1,7 @@
 //! Limits of the generator's own machine.
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Fault, Metric};
+use gake_core::record::{Fault, LatencyMetric};
 use gake_text::units;
 
 use super::Finding;
@@ -47,7 +47,7 @@ pub(super) fn wants_its_cores(facts: &Facts<'_>) -> bool {
 /// Whether requests that left late are why a latency objective was missed. Without objectives:
 /// whether they make up most of the 99th percentile.
 pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
-    let late = facts.latency(Metric::Lateness);
+    let late = facts.latency(LatencyMetric::Lateness);
     let response = facts.run.tally.latency.response();
     let part = |quantile: f64| {
         let whole = response.quantile(quantile).max(1) as f64;

@@ -1,6 +1,6 @@
 //! What HTTP/2 bounds: the streams on a connection, and the window for bodies.
 
-use gake_core::record::Metric;
+use gake_core::record::LatencyMetric;
 use gake_text::units;
 
 use super::Finding;
@@ -26,7 +26,7 @@ pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
         units::plural(facts.run.peak_connections, "open connection"),
         units::number(allowed)
     );
-    let waits = facts.latency(Metric::Blocked);
+    let waits = facts.latency(LatencyMetric::Blocked);
     if !waits.is_empty() {
         let p99 = units::duration(waits.quantile(0.99) as f64);
         evidence.push_str(&format!("; they waited up to {p99} (p99)"));
@@ -41,7 +41,7 @@ pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
 /// Bodies of requests waited for the server's window.
 pub(super) fn window(facts: &Facts<'_>) -> Option<Finding> {
     let counts = facts.counts();
-    let service = facts.latency(Metric::Service);
+    let service = facts.latency(LatencyMetric::Service);
     let all = service.mean() * service.count() as f64;
     let part = counts.window_wait_time as f64 / all;
     if counts.window_waits == 0 || !part.is_finite() || part < WINDOW_SHARE_MIN {

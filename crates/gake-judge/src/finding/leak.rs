@@ -1,7 +1,7 @@
 //! A pool that gets fewer and fewer of its threads or connections back.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Gauge, Point};
+use gake_core::record::{Gauge, SeriesPoint};
 use gake_text::units;
 
 use super::Finding;
@@ -85,7 +85,8 @@ fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<Unused> {
     let points = facts.run.series.points();
     let in_flight = |at: u64| {
         let second = at / SECOND;
-        let of = |point: &&Point| (point.second..point.second + point.seconds).contains(&second);
+        let of =
+            |point: &&SeriesPoint| (point.second..point.second + point.seconds).contains(&second);
         points.iter().find(of).map(|point| point.in_flight)
     };
     // After the last arrival requests end, and what they held may be read before it is free.

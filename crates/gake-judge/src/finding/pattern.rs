@@ -2,7 +2,7 @@
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Metric, Point};
+use gake_core::record::{LatencyMetric, SeriesPoint};
 use gake_text::units;
 
 use super::Finding;
@@ -129,11 +129,11 @@ pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
     }
     // What ends in the drain is what takes long.
     let end = (facts.run.measured + facts.warmup()) / SECOND;
-    let is_full = |point: &&Point| {
+    let is_full = |point: &&SeriesPoint| {
         point.seconds == 1 && point.counts.completed() >= STEP_RESPONSES && point.second < end
     };
-    let points: Vec<&Point> = facts.run.series.points().iter().filter(is_full).collect();
-    let level = |part: &[&Point]| -> Option<f64> {
+    let points: Vec<&SeriesPoint> = facts.run.series.points().iter().filter(is_full).collect();
+    let level = |part: &[&SeriesPoint]| -> Option<f64> {
         let mut medians: Vec<Nanos> = part.iter().map(|point| point.p50).collect();
         medians.sort_unstable();
         let (low, high) = (*medians.first()? as f64, *medians.last()? as f64);
@@ -175,7 +175,8 @@ pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Small bodies that come a delayed acknowledgement after their head.
 pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Finding> {
-    let (first, rest) = (facts.latency(Metric::FirstByte), facts.latency(Metric::Download));
+    let (first, rest) =
+        (facts.latency(LatencyMetric::FirstByte), facts.latency(LatencyMetric::Download));
     let size = facts.counts().bytes_in as f64 / facts.answers().max(1) as f64;
     let median = rest.quantile(0.5);
     if rest.count() < 20 || size > SMALL_BODY || !(DELAYED_ACK.0..DELAYED_ACK.1).contains(&median) {

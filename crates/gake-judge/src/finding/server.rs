@@ -1,7 +1,7 @@
 //! What the shape of the answers says of the server.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{HEAT, Metric, Point};
+use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
 use gake_text::units;
 
 use super::facts::Facts;
@@ -89,8 +89,8 @@ fn is_serial(served: Option<f64>) -> bool {
 /// In a closed loop hardly anybody waits and most wait long: who has a place inside the server may
 /// keep it, or the work of requests differs by itself. From outside the two look alike.
 pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
-    let first = facts.latency(Metric::FirstByte);
-    let connects = facts.latency(Metric::Connect);
+    let first = facts.latency(LatencyMetric::FirstByte);
+    let connects = facts.latency(LatencyMetric::Connect);
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() || !facts.is_closed() {
         return None;
     }
@@ -151,13 +151,13 @@ impl ServerQueue {
 /// Connects are fast, the first byte waits: how long, and for how many, when that is the shape.
 /// What they wait for cannot be seen from here: a pool, a lock, or the CPU.
 pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
-    let first = facts.latency(Metric::FirstByte);
+    let first = facts.latency(LatencyMetric::FirstByte);
     // A generator without CPU makes the same shape.
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
         return None;
     }
     let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
-    let connects = facts.latency(Metric::Connect);
+    let connects = facts.latency(LatencyMetric::Connect);
     if median < fastest + QUEUE_WAIT_MIN as f64
         || connects.quantile(0.99) as f64 > median
         || waits_on_the_way(facts)
@@ -173,7 +173,7 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
     let in_flight = facts.in_flight();
     // A closed loop without think time, or arrivals that wait, load the server to its limit; in
     // any other run a wide distribution may be the service's own.
-    let pushed = facts.is_closed() || !facts.latency(Metric::Blocked).is_empty();
+    let pushed = facts.is_closed() || !facts.latency(LatencyMetric::Blocked).is_empty();
     let narrow = first.quantile(0.1) as f64 >= QUEUE_NARROW * median;
     let shaped =
         narrow && median >= QUEUE_OVER_MIN * fastest && in_flight >= QUEUE_OVER_SLOTS * slots;
@@ -200,13 +200,13 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
 
 /// Whether responses as short as `fastest` came in the first second only: those of users who found
 /// an empty queue. Times that vary by themselves are as short at any time.
-fn only_the_first_were_fast(points: &[Point], fastest: f64, median: f64) -> bool {
+fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64) -> bool {
     let middle = f64::midpoint(fastest, median);
-    let short = |point: &Point| -> u64 {
+    let short = |point: &SeriesPoint| -> u64 {
         let is_short = |cell: u16| (HEAT.low(cell) as f64) < middle * 0.9;
         point.heat.iter().filter(|(cell, _)| is_short(*cell)).map(|(_, count)| count).sum()
     };
-    let all = |point: &Point| point.heat.iter().map(|(_, count)| count).sum::<u64>();
+    let all = |point: &SeriesPoint| point.heat.iter().map(|(_, count)| count).sum::<u64>();
     let Some((first, rest)) = points.split_first() else { return false };
     let later: u64 = rest.iter().map(short).sum();
     short(first) > 0 && later as f64 <= FAST_LATER * rest.iter().map(all).sum::<u64>() as f64
@@ -214,18 +214,19 @@ fn only_the_first_were_fast(points: &[Point], fastest: f64, median: f64) -> bool
 
 /// Whether the busiest third of the seconds has more in flight and longer times than the
 /// quietest, but completes no more.
-fn grows_without_gain(points: &[Point]) -> bool {
+fn grows_without_gain(points: &[SeriesPoint]) -> bool {
     let mut full: Vec<_> = points.iter().filter(|p| p.counts.completed() > 0).collect();
     if full.len() < GROWTH_POINTS {
         return false;
     }
     full.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
     let third = full.len() / 3;
-    let mean = |part: &[&Point], of: fn(&Point) -> f64| {
+    let mean = |part: &[&SeriesPoint], of: fn(&SeriesPoint) -> f64| {
         part.iter().map(|point| of(point)).sum::<f64>() / part.len() as f64
     };
     let (quiet, busy) = (&full[..third], &full[full.len() - third..]);
-    let growth = |of: fn(&Point) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
+    let growth =
+        |of: fn(&SeriesPoint) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
     growth(|p| p.in_flight) >= GROWTH_IN_FLIGHT
         && growth(|p| p.p50 as f64) >= GROWTH_TIME
         && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE
@@ -233,16 +234,17 @@ fn grows_without_gain(points: &[Point]) -> bool {
 
 /// Whether the first byte waits behind other bytes on the way, and not inside the server.
 fn waits_on_the_way(facts: &Facts<'_>) -> bool {
-    let (trips, first) = (facts.latency(Metric::Rtt), facts.latency(Metric::FirstByte));
+    let (trips, first) =
+        (facts.latency(LatencyMetric::Rtt), facts.latency(LatencyMetric::FirstByte));
     let trip = trips.quantile(0.5) as f64;
     trips.count() >= ROUND_TRIPS_MIN
         && trip >= ROUND_TRIP_SHARE * first.quantile(0.5) as f64
-        && trip >= ROUND_TRIP_GROWTH * facts.latency(Metric::Connect).min() as f64
+        && trip >= ROUND_TRIP_GROWTH * facts.latency(LatencyMetric::Connect).min() as f64
 }
 
 pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
-    let download = facts.latency(Metric::Download);
-    let service = facts.latency(Metric::Service);
+    let download = facts.latency(LatencyMetric::Download);
+    let service = facts.latency(LatencyMetric::Service);
     if download.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
         return None;
     }
@@ -262,8 +264,8 @@ pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
     if queued {
         evidence.push_str(&format!(
             "; a round trip takes {} under the load, and took {} when a connection was opened",
-            units::duration(facts.latency(Metric::Rtt).quantile(0.5) as f64),
-            units::duration(facts.latency(Metric::Connect).min() as f64)
+            units::duration(facts.latency(LatencyMetric::Rtt).quantile(0.5) as f64),
+            units::duration(facts.latency(LatencyMetric::Connect).min() as f64)
         ));
     }
     let advice = "compare with what the link can carry; compress, send less, or measure closer to \

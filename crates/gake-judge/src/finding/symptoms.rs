@@ -1,6 +1,6 @@
 //! What a limit does to requests: not why.
 
-use gake_core::record::{Fault, Metric, Phase};
+use gake_core::record::{Fault, LatencyMetric, Phase};
 use gake_text::units;
 
 use super::Finding;
@@ -14,7 +14,7 @@ use crate::stats::share;
 const BLOCKED_SHARE_MIN: f64 = 0.01;
 
 pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
-    let waits = facts.latency(Metric::Blocked);
+    let waits = facts.latency(LatencyMetric::Blocked);
     let counts = facts.counts();
     // Over HTTP/2 an arrival may wait twice: to be fired, and then for a stream.
     let waited = waits.count().min(counts.due().saturating_sub(counts.dropped));

@@ -1,7 +1,7 @@
 //! Lost SYNs, seen in how long connections took to open.
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Fault, Histogram, Metric, Phase};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Phase};
 
 use super::facts::Facts;
 use crate::stats::{poisson_at_least, share};
@@ -46,7 +46,7 @@ pub(super) struct Syns {
 
 impl Syns {
     pub(super) fn of(facts: &Facts<'_>) -> Self {
-        let late = gathered(facts.latency(Metric::Connect));
+        let late = gathered(facts.latency(LatencyMetric::Connect));
         let linear = late.iter().any(|(second, _)| [2, 4, 5].contains(second));
         let sent_again = |second: u64| match second {
             _ if linear => second.min(5),

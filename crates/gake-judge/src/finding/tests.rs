@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::Fires;
+use gake_core::plan::WorkKind;
 use gake_core::record::{
-    Counts, Fault, LevelUnit, MACHINE, Phase, Point, Reading, Series, TcpSample,
+    Counts, Fault, GaugeReading, LevelUnit, MACHINE, Phase, Series, SeriesPoint, TcpSample,
 };
 
 use super::facts::Facts;
@@ -37,7 +37,7 @@ fn missed(text: &str, value: f64) -> Evaluation {
 fn watch(run: &mut Run, source: &str, name: &str, unit: LevelUnit, values: &[f64]) {
     for (second, value) in values.iter().enumerate() {
         let (source, name) = (source.to_owned(), name.to_owned());
-        let reading = Reading { source, name, unit, value: *value };
+        let reading = GaugeReading { source, name, unit, value: *value };
         run.watched.add(second as u64 * SECOND, &[reading]);
     }
 }
@@ -305,7 +305,7 @@ fn blocked_arrivals() {
     let series = run.tally.series.intern(&Arc::new(metric), &Tags::default());
     run.tally.series.add(series, 1.0, 0);
     assert!(said(&run).evidence.contains("connection"), "{:?}", said(&run));
-    run.plan.fires = Fires::Iterations;
+    run.plan.fires = WorkKind::Iterations;
     let users = said(&run);
     assert!(users.evidence.contains("user") && users.advice.contains("-u"), "{users:?}");
 }
@@ -367,13 +367,13 @@ fn a_queue_that_lets_some_pass_is_unexplained() {
 fn pool_queueing_by_growth() {
     let mut run = RunSample::of(10_000, 5 * MS).more(1, MS).run();
     watch(&mut run, "actuator:http://h", "cpu", LevelUnit::Share, &[0.4; 3]);
-    let point = |second: u64, rate: u64, in_flight: f64, p50: u64| Point {
+    let point = |second: u64, rate: u64, in_flight: f64, p50: u64| SeriesPoint {
         second,
         seconds: 1,
         counts: Counts { ok: rate, ..Counts::default() },
         in_flight,
         p50,
-        ..Point::default()
+        ..SeriesPoint::default()
     };
     let series = |gain: u64| {
         let mut series = Series::default();
@@ -484,7 +484,8 @@ fn connections_that_wait_to_be_accepted_beside_a_limit_nearly_reached_name_it() 
 fn a_pool_that_gets_less_and_less_back_leaks() {
     let told = |busy: &[f64], in_flight: f64| {
         let mut run = base().in_flight(in_flight).run();
-        let point = |second| Point { second, seconds: 1, in_flight, ..Point::default() };
+        let point =
+            |second| SeriesPoint { second, seconds: 1, in_flight, ..SeriesPoint::default() };
         run.series = Series::default();
         (0..busy.len() as u64).for_each(|second| run.series.push(point(second)));
         watch(&mut run, "actuator:http://h", "pool_busy", LevelUnit::Count, busy);
@@ -706,28 +707,33 @@ fn every_finding_names_where_its_number_can_be_read() {
 }
 
 /// A run of 8 s whose seconds and tenths are those of `point`.
-fn in_time(point: impl Fn(u64) -> Point) -> Run {
+fn in_time(point: impl Fn(u64) -> SeriesPoint) -> Run {
     let mut run = base().run();
     run.measured = 8 * SECOND;
     let mut series = Series::default();
     for tenth in 0..80 {
-        series.push_tenth(Point { second: tenth, seconds: 1, ..point(tenth) });
+        series.push_tenth(SeriesPoint { second: tenth, seconds: 1, ..point(tenth) });
     }
     for second in 0..8 {
-        let mut all = Point { p50: point(10 * second + 5).p50, ..Point::default() };
+        let mut all = SeriesPoint { p50: point(10 * second + 5).p50, ..SeriesPoint::default() };
         for tenth in 10 * second..10 * second + 10 {
             let of = point(tenth);
             all.counts.merge(&of.counts);
             all.fired += of.fired;
         }
-        series.push(Point { second, seconds: 1, ..all });
+        series.push(SeriesPoint { second, seconds: 1, ..all });
     }
     run.series = series;
     run
 }
 
-fn tenth(ok: u64, p50: u64) -> Point {
-    Point { counts: Counts { ok, ..Counts::default() }, fired: 10, p50, ..Point::default() }
+fn tenth(ok: u64, p50: u64) -> SeriesPoint {
+    SeriesPoint {
+        counts: Counts { ok, ..Counts::default() },
+        fired: 10,
+        p50,
+        ..SeriesPoint::default()
+    }
 }
 
 #[test]
@@ -738,7 +744,7 @@ fn stalls_of_the_whole_target() {
     let evidence = &find(&run, &[])[0].evidence;
     assert!(evidence.contains("every 2.00 s") && evidence.contains("300 ms"), "{evidence}");
     // Those of a generator that stood still are its own.
-    let own = in_time(|at| Point {
+    let own = in_time(|at| SeriesPoint {
         lateness_max: if stalled(at) { 300 * MS } else { 0 },
         ..tenth(if stalled(at) { 0 } else { 12 }, 5 * MS)
     });

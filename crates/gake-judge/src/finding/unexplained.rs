@@ -1,6 +1,6 @@
 //! Something is wrong and no rule says what: then that is said, and what to watch to know more.
 
-use gake_core::record::Metric;
+use gake_core::record::LatencyMetric;
 use gake_text::units;
 
 use super::facts::{FAILURES_MIN, Facts};
@@ -37,7 +37,8 @@ const NO_QUEUE: f64 = 1.5;
 /// What it is not, with the numbers that say so.
 fn ruled_out(facts: &Facts<'_>) -> String {
     let [late, connects, first] =
-        [Metric::Lateness, Metric::Connect, Metric::FirstByte].map(|metric| facts.latency(metric));
+        [LatencyMetric::Lateness, LatencyMetric::Connect, LatencyMetric::FirstByte]
+            .map(|metric| facts.latency(metric));
     let (median, fastest) = (first.quantile(0.5), first.min());
     let duration = |nanos: u64| units::duration(nanos as f64);
     let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! Objectives on levels of the watched target: `cpu<80%`, `rss<1GB`, `pool.max<90%`.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{LevelUnit, Watched};
+use gake_core::record::{LevelUnit, WatchRecord};
 use gake_text::size::parse_byte_amount;
 use gake_text::units;
 
@@ -125,7 +125,7 @@ impl Gauge {
     }
 
     /// The value of a run: of several sources, the largest.
-    pub(super) fn value(self, of: Of, watched: &Watched, warmup: Nanos) -> Result<f64, String> {
+    pub(super) fn value(self, of: Of, watched: &WatchRecord, warmup: Nanos) -> Result<f64, String> {
         let values =
             watched.targets().filter(|gauge| gauge.name == self.name).filter_map(|g| match of {
                 Of::Mean => g.mean_from(warmup),

@@ -27,7 +27,7 @@ use std::fmt;
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Registry, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Run, ScenarioRun, Tally, Watched};
+use gake_core::record::{Run, ScenarioRun, Tally, WatchRecord};
 use gake_text::units;
 
 pub use clause::Clause;
@@ -94,7 +94,7 @@ pub struct View<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// What was sampled of the target.
-    pub watched: &'a Watched,
+    pub watched: &'a WatchRecord,
     /// Each scenario by itself, in the plan's order, when the run has several.
     pub scenarios: Vec<ScenarioView<'a>>,
 }

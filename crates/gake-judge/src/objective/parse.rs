@@ -3,7 +3,7 @@
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{CHECKS, Tags};
 use gake_core::plan::{Rate, parse_rate};
-use gake_core::record::Metric;
+use gake_core::record::LatencyMetric;
 use gake_text::duration::parse_duration;
 
 use super::gauge::Gauge;
@@ -22,17 +22,17 @@ pub struct ObjectiveError {
 /// Latencies that can be named before a statistic.
 const MEASURES: [(&str, Measure); 12] = [
     ("response", Measure::Response),
-    ("ok", Measure::Of(Metric::OkResponse)),
-    ("ok_response", Measure::Of(Metric::OkResponse)),
-    ("fault", Measure::Of(Metric::FaultResponse)),
-    ("service", Measure::Of(Metric::Service)),
-    ("lateness", Measure::Of(Metric::Lateness)),
-    ("blocked", Measure::Of(Metric::Blocked)),
-    ("connect", Measure::Of(Metric::Connect)),
-    ("tls", Measure::Of(Metric::Tls)),
-    ("first_byte", Measure::Of(Metric::FirstByte)),
-    ("download", Measure::Of(Metric::Download)),
-    ("rtt", Measure::Of(Metric::Rtt)),
+    ("ok", Measure::Of(LatencyMetric::OkResponse)),
+    ("ok_response", Measure::Of(LatencyMetric::OkResponse)),
+    ("fault", Measure::Of(LatencyMetric::FaultResponse)),
+    ("service", Measure::Of(LatencyMetric::Service)),
+    ("lateness", Measure::Of(LatencyMetric::Lateness)),
+    ("blocked", Measure::Of(LatencyMetric::Blocked)),
+    ("connect", Measure::Of(LatencyMetric::Connect)),
+    ("tls", Measure::Of(LatencyMetric::Tls)),
+    ("first_byte", Measure::Of(LatencyMetric::FirstByte)),
+    ("download", Measure::Of(LatencyMetric::Download)),
+    ("rtt", Measure::Of(LatencyMetric::Rtt)),
 ];
 
 /// Rates of scripts that are bounded without a statistic.
@@ -139,7 +139,7 @@ fn within(scope: Scope, quantity: Quantity) -> Result<Claim, String> {
         return Err(format!("{} is the target's, not a label's", gauge.name));
     }
     if let (Some(_), Quantity::Latency { measure, .. }) = (label, quantity)
-        && !matches!(measure, Measure::Response | Measure::Of(Metric::Service))
+        && !matches!(measure, Measure::Response | Measure::Of(LatencyMetric::Service))
     {
         return Err("of one label only response and service times are kept".to_owned());
     }

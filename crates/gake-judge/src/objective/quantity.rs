@@ -3,7 +3,7 @@
 use std::fmt;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Histogram, Metric, Tally};
+use gake_core::record::{Counts, Histogram, LatencyMetric, Tally};
 
 use super::gauge::{Gauge, Of};
 use super::{Unit, View};
@@ -28,7 +28,7 @@ pub(super) enum Quantity {
 pub(super) enum Measure {
     /// The headline: every answered arrival and the censored waits.
     Response,
-    Of(Metric),
+    Of(LatencyMetric),
 }
 
 /// What of it. A percentile is kept as its percent.
@@ -199,8 +199,8 @@ impl Measure {
         match self {
             Self::Response => "response",
             // The short names that objectives use.
-            Self::Of(Metric::OkResponse) => "ok",
-            Self::Of(Metric::FaultResponse) => "fault",
+            Self::Of(LatencyMetric::OkResponse) => "ok",
+            Self::Of(LatencyMetric::FaultResponse) => "fault",
             Self::Of(metric) => metric.name(),
         }
     }

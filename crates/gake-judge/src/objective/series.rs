@@ -6,7 +6,7 @@ use std::fmt;
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Metric, Tally};
+use gake_core::record::{LatencyMetric, Tally};
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
@@ -69,8 +69,11 @@ impl SeriesClaim {
     /// time of k6 under these tags.
     pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
         let label = scope.label.as_ref();
-        if let Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound } =
-            quantity
+        if let Quantity::Latency {
+            measure: Measure::Of(LatencyMetric::Service),
+            statistic,
+            bound,
+        } = quantity
         {
             let name = label.map(|label| ("name", label.name.as_str()));
             let own = scope.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));

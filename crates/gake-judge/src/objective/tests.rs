@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::record::{Fault, Metric, Reading};
+use gake_core::record::{Fault, GaugeReading, LatencyMetric};
 use proptest::prelude::*;
 
 use super::quantity::{Flow, Measure, Statistic};
@@ -63,7 +63,7 @@ fn compares_with_what_was_measured() {
 #[test]
 fn the_target_can_be_bounded() {
     let mut run = RunSample::of(90, MS).run();
-    let reading = |name: &str, unit, value| Reading {
+    let reading = |name: &str, unit, value| GaugeReading {
         source: "port:1".to_owned(),
         name: name.to_owned(),
         unit,
@@ -380,9 +380,9 @@ fn refuses_the_rest_and_says_why() {
 fn objective() -> impl Strategy<Value = Objective> {
     let measure = prop_oneof![
         Just(Measure::Response),
-        Just(Measure::Of(Metric::Service)),
-        Just(Measure::Of(Metric::OkResponse)),
-        Just(Measure::Of(Metric::FirstByte)),
+        Just(Measure::Of(LatencyMetric::Service)),
+        Just(Measure::Of(LatencyMetric::OkResponse)),
+        Just(Measure::Of(LatencyMetric::FirstByte)),
     ];
     let statistic = prop_oneof![
         (1u32..=100_000).prop_map(|p| Statistic::Percentile(f64::from(p) / 1000.0)),
@@ -415,7 +415,7 @@ fn objective() -> impl Strategy<Value = Objective> {
     (label(), tags, quantity, operator).prop_map(|(label, tags, quantity, operator)| {
         let kept = match quantity {
             Quantity::Latency { measure, .. } => {
-                matches!(measure, Measure::Response | Measure::Of(Metric::Service))
+                matches!(measure, Measure::Response | Measure::Of(LatencyMetric::Service))
             }
             _ => true,
         };

@@ -2,7 +2,7 @@
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Fault, Metric, Run, Tally};
+use gake_core::record::{Fault, LatencyMetric, Run, Tally};
 use gake_text::units;
 
 use super::trial::{Observation, Seen, TrialSecond};
@@ -100,7 +100,7 @@ impl<'a> Observer<'a> {
             }
         }
         let closed = matches!(run.plan.load.one(), Some(Load::Closed { .. }));
-        let response = run.tally.latency.of(Metric::OkResponse);
+        let response = run.tally.latency.of(LatencyMetric::OkResponse);
         Observation {
             measured,
             took: run.elapsed as f64 / SECOND as f64,
@@ -126,15 +126,15 @@ impl<'a> Observer<'a> {
 fn point(tally: &Tally, good: f64) -> TrialSecond {
     let counts = &tally.counts;
     let mean = |metric| tally.latency.of(metric).mean() / SECOND as f64;
-    let (other, fault) = (mean(Metric::OtherResponse), mean(Metric::FaultResponse));
+    let (other, fault) = (mean(LatencyMetric::OtherResponse), mean(LatencyMetric::FaultResponse));
     let of = |metric| tally.latency.of(metric).count() as f64;
-    let (others, faults) = (of(Metric::OtherResponse), of(Metric::FaultResponse));
+    let (others, faults) = (of(LatencyMetric::OtherResponse), of(LatencyMetric::FaultResponse));
     TrialSecond {
         due: counts.due() as f64,
         ok: counts.ok as f64,
         failed: counts.due().saturating_sub(counts.ok) as f64,
         good,
-        response: mean(Metric::OkResponse),
+        response: mean(LatencyMetric::OkResponse),
         in_flight: tally.in_flight_ns as f64 / SECOND as f64,
         failure: (other * others + fault * faults) / (others + faults).max(1.0),
     }
@@ -167,7 +167,7 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
     if let Some(reason) = reasons.iter().find(|r| r.level == Validity::Invalid && own(r.rule)) {
         return Some(reason.text.clone());
     }
-    let waited = share(run.tally.latency.of(Metric::Blocked).count(), counts.sent);
+    let waited = share(run.tally.latency.of(LatencyMetric::Blocked).count(), counts.sent);
     let sent = Rates::of(run).sent;
     if let Some(asked) = run.asked_rate
         && sent < 0.95 * asked
@@ -186,7 +186,7 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
 /// bound on them lets it answer more.
 fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
     let (latency, counts) = (&run.tally.latency, &run.tally.counts);
-    let service = latency.of(Metric::Service);
+    let service = latency.of(LatencyMetric::Service);
     let within = |clause: &Clause| match (clause.limit(), clause.bound) {
         (Some(limit), Bound::Share(allowed)) => {
             let slow = service.count() - service.count_up_to(limit);
@@ -194,7 +194,7 @@ fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
         }
         _ => true,
     };
-    let waited = share(latency.of(Metric::Blocked).count(), counts.sent);
+    let waited = share(latency.of(LatencyMetric::Blocked).count(), counts.sent);
     let answered = service.count() > 0 && clauses.iter().all(within);
     (waited >= BLOCKED_PART && answered).then(|| {
         format!(
@@ -213,7 +213,7 @@ fn closed_or_open(run: &Run, rule: &str) -> bool {
 fn own_delay(run: &Run, clause: &Clause) -> Option<String> {
     let (limit, Bound::Share(allowed)) = (clause.limit()?, clause.bound) else { return None };
     let part = (OWN_DELAY * limit as f64) as Nanos;
-    let lateness = run.tally.latency.of(Metric::Lateness);
+    let lateness = run.tally.latency.of(LatencyMetric::Lateness);
     let late = lateness.count() - lateness.count_up_to(part);
     (late as f64 > OWN_PART * allowed * lateness.count() as f64).then(|| {
         format!(

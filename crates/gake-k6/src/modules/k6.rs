@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use gake_core::clock::nanos;
+use gake_core::random::SplitMix64;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::{Func, Opt};
@@ -179,14 +180,6 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
 /// Replaces `Math.random` by a seeded generator.
 pub(crate) fn seed_random(ctx: &Ctx<'_>, seed: u64) -> rquickjs::Result<()> {
     let math: Object<'_> = ctx.globals().get("Math")?;
-    let state = std::cell::Cell::new(seed);
-    let next = move || {
-        // SplitMix64.
-        state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let mut bits = state.get();
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    math.set("random", Func::from(next))
+    let sequence = std::cell::RefCell::new(SplitMix64::new(seed));
+    math.set("random", Func::from(move || sequence.borrow_mut().unit()))
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gake_core::schedule::NumberStripes;
+use gake_core::schedule::NumberPattern;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -252,11 +252,11 @@ impl SegmentNumbers {
     }
 
     /// Its numbers; `None` if it has all or none.
-    pub(super) fn numbers(&self) -> Option<NumberStripes> {
+    pub(super) fn numbers(&self) -> Option<NumberPattern> {
         if self.offsets.len() as u64 == self.period {
             return None;
         }
-        NumberStripes::new(self.period, self.offsets.clone())
+        NumberPattern::new(self.period, self.offsets.clone())
     }
 
     /// The numbers of iterations that this many users share, in proportion to the users of each segment;
@@ -272,7 +272,7 @@ impl SegmentNumbers {
 ///
 /// # Errors
 /// When the segment is not in its sequence.
-pub fn segment_users(options: &K6Options) -> Result<Option<NumberStripes>, String> {
+pub fn segment_users(options: &K6Options) -> Result<Option<NumberPattern>, String> {
     SegmentNumbers::of(options).map(|stripes| stripes.numbers())
 }
 

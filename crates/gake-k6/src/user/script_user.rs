@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::clock::Clock;
 use gake_script::user::{
-    Cut, Fiber, LazyList, Stacks, User, explain_json, is_late, share_lists, within,
+    Fiber, LazyList, Stacks, User, WaitError, explain_json, is_late, share_lists, within,
 };
 use gake_script::{Exception, ScriptError};
 use gake_wire::Client;
@@ -348,7 +348,7 @@ impl ScriptUser {
                 }
             },
         );
-        driven.map_err(|why: Cut| gake_script::user::cut(ctx, why))?;
+        driven.map_err(|why: WaitError| gake_script::user::throw_wait_error(ctx, why))?;
         if let Some(error) = thrown.take() {
             return Err(error);
         }

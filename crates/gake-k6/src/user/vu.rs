@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
-use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
+use gake_script::user::{Tasks, WaitError, throw_wait_error, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
 
@@ -218,7 +218,7 @@ impl Vu {
     /// # Errors
     /// When the iteration is interrupted; scripts cannot catch it.
     pub fn wait<T>(&self, ctx: &Ctx<'_>, future: impl Future<Output = T>) -> rquickjs::Result<T> {
-        wait(future).map_err(|why| cut(ctx, why))
+        wait(future).map_err(|why| throw_wait_error(ctx, why))
     }
 
     /// Suspends the script until this instant.
@@ -231,7 +231,7 @@ impl Vu {
             long if long >= LONG_PAUSE => wait_long(pause),
             _ => wait(pause),
         };
-        paused.map_err(|why| cut(ctx, why))
+        paused.map_err(|why| throw_wait_error(ctx, why))
     }
 
     /// Refuses `what` in init code.
@@ -248,7 +248,7 @@ impl Vu {
     /// Ends the iteration with an error that scripts cannot catch.
     #[must_use]
     pub fn end(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
-        cut(ctx, Cut::Ended)
+        throw_wait_error(ctx, WaitError::Ended)
     }
 
     /// Registers a resource to be closed at the end of the current function.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::iter;
 
-use gake_core::record::Point;
+use gake_core::record::SeriesPoint;
 use gake_text::foreign;
 use gake_text::units;
 
@@ -112,7 +112,7 @@ fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentS
 }
 
 /// A line over the seconds of a run, from zero up.
-fn chart(page: &mut String, name: &str, points: &[Point], of: impl Fn(&Point) -> f64) {
+fn chart(page: &mut String, name: &str, points: &[SeriesPoint], of: impl Fn(&SeriesPoint) -> f64) {
     let (width, height) = CHART;
     let most = points.iter().map(&of).fold(0.0, f64::max);
     let end = points.last().map_or(1, |point| point.second.max(1)) as f64;

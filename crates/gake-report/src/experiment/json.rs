@@ -181,7 +181,7 @@ impl From<&ExperimentStep> for StepForm {
             evidence: one.evidence.clone(),
             advice: one.advice.clone(),
         };
-        let moment = |point: &gake_core::record::Point| MomentForm {
+        let moment = |point: &gake_core::record::SeriesPoint| MomentForm {
             second: point.second,
             open_connections: point.open,
             in_flight: point.in_flight,
@@ -221,7 +221,7 @@ impl From<&ExperimentStep> for StepForm {
 mod tests {
     use std::path::Path;
 
-    use gake_core::record::{LevelUnit, Reading, Setting, Watched};
+    use gake_core::record::{GaugeReading, LevelUnit, TargetSetting, WatchRecord};
     use gake_judge::{Finding, Rank, Summary};
 
     use super::super::{Expectation, text};
@@ -326,8 +326,8 @@ mod tests {
     fn sockets_are_told_over_time_where_the_process_was_sampled() {
         let mut report = report(true);
         assert_eq!(report.steps[0].sockets(), None);
-        let mut watched = Watched::default();
-        let reading = |name: &str, value| Reading {
+        let mut watched = WatchRecord::default();
+        let reading = |name: &str, value| GaugeReading {
             source: "port:80".to_owned(),
             name: name.to_owned(),
             unit: LevelUnit::Count,
@@ -364,8 +364,8 @@ mod tests {
     #[test]
     fn every_format_has_what_was_sampled_of_the_target() {
         let mut report = report(true);
-        let mut watched = Watched::default();
-        let reading = |value| Reading {
+        let mut watched = WatchRecord::default();
+        let reading = |value| GaugeReading {
             source: "prometheus:http://h".to_owned(),
             name: "db_open".to_owned(),
             unit: LevelUnit::Count,
@@ -374,7 +374,7 @@ mod tests {
         watched.add(0, &[reading(100.0)]);
         watched.add(1, &[reading(150.0)]);
         let (source, name) = ("actuator:http://h".to_owned(), "threads.max".to_owned());
-        watched.settings.push(Setting { source, name, value: "<200>".to_owned() });
+        watched.settings.push(TargetSetting { source, name, value: "<200>".to_owned() });
         report.steps[0].summary.run.watched = watched;
         let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
         assert_eq!(form["steps"][0]["target"]["gauges"][0]["max"], 150.0);

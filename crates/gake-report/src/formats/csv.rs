@@ -3,7 +3,7 @@
 
 use std::io;
 
-use gake_core::record::{Point, Run};
+use gake_core::record::{Run, SeriesPoint};
 
 /// The columns.
 const HEADER: [&str; 20] = [
@@ -37,14 +37,14 @@ pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(HEADER)?;
     let warmup = run.plan.warmup.as_secs();
-    let figures = |point: &&Point| point.second.saturating_add(point.seconds) > warmup;
+    let figures = |point: &&SeriesPoint| point.second.saturating_add(point.seconds) > warmup;
     for point in run.series.points().iter().filter(figures) {
         csv.write_record(row(point))?;
     }
     csv.flush()
 }
 
-fn row(point: &Point) -> [String; HEADER.len()] {
+fn row(point: &SeriesPoint) -> [String; HEADER.len()] {
     let counts = &point.counts;
     [
         point.second.to_string(),

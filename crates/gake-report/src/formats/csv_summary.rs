@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gake_core::record::{Counts, Histogram, Metric, Run};
+use gake_core::record::{Counts, Histogram, LatencyMetric, Run};
 use gake_judge::stats::per_second;
 
 /// Columns before those of the latencies.
@@ -48,7 +48,7 @@ pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
 
     let tally = &run.tally;
     let response = tally.latency.response();
-    let service = tally.latency.of(Metric::Service);
+    let service = tally.latency.of(LatencyMetric::Service);
     csv.write_record(row(["run", ""], run, &tally.counts, [&response, service]))?;
     for (name, label) in run.plan.labels.iter().zip(tally.labels()) {
         let times = [&label.response, &label.service];

@@ -1,6 +1,6 @@
 //! The verdict in a line, in the same words in every format for people.
 
-use gake_core::record::{Ending, Run};
+use gake_core::record::{Run, RunEnd};
 use gake_judge::stats::share;
 use gake_judge::{NothingOk, Summary, Validity, Verdict};
 use gake_text::units;
@@ -95,10 +95,10 @@ fn objectives(verdict: &Verdict) -> Option<String> {
 /// Why the run ended before its plan was done; `None` when it was done.
 pub(super) fn ending(run: &Run) -> Option<String> {
     match &run.ending {
-        Ending::Done => None,
-        Ending::Interrupted => Some("interrupted".to_owned()),
-        Ending::Aborted(objective) => Some(format!("stopped at {objective}")),
-        Ending::OutOfTargets => Some("the targets ran out".to_owned()),
+        RunEnd::Done => None,
+        RunEnd::Interrupted => Some("interrupted".to_owned()),
+        RunEnd::Aborted(objective) => Some(format!("stopped at {objective}")),
+        RunEnd::OutOfTargets => Some("the targets ran out".to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{Histogram, Latency, Metric};
+use gake_core::record::{Histogram, Latency, LatencyMetric};
 
 /// Its columns: quantiles with their names.
 pub(super) const COLUMNS: [(&str, f64); 5] =
@@ -16,13 +16,13 @@ pub(super) fn rows(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)>
     let of = |metric| Cow::Borrowed(latency.of(metric));
     let rows = [
         (HEADLINE, latency.response()),
-        ("service", of(Metric::Service)),
-        ("lateness", of(Metric::Lateness)),
-        ("blocked", of(Metric::Blocked)),
-        ("connect", of(Metric::Connect)),
-        ("tls", of(Metric::Tls)),
-        ("first byte", of(Metric::FirstByte)),
-        ("early faults", of(Metric::FaultResponse)),
+        ("service", of(LatencyMetric::Service)),
+        ("lateness", of(LatencyMetric::Lateness)),
+        ("blocked", of(LatencyMetric::Blocked)),
+        ("connect", of(LatencyMetric::Connect)),
+        ("tls", of(LatencyMetric::Tls)),
+        ("first byte", of(LatencyMetric::FirstByte)),
+        ("early faults", of(LatencyMetric::FaultResponse)),
     ];
     rows.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect()
 }

@@ -2,7 +2,7 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
-use gake_core::record::{Point, Run};
+use gake_core::record::{Run, SeriesPoint};
 
 /// When all connections were open that users keep or that are held idle, since the start: the end of
 /// the first tenth of a second, in a run of more than a minute of the first second, at whose end they
@@ -14,7 +14,7 @@ pub(super) fn all_open(run: &Run) -> Option<Nanos> {
         [] => (run.series.points(), SECOND),
         tenths => (tenths, SECOND / 10),
     };
-    let has_all = |point: &&Point| kept > 0 && point.open >= kept;
+    let has_all = |point: &&SeriesPoint| kept > 0 && point.open >= kept;
     let point = points.iter().find(has_all)?;
     Some(point.second.saturating_add(point.seconds).saturating_mul(unit))
 }
@@ -38,7 +38,12 @@ mod tests {
                 Plan { idle_connections, connections: users, ..Plan::new("http://h/", load) };
             let mut run = Run { series: Series::default(), ..testing::run(plan, &[]) };
             for (second, open) in (0..).zip(opened) {
-                run.series.push(Point { second, seconds: 1, open: *open, ..Point::default() });
+                run.series.push(SeriesPoint {
+                    second,
+                    seconds: 1,
+                    open: *open,
+                    ..SeriesPoint::default()
+                });
             }
             run
         };
@@ -46,7 +51,12 @@ mod tests {
         assert_eq!(all_open(&run(300, 201, &[100, 400, 500, 499])), None);
         let mut tenths = run(2, 0, &[2]);
         for (second, open) in (0..).zip([0, 1, 2]) {
-            tenths.series.push_tenth(Point { second, seconds: 1, open, ..Point::default() });
+            tenths.series.push_tenth(SeriesPoint {
+                second,
+                seconds: 1,
+                open,
+                ..SeriesPoint::default()
+            });
         }
         assert_eq!(all_open(&tenths), Some(300_000_000));
         let rate = Load::Open { stages: Vec::new(), process: Process::Uniform };

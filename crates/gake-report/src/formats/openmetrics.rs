@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Histogram, Metric, Run};
+use gake_core::record::{Counts, Histogram, LatencyMetric, Run};
 use gake_judge::stats::Rates;
 use gake_judge::{Summary, Validity};
 
@@ -173,7 +173,7 @@ fn counts(text: &mut Exposition, run: &Run) {
 
 fn latencies(text: &mut Exposition, run: &Run) {
     let response = run.tally.latency.response();
-    let all = Metric::ALL.into_iter().map(|m| (m.name(), run.tally.latency.of(m)));
+    let all = LatencyMetric::ALL.into_iter().map(|m| (m.name(), run.tally.latency.of(m)));
     let all: Vec<_> = [("response", &*response)]
         .into_iter()
         .chain(all)

@@ -1,6 +1,6 @@
 //! How a run ended, what it used and what happened, as the run file and JSON have it.
 
-use gake_core::record::{Ending, Event, Generator};
+use gake_core::record::{Generator, RunEnd, RunEvent};
 use serde::{Deserialize, Serialize};
 
 /// What ended a run.
@@ -21,18 +21,18 @@ pub(crate) enum EndingForm {
     OutOfTargets,
 }
 
-impl From<&Ending> for EndingForm {
-    fn from(ending: &Ending) -> Self {
+impl From<&RunEnd> for EndingForm {
+    fn from(ending: &RunEnd) -> Self {
         match ending {
-            Ending::Done => Self::Done,
-            Ending::Interrupted => Self::Interrupted,
-            Ending::Aborted(objective) => Self::Aborted { objective: objective.clone() },
-            Ending::OutOfTargets => Self::OutOfTargets,
+            RunEnd::Done => Self::Done,
+            RunEnd::Interrupted => Self::Interrupted,
+            RunEnd::Aborted(objective) => Self::Aborted { objective: objective.clone() },
+            RunEnd::OutOfTargets => Self::OutOfTargets,
         }
     }
 }
 
-impl From<EndingForm> for Ending {
+impl From<EndingForm> for RunEnd {
     fn from(form: EndingForm) -> Self {
         match form {
             EndingForm::Done => Self::Done,
@@ -53,13 +53,13 @@ pub(crate) struct EventForm {
     text: String,
 }
 
-impl From<&Event> for EventForm {
-    fn from(event: &Event) -> Self {
+impl From<&RunEvent> for EventForm {
+    fn from(event: &RunEvent) -> Self {
         Self { at_ns: event.at, text: event.text.clone() }
     }
 }
 
-impl From<EventForm> for Event {
+impl From<EventForm> for RunEvent {
     fn from(form: EventForm) -> Self {
         Self { at: form.at_ns, text: form.text }
     }

@@ -1,7 +1,7 @@
 //! What the watched target said, as the run file and JSON have it.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Gauge, LevelUnit, Reading, Setting, Watched};
+use gake_core::record::{Gauge, GaugeReading, LevelUnit, TargetSetting, WatchRecord};
 use serde::{Deserialize, Serialize};
 
 /// What a level is counted in.
@@ -55,7 +55,7 @@ pub(crate) struct ReadingsForm {
 }
 
 impl ReadingsForm {
-    pub(crate) fn new(at_ns: Nanos, readings: &[Reading]) -> Self {
+    pub(crate) fn new(at_ns: Nanos, readings: &[GaugeReading]) -> Self {
         // JSON has no other numbers.
         let finite = readings.iter().filter(|reading| reading.value.is_finite());
         let levels =
@@ -63,8 +63,8 @@ impl ReadingsForm {
         Self { at_ns, levels }
     }
 
-    pub(crate) fn readings(self) -> Vec<Reading> {
-        let reading = |(source, name, unit, value): (String, String, UnitForm, f64)| Reading {
+    pub(crate) fn readings(self) -> Vec<GaugeReading> {
+        let reading = |(source, name, unit, value): (String, String, UnitForm, f64)| GaugeReading {
             source,
             name,
             unit: unit.into(),
@@ -86,14 +86,14 @@ pub(crate) struct SettingForm {
     value: String,
 }
 
-impl From<&Setting> for SettingForm {
-    fn from(setting: &Setting) -> Self {
-        let Setting { source, name, value } = setting.clone();
+impl From<&TargetSetting> for SettingForm {
+    fn from(setting: &TargetSetting) -> Self {
+        let TargetSetting { source, name, value } = setting.clone();
         Self { source, name, value }
     }
 }
 
-impl From<SettingForm> for Setting {
+impl From<SettingForm> for TargetSetting {
     fn from(form: SettingForm) -> Self {
         let SettingForm { source, name, value } = form;
         Self { source, name, value }
@@ -122,7 +122,7 @@ pub(crate) struct GaugeForm {
 
 impl GaugeForm {
     /// The levels of the generator's own machine; `None` when it was not read.
-    pub(crate) fn of_machine(watched: &Watched, warmup: Nanos) -> Option<Vec<Self>> {
+    pub(crate) fn of_machine(watched: &WatchRecord, warmup: Nanos) -> Option<Vec<Self>> {
         let machine = watched.gauges().iter().filter(|gauge| !gauge.is_targets());
         let all: Vec<_> = machine.map(|gauge| Self::new(gauge, warmup)).collect();
         (!all.is_empty()).then_some(all)
@@ -152,7 +152,7 @@ pub(crate) struct WatchedForm {
 
 impl WatchedForm {
     /// `None` when nothing was watched.
-    pub(crate) fn new(watched: &Watched, warmup: Nanos) -> Option<Self> {
+    pub(crate) fn new(watched: &WatchRecord, warmup: Nanos) -> Option<Self> {
         (!watched.is_empty()).then(|| Self {
             gauges: watched.targets().map(|gauge| GaugeForm::new(gauge, warmup)).collect(),
             settings: watched.settings.iter().map(Into::into).collect(),

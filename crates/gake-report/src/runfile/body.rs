@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Point, Provenance, Series, Tally, Watched};
+use gake_core::record::{Counts, Provenance, RunEvent, Series, SeriesPoint, Tally, WatchRecord};
 
 use super::tag::Tag;
 use super::write::Second;
@@ -20,15 +20,15 @@ pub(super) struct Body {
     pub(super) peak: u64,
     /// Where the last second ends.
     pub(super) seconds: u64,
-    pub(super) events: Vec<Event>,
-    pub(super) watched: Watched,
+    pub(super) events: Vec<RunEvent>,
+    pub(super) watched: WatchRecord,
     pub(super) origin: Provenance,
 }
 
 impl Body {
     /// Makes room for the labels of a plan.
-    pub(super) fn tell_labels(&mut self, plan: &Plan) {
-        self.tally.tell_labels(Tally::new(plan.labels.len()).labels().len());
+    pub(super) fn grow_labels(&mut self, plan: &Plan) {
+        self.tally.grow_labels(Tally::new(plan.labels.len()).labels().len());
     }
 
     /// Adds a second.
@@ -41,7 +41,7 @@ impl Body {
         self.warmup.merge(second.warmup);
         self.peak = self.peak.max(second.gauges.peak);
         self.seconds = self.seconds.max(second.at.saturating_add(1));
-        let mut point = Point::new(second.at, second.tally);
+        let mut point = SeriesPoint::new(second.at, second.tally);
         point.asked = second.asked;
         point.open = second.gauges.open;
         point.cpu = second.cpu;

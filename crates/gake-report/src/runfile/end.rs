@@ -2,7 +2,7 @@
 
 use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
+use gake_core::record::{Counts, FailedBodies, Generator, Run, RunEnd, ScenarioRun, Tally};
 
 use super::body::{Body, Head};
 use super::lines::{EndLine, ScenarioEnd};
@@ -62,7 +62,7 @@ fn scenarios(
     let each = plan.scenarios().iter().map(|plan| {
         let end = ends.next().unwrap_or_else(|| whole.clone());
         let mut tally = tallies.next().unwrap_or_default();
-        tally.tell_labels(Tally::new(labels).labels().len());
+        tally.grow_labels(Tally::new(labels).labels().len());
         ScenarioRun {
             plan: plan.clone(),
             measured: end.measured_ns,
@@ -105,7 +105,7 @@ pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
         sending: measured,
         completing: measured,
         elapsed,
-        ending: Ending::Interrupted,
+        ending: RunEnd::Interrupted,
         asked_rate,
         generator: Generator { cpu, threads: plan.threads, ..Generator::default() },
         plan,

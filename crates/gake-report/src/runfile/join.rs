@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Reading, Run, Tally};
+use gake_core::record::{Counts, GaugeReading, Run, Tally};
 use gake_core::work::Gauges;
 
 use super::merge::add;
@@ -95,7 +95,7 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
                 add(&mut tally, &source.plan, &second.tally, labels);
                 add_scenarios(&mut scenarios, &source.plan, second, &whole.plan);
                 warmup.merge(&second.warmup);
-                gauges = gauges.beside(second.gauges);
+                gauges = gauges.plus(second.gauges);
                 cpu += second.cpu;
                 asked = asked.zip(second.asked).map(|(sum, asked)| sum + asked);
             }
@@ -133,7 +133,7 @@ fn watched(writer: &mut RunFileWriter<impl Write>, whole: &Run) -> Result<(), Re
     writer.settings(&whole.watched.settings)?;
     for gauge in whole.watched.gauges() {
         for sample in gauge.samples() {
-            let reading = Reading {
+            let reading = GaugeReading {
                 source: gauge.source.clone(),
                 name: gauge.name.clone(),
                 unit: gauge.unit,

@@ -4,7 +4,7 @@ use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{
-    AgentRecord, Counts, FailedBodies, FaultCount, Point, Provenance, ScenarioRun, Tally,
+    AgentRecord, Counts, FailedBodies, FaultCount, Provenance, ScenarioRun, SeriesPoint, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +106,7 @@ pub(super) struct SecondLine {
     pub(super) scenarios: Vec<Tally>,
     /// Its tenths as they are drawn, of a run of up to a minute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) tenths: Vec<Point>,
+    pub(super) tenths: Vec<SeriesPoint>,
 }
 
 /// A histogram's exact figures.

@@ -9,7 +9,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
+use gake_core::record::{
+    Counts, Histogram, Provenance, Run, RunEvent, SeriesPoint, Tally, WatchRecord,
+};
 use gake_core::work::Gauges;
 
 use super::body::{Body, Head};
@@ -125,7 +127,7 @@ pub struct ReadSecond {
     /// CPU time of the workers in it.
     pub cpu: Nanos,
     /// Its tenths; empty when they are not known.
-    pub tenths: Vec<Point>,
+    pub tenths: Vec<SeriesPoint>,
 }
 
 /// The whole seconds of a run file, one after the other, in the memory of one.
@@ -195,8 +197,8 @@ struct Reading {
     head: Option<Head>,
     /// Histograms whose second is not complete.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
-    events: Vec<Event>,
-    watched: Watched,
+    events: Vec<RunEvent>,
+    watched: WatchRecord,
     origin: Provenance,
     end: Option<EndLine>,
 }
@@ -321,7 +323,7 @@ impl Reading {
                 Err(why) => self.warn(format!("its plan is invalid and was left out: {why}")),
             }
         }
-        body.tell_labels(&head.plan);
+        body.grow_labels(&head.plan);
         body.events = std::mem::take(&mut self.events);
         body.watched = std::mem::take(&mut self.watched);
         body.origin = std::mem::take(&mut self.origin);
@@ -346,7 +348,7 @@ impl Reading {
 }
 
 /// Whether the tenths of a second, if there are any, hold what it holds, and end with it.
-fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
+fn add_up(tenths: &[SeriesPoint], line: &SecondLine) -> bool {
     let mut counts = Counts::default();
     for tenth in tenths {
         // Sums of what a file says may not overflow.
@@ -356,7 +358,7 @@ fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
         counts.merge(&tenth.counts);
     }
     let end = line.at.saturating_add(1).saturating_mul(10);
-    let inside = |tenth: &Point| tenth.second.saturating_add(tenth.seconds) <= end;
+    let inside = |tenth: &SeriesPoint| tenth.second.saturating_add(tenth.seconds) <= end;
     tenths.is_empty() || (tenths.len() <= 10 && counts == line.counts && tenths.iter().all(inside))
 }
 

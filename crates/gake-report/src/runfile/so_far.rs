@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Ending, Generator, Provenance, Reading, Run, Setting};
+use gake_core::record::{GaugeReading, Generator, Provenance, Run, RunEnd, TargetSetting};
 
 use super::body::{Body, Head};
 use super::end;
@@ -24,11 +24,11 @@ impl RunSoFar {
         plan: Plan,
         started_unix_ns: u64,
         origin: &Provenance,
-        settings: &[Setting],
+        settings: &[TargetSetting],
     ) -> Self {
         let mut body = Body::default();
         body.origin.clone_from(origin);
-        body.tell_labels(&plan);
+        body.grow_labels(&plan);
         body.watched.settings.extend_from_slice(settings);
         Self { plan, started_unix_ns, body }
     }
@@ -39,7 +39,7 @@ impl RunSoFar {
     }
 
     /// Adds what the watched target said `at` an instant of the run.
-    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) {
+    pub fn watched(&mut self, at: Nanos, readings: &[GaugeReading]) {
         self.body.watched.add(at, readings);
     }
 
@@ -51,6 +51,6 @@ impl RunSoFar {
         let run = end::cut_off(head, self.body.clone());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let generator = Generator { cores, ..run.generator };
-        Run { ending: Ending::Done, generator, ..run }
+        Run { ending: RunEnd::Done, generator, ..run }
     }
 }

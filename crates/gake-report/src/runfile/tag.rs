@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use gake_core::record::{Histogram, LabelTally, Latency, Metric};
+use gake_core::record::{Histogram, LabelTally, Latency, LatencyMetric};
 
 /// What a histogram of the file is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    Metric(Metric),
+    Metric(LatencyMetric),
     LabelResponse(u16),
     LabelService(u16),
 }
@@ -16,7 +16,7 @@ pub(super) enum Tag {
 pub(super) fn all(labels: &[String]) -> impl Iterator<Item = Tag> + use<> {
     let count = u16::try_from(labels.len()).unwrap_or(u16::MAX);
     let of_labels = (0..count).flat_map(|n| [Tag::LabelResponse(n), Tag::LabelService(n)]);
-    Metric::ALL.into_iter().map(Tag::Metric).chain(of_labels)
+    LatencyMetric::ALL.into_iter().map(Tag::Metric).chain(of_labels)
 }
 
 impl Tag {

@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::exact;
 use gake_core::plan::{Plan, Timeouts};
-use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
+use gake_core::record::{Counts, GaugeReading, Provenance, Run, RunEnd, RunEvent, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -113,7 +113,7 @@ fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
     let small = |at: u64| {
         let mut tally = Tally::new(0);
         for outcome in crate::testing::second_of(at, 0, false).iter().step_by(200) {
-            tally.record(outcome, &gake_core::plan::Expect::default());
+            tally.record(outcome, &gake_core::plan::ExpectedStatus::default());
         }
         tally
     };
@@ -132,7 +132,7 @@ fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
         let mut expected = Tally::new(0);
         parts.iter().take(seconds as usize).for_each(|tally| expected.merge(tally));
         assert_eq!(part.tally, expected, "cut at byte {cut}");
-        assert_eq!(part.ending, Ending::Interrupted);
+        assert_eq!(part.ending, RunEnd::Interrupted);
         seen.push(seconds);
     }
     assert!(seen.is_sorted());
@@ -200,7 +200,7 @@ fn a_full_disk_loses_its_seconds_only_and_says_so() {
 fn events_are_kept_when_the_end_is_not() {
     let mut bytes = Vec::new();
     let mut writer = RunFileWriter::new(&mut bytes, &plan(), 1).unwrap();
-    let event = Event { at: 5, text: "line\nbreak".to_owned() };
+    let event = RunEvent { at: 5, text: "line\nbreak".to_owned() };
     writer.event(&event).unwrap();
     assert_eq!(read(bytes.as_slice()).unwrap().0.events, [event]);
 }
@@ -299,7 +299,7 @@ fn what_the_target_said_is_kept() {
     for gauge in said.gauges() {
         for sample in gauge.samples() {
             let (source, name) = (gauge.source.clone(), gauge.name.clone());
-            let reading = Reading { source, name, unit: gauge.unit, value: sample.mean };
+            let reading = GaugeReading { source, name, unit: gauge.unit, value: sample.mean };
             writer.watched(sample.at, &[reading]).unwrap();
         }
     }

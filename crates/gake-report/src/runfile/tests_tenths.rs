@@ -1,20 +1,20 @@
 //! Tenths of a second in run files.
 
-use gake_core::record::{Point, Tally};
+use gake_core::record::{SeriesPoint, Tally};
 
 use super::tests::read_clean;
 use super::*;
 use crate::testing::{healthy, run, second, tallies};
 
 /// The tenths of a second: all of it in the third.
-fn tenths(at: u64, tally: &Tally) -> Vec<Point> {
+fn tenths(at: u64, tally: &Tally) -> Vec<SeriesPoint> {
     let empty = Tally::new(tally.labels().len());
-    let of = |n: u64| Point::of_tenths(at * 10 + n, 1, if n == 2 { tally } else { &empty });
+    let of = |n: u64| SeriesPoint::of_tenths(at * 10 + n, 1, if n == 2 { tally } else { &empty });
     (0..10).map(of).collect()
 }
 
 /// A run file of two seconds, whose tenths are as `change` leaves them.
-fn file(change: impl Fn(u64, &mut Vec<Point>)) -> Vec<u8> {
+fn file(change: impl Fn(u64, &mut Vec<SeriesPoint>)) -> Vec<u8> {
     let plan = healthy().plan;
     let tallies = tallies(2, plan.labels.len(), false);
     let whole = run(plan.clone(), &tallies);
@@ -49,7 +49,7 @@ fn a_file_without_all_tenths_is_shown_by_its_seconds() {
 
 #[test]
 fn tenths_that_contradict_their_second_are_left_out_and_told() {
-    let wrong: [fn(u64, &mut Vec<Point>); 5] = [
+    let wrong: [fn(u64, &mut Vec<SeriesPoint>); 5] = [
         |_, tenths| {
             tenths[2].counts.sent += 1;
             tenths[2].counts.ok += 1;

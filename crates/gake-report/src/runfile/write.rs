@@ -10,7 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Event, FaultCount, Histogram, Point, Provenance, Reading, Run, Setting, Tally,
+    Counts, FaultCount, GaugeReading, Histogram, Provenance, Run, RunEvent, SeriesPoint, Tally,
+    TargetSetting,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;
@@ -39,7 +40,7 @@ pub struct Second<'a> {
     /// CPU time of the workers in it.
     pub cpu: Nanos,
     /// Its tenths as they are drawn; empty when the run is drawn by the second.
-    pub tenths: &'a [Point],
+    pub tenths: &'a [SeriesPoint],
 }
 
 /// A run file on disk.
@@ -168,7 +169,7 @@ impl<W: Write> RunFileWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+    pub fn event(&mut self, event: &RunEvent) -> io::Result<()> {
         let mut text = String::new();
         push(&mut text, &Line::Event(event.into()))?;
         self.write(&text)
@@ -178,7 +179,7 @@ impl<W: Write> RunFileWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    pub fn watched(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         let mut text = String::new();
         push(&mut text, &Line::Watched(ReadingsForm::new(at, readings)))?;
         self.write(&text)
@@ -188,7 +189,7 @@ impl<W: Write> RunFileWriter<W> {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn settings(&mut self, settings: &[Setting]) -> io::Result<()> {
+    pub fn settings(&mut self, settings: &[TargetSetting]) -> io::Result<()> {
         if settings.is_empty() {
             return Ok(());
         }

@@ -8,8 +8,8 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Provenance, Run, Series, Tally,
-    Watched,
+    Counts, Fault, Generator, LatencyMetric, Phase, Provenance, Run, RunEnd, RunEvent, Series,
+    SeriesPoint, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 
@@ -143,7 +143,7 @@ impl Making {
             if self.labels.len() <= LABELS_MAX {
                 let full = self.labels.len() == LABELS_MAX;
                 self.labels.push(if full { "other".to_owned() } else { name });
-                self.tally.tell_labels(self.labels.len());
+                self.tally.grow_labels(self.labels.len());
             }
             self.labels.len() - 1
         });
@@ -182,10 +182,10 @@ impl Making {
         let at = second.saturating_sub(first).max(0) as u64;
         let next = self.series.points().last().map_or(0, |last| last.second + last.seconds);
         for empty in next..at {
-            self.series.push(Point { second: empty, seconds: 1, ..Point::default() });
+            self.series.push(SeriesPoint { second: empty, seconds: 1, ..SeriesPoint::default() });
         }
         let at = at.max(next);
-        self.series.push(Point::new(at, &tally));
+        self.series.push(SeriesPoint::new(at, &tally));
         self.closed = second + 1;
         if let Some(told) = &mut self.told {
             told.push_back((at, tally));
@@ -220,7 +220,7 @@ impl Making {
             sending,
             completing: elapsed,
             elapsed,
-            ending: Ending::Done,
+            ending: RunEnd::Done,
             asked_rate: None,
             tally: self.tally,
             warmup: Counts::default(),
@@ -228,11 +228,11 @@ impl Making {
             peak_connections: 0,
             generator: Generator::default(),
             agents: Vec::new(),
-            watched: Watched::default(),
+            watched: WatchRecord::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: Provenance::default(),
-            events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],
+            events: vec![RunEvent { at: elapsed, text: UNKNOWN.to_owned() }],
         }
     }
 }
@@ -304,12 +304,14 @@ impl What {
     }
 
     /// The histogram that its response time belongs to, as in [`Tally::record`].
-    fn metric(&self) -> Metric {
+    fn metric(&self) -> LatencyMetric {
         match self.end {
-            WhatEnd::Answered { ok: true, .. } => Metric::OkResponse,
-            WhatEnd::Answered { .. } | WhatEnd::Unfinished => Metric::OtherResponse,
-            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => Metric::OtherResponse,
-            WhatEnd::Fault(_) => Metric::FaultResponse,
+            WhatEnd::Answered { ok: true, .. } => LatencyMetric::OkResponse,
+            WhatEnd::Answered { .. } | WhatEnd::Unfinished => LatencyMetric::OtherResponse,
+            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => {
+                LatencyMetric::OtherResponse
+            }
+            WhatEnd::Fault(_) => LatencyMetric::FaultResponse,
         }
     }
 
@@ -324,7 +326,7 @@ impl What {
         }
         if let Some(label) = tally.label_mut(label) {
             label.counts.merge(&self.counts());
-            if self.metric() != Metric::FaultResponse {
+            if self.metric() != LatencyMetric::FaultResponse {
                 label.response.record(self.response);
             }
         }

@@ -52,9 +52,9 @@ impl Crew {
     /// Iterations that it has to make in this process, where that is a number.
     fn total(&self) -> Option<u64> {
         match self.load {
-            Load::Shared { iterations, .. } => Some(self.process.numbers(iterations)),
+            Load::Shared { iterations, .. } => Some(self.process.count_u64(iterations)),
             Load::PerUser { users, iterations } => {
-                Some(iterations * self.process.part(users) as u64)
+                Some(iterations * self.process.count(users) as u64)
             }
             _ => None,
         }
@@ -86,7 +86,7 @@ impl Crew {
             Load::External { users, .. } => asked.unwrap_or(*users),
             load => load.users().unwrap_or(0),
         };
-        self.process.part(active)
+        self.process.count(active)
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn active(
         let lost = lost.as_ref().map(|lost| lost()).unwrap_or_default();
         let there = |(number, crew): (usize, &Crew)| {
             let active = crew.active(at, control.asked(number));
-            let gone: usize = lost.iter().map(|slice| slice.part(active)).sum();
+            let gone: usize = lost.iter().map(|slice| slice.count(active)).sum();
             active.saturating_sub(gone)
         };
         crews.iter().enumerate().map(there).sum()

@@ -1,7 +1,7 @@
 //! Scripts beside plain scenarios: works of either kind in one run.
 
 use gake_core::record::Tally;
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::RunClock;
 use gake_k6::work::{ScriptFactory, ScriptWork};
 use gake_wire::{HttpFactory, HttpWork};
@@ -19,14 +19,14 @@ pub(super) enum MixedWork {
 }
 
 impl Work for MixedWork {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         match self {
             Self::Http(work) => work.fire(iteration).await,
             Self::Script(work) => work.fire(iteration).await,
         }
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         match self {
             Self::Http(work) => work.abandon(iteration),
             Self::Script(work) => work.abandon(iteration),

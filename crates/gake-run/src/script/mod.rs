@@ -28,7 +28,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::metric::Definition;
-use gake_core::schedule::{NumberStripes, Slice};
+use gake_core::schedule::{NumberPattern, Slice};
 use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
@@ -135,7 +135,7 @@ pub struct ScriptRun {
     /// The names of the scenarios' executors, by scenario.
     pub executors: Vec<String>,
     /// Which users of a larger test these are, if it is part of one.
-    pub segment_users: Option<NumberStripes>,
+    pub segment_users: Option<NumberPattern>,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
     /// How TLS is spoken.
@@ -276,7 +276,7 @@ impl LoadedScript {
                 is_void: false,
             };
             users_before += lanes as u64;
-            users_before_here += process.map_or(0, |process| process.part(lanes)) as u64;
+            users_before_here += process.map_or(0, |process| process.count(lanes)) as u64;
             load
         });
         loads.collect()

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
-use gake_engine::{Ready, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
@@ -54,7 +54,7 @@ impl LoadedScript {
         run: &ScriptRun,
         prepared: &Prepared,
         part: ScriptSlice<'_>,
-    ) -> Result<Ready, RunError> {
+    ) -> Result<PreparedRun, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = part;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: Keys = run.keys.clone().into();

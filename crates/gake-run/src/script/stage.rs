@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
 use gake_core::record::{Recorder, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::{Arrival, Iteration};
@@ -180,7 +180,7 @@ impl StageUser {
             }
         };
         into_group();
-        let recorder = Recorder::new(Expect::default(), 0, 0, None);
+        let recorder = Recorder::new(ExpectedStatus::default(), 0, 0, None);
         let arrival = Arrival { number: 0, due: vu.now() };
         let iteration = Iteration::new(arrival, 0, arrival.due, &recorder);
         let end = runtime.block_on(async {

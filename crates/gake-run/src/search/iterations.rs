@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use gake_core::metric::SeriesValue;
-use gake_core::plan::{Fires, Plan};
-use gake_core::record::{Counts, Metric, Run, Tally};
+use gake_core::plan::{Plan, WorkKind};
+use gake_core::record::{Counts, LatencyMetric, Run, Tally};
 
 /// The metric of a script's iterations.
 const ITERATIONS: &str = "iteration_duration";
@@ -12,7 +12,7 @@ const ITERATIONS: &str = "iteration_duration";
 /// What a search judges of the tally of a run of `plan`: requests, or, where only scripts are
 /// fired, iterations as if each were one.
 pub(super) fn judged<'t>(plan: &Plan, tally: &'t Tally) -> Cow<'t, Tally> {
-    match plan.scenarios().iter().all(|plan| plan.fires == Fires::Iterations) {
+    match plan.scenarios().iter().all(|plan| plan.fires == WorkKind::Iterations) {
         true => Cow::Owned(of_iterations(tally)),
         false => Cow::Borrowed(tally),
     }
@@ -41,13 +41,13 @@ fn of_iterations(tally: &Tally) -> Tally {
         ..Counts::default()
     };
     let mut judged = Tally::default();
-    for metric in [Metric::Lateness, Metric::Blocked] {
+    for metric in [LatencyMetric::Lateness, LatencyMetric::Blocked] {
         judged.latency.of_mut(metric).merge(tally.latency.of(metric));
     }
     for (key, value) in tally.series.series() {
         if let (ITERATIONS, SeriesValue::Trend(times)) = (key.metric.name.as_str(), value) {
-            judged.latency.of_mut(Metric::OkResponse).merge(times);
-            judged.latency.of_mut(Metric::Service).merge(times);
+            judged.latency.of_mut(LatencyMetric::OkResponse).merge(times);
+            judged.latency.of_mut(LatencyMetric::Service).merge(times);
         }
     }
     (judged.counts, judged.series) = (counts, tally.series.clone());

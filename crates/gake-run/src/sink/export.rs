@@ -6,7 +6,7 @@ use std::io;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, Reading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 use gake_judge::{Summary, Validity, Verdict};
 use gake_sinks::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 
@@ -101,7 +101,7 @@ impl Sink for ExportSink {
         Ok(())
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         self.exporter.readings(at, readings);
         Ok(())
     }

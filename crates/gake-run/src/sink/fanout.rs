@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_engine::{JoinedSecond, LogBatch, LogSender, log_channel};
 
 use super::mailbox::{Item, Mailbox};
@@ -116,8 +116,8 @@ impl Fanout {
     }
 
     /// Gives readings to every sink.
-    pub(crate) fn readings(&mut self, at: Nanos, readings: &[Reading]) {
-        let readings: Arc<[Reading]> = readings.into();
+    pub(crate) fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) {
+        let readings: Arc<[GaugeReading]> = readings.into();
         for feed in &mut self.feeds {
             let offered = feed.mailbox.offer(Item::Readings(at, Arc::clone(&readings)));
             feed.readings_lost += u64::from(offered.is_err());
@@ -242,7 +242,7 @@ mod tests {
 
     use gake_core::Load;
     use gake_core::plan::Plan;
-    use gake_core::record::{Ending, Provenance};
+    use gake_core::record::{Provenance, RunEnd};
     use gake_engine::Collector;
 
     use super::super::Takes;
@@ -298,7 +298,7 @@ mod tests {
             fanout.readings(0, &[]);
         }
         drop(hold);
-        let run = Collector::new(&plan, 0, 0).finish(1, Ending::Done, 1);
+        let run = Collector::new(&plan, 0, 0).finish(1, RunEnd::Done, 1);
         let told: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
         let [seconds, readings] = &told[..] else { panic!("{told:?}") };
         assert!(seconds.starts_with("a stuck sink: 5 seconds are missing"), "{seconds}");

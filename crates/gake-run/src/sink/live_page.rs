@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_judge::{Objective, Summary};
 use gake_report::html::PageControl;
 use gake_report::{RunSoFar, html};
@@ -118,7 +118,7 @@ impl Sink for LivePageSink {
         Ok(())
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         if let Some(so_far) = &mut self.so_far {
             so_far.watched(at, readings);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use gake_core::clock::Nanos;
-use gake_core::record::Reading;
+use gake_core::record::GaugeReading;
 use gake_engine::LogBatch;
 
 use super::SinkSecond;
@@ -14,7 +14,7 @@ use super::SinkSecond;
 pub(super) enum Item {
     Second(Arc<SinkSecond>),
     Outcomes(Arc<LogBatch>),
-    Readings(Nanos, Arc<[Reading]>),
+    Readings(Nanos, Arc<[GaugeReading]>),
 }
 
 /// Maximum number of items of each kind: seconds, batches of outcomes, readings.

@@ -17,7 +17,7 @@ use std::io;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, Provenance, Reading, Run, Setting};
+use gake_core::record::{GaugeReading, Outcome, Provenance, Run, TargetSetting};
 use gake_engine::JoinedSecond;
 
 pub use export::ExportSink;
@@ -71,7 +71,7 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// When it is lost.
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         let _ = (at, readings);
         Ok(())
     }
@@ -114,7 +114,7 @@ pub struct SinkStart<'a> {
     /// The commands, hosts, versions and objectives.
     pub origin: &'a Provenance,
     /// The settings in force at the watched target, as far as they are known.
-    pub settings: &'a [Setting],
+    pub settings: &'a [TargetSetting],
 }
 
 /// One second of a run, reduced once for all sinks.

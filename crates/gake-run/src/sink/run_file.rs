@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_files::Access;
 use gake_report::RunFile;
 
@@ -57,7 +57,7 @@ impl Sink for RunFileSink {
         file.second(&second.as_recorded())
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), |file| file.watched(at, readings))
     }
 

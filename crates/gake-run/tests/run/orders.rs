@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesId, Tags};
-use gake_core::record::{Answer, End, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
@@ -52,13 +52,13 @@ impl Order {
 }
 
 impl Work for Order {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         for _ in 0..EXCHANGES {
             let start = now;
             self.timer.sleep_until(start + EXCHANGE_NS).await;
             now = self.clock.now();
-            let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+            let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
             let exchange = Exchange {
                 write: start,
                 written: true,
@@ -69,11 +69,11 @@ impl Work for Order {
             iteration.exchange_from(start, exchange);
         }
         self.record(iteration);
-        Ok(Ended::finished(now))
+        Ok(IterationEnd::finished(now))
     }
 
-    fn abandon(&mut self, _: &Iteration<'_>) -> Ended {
-        Ended::interrupted(self.clock.now())
+    fn abandon(&mut self, _: &Iteration<'_>) -> IterationEnd {
+        IterationEnd::interrupted(self.clock.now())
     }
 }
 

@@ -1,85 +1,85 @@
-//! Parts of the language that many scripts never use: a user gets them when a text names them.
-//!
-//! They are a third of what an empty user takes. Whoever evaluates a text adds what it names first.
+//! Lazily installed built-ins, a third of the memory of an empty user: before evaluating a text,
+//! install what it names.
 
 use std::cell::Cell;
 
 use rquickjs::context::intrinsic::{Eval, Json, Promise, Proxy, RegExp, RegExpCompiler};
 use rquickjs::{Ctx, JsLifetime, qjs};
 
-/// What every user has from the start.
+/// Built-ins that every user has.
 pub(super) type Always = (Eval, RegExpCompiler, RegExp, Json, Proxy, Promise);
 
-/// A set of parts of the language.
+/// A set of built-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Builtins(u8);
 
-/// A part, and what a text has that may use it.
-struct Part {
+/// Built-ins that are installed together, and substrings of texts that may use them.
+struct BuiltinGroup {
     names: &'static [&'static str],
     add: unsafe extern "C" fn(*mut qjs::JSContext) -> std::ffi::c_int,
 }
 
-const PARTS: [Part; 6] = [
-    Part {
+const GROUPS: [BuiltinGroup; 6] = [
+    BuiltinGroup {
         names: &[
             "Buffer", "Int8", "Uint", "Int16", "Int32", "Float", "BigInt64", "DataView", "Atomics",
         ],
         add: qjs::JS_AddIntrinsicTypedArrays,
     },
-    Part { names: &["Date"], add: qjs::JS_AddIntrinsicDate },
-    Part { names: &["Map", "Set"], add: qjs::JS_AddIntrinsicMapSet },
-    Part { names: &["WeakRef", "Finalization"], add: qjs::JS_AddIntrinsicWeakRef },
-    Part { names: &["DOMException", "atob", "btoa"], add: qjs::JS_AddIntrinsicAToB },
-    Part { names: &["performance"], add: qjs::JS_AddPerformance },
+    BuiltinGroup { names: &["Date"], add: qjs::JS_AddIntrinsicDate },
+    BuiltinGroup { names: &["Map", "Set"], add: qjs::JS_AddIntrinsicMapSet },
+    BuiltinGroup { names: &["WeakRef", "Finalization"], add: qjs::JS_AddIntrinsicWeakRef },
+    BuiltinGroup { names: &["DOMException", "atob", "btoa"], add: qjs::JS_AddIntrinsicAToB },
+    BuiltinGroup { names: &["performance"], add: qjs::JS_AddPerformance },
 ];
 
-/// What a text has that may reach any part without its name.
+/// Substrings of texts that may access any built-in without its name.
 const ANY: &[&str] = &["eval", "Function", ".constructor(", "global", "self", "window"];
 
 impl Builtins {
-    /// Every part.
-    pub const ALL: Self = Self((1 << PARTS.len()) - 1);
+    /// All built-ins.
+    pub const ALL: Self = Self((1 << GROUPS.len()) - 1);
 
     /// `ArrayBuffer`, its views, `Atomics`.
     pub const BUFFERS: Self = Self(1);
 
-    /// The parts that a text may use.
+    /// The built-ins that a text may use.
     #[must_use]
     pub fn named_in(text: &str) -> Self {
         let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
         if has(ANY) {
             return Self::ALL;
         }
-        let named = PARTS.iter().enumerate().filter(|(_, part)| has(part.names));
+        let named = GROUPS.iter().enumerate().filter(|(_, group)| has(group.names));
         Self(named.fold(0, |set, (number, _)| set | 1 << number))
     }
 }
 
-/// What a context has besides [`Always`].
+/// The built-ins of a context besides [`Always`].
 #[derive(Default)]
-struct Added(Cell<u8>);
+struct InstalledBuiltins(Cell<u8>);
 
-// SAFETY: it holds nothing of a context.
-unsafe impl<'js> JsLifetime<'js> for Added {
+// SAFETY: it holds no references to a context.
+unsafe impl<'js> JsLifetime<'js> for InstalledBuiltins {
     type Changed<'to> = Self;
 }
 
-/// Adds the parts of the language in `wanted` to a user that lacks them.
+/// Installs missing built-ins.
 ///
 /// # Errors
 /// When the user's memory is full.
 pub fn add_builtins(ctx: &Ctx<'_>, wanted: Builtins) -> rquickjs::Result<()> {
-    if ctx.userdata::<Added>().is_none() {
-        let _ = ctx.store_userdata(Added::default());
+    if ctx.userdata::<InstalledBuiltins>().is_none() {
+        let _ = ctx.store_userdata(InstalledBuiltins::default());
     }
-    let Some(added) = ctx.userdata::<Added>() else { return Ok(()) };
+    let Some(added) = ctx.userdata::<InstalledBuiltins>() else { return Ok(()) };
     let missing = wanted.0 & !added.0.get();
-    for (number, part) in PARTS.iter().enumerate().filter(|(number, _)| missing >> number & 1 == 1)
+    for (number, group) in
+        GROUPS.iter().enumerate().filter(|(number, _)| missing >> number & 1 == 1)
     {
         added.0.set(added.0.get() | 1 << number);
-        // SAFETY: the context is alive, and lacks the part.
-        if unsafe { (part.add)(ctx.as_raw().as_ptr()) } < 0 {
+        // SAFETY: the context is alive, and lacks these built-ins.
+        if unsafe { (group.add)(ctx.as_raw().as_ptr()) } < 0 {
             return Err(rquickjs::Error::Exception);
         }
     }

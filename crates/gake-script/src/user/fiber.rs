@@ -1,10 +1,10 @@
-//! Coroutines that wait for futures.
+//! Coroutines that await futures.
 //!
-//! A [`Fiber`] is a future that runs a plain function on a stack of its own. What that function
-//! calls may [`wait`] for another future: the fiber's stack is left as it is, and the thread goes
-//! on with something else. That future is polled on the stack of whoever polls the fiber: what it
-//! calls, such as a TLS handshake, would otherwise touch pages of every fiber's own stack. Whoever
-//! drops a fiber ends it: every wait fails from then on, until the function has returned.
+//! A [`Fiber`] is a future that runs a synchronous function on its own stack. Within it, [`wait`]
+//! awaits another future: the fiber is suspended, and the thread continues with other tasks. The
+//! awaited future is polled on the stack of the fiber's poller, so that deep calls such as TLS
+//! handshakes do not touch pages of every fiber's stack. Dropping a fiber makes all waits fail
+//! until its function returns.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -19,55 +19,54 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::stack::{StackLease, StackRange, Stacks};
 
-/// How long a fiber may run before others get their turn.
+/// Time slice of a fiber.
 const TURN: Duration = Duration::from_micros(200);
 
 /// Why a wait has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Cut {
-    /// The fiber is being ended.
+pub enum WaitError {
+    /// The fiber is being dropped.
     #[error("the iteration was interrupted")]
     Ended,
-    /// The caller is not in a fiber: there is nothing that could wait.
-    #[error("nothing can be waited for here")]
+    /// The caller is not in a fiber.
+    #[error("this call cannot wait here")]
     Outside,
 }
 
-/// What a fiber is resumed with.
+/// The value with which a fiber is resumed.
 #[derive(Clone, Copy)]
-enum Signal {
-    /// What it waited for is there.
+enum ResumeSignal {
+    /// The awaited future is ready.
     Go,
-    /// It has to end.
+    /// The fiber must end.
     End,
 }
 
-/// What a fiber waits for: polls it, and is ready when the fiber can go on. It stands on the
-/// fiber's stack, and is there as long as the fiber is not resumed.
+/// Polls the future that a fiber awaits. Lives on the fiber's stack, until the fiber is resumed.
 type Awaited = *mut Poller<'static>;
 
 type Poller<'a> = dyn FnMut(&mut Context<'_>) -> Poll<()> + 'a;
 
-type Switch = Yielder<Signal, Awaited>;
+type Switch = Yielder<ResumeSignal, Awaited>;
 
-/// What runs on the thread now.
+/// The fiber that runs on this thread.
 #[derive(Clone, Copy)]
-struct Frame {
+struct RunningFiber {
     switch: *const Switch,
-    signal: Signal,
+    signal: ResumeSignal,
     resumed: Instant,
     stack: StackRange,
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<Frame>> = const { Cell::new(None) };
-    /// When what runs outside of fibers has to end.
+    static CURRENT: Cell<Option<RunningFiber>> = const { Cell::new(None) };
+    /// Deadline of scripts outside fibers.
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// A function under way on a stack of its own.
+/// A function that runs on its own stack.
 pub struct Fiber<'a, R: 'static> {
-    coroutine: Option<Coroutine<Signal, Awaited, R, StackLease>>,
+    coroutine: Option<Coroutine<ResumeSignal, Awaited, R, StackLease>>,
     awaited: Option<Awaited>,
     _borrows: PhantomData<&'a mut ()>,
 }
@@ -76,13 +75,13 @@ impl<'a, R: 'static> Fiber<'a, R> {
     /// Runs `function` when it is polled.
     ///
     /// # Errors
-    /// When there is no stack for it.
+    /// When no stack can be allocated.
     pub fn new(stacks: &Rc<Stacks>, function: impl FnOnce() -> R + 'a) -> io::Result<Self> {
         let stack = stacks.lease()?;
         let range = stack.range();
         let function: Box<dyn FnOnce() -> R + 'a> = Box::new(function);
-        // SAFETY: only the lifetime changes. The coroutine runs while the fiber is polled and while
-        // it is dropped, both of which are within 'a; once dropped it has returned.
+        // SAFETY: only the lifetime changes. The coroutine runs only while the fiber is polled or
+        // dropped, within 'a; after the drop it has returned.
         let function: Box<dyn FnOnce() -> R + 'static> = unsafe { std::mem::transmute(function) };
         let coroutine = Coroutine::with_stack(stack, move |switch: &Switch, signal| {
             enter(switch, signal, range);
@@ -92,7 +91,7 @@ impl<'a, R: 'static> Fiber<'a, R> {
     }
 
     /// Runs the function until it waits or returns.
-    fn resume(&mut self, signal: Signal) -> Poll<R> {
+    fn resume(&mut self, signal: ResumeSignal) -> Poll<R> {
         let Some(coroutine) = &mut self.coroutine else { return Poll::Pending };
         self.awaited = None;
         let outer = CURRENT.take();
@@ -117,14 +116,14 @@ impl<R: 'static> Future for Fiber<'_, R> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         while self.coroutine.is_some() {
             if let Some(awaited) = self.awaited {
-                // SAFETY: it stands on the stack of the coroutine, in a call of `wait` that does
-                // not return before the coroutine is resumed, which forgets it. Nothing else uses
-                // it meanwhile.
+                // SAFETY: it lives on the stack of the coroutine, in a call of `wait` that returns
+                // only when the coroutine is resumed, which clears it. There is no other use
+                // meanwhile.
                 if unsafe { &mut *awaited }(cx).is_pending() {
                     return Poll::Pending;
                 }
             }
-            if let Poll::Ready(returned) = self.resume(Signal::Go) {
+            if let Poll::Ready(returned) = self.resume(ResumeSignal::Go) {
                 return Poll::Ready(returned);
             }
         }
@@ -134,10 +133,10 @@ impl<R: 'static> Future for Fiber<'_, R> {
 
 impl<R: 'static> Drop for Fiber<'_, R> {
     fn drop(&mut self) {
-        // One whose function panicked is over too.
-        let goes_on = |coroutine: &Coroutine<_, _, _, _>| coroutine.started() && !coroutine.done();
-        while self.coroutine.as_ref().is_some_and(goes_on) {
-            let _ = self.resume(Signal::End);
+        // Also done after a panic.
+        let is_live = |coroutine: &Coroutine<_, _, _, _>| coroutine.started() && !coroutine.done();
+        while self.coroutine.as_ref().is_some_and(is_live) {
+            let _ = self.resume(ResumeSignal::End);
         }
     }
 }
@@ -148,69 +147,67 @@ impl<R: 'static> std::fmt::Debug for Fiber<'_, R> {
     }
 }
 
-/// Notes what the fiber that runs now was resumed with.
-fn enter(switch: *const Switch, signal: Signal, stack: StackRange) {
-    CURRENT.set(Some(Frame { switch, signal, resumed: Instant::now(), stack }));
+/// Records that a fiber was resumed.
+fn enter(switch: *const Switch, signal: ResumeSignal, stack: StackRange) {
+    CURRENT.set(Some(RunningFiber { switch, signal, resumed: Instant::now(), stack }));
 }
 
-/// Leaves the fiber, until what it awaits is there, or it has to end.
-fn leave(frame: Frame, awaited: Awaited) -> Signal {
-    // SAFETY: the switch belongs to the coroutine on whose stack this runs, and lives as long as
-    // its function, which has not returned.
+/// Suspends the fiber until the awaited future is ready, or the fiber must end.
+fn leave(frame: RunningFiber, awaited: Awaited) -> ResumeSignal {
+    // SAFETY: the switch belongs to the running coroutine, and lives until its function returns.
     let signal = unsafe { &*frame.switch }.suspend(awaited);
     enter(frame.switch, signal, frame.stack);
     signal
 }
 
-/// Waits for a future within a fiber, as a plain function.
+/// Awaits a future from a synchronous function in a fiber.
 ///
 /// # Errors
-/// When the fiber has to end, or there is none.
-pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
+/// When the fiber must end, or there is none.
+pub fn wait<F: Future>(future: F) -> Result<F::Output, WaitError> {
     wait_as(future, false)
 }
 
-/// Waits; trims the stack before the fiber is left if that `is_long`.
-fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, Cut> {
-    let frame = CURRENT.get().ok_or(Cut::Outside)?;
+/// Awaits a future; `is_long`: trims the stack first.
+fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, WaitError> {
+    let frame = CURRENT.get().ok_or(WaitError::Outside)?;
     let mut future = pin!(future);
     let mut output = None;
     let mut poll =
         |cx: &mut Context<'_>| future.as_mut().poll(cx).map(|ready| output = Some(ready));
     let awaited: *mut Poller<'_> = &raw mut poll;
-    // SAFETY: only the lifetime changes. The fiber forgets the pointer when it is resumed, before
+    // SAFETY: only the lifetime changes. The pointer is cleared when the fiber is resumed, before
     // this function returns.
     let awaited = unsafe { std::mem::transmute::<*mut Poller<'_>, Awaited>(awaited) };
     if is_long {
         frame.stack.trim();
     }
     match frame.signal {
-        Signal::Go => leave(frame, awaited),
-        Signal::End => return Err(Cut::Ended),
+        ResumeSignal::Go => leave(frame, awaited),
+        ResumeSignal::End => return Err(WaitError::Ended),
     };
-    output.ok_or(Cut::Ended)
+    output.ok_or(WaitError::Ended)
 }
 
-/// Waits as [`wait`] does, for what takes tens of milliseconds or more: meanwhile the fiber keeps
-/// only the part of its stack that it is on.
+/// As [`wait`], for tens of milliseconds or more: frees the unused stack first.
 ///
 /// # Errors
-/// When the fiber has to end, or there is none.
-pub fn wait_long<F: Future>(future: F) -> Result<F::Output, Cut> {
+/// When the fiber must end, or there is none.
+pub fn wait_long<F: Future>(future: F) -> Result<F::Output, WaitError> {
     wait_as(future, true)
 }
 
-/// Runs `function`, which ends the scripts that it runs outside of fibers at `deadline`. A shorter
-/// one around it holds too.
+/// Runs `function` with a deadline for scripts outside fibers. An earlier outer deadline also
+/// applies.
 pub fn within<T>(deadline: Instant, function: impl FnOnce() -> T) -> T {
-    struct Restore(Option<Instant>);
-    impl Drop for Restore {
+    struct DeadlineGuard(Option<Instant>);
+    impl Drop for DeadlineGuard {
         fn drop(&mut self) {
             DEADLINE.set(self.0);
         }
     }
     let outer = DEADLINE.get();
-    let _restore = Restore(outer);
+    let _restore = DeadlineGuard(outer);
     DEADLINE.set(Some(outer.map_or(deadline, |outer| outer.min(deadline))));
     function()
 }
@@ -221,17 +218,17 @@ pub fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// Lets others run when the fiber had its turn. Returns whether the script has to end.
+/// Yields if the time slice is over. Returns whether the script must end.
 pub(crate) fn give_way() -> bool {
     let Some(frame) = CURRENT.get() else { return is_late() };
     match frame.signal {
-        Signal::End => true,
-        Signal::Go if frame.resumed.elapsed() < TURN => false,
-        Signal::Go => wait(yield_once()).is_err(),
+        ResumeSignal::End => true,
+        ResumeSignal::Go if frame.resumed.elapsed() < TURN => false,
+        ResumeSignal::Go => wait(yield_once()).is_err(),
     }
 }
 
-/// Lets other tasks of the thread run: pending once, and woken at once.
+/// Lets other tasks of the thread run: pending once, woken immediately.
 pub async fn yield_once() {
     let mut has_yielded = false;
     poll_fn(|cx| {

@@ -1,7 +1,7 @@
-//! Properties of the host's that an object gets when they are looked up.
+//! Lazy properties of host objects, created on first lookup.
 //!
-//! A script reads few of them, and a function takes some 250 bytes of each user. QuickJS does it for
-//! its own built-in objects, in the copy of it under `vendor/`; here it does it for the host's.
+//! A script uses few of them, and a function takes some 250 bytes for each user. The vendored
+//! QuickJS does the same for its built-in objects.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use rquickjs::{Ctx, Object, Value, qjs};
 
-/// Properties that objects get when they are looked up: their names, and what makes one.
+/// Names of lazy properties, and the function that creates one.
 #[derive(Debug)]
 pub struct LazyList {
     names: &'static [&'static CStr],
@@ -17,7 +17,7 @@ pub struct LazyList {
     host: OnceLock<HostList>,
 }
 
-/// A list as QuickJS wants it (`JSHostList` in quickjs.h).
+/// `JSHostList` of quickjs.h.
 #[repr(C)]
 #[derive(Debug)]
 struct HostList {
@@ -27,7 +27,7 @@ struct HostList {
     opaque: *mut c_void,
 }
 
-// SAFETY: all that it points to is never changed and lasts as long as the process.
+// SAFETY: it points to immutable data with a static lifetime.
 unsafe impl Send for HostList {}
 // SAFETY: as above.
 unsafe impl Sync for HostList {}
@@ -43,7 +43,7 @@ unsafe extern "C" {
 }
 
 impl LazyList {
-    /// A list. `make` gives an object the property with this name.
+    /// A list. `make` defines the property with a name on an object.
     #[must_use]
     pub const fn new(
         names: &'static [&'static CStr],
@@ -52,7 +52,7 @@ impl LazyList {
         Self { names, make, host: OnceLock::new() }
     }
 
-    /// A list of names that are known only now. It is never freed.
+    /// A list of names known only at run time. Leaked.
     #[must_use]
     pub fn leaked(
         names: Vec<CString>,
@@ -82,8 +82,8 @@ impl LazyList {
     }
 }
 
-/// Makes these lists known, once for the process and before its first user. Objects with lists that are not known have all
-/// their properties from the start.
+/// Registers lists, once for the process and before its first user. Objects with unregistered lists
+/// have all properties from the start.
 pub fn share_lists<L>(lists: impl FnOnce() -> L)
 where
     L: IntoIterator<Item = &'static LazyList>,
@@ -92,15 +92,15 @@ where
     SHARED.get_or_init(|| {
         let hosts = lists().into_iter().map(|list| ptr::from_ref(list.host()));
         let hosts: Vec<*const HostList> = hosts.chain([ptr::null()]).collect();
-        // SAFETY: what it is given ends with null, and lasts as long as the process.
+        // SAFETY: a null-terminated array with a static lifetime.
         unsafe { JS_SetHostLists(hosts.leak().as_ptr()) };
     });
 }
 
-/// Gives an object the properties of a list, none of which it has yet.
+/// Defines the properties of a list on an object that has none of them.
 ///
 /// # Errors
-/// When one that is made at once throws.
+/// When a property that is created immediately throws.
 pub fn lazily(object: &Object<'_>, list: &'static LazyList) -> rquickjs::Result<()> {
     let ctx = object.ctx().as_raw().as_ptr();
     // SAFETY: the object is one of this context, which is alive.
@@ -110,7 +110,7 @@ pub fn lazily(object: &Object<'_>, list: &'static LazyList) -> rquickjs::Result<
     }
 }
 
-/// Lets the declared module `name` export what an object has, besides its `default`.
+/// Lets the declared module `name` also export the properties of an object.
 ///
 /// # Errors
 /// When there is no such module, or no memory.
@@ -123,21 +123,21 @@ pub fn open_module(ctx: &Ctx<'_>, name: &str, object: &Object<'_>) -> rquickjs::
     }
 }
 
-/// Makes the property `place` of a list, which is `opaque`. Returns a negative number if that threw.
+/// Creates property `index` of the list `opaque`. Returns a negative number on an exception.
 unsafe extern "C" fn make_one(
     ctx: *mut qjs::JSContext,
     object: qjs::JSValue,
-    place: c_int,
+    index: c_int,
     opaque: *mut c_void,
 ) -> c_int {
     let Some(raw) = NonNull::new(ctx) else { return -1 };
     // SAFETY: QuickJS calls this with a list of `LazyList::host`, which is never freed.
     let list = unsafe { &*opaque.cast::<LazyList>() };
-    // SAFETY: it is the context that looks the property up, whose runtime the caller has locked.
+    // SAFETY: the context of the lookup, whose runtime is locked by the caller.
     let ctx = unsafe { Ctx::from_raw(raw) };
-    // SAFETY: the object is one of the context's; the value owns a reference of its own to it.
+    // SAFETY: an object of this context; the value owns a reference to it.
     let value = unsafe { Value::from_raw(ctx, qjs::JS_DupValue(raw.as_ptr(), object)) };
-    let name = usize::try_from(place).ok().and_then(|place| list.names.get(place));
+    let name = usize::try_from(index).ok().and_then(|index| list.names.get(index));
     match (value.into_object(), name) {
         (Some(object), Some(name)) if (list.make)(&object, name).is_ok() => 0,
         _ => -1,
@@ -167,7 +167,7 @@ mod tests {
         object.set(&*name.to_string_lossy(), 0)
     });
 
-    /// What a script with such an object makes of it, and how many properties that made.
+    /// The result of a script with such an object, and the number of properties created.
     fn of(script: &str) -> (String, usize) {
         share_lists(|| [&LIST, &OTHER]);
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_property_is_made_when_it_is_looked_up() {
+    fn a_property_is_created_on_lookup() {
         assert_eq!(of("1"), ("1".to_owned(), 0));
         assert_eq!(of("it.two + it.two"), ("6".to_owned(), 1));
         assert_eq!(of("it.four"), ("undefined".to_owned(), 0));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_has_two_lists() {
+    fn an_object_can_have_two_lists() {
         share_lists(|| [&LIST, &OTHER]);
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         context.with(|ctx| {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_lists_an_object_finds_all_of_them() {
+    fn enumeration_includes_lazy_properties() {
         let all = r#"{"one":3,"two":3,"three":5}"#.to_owned();
         assert_eq!(of("JSON.stringify(it)"), (all.clone(), 3));
         assert_eq!(of("JSON.stringify({ ...it })"), (all.clone(), 3));

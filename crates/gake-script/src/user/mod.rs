@@ -1,10 +1,8 @@
-//! Scripted users: each a runtime of its own, many on one thread.
+//! Scripted users, each with its own runtime and realm, many on one thread.
 //!
-//! What a user runs is plain, synchronous JavaScript. A host function that has to wait does it with
-//! [`wait`]: the user's coroutine is left, and the thread serves others until the awaited future is
-//! ready. A user that never waits is left too, whenever its turn is over.
-//!
-//! The layout, a runtime and a realm a user, is known to this module alone.
+//! Users run synchronous JavaScript. Host functions [`wait`] for futures: the user's coroutine is
+//! suspended, and the thread serves others. A user that never waits is suspended at the end of its
+//! time slice.
 
 mod builtins;
 mod fiber;
@@ -24,7 +22,7 @@ use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
-pub use fiber::{Cut, Fiber, is_late, wait, wait_long, within, yield_once};
+pub use fiber::{Fiber, WaitError, is_late, wait, wait_long, within, yield_once};
 pub use json::{WhyNotJson, explain_json};
 pub use lazy::{LazyList, lazily, open_module, share_lists};
 pub use rejections::Rejections;
@@ -34,7 +32,7 @@ pub use tasks::{Completion, Tasks};
 
 use crate::error::ScriptError;
 
-/// A user: a script's variables, and the stack for what it runs.
+/// A user: the global state of a script, and stacks to run it.
 #[derive(Clone)]
 pub struct User {
     context: Context,
@@ -49,8 +47,7 @@ impl std::fmt::Debug for User {
 }
 
 impl User {
-    /// A user without a script, whose heap may take `memory` bytes. Its modules are found by
-    /// `resolver` and `loader`. It lacks all [`Builtins`].
+    /// A user without a script and [`Builtins`], with a heap of at most `memory` bytes.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -75,13 +72,13 @@ impl User {
         Ok(Self { context, stacks: Rc::clone(stacks), rejections })
     }
 
-    /// Its rejected promises that nobody waits for.
+    /// Unhandled rejections.
     #[must_use]
     pub fn rejections(&self) -> &Rejections {
         &self.rejections
     }
 
-    /// Runs `function` at once, on the caller's stack: for what must not wait.
+    /// Runs `function`, which must not wait, on the caller's stack.
     pub fn with<T>(&self, function: impl FnOnce(&Ctx<'_>) -> T) -> T {
         self.context.with(|ctx| {
             update_stack_top(&ctx);
@@ -89,11 +86,11 @@ impl User {
         })
     }
 
-    /// Runs `function`, which may [`wait`], on a stack of its own. The user must not be used
-    /// otherwise until the fiber is over or dropped.
+    /// Runs `function`, which may [`wait`], on its own stack. Do not use the user until the fiber
+    /// has completed or is dropped.
     ///
     /// # Errors
-    /// When there is no stack for it.
+    /// When no stack can be allocated.
     pub fn run<'a, T: 'static>(
         &'a self,
         function: impl FnOnce(&Ctx<'_>) -> T + 'a,
@@ -102,20 +99,20 @@ impl User {
     }
 }
 
-/// Tells QuickJS on which stack it runs now, from which it counts how deep it is.
+/// Sets the stack base from which QuickJS measures its depth.
 fn update_stack_top(ctx: &Ctx<'_>) {
-    // SAFETY: the runtime is the context's own and lives as long as it.
+    // SAFETY: the context's runtime, which outlives it.
     unsafe { qjs::JS_UpdateStackTop(qjs::JS_GetRuntime(ctx.as_raw().as_ptr())) };
 }
 
-/// The error that ends whatever a script does: nothing of the script catches it.
+/// Throws a failed wait. If the fiber is ending, the exception cannot be caught by the script.
 #[must_use]
-pub fn cut(ctx: &Ctx<'_>, why: Cut) -> rquickjs::Error {
+pub fn throw_wait_error(ctx: &Ctx<'_>, why: WaitError) -> rquickjs::Error {
     let message = why.to_string();
     match rquickjs::Exception::from_message(ctx.clone(), &message) {
-        Ok(error) if why == Cut::Ended => {
+        Ok(error) if why == WaitError::Ended => {
             let value = error.into_object().into_value();
-            // SAFETY: the value is an error of this context, which is alive.
+            // SAFETY: an error object of this context, which is alive.
             unsafe { qjs::JS_SetUncatchableError(ctx.as_raw().as_ptr(), value.as_raw()) };
             ctx.throw(value)
         }

@@ -1,4 +1,4 @@
-//! Promises that were rejected while nobody waited for them.
+//! Unhandled rejections of promises.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,28 +11,27 @@ struct Rejection {
     reason: Persistent<Value<'static>>,
 }
 
-/// The rejected promises of one user that nobody waits for, the earliest first. To be cleared
-/// before its runtime goes.
+/// The unhandled rejections of one user, in order. Must be cleared before its runtime is dropped.
 #[derive(Clone, Default)]
 pub struct Rejections {
-    unheard: Rc<RefCell<Vec<Rejection>>>,
+    unhandled: Rc<RefCell<Vec<Rejection>>>,
 }
 
 impl std::fmt::Debug for Rejections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rejections").field("unheard", &self.unheard.borrow().len()).finish()
+        f.debug_struct("Rejections").field("unhandled", &self.unhandled.borrow().len()).finish()
     }
 }
 
 impl Rejections {
-    /// Those of a runtime.
+    /// Tracks the rejections of a runtime.
     pub(super) fn of(runtime: &Runtime) -> Self {
         let rejections = Self::default();
-        let noted = rejections.clone();
+        let tracked = rejections.clone();
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, promise, reason, is_handled| match is_handled {
-                true => noted.forget(&ctx, &promise),
-                false => noted.note(&ctx, promise, reason),
+                true => tracked.forget(&ctx, &promise),
+                false => tracked.note(&ctx, promise, reason),
             },
         )));
         rejections
@@ -41,36 +40,36 @@ impl Rejections {
     fn note<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>) {
         let promise = Persistent::save(ctx, promise);
         let reason = Persistent::save(ctx, reason);
-        self.unheard.borrow_mut().push(Rejection { promise, reason });
+        self.unhandled.borrow_mut().push(Rejection { promise, reason });
     }
 
-    /// Somebody waits for a promise after all.
+    /// Called when a handler is attached later.
     fn forget<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) {
         let is_other = |rejection: &Rejection| {
-            let noted = rejection.promise.clone().restore(ctx);
-            noted.is_ok_and(|noted| noted != *promise)
+            let tracked = rejection.promise.clone().restore(ctx);
+            tracked.is_ok_and(|tracked| tracked != *promise)
         };
-        // Taken out first: what is let go of may run what belongs to the script.
-        let (kept, gone) = self.unheard.take().into_iter().partition(is_other);
-        self.unheard.replace(kept);
+        // Take the list first: dropping a value may run finalizers.
+        let (kept, gone) = self.unhandled.take().into_iter().partition(is_other);
+        self.unhandled.replace(kept);
         drop::<Vec<_>>(gone);
     }
 
-    /// Whether it is empty.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.unheard.borrow().is_empty()
+        self.unhandled.borrow().is_empty()
     }
 
-    /// The reason of the first one, without forgetting any.
+    /// The reason of the first one.
     #[must_use]
     pub fn first<'js>(&self, ctx: &Ctx<'js>) -> Option<Value<'js>> {
-        let reason = self.unheard.borrow().first()?.reason.clone();
+        let reason = self.unhandled.borrow().first()?.reason.clone();
         reason.restore(ctx).ok()
     }
 
-    /// Forgets all of them.
+    /// Removes all.
     pub fn clear(&self) {
-        drop(self.unheard.take());
+        drop(self.unhandled.take());
     }
 }

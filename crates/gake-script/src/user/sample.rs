@@ -1,7 +1,5 @@
-//! Samples of what a script is doing.
-//!
-//! QuickJS asks its interrupt handler once in a fixed number of steps, which are calls and branches.
-//! There, the stack is read.
+//! A sampling profiler: QuickJS calls the interrupt handler after a fixed number of calls and
+//! branches, and the handler captures the stack.
 
 use std::cell::Cell;
 
@@ -10,28 +8,28 @@ use rquickjs::Ctx;
 use super::User;
 use super::fiber::give_way;
 
-/// Steps from one sample of a user to the next: QuickJS's constant.
+/// Calls and branches between samples, a constant of QuickJS.
 pub const SAMPLE_STEPS: u32 = 10_000;
 
-/// Steps within which the first sample of a call is shifted at random.
+/// Upper bound of the random shift of the first sample of a call.
 const SHIFT_STEPS: u64 = 1_009;
 
 impl User {
-    /// Gives `sampler` the stack of the script every [`SAMPLE_STEPS`] steps, innermost call first.
+    /// Calls `sampler` with a stack trace every [`SAMPLE_STEPS`] steps.
     pub fn sample(&self, sampler: impl Fn(&str) + 'static) {
         let context = self.with(|ctx| ctx.as_raw());
         let is_sampling = Cell::new(false);
         let handler = move || {
-            // The script may have an Error of its own, which does not end.
+            // The script may have replaced Error by an endless function.
             if is_sampling.replace(true) {
                 return give_way();
             }
-            // SAFETY: the handler is called by this context's runtime while it runs a script in the
-            // context, which is alive and locked; QuickJS allows that handlers run scripts.
+            // SAFETY: the handler is called while the context runs a script, so it is alive and
+            // locked; QuickJS allows handlers to run scripts.
             let ctx = unsafe { Ctx::from_raw(context) };
             match ctx.eval::<String, _>("new Error().stack") {
                 Ok(stack) => sampler(&stack),
-                // That Error has no text here, or the user's memory is full.
+                // Error was replaced, or memory is full.
                 Err(_) => drop(ctx.catch()),
             }
             drop(ctx);
@@ -41,8 +39,8 @@ impl User {
         self.context.runtime().set_interrupt_handler(Some(Box::new(handler)));
     }
 
-    /// Shifts the samples of the call that follows: calls of equal length would have them at the
-    /// same steps otherwise.
+    /// Shifts the samples of the next call randomly, so that calls of equal length are not sampled
+    /// at the same steps.
     pub fn shift_samples(&self, random: u64) {
         let steps = random % SHIFT_STEPS;
         self.with(|ctx| {

@@ -1,4 +1,4 @@
-//! Stacks of coroutines: address space that costs memory only where it was touched.
+//! Stacks of coroutines, in lazily committed memory.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,31 +12,29 @@ use rustix::param::page_size;
 /// Bytes of one stack. Untouched pages cost nothing.
 pub(crate) const STACK_BYTES: usize = 512 << 10;
 
-/// The part that scripts may fill. The rest is for the functions that they call: a TLS handshake
-/// alone takes tens of kilobytes.
+/// Stack of scripts. The rest is for host functions: a TLS handshake takes tens of kilobytes.
 pub(crate) const SCRIPT_STACK_BYTES: usize = STACK_BYTES - (160 << 10);
 
-/// Stacks that are mapped at once.
+/// Stacks of a mapping.
 const STACKS_PER_SLAB: usize = 64;
 
-/// Bytes at the far end of a stack that nobody must reach.
+/// Bytes at the end of a stack that must stay zero.
 const CANARY_BYTES: usize = 64;
 
-/// How much of a stack stays mapped between two uses.
+/// Memory of a stack that is kept between uses.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// What the call that gives memory back may itself use of the stack.
+/// Stack used by the call that frees memory.
 const OWN_BYTES: usize = 2 << 10;
 
-/// The stacks of one thread. They are used again and again.
+/// A pool of stacks for one thread.
 #[derive(Debug, Default)]
 pub struct Stacks {
     slabs: RefCell<Vec<Slab>>,
     free: RefCell<Vec<NonNull<u8>>>,
 }
 
-/// Stacks side by side, without guard pages: each pair of those would be two of the 65,530
-/// mappings that a process may have.
+/// Adjacent stacks without guard pages, which would exhaust the 65,530 mappings of a process.
 #[derive(Debug)]
 struct Slab {
     base: NonNull<u8>,
@@ -47,8 +45,7 @@ impl Slab {
 
     fn new() -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing
-        // that exists.
+        // SAFETY: a new anonymous mapping does not affect existing ones.
         let base = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -57,8 +54,8 @@ impl Slab {
                 flags,
             )?
         };
-        // SAFETY: the range is the mapping just made. A huge page would cost 2 MB for a few
-        // kilobytes of stack; a kernel without them refuses, which is as good.
+        // SAFETY: the range is the new mapping. Huge pages would waste 2 MB for a few kilobytes; a
+        // kernel without them fails, which is fine.
         let _ = unsafe { madvise(base, Self::BYTES, Advice::LinuxNoHugepage) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base })
@@ -67,23 +64,23 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this slab's own. Every lease holds the `Stacks`, so that no stack
-        // is in use.
+        // SAFETY: the slab owns the mapping, and leases keep the `Stacks` alive, so no stack is in
+        // use.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), Self::BYTES) };
     }
 }
 
 impl Stacks {
-    /// No stacks yet.
+    /// An empty pool.
     #[must_use]
     pub fn new() -> Rc<Self> {
         Rc::default()
     }
 
-    /// A stack, as long as the lease lasts.
+    /// Leases a stack.
     ///
     /// # Errors
-    /// When there is no address space left.
+    /// When no address space is left.
     pub(crate) fn lease(self: &Rc<Self>) -> io::Result<StackLease> {
         let mut free = self.free.borrow_mut();
         if free.is_empty() {
@@ -97,22 +94,21 @@ impl Stacks {
     }
 }
 
-/// One stack. It goes back when the lease is dropped.
+/// A stack. Dropping it returns it to the pool.
 #[derive(Debug)]
 pub(crate) struct StackLease {
     low: NonNull<u8>,
     stacks: Rc<Stacks>,
 }
 
-/// Where a leased stack is.
+/// The range of a leased stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StackRange {
     low: NonNull<u8>,
 }
 
 impl StackRange {
-    /// Gives back the memory that deeper calls have left below the caller. Does nothing on another
-    /// stack.
+    /// Frees memory below the current frame. Does nothing if called on another stack.
     pub(crate) fn trim(self) {
         let here = (&raw const self).addr();
         let low = self.low.addr().get();
@@ -120,45 +116,43 @@ impl StackRange {
             return;
         }
         let unused = (here - low).saturating_sub(OWN_BYTES) / page_size() * page_size();
-        // SAFETY: this runs on the stack itself, so that it is leased; nothing is in use as far
-        // below the frame of this call.
+        // SAFETY: this runs on the stack, so it is leased; nothing that far below this frame is in
+        // use.
         let _ = unsafe { madvise(self.low.as_ptr().cast(), unused, Advice::LinuxDontNeed) };
     }
 }
 
 impl StackLease {
-    /// Where it is.
     pub(crate) fn range(&self) -> StackRange {
         StackRange { low: self.low }
     }
 
-    /// Whether every byte from `offset` on, for `bytes` bytes, is as the kernel mapped it.
+    /// Whether `bytes` bytes from `offset` on are zero, as mapped.
     fn is_untouched(&self, offset: usize, bytes: usize) -> bool {
-        // SAFETY: both callers name bytes within the stack, which nobody runs on now; the kernel
-        // has set to zero what nobody wrote.
-        let part = unsafe { std::slice::from_raw_parts(self.low.as_ptr().add(offset), bytes) };
-        // Looked at to the end: without a branch for each byte it is a few instructions.
-        part.iter().fold(0, |all, byte| all | byte) == 0
+        // SAFETY: both callers pass a range within the stack, which is not running.
+        let range = unsafe { std::slice::from_raw_parts(self.low.as_ptr().add(offset), bytes) };
+        // Without an early exit it vectorises.
+        range.iter().fold(0, |all, byte| all | byte) == 0
     }
 }
 
 impl Drop for StackLease {
     fn drop(&mut self) {
         if !self.is_untouched(0, CANARY_BYTES) {
-            // The stack beside it may have been written over: nothing can be believed any more.
+            // Stack overflow: the adjacent stack may be corrupted.
             std::process::abort();
         }
         let kept = STACK_BYTES - KEPT_BYTES;
         if !self.is_untouched(kept - 512, 512) {
-            // SAFETY: nobody runs on this stack; what is dropped reads as zero from then on.
+            // SAFETY: the stack is not running; freed pages read as zero.
             let _ = unsafe { madvise(self.low.as_ptr().cast(), kept, Advice::LinuxDontNeed) };
         }
         self.stacks.free.borrow_mut().push(self.low);
     }
 }
 
-// SAFETY: the range from `low` on is mapped, readable and writable for as long as the lease lives,
-// is used by one coroutine at a time, and both ends are multiples of the page size.
+// SAFETY: the range is mapped, readable and writable while the lease lives, used by one coroutine
+// at a time, and page-aligned at both ends.
 unsafe impl Stack for StackLease {
     fn base(&self) -> StackPointer {
         let high = self.low.as_ptr() as usize + STACK_BYTES;

@@ -1,4 +1,4 @@
-//! What a user does beside its script: requests under way, timers.
+//! Background tasks of a user: requests, timers.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -7,14 +7,14 @@ use std::task::Poll;
 
 use rquickjs::Ctx;
 
-use super::fiber::{Cut, give_way, wait};
+use super::fiber::{WaitError, give_way, wait};
 
-/// What is done in the script when a task has ended.
+/// Called in the script when a task completes.
 pub type Completion = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>>;
 
 type Task = Pin<Box<dyn Future<Output = Completion>>>;
 
-/// The tasks of one user.
+/// The background tasks of one user.
 #[derive(Default)]
 pub struct Tasks {
     waiting: RefCell<Vec<Task>>,
@@ -27,32 +27,32 @@ impl std::fmt::Debug for Tasks {
 }
 
 impl Tasks {
-    /// Adds a task. It goes on while [`Tasks::drive`] waits.
+    /// Adds a task, which is polled by [`Tasks::drive`].
     pub fn add(&self, task: impl Future<Output = Completion> + 'static) {
         self.waiting.borrow_mut().push(Box::pin(task));
     }
 
     /// Drops every task.
     pub fn clear(&self) {
-        // Taken out first: what is dropped may look at the list.
+        // Take the list first: dropping a task may access it.
         drop(self.waiting.take());
     }
 
-    /// Does what promises and tasks have to do, until nothing is left or `is_done`. To be called in
-    /// a fiber. What a completion throws goes to `thrown`.
+    /// Runs jobs of promises and tasks until there are none or `is_done`. Call it in a fiber.
+    /// Exceptions of completions go to `thrown`.
     ///
     /// # Errors
-    /// When the fiber has to end.
+    /// When the fiber must end.
     pub fn drive(
         &self,
         ctx: &Ctx<'_>,
         is_done: impl Fn() -> bool,
         mut thrown: impl FnMut(rquickjs::Error),
-    ) -> Result<(), Cut> {
+    ) -> Result<(), WaitError> {
         loop {
             while ctx.execute_pending_job() {
                 if give_way() {
-                    return Err(Cut::Ended);
+                    return Err(WaitError::Ended);
                 }
             }
             if is_done() || self.waiting.borrow().is_empty() {
@@ -65,7 +65,7 @@ impl Tasks {
         }
     }
 
-    /// The completion of the task that ends first.
+    /// The completion of the first task to complete.
     async fn next(&self) -> Completion {
         poll_fn(|cx| {
             let mut waiting = self.waiting.borrow_mut();

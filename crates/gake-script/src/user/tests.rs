@@ -1,4 +1,4 @@
-//! Users on one thread, without any API: what they wait for is the tests' own.
+//! Users on one thread.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -12,19 +12,19 @@ use rquickjs::{CatchResultExt, Ctx, Function};
 
 use super::*;
 
-/// Pending this many times, then ready; counts when it is dropped.
-struct Later {
+/// A future that is pending a number of times, and counts drops.
+struct DelayedFuture {
     left: u32,
     dropped: Rc<Cell<u32>>,
 }
 
-impl Drop for Later {
+impl Drop for DelayedFuture {
     fn drop(&mut self) {
         self.dropped.set(self.dropped.get() + 1);
     }
 }
 
-impl Later {
+impl DelayedFuture {
     async fn done(mut self) -> u32 {
         poll_fn(|cx| {
             if self.left == 0 {
@@ -47,11 +47,11 @@ fn user() -> (User, Rc<Cell<u32>>) {
     let counted = Rc::clone(&dropped);
     user.with(|ctx| {
         let later = move |ctx: Ctx<'_>, times: u32| {
-            let later = Later { left: times, dropped: Rc::clone(&counted) };
-            wait(later.done()).map_err(|why| cut(&ctx, why))
+            let later = DelayedFuture { left: times, dropped: Rc::clone(&counted) };
+            wait(later.done()).map_err(|why| throw_wait_error(&ctx, why))
         };
         ctx.globals().set("later", Func::from(later)).unwrap();
-        // The first steps of a context ask whether its turn is over; the next ones are far.
+        // Trigger the first call of the interrupt handler; the next is far away.
         ctx.eval::<(), _>("for (let i = 9; i--;);").unwrap();
     });
     (user, dropped)
@@ -67,7 +67,7 @@ fn evaluate<'a>(user: &'a User, text: &'a str) -> Fiber<'a, Result<String, Strin
     user.run(run).unwrap()
 }
 
-/// Polls a fiber to its end; how often it was pending.
+/// Polls a fiber to its end; also returns how often it was pending.
 fn finish<T>(fiber: impl Future<Output = T>) -> (T, usize) {
     let mut fiber = pin!(fiber);
     let mut cx = Context::from_waker(Waker::noop());
@@ -105,20 +105,20 @@ fn users_wait_side_by_side() {
 }
 
 #[test]
-fn a_dropped_fiber_ends_and_nothing_catches_that() {
+fn a_dropped_fiber_ends_and_scripts_cannot_catch_it() {
     let (user, dropped) = user();
     let text = "try { later(1000) } catch (e) { globalThis.caught = 1 } finally { later(1000) }";
     let mut fiber = Box::pin(evaluate(&user, text));
     let mut cx = Context::from_waker(Waker::noop());
     assert!(fiber.as_mut().poll(&mut cx).is_pending());
     drop(fiber);
-    assert_eq!(dropped.get(), 1, "the future it waited for is gone");
+    assert_eq!(dropped.get(), 1, "the awaited future is dropped");
     let (value, _) = finish(evaluate(&user, "typeof caught + later(1)"));
-    assert_eq!(value, Ok("undefined7".to_owned()), "the user goes on with the next");
+    assert_eq!(value, Ok("undefined7".to_owned()), "the user can be used again");
 }
 
 #[test]
-fn a_fiber_that_never_waits_gives_way_and_can_be_ended() {
+fn a_busy_fiber_yields_and_can_be_dropped() {
     let (user, _) = user();
     let mut fiber = Box::pin(evaluate(&user, "for (;;) {}"));
     let mut cx = Context::from_waker(Waker::noop());
@@ -130,17 +130,17 @@ fn a_fiber_that_never_waits_gives_way_and_can_be_ended() {
 }
 
 #[test]
-fn a_fiber_that_fills_memory_gives_way() {
+fn a_fiber_that_fills_memory_yields() {
     let (user, _) = user();
     let text = "let n = 0; for (let i = 0; i < 40; i++) n += new Array(65536).fill(i).length; n";
-    // Forty steps of a megabyte each, far from the steps after which a fiber gives way otherwise.
+    // Forty steps of a megabyte each, far below the steps between interrupts.
     let (value, pending) = finish(evaluate(&user, text));
     assert_eq!(value.as_deref(), Ok("2621440"));
     assert!(pending >= 20, "{pending}");
 }
 
 #[test]
-fn recursion_without_end_is_the_users_own_fault() {
+fn endless_recursion_throws() {
     let (user, _) = user();
     for text in ["function f() { f() }; f()", "const a = []; a.toString = () => `${a}`; `${a}`"] {
         let error = finish(evaluate(&user, text)).0.unwrap_err();
@@ -158,19 +158,19 @@ fn memory_is_bounded() {
 }
 
 #[test]
-fn nothing_waits_outside_of_a_fiber() {
+fn waits_fail_outside_a_fiber() {
     let (user, _) = user();
     let error = user.with(|ctx| ctx.eval::<u32, _>("later(1)").catch(ctx).unwrap_err().to_string());
-    assert!(error.contains("nothing can be waited for here"), "{error}");
+    assert!(error.contains("this call cannot wait here"), "{error}");
 }
 
 #[test]
-fn tasks_go_on_while_the_script_waits() {
+fn tasks_progress_while_the_script_waits() {
     let (user, _) = user();
     let tasks = Rc::new(Tasks::default());
     let seen = Rc::new(RefCell::new(Vec::new()));
     for (name, times) in [("slow", 5), ("quick", 2)] {
-        let later = Later { left: times, dropped: Rc::default() };
+        let later = DelayedFuture { left: times, dropped: Rc::default() };
         let seen = Rc::clone(&seen);
         tasks.add(async move {
             later.done().await;
@@ -190,13 +190,13 @@ fn tasks_go_on_while_the_script_waits() {
 }
 
 #[test]
-fn a_long_wait_gives_back_the_stack_and_loses_nothing() {
+fn a_long_wait_frees_unused_stack() {
     let (user, dropped) = user();
     user.with(|ctx| {
         let dropped = Rc::clone(&dropped);
         let pause = move |ctx: Ctx<'_>, times: u32| {
-            let later = Later { left: times, dropped: Rc::clone(&dropped) };
-            wait_long(later.done()).map_err(|why| cut(&ctx, why))
+            let later = DelayedFuture { left: times, dropped: Rc::clone(&dropped) };
+            wait_long(later.done()).map_err(|why| throw_wait_error(&ctx, why))
         };
         ctx.globals().set("pause", Func::from(pause)).unwrap();
     });
@@ -208,7 +208,7 @@ fn a_long_wait_gives_back_the_stack_and_loses_nothing() {
 }
 
 #[test]
-fn samples_have_the_stack() {
+fn samples_are_stack_traces() {
     let (user, _) = user();
     let stacks = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&stacks);
@@ -218,14 +218,14 @@ fn samples_have_the_stack() {
     user.shift_samples(5);
     assert_eq!(finish(evaluate(&user, text)).0.as_deref(), Ok("60000"));
     let stacks = stacks.take();
-    // A round is a comparison and a jump back: two branches.
+    // An iteration of the loop is two branches.
     assert!((11..=13).contains(&stacks.len()), "one in {SAMPLE_STEPS} steps: {stacks:?}");
     let busy = stacks.iter().filter(|stack| stack.contains("at busy ")).count();
     assert!(busy >= stacks.len() - 1, "{stacks:?}");
 }
 
 #[test]
-fn an_error_of_the_scripts_own_ends_no_sample() {
+fn a_replaced_error_does_not_break_sampling() {
     let (user, _) = user();
     user.sample(|_| ());
     let text = "globalThis.Error = function () { for (let i = 0; i < 30_000; i++); throw 1 };
@@ -234,7 +234,7 @@ fn an_error_of_the_scripts_own_ends_no_sample() {
 }
 
 #[test]
-fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
+fn builtins_are_installed_when_a_text_names_them() {
     let text =
         "var names = ['Date', 'Map', 'Set', 'WeakMap', 'ArrayBuffer', 'Uint8Array', 'DataView',
             'Atomics', 'WeakRef', 'FinalizationRegistry', 'DOMException', 'atob', 'performance'];
@@ -247,7 +247,7 @@ fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
     assert_eq!(finish(evaluate(&user, "typeof Map")).0.as_deref(), Ok("function"));
     let expected = Ok("0,2,1,2,0,a,number,[object DataView]");
     assert_eq!(finish(evaluate(&user, text)).0.as_deref(), expected);
-    assert_eq!(finish(evaluate(&user, text)).0.as_deref(), expected, "added once");
+    assert_eq!(finish(evaluate(&user, text)).0.as_deref(), expected, "installed once");
     let lean = self::user().0;
     let length = lean.with(|ctx| {
         add_builtins(ctx, Builtins::BUFFERS).unwrap();
@@ -258,8 +258,7 @@ fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
     assert_eq!(length, 2);
 }
 
-/// What a user of [`users_of_a_thread_come_and_go`] does each time: names and symbols come and go,
-/// shared names become values, keys and weak keys.
+/// Creates and deletes names and symbols; uses shared names as values, keys and weak keys.
 const BUSY: &str = "(() => {
     globalThis.turns = (globalThis.turns ?? 0) + 1;
     globalThis.names ??= {};
@@ -274,9 +273,9 @@ const BUSY: &str = "(() => {
 })()";
 
 #[test]
-fn kinds_of_errors_are_made_when_they_are_needed_and_look_as_if_they_were_there() {
+fn error_classes_are_created_lazily_and_invisibly() {
     for (text, expected) in [
-        // Thrown before anything names it, and the other way round.
+        // Thrown before it is named, and vice versa.
         ("let e; try { null.x } catch (caught) { e = caught } e.constructor === TypeError", "true"),
         (
             "const T = TypeError; try { null.x } catch (e) { e instanceof T && e instanceof Error }",
@@ -315,36 +314,36 @@ fn kinds_of_errors_are_made_when_they_are_needed_and_look_as_if_they_were_there(
 
 #[test]
 fn users_of_a_thread_come_and_go() {
-    const PLACES: usize = 12;
+    const USERS: usize = 12;
     let stacks = Stacks::new();
-    let mut users: Vec<Option<(User, u64)>> = (0..PLACES).map(|_| None).collect();
+    let mut users: Vec<Option<(User, u64)>> = (0..USERS).map(|_| None).collect();
     let mut random = 7_u64;
     for step in 0..1_500_u64 {
         random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let place = (random >> 33) as usize % PLACES;
+        let index = (random >> 33) as usize % USERS;
         if step % 97 == 96 {
             users.fill_with(|| None);
         }
         if random >> 60 == 0 {
-            users[place] = None;
+            users[index] = None;
         }
-        let (user, turns) = users[place].get_or_insert_with(|| {
+        let (user, turns) = users[index].get_or_insert_with(|| {
             let (resolver, loader) = (BuiltinResolver::default(), BuiltinLoader::default());
             let user = User::new(&stacks, 64 << 20, resolver, loader).unwrap();
             user.with(|ctx| {
                 add_builtins(ctx, Builtins::ALL).unwrap();
-                ctx.globals().set("me", place).unwrap();
+                ctx.globals().set("me", index).unwrap();
             });
             (user, 0)
         });
         *turns += 1;
-        let said = user.with(|ctx| {
+        let result = user.with(|ctx| {
             if random >> 61 == 1 {
                 ctx.run_gc();
             }
             ctx.eval::<String, _>(BUSY).unwrap()
         });
-        let names = format!("toStringlengthown{place}");
-        assert_eq!(said, format!("{names} {names}TypeError {}", *turns * 20), "step {step}");
+        let names = format!("toStringlengthown{index}");
+        assert_eq!(result, format!("{names} {names}TypeError {}", *turns * 20), "step {step}");
     }
 }

@@ -19,7 +19,7 @@ pub use traces::start as start_traces;
 pub use trials::SessionTrials;
 pub use web::{Controls, Web};
 
-use gake_core::record::Ending;
+use gake_core::record::RunEnd;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
@@ -166,7 +166,7 @@ fn sinks(args: &OutputArgs, saving: Option<&Saving>) -> Result<Vec<Box<dyn Sink>
 
 /// The exit code of a run with a summary. An interrupt wins, since the figures are of a part.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
-    if let Ending::Aborted(_) = summary.run.ending {
+    if let RunEnd::Aborted(_) = summary.run.ending {
         return Exit::ObjectiveFailed;
     }
     if interrupted {

@@ -2,7 +2,7 @@
 //! since a full server's kernel opens connections too.
 
 use gake_core::plan::Plan;
-use gake_core::record::{Fault, Metric, Phase, Tally};
+use gake_core::record::{Fault, LatencyMetric, Phase, Tally};
 use gake_judge::advice;
 use gake_text::units::count;
 
@@ -44,7 +44,8 @@ impl Opening {
             return None;
         }
         let answers = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
-        let answered = so_far.latency.of(Metric::Connect).count().min(answers).min(self.users);
+        let answered =
+            so_far.latency.of(LatencyMetric::Connect).count().min(answers).min(self.users);
         // What is open beside those that were answered may be idle ones or still be waiting.
         let idle = open.saturating_sub(answered).min(self.idle);
         let opened = answered + idle;
@@ -88,7 +89,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.add_status(200, connections);
         for _ in 0..connections {
-            tally.latency.of_mut(Metric::Connect).record(1_000);
+            tally.latency.of_mut(LatencyMetric::Connect).record(1_000);
         }
         tally
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_text::foreign::Foreign;
+use gake_text::foreign::ForeignText;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
@@ -68,11 +68,11 @@ pub struct EndpointFigures {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The request line.
-    pub request: Foreign,
+    pub request: ForeignText,
     /// What the master answered.
-    pub expected: Foreign,
+    pub expected: ForeignText,
     /// What the other answered.
-    pub actual: Foreign,
+    pub actual: ForeignText,
 }
 
 /// Times to the answers' heads.

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     fn redactor() -> Redactor {
-        Redactor::new([1; 16], gake_text::redact::Names::default())
+        Redactor::new([1; 16], gake_text::redact::SecretNames::default())
     }
 
     fn found(expected: &Value, actual: &Value) -> Vec<String> {

@@ -13,7 +13,7 @@ use super::*;
 use crate::exchange::{BackendAnswer, Body, Captured};
 
 fn redactor() -> Redactor {
-    Redactor::new([1; 16], gake_text::redact::Names::default())
+    Redactor::new([1; 16], gake_text::redact::SecretNames::default())
 }
 
 /// An application: its answer to a request, and how long it takes.

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-pub use gake_script::{ConsoleSink, Level};
-use gake_script::{Export, Limits, ScriptError, Source, Threads, Value};
+pub use gake_script::{ConsoleLevel, ConsoleSink};
+use gake_script::{Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value};
 use gake_text::foreign;
 
 use crate::Proxy;
@@ -53,9 +53,9 @@ impl HookScript {
 /// A script's functions as hooks.
 struct ScriptHooks {
     /// For what clients wait for.
-    questions: Option<Threads>,
+    questions: Option<ScriptThreads>,
     /// For `backendsFinished`, which holds up no response.
-    finished: Option<Threads>,
+    finished: Option<ScriptThreads>,
     selects: bool,
     munges: bool,
     options: Options,
@@ -66,16 +66,16 @@ struct ScriptHooks {
 impl ScriptHooks {
     fn load(script: &HookScript, config: &Config, log: ConsoleSink) -> Result<Self, String> {
         let path: &Path = &script.path;
-        let source = Source::file(path).map_err(|error| error.to_string())?;
+        let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
-            Threads::start(&source, Limits::default(), threads, &log).map_err(
-                |error| match &error {
+            ScriptThreads::start(&source, ScriptLimits::default(), threads, &log).map_err(|error| {
+                match &error {
                     ScriptError::Thrown(exception) if exception.place.is_empty() => {
                         format!("{}: {error}", path.display())
                     }
                     _ => error.to_string(),
-                },
-            )
+                }
+            })
         };
         let first = start(1)?;
         let function = |name: &str| match first.export(name) {
@@ -194,9 +194,9 @@ impl Faults {
     fn tell(&self, fault: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD_MAX && told.insert(fault.to_owned()) {
-            (self.log)(Level::Warn, fault);
+            (self.log)(ConsoleLevel::Warn, fault);
             if told.len() == TOLD_MAX {
-                (self.log)(Level::Warn, "the script has more faults; they are only counted");
+                (self.log)(ConsoleLevel::Warn, "the script has more faults; they are only counted");
             }
         }
     }

@@ -75,7 +75,7 @@ fn set_body(record: &mut Record, body: Vec<u8>) {
 mod tests {
     use std::io::Write;
 
-    use gake_text::redact::Names;
+    use gake_text::redact::SecretNames;
 
     use super::*;
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn redacted(mut record: Record) -> Record {
-        redact(&Redactor::new([1; 16], Names::default()), &mut record);
+        redact(&Redactor::new([1; 16], SecretNames::default()), &mut record);
         record
     }
 

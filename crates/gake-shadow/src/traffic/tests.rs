@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use super::*;
 
 fn redactor() -> Redactor {
-    Redactor::new([1; 16], Names::default())
+    Redactor::new([1; 16], SecretNames::default())
 }
 
 fn record(n: u64) -> Record {

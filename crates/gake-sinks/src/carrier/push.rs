@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{End, Fault, GrpcStatus};
+use gake_core::record::{ExchangeEnd, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
 
@@ -321,10 +321,10 @@ impl Sender {
             let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
             let (exchange, kept) = self.client.send(&prepared, deadline, REASON_MAX).await;
             let status = match exchange.end {
-                End::Answered(answer) => answer.status,
-                End::Fault(Fault::Grpc(status)) => return Err(refused(status)),
-                End::Fault(fault) => return Err(Refused::ForNow(words(fault))),
-                End::Unfinished => return Err(Refused::ForNow("no answer".to_owned())),
+                ExchangeEnd::Response(answer) => answer.status,
+                ExchangeEnd::Fault(Fault::Grpc(status)) => return Err(refused(status)),
+                ExchangeEnd::Fault(fault) => return Err(Refused::ForNow(words(fault))),
+                ExchangeEnd::Unfinished => return Err(Refused::ForNow("no answer".to_owned())),
             };
             let reason = String::from_utf8_lossy(&kept.body);
             let shown = gake_text::foreign::line(reason.trim());

@@ -2,7 +2,7 @@
 //! its own.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_wire::HttpRequest;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ impl Format for Annotations {
         Batch::default()
     }
 
-    fn readings(&mut self, _: Nanos, _: &[Reading]) -> Batch {
+    fn readings(&mut self, _: Nanos, _: &[GaugeReading]) -> Batch {
         Batch::default()
     }
 

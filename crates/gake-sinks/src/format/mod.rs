@@ -19,7 +19,7 @@ mod tests;
 mod thrift;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, Reading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 use gake_wire::{HttpRequest, Protocol, grpc_call};
 pub(crate) use influx::escape;
 pub(crate) use otlp_spans::SpanWriter;
@@ -36,7 +36,7 @@ pub(crate) trait Format: Send {
 
     fn second(&mut self, second: &ExportSecond<'_>) -> Batch;
 
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> Batch;
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch;
 
     fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch;
 

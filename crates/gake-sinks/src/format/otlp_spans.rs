@@ -1,7 +1,7 @@
 //! OpenTelemetry traces: spans of sampled requests, with the names of the semantic conventions for
 //! HTTP clients. The numbers of fields are those of `opentelemetry/proto/trace/v1/trace.proto`.
 
-use gake_core::record::End;
+use gake_core::record::ExchangeEnd;
 use gake_wire::Span;
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ fn told(span: &Span) -> Vec<(&'static str, Attribute)> {
         let waited = seconds(write.saturating_sub(span.due));
         all.push(("gake.due_to_write", Attribute::Seconds(waited)));
     }
-    if let End::Answered(answer) = span.end {
+    if let ExchangeEnd::Response(answer) = span.end {
         all.push(("http.response.status_code", Attribute::Number(answer.status.into())));
     }
     all.extend(error(span).map(|error| ("error.type", Attribute::Text(error))));
@@ -157,9 +157,11 @@ fn told(span: &Span) -> Vec<(&'static str, Attribute)> {
 /// Why the request failed: the status of its answer, or the fault.
 fn error(span: &Span) -> Option<String> {
     match span.end {
-        End::Answered(answer) => (answer.status >= FIRST_ERROR).then(|| answer.status.to_string()),
-        End::Fault(fault) => Some(fault.name().to_owned()),
-        End::Unfinished => Some("unfinished".to_owned()),
+        ExchangeEnd::Response(answer) => {
+            (answer.status >= FIRST_ERROR).then(|| answer.status.to_string())
+        }
+        ExchangeEnd::Fault(fault) => Some(fault.name().to_owned()),
+        ExchangeEnd::Unfinished => Some("unfinished".to_owned()),
     }
 }
 
@@ -174,9 +176,9 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gake_core::record::{Answer, Fault};
+    use gake_core::record::{Fault, ResponseSummary};
 
-    fn span(end: End) -> Span {
+    fn span(end: ExchangeEnd) -> Span {
         Span {
             trace: [0xab; 16],
             id: [1; 8],
@@ -200,8 +202,8 @@ mod tests {
 
     #[test]
     fn json_has_the_names_of_the_conventions() {
-        let answered = End::Answered(Answer { status: 503, body_bytes: 0 });
-        let unwritten = Span { write: None, ..span(End::Fault(Fault::Reset)) };
+        let answered = ExchangeEnd::Response(ResponseSummary { status: 503, body_bytes: 0 });
+        let unwritten = Span { write: None, ..span(ExchangeEnd::Fault(Fault::Reset)) };
         let batch = writer("otlp").write(&[span(answered), unwritten]);
         assert_eq!(batch.rows, 2);
         let request: Value = serde_json::from_slice(&batch.bytes).unwrap();
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(pair(&spans[1], "error.type").unwrap()["stringValue"], "reset");
         assert_eq!(pair(&spans[1], "http.response.status_code"), None);
         assert_eq!(pair(&spans[1], "gake.due_to_write"), None);
-        let ok = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let ok = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         let batch = writer("otlp").write(&[span(ok)]);
         let request: Value = serde_json::from_slice(&batch.bytes).unwrap();
         let span = &request["resourceSpans"][0]["scopeSpans"][0]["spans"][0];

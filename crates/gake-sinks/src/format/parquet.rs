@@ -6,7 +6,7 @@
 use std::mem;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 
 use super::Format;
 use super::rows::{all_tags, ending};
@@ -251,7 +251,7 @@ impl Format for Parquet {
         self.add(&figures::of_second(second), at)
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> Batch {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch {
         self.add(&figures::of_readings(readings), self.started + at)
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, Reading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 use serde_json::{Map, Value, json};
 
 use super::Format;
@@ -66,7 +66,7 @@ impl<W: RowWriter> Format for Rows<W> {
         self.batch(rows, at)
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> Batch {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch {
         let at = self.started + at;
         self.batch(&figures::of_readings(readings), at)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Histogram, Reading, Run, Tally};
+use gake_core::record::{GaugeReading, Histogram, Run, Tally};
 
 use super::Format;
 use crate::carrier::Batch;
@@ -28,7 +28,7 @@ pub(crate) struct Totals {
     in_flight: f64,
     open: u64,
     /// The newest reading of each level.
-    readings: Vec<Reading>,
+    readings: Vec<GaugeReading>,
     /// The verdict of a run that is over.
     verdict: Option<ExportVerdict>,
 }
@@ -71,7 +71,7 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
         self.batch((second.at + 1) * 1_000_000_000)
     }
 
-    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
+    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> Batch {
         self.totals.readings(readings);
         Batch::default()
     }
@@ -102,7 +102,7 @@ pub(super) struct Family {
 impl Totals {
     pub(super) fn begin(&mut self, labels: &[String]) {
         self.labels = labels.to_vec();
-        self.tally.tell_labels(if labels.len() > 1 { labels.len() } else { 0 });
+        self.tally.grow_labels(if labels.len() > 1 { labels.len() } else { 0 });
     }
 
     pub(super) fn second(&mut self, second: &ExportSecond<'_>) {
@@ -112,10 +112,11 @@ impl Totals {
         self.open = second.open;
     }
 
-    pub(super) fn readings(&mut self, readings: &[Reading]) {
+    pub(super) fn readings(&mut self, readings: &[GaugeReading]) {
         for reading in readings {
-            let same =
-                |known: &&mut Reading| known.name == reading.name && known.source == reading.source;
+            let same = |known: &&mut GaugeReading| {
+                known.name == reading.name && known.source == reading.source
+            };
             match self.readings.iter_mut().find(same) {
                 Some(known) => *known = reading.clone(),
                 None => self.readings.push(reading.clone()),
@@ -222,7 +223,7 @@ impl Totals {
     }
 
     fn target(&self) -> Vec<Point> {
-        let point = |reading: &Reading| Point {
+        let point = |reading: &GaugeReading| Point {
             labels: vec![("level", reading.name.clone()), ("source", reading.source.clone())],
             value: reading.value,
         };

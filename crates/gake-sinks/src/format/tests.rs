@@ -9,8 +9,8 @@ use super::series::SeriesFormat;
 use super::statsd::{Graphite, StatsD};
 use super::*;
 use crate::figures::{Field, Row};
-use gake_core::plan::Expect;
-use gake_core::record::{Answer, End, Exchange, Tally};
+use gake_core::plan::ExpectedStatus;
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
 
 #[test]
 fn otlp_over_grpc_is_a_call_with_a_deadline() {
@@ -31,7 +31,7 @@ const START: u64 = 1_700_000_000_000_000_000;
 fn tally(ok: usize) -> Tally {
     let mut tally = Tally::new(1);
     let mut add = |status, millis: u64| {
-        let end = End::Answered(Answer { status, body_bytes: 5 });
+        let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 5 });
         let done = millis * MS;
         let exchange = Exchange {
             end,
@@ -41,7 +41,7 @@ fn tally(ok: usize) -> Tally {
             first_byte: Some(done),
             ..Exchange::unfinished(0)
         };
-        tally.record_exchange(0, &exchange, &Expect::default());
+        tally.record_exchange(0, &exchange, &ExpectedStatus::default());
     };
     (0..ok).for_each(|_| add(200, 10));
     add(503, 20);
@@ -108,14 +108,14 @@ fn spread(requests: u64) -> Tally {
         let status = if number % 10 == 0 { 503 } else { 200 };
         let done = (1 + number % 50) * MS;
         let exchange = Exchange {
-            end: End::Answered(Answer { status, body_bytes: 5 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 5 }),
             done,
             written: true,
             bytes_out: 10,
             first_byte: Some(done),
             ..Exchange::unfinished(0)
         };
-        tally.record_exchange(0, &exchange, &Expect::default());
+        tally.record_exchange(0, &exchange, &ExpectedStatus::default());
     }
     tally
 }

@@ -1,4 +1,4 @@
-//! Places in a text and what stands there instead.
+//! Replacements in a text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use std::ops::Range;
 pub(super) struct Edits(Vec<(Range<usize>, Vec<u8>)>);
 
 impl Edits {
-    /// Puts bytes in a place.
-    pub(super) fn put(&mut self, place: Range<usize>, bytes: impl Into<Vec<u8>>) {
-        self.0.push((place, bytes.into()));
+    /// Replaces a range.
+    pub(super) fn put(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>) {
+        self.0.push((range, bytes.into()));
     }
 
-    /// The text with all replacements. Of two that overlap the one that begins first counts, and
-    /// the longer when both do; it then goes as far as both.
+    /// Applies the replacements. Overlapping ones are merged: the first to begin, or the longer,
+    /// replaces all of them.
     pub(super) fn apply(mut self, text: &[u8]) -> Cow<'_, [u8]> {
         if self.0.is_empty() {
             return Cow::Borrowed(text);
@@ -22,14 +22,14 @@ impl Edits {
         self.0.sort_by(|(a, _), (b, _)| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
         let mut out = Vec::with_capacity(text.len());
         let mut done = 0;
-        for (place, bytes) in self.0 {
-            if place.start < done {
-                done = done.max(place.end);
+        for (range, bytes) in self.0 {
+            if range.start < done {
+                done = done.max(range.end);
                 continue;
             }
-            out.extend_from_slice(&text[done..place.start]);
+            out.extend_from_slice(&text[done..range.start]);
             out.extend_from_slice(&bytes);
-            done = place.end;
+            done = range.end;
         }
         out.extend_from_slice(&text[done..]);
         Cow::Owned(out)
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_goes_as_one() {
+    fn overlapping_edits_are_merged() {
         let mut edits = Edits::default();
         edits.put(2..4, "X");
         edits.put(3..6, "Y");

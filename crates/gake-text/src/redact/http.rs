@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::edits::Edits;
-use super::{Place, Redactor, is_nothing, shapes, text, text_of};
+use super::{NamePosition, Redactor, is_nothing, shapes, text, text_of};
 
-/// Parts of a multipart body that are looked at; what follows them is hidden as one.
+/// Maximum parts of a multipart body; the rest is hidden as a whole.
 const PARTS_MAX: usize = 1_000;
 
 /// The value of a header.
@@ -16,17 +16,17 @@ pub(super) fn header<'a>(redactor: &Redactor, name: &str, value: &'a [u8]) -> Co
     }
     match kind.as_str() {
         "cookie" => cookies(redactor, value, usize::MAX),
-        // The rest are its attributes.
+        // Attributes follow the first pair.
         "set-cookie" => cookies(redactor, value, 1),
         _ if kind.contains("authorization") => credentials(redactor, value),
-        _ if redactor.hides(name, value, Place::Member) => {
+        _ if redactor.hides(name, value, NamePosition::Member) => {
             Cow::Owned(redactor.tag(value).into_bytes())
         }
         _ => redactor.any(value, super::DEPTH),
     }
 }
 
-/// The first cookies of a line, whatever their names: a session is called as its server likes.
+/// Hides the first cookies of a line, whatever their names: session cookies have arbitrary names.
 fn cookies<'a>(redactor: &Redactor, value: &'a [u8], count: usize) -> Cow<'a, [u8]> {
     let mut edits = Edits::default();
     let mut start = 0;
@@ -45,7 +45,7 @@ fn cookies<'a>(redactor: &Redactor, value: &'a [u8], count: usize) -> Cow<'a, [u
     edits.apply(value)
 }
 
-/// The scheme stays: `Bearer redacted-...`.
+/// Hides credentials, not the scheme: `Bearer redacted-...`.
 fn credentials<'a>(redactor: &Redactor, value: &'a [u8]) -> Cow<'a, [u8]> {
     let scheme = value.iter().position(|byte| *byte == b' ').map_or(0, |at| at + 1);
     let secret = value[scheme..].trim_ascii();
@@ -65,17 +65,17 @@ pub(super) fn target<'a>(redactor: &Redactor, target: &'a str, depth: u8) -> Cow
     for segment in bytes[..path_end].split(|byte| *byte == b'/') {
         let end = start + segment.len();
         let mut from = start;
-        for (number, part) in segment.split(|byte| *byte == b';').enumerate() {
-            let equals = part.iter().position(|byte| *byte == b'=').filter(|_| number > 0);
-            let place = from + equals.map_or(0, |equals| equals + 1)..from + part.len();
-            let value = text::percent_decoded(&bytes[place.clone()]);
-            let name = String::from_utf8_lossy(&part[..equals.unwrap_or(0)]);
-            if (equals.is_some() && redactor.hides(&name, &value, Place::Parameter))
+        for (number, parameter) in segment.split(|byte| *byte == b';').enumerate() {
+            let equals = parameter.iter().position(|byte| *byte == b'=').filter(|_| number > 0);
+            let range = from + equals.map_or(0, |equals| equals + 1)..from + parameter.len();
+            let value = text::percent_decoded(&bytes[range.clone()]);
+            let name = String::from_utf8_lossy(&parameter[..equals.unwrap_or(0)]);
+            if (equals.is_some() && redactor.hides(&name, &value, NamePosition::Parameter))
                 || !shapes::find(&value, true).is_empty()
             {
-                edits.put(place, redactor.tag(&value));
+                edits.put(range, redactor.tag(&value));
             }
-            from += part.len() + 1;
+            from += parameter.len() + 1;
         }
         start = end + 1;
     }
@@ -115,18 +115,18 @@ fn is_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0) && controls * 20 <= bytes.len()
 }
 
-/// Bytes whose lengths something else may tell: what stands for a secret is as long.
+/// Keeps the length of binary data: replacements are as long as secrets.
 fn binary<'a>(redactor: &Redactor, body: &'a [u8]) -> Cow<'a, [u8]> {
     let mut edits = Edits::default();
-    for place in shapes::find(body, false) {
-        let tag = redactor.tag(&body[place.clone()]);
-        let filled: Vec<u8> = tag.bytes().cycle().take(place.len()).collect();
-        edits.put(place, filled);
+    for range in shapes::find(body, false) {
+        let tag = redactor.tag(&body[range.clone()]);
+        let filled: Vec<u8> = tag.bytes().cycle().take(range.len()).collect();
+        edits.put(range, filled);
     }
     edits.apply(body)
 }
 
-/// The boundary that a content type names.
+/// The boundary parameter of a content type.
 fn boundary(kind: &str) -> Option<&str> {
     kind.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -166,7 +166,7 @@ fn one_part(
     let bytes = &body[part.clone()];
     let Some(head) = find(bytes, b"\r\n\r\n") else { return };
     let from = part.start + head + 4;
-    // Of a part that is whole, the last line break is the delimiter's.
+    // The last line break belongs to the delimiter.
     let content = &body[from..part.end];
     let content = content.strip_suffix(b"\r\n").unwrap_or(content);
     let (mut name, mut kind) = (String::new(), String::new());
@@ -179,11 +179,11 @@ fn one_part(
             named.unwrap_or_default().trim_matches('"').clone_into(&mut name);
         }
     }
-    let place = from..from + content.len();
-    if redactor.hides(&name, content.trim_ascii(), Place::Parameter) {
-        edits.put(place, redactor.tag(content));
+    let range = from..from + content.len();
+    if redactor.hides(&name, content.trim_ascii(), NamePosition::Parameter) {
+        edits.put(range, redactor.tag(content));
     } else if let Cow::Owned(other) = self::body(redactor, &kind, content, depth) {
-        edits.put(place, other);
+        edits.put(range, other);
     }
 }
 

@@ -1,28 +1,28 @@
-//! JSON read token by token, so that everything but the secrets stays as it was written, and a
-//! document that is cut short is read as far as it goes. Nothing recurses over the input.
+//! JSON, token by token: keeps everything but secrets as written, and reads truncated documents as
+//! far as possible. No recursion.
 
 use std::ops::Range;
 
 use super::edits::Edits;
 use super::names::Secrecy;
-use super::{Place, Redactor, shapes};
+use super::{NamePosition, Redactor, shapes};
 
-/// Objects and arrays within each other that are told apart; what is deeper is hidden.
+/// Maximum nesting; deeper values are hidden.
 const NESTED_MAX: usize = 256;
 
-/// Members that name what another member of the object holds.
+/// Members that name the value of another member.
 const NAMING: &[&str] = &["name", "key", "field", "header", "param", "parameter", "property"];
 
-/// Members that hold what another names.
+/// Members whose value is named by another.
 const HOLDING: &[&str] = &["value", "val", "content", "data", "text"];
 
-/// The secrets of a text that is one JSON document or several; the last may be cut short.
-/// `None` if it is not JSON.
+/// The edits for one or several JSON documents, the last perhaps truncated. `None` if it is not
+/// JSON.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Option<Edits> {
     read(redactor, bytes, depth, None)
 }
 
-/// The same for display, where hidden numbers are visible as such; `secret`: all of it is a secret.
+/// As [`edits`], for display: numbers are replaced by strings. `secret`: hide everything.
 pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) -> Option<Edits> {
     read(redactor, bytes, depth, Some(secret))
 }
@@ -30,7 +30,7 @@ pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) 
 fn read(redactor: &Redactor, bytes: &[u8], depth: u8, shown: Option<bool>) -> Option<Edits> {
     let secret = shown == Some(true);
     let whole = if secret { Secrecy::Secret } else { Secrecy::Plain };
-    let mut scan = Scan {
+    let mut scan = JsonScanner {
         redactor,
         bytes,
         depth,
@@ -49,36 +49,37 @@ fn read(redactor: &Redactor, bytes: &[u8], depth: u8, shown: Option<bool>) -> Op
     Some(scan.edits)
 }
 
-struct Scan<'a> {
+struct JsonScanner<'a> {
     redactor: &'a Redactor,
     bytes: &'a [u8],
     depth: u8,
     at: usize,
     whole: Secrecy,
     is_shown: bool,
-    frames: Vec<Frame>,
+    frames: Vec<OpenContainer>,
     edits: Edits,
-    /// Numbers and literals outside of any object or array.
+    /// Top-level numbers and literals.
     bare: usize,
 }
 
-/// An object or an array that is open.
-struct Frame {
+/// An open object or array.
+struct OpenContainer {
     is_object: bool,
-    /// What a name on the way says of all that is in it.
+    /// The secrecy of all values in it, from the names of its ancestors.
     secrecy: Secrecy,
-    next: Next,
+    next: ExpectedToken,
     /// The last key of an object.
     key: String,
-    /// Whether a member names a secret that another holds.
+    /// Whether a member is the name of a secret.
     names_secret: bool,
-    /// A member `key`, which is a name when another member holds its value.
+    /// A member `key`: a name if there is a value for it, else a value.
     key_member: Option<Scalar>,
+    /// Values of members in [`HOLDING`].
     held: Vec<Scalar>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Next {
+enum ExpectedToken {
     Key,
     Colon,
     Value,
@@ -92,45 +93,47 @@ struct Scalar {
     is_string: bool,
 }
 
-impl Scan<'_> {
-    /// One token; `false` at the end, `None` where JSON has no such token.
+impl JsonScanner<'_> {
+    /// Reads a token; `false` at the end, `None` if the token is invalid here.
     fn step(&mut self) -> Option<bool> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x1e);
         self.at += self.bytes[self.at..].iter().take_while(|byte| blank(byte)).count();
         let Some(&byte) = self.bytes.get(self.at) else { return Some(false) };
-        let next = self.frames.last().map_or(Next::Value, |frame| frame.next);
+        let next = self.frames.last().map_or(ExpectedToken::Value, |frame| frame.next);
         match (byte, next) {
-            (b'"', Next::Key) => {
+            (b'"', ExpectedToken::Key) => {
                 let place = self.string();
                 let key = String::from_utf8_lossy(&unescaped(&self.bytes[place])).into_owned();
                 let frame = self.frames.last_mut()?;
-                (frame.key, frame.next) = (key, Next::Colon);
+                (frame.key, frame.next) = (key, ExpectedToken::Colon);
             }
-            (b'"', Next::Value) => {
+            (b'"', ExpectedToken::Value) => {
                 let place = self.string();
                 self.scalar(Scalar { place, is_string: true });
             }
-            (b':', Next::Colon) => self.turn(Next::Value, 1),
-            (b',', Next::Comma) => {
+            (b':', ExpectedToken::Colon) => self.turn(ExpectedToken::Value, 1),
+            (b',', ExpectedToken::Comma) => {
                 let is_object = self.frames.last()?.is_object;
-                self.turn(if is_object { Next::Key } else { Next::Value }, 1);
+                self.turn(if is_object { ExpectedToken::Key } else { ExpectedToken::Value }, 1);
             }
-            (b'{' | b'[', Next::Value) => self.open(byte == b'{'),
-            (b'}' | b']', Next::Key | Next::Comma | Next::Value) => {
+            (b'{' | b'[', ExpectedToken::Value) => self.open(byte == b'{'),
+            (b'}' | b']', ExpectedToken::Key | ExpectedToken::Comma | ExpectedToken::Value) => {
                 let frame = self.frames.pop()?;
-                if frame.is_object != (byte == b'}') || (frame.is_object && next == Next::Value) {
+                if frame.is_object != (byte == b'}')
+                    || (frame.is_object && next == ExpectedToken::Value)
+                {
                     return None;
                 }
                 self.at += 1;
                 self.close(frame);
             }
-            (_, Next::Value) => return self.literal(),
+            (_, ExpectedToken::Value) => return self.literal(),
             _ => return None,
         }
         Some(true)
     }
 
-    fn turn(&mut self, next: Next, bytes: usize) {
+    fn turn(&mut self, next: ExpectedToken, bytes: usize) {
         if let Some(frame) = self.frames.last_mut() {
             frame.next = next;
         }
@@ -145,18 +148,18 @@ impl Scan<'_> {
                 None => self.whole,
                 Some(frame) if frame.secrecy == Secrecy::Secret => Secrecy::Secret,
                 Some(frame) if frame.is_object => match self.redactor.names.of(&frame.key) {
-                    // What is more than a value is neither a code nor a state.
+                    // A container is neither a code nor a state.
                     Secrecy::Guess | Secrecy::Plain => frame.secrecy,
                     secrecy => secrecy,
                 },
                 Some(frame) => frame.secrecy,
             }
         };
-        self.turn(Next::Comma, 1);
-        self.frames.push(Frame {
+        self.turn(ExpectedToken::Comma, 1);
+        self.frames.push(OpenContainer {
             is_object,
             secrecy,
-            next: if is_object { Next::Key } else { Next::Value },
+            next: if is_object { ExpectedToken::Key } else { ExpectedToken::Value },
             key: String::new(),
             names_secret: false,
             key_member: None,
@@ -164,8 +167,8 @@ impl Scan<'_> {
         });
     }
 
-    /// What is known of an object only when all of it was read.
-    fn close(&mut self, mut frame: Frame) {
+    /// Hides values whose name came later in the object.
+    fn close(&mut self, mut frame: OpenContainer) {
         if let Some(key) = frame.key_member.take() {
             if frame.held.is_empty() {
                 self.hide(&key);
@@ -181,7 +184,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The place of a string's content; it ends at the end of what was cut short.
+    /// The range of a string's content, which may be truncated.
     fn string(&mut self) -> Range<usize> {
         let start = self.at + 1;
         let mut end = start;
@@ -212,7 +215,7 @@ impl Scan<'_> {
         if self.frames.is_empty() {
             self.bare += 1;
         }
-        // Several bare numbers are no documents but groups of digits.
+        // Several bare numbers are groups of digits, not documents.
         if !(is_number || is_word) || self.bare > 1 {
             return None;
         }
@@ -220,7 +223,7 @@ impl Scan<'_> {
         if is_number {
             self.scalar(Scalar { place, is_string: false });
         } else {
-            self.turn(Next::Comma, 0);
+            self.turn(ExpectedToken::Comma, 0);
         }
         Some(true)
     }
@@ -231,7 +234,7 @@ impl Scan<'_> {
             let secret = self.whole == Secrecy::Secret;
             return if secret { self.hide(&scalar) } else { self.look_into(&scalar) };
         };
-        frame.next = Next::Comma;
+        frame.next = ExpectedToken::Comma;
         let lower = frame.key.to_ascii_lowercase();
         if frame.is_object && HOLDING.contains(&lower.as_str()) {
             frame.held.push(scalar.clone());
@@ -251,7 +254,7 @@ impl Scan<'_> {
         let hidden = match secrecy {
             Secrecy::Secret => true,
             Secrecy::UnlessNumber if scalar.is_string => true,
-            _ => self.redactor.hides(&key, &value, Place::Member),
+            _ => self.redactor.hides(&key, &value, NamePosition::Member),
         };
         if hidden { self.hide(&scalar) } else { self.look_into(&scalar) }
     }
@@ -273,7 +276,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A value whose name says nothing: what it holds may still be a secret.
+    /// Looks for secrets in a value that is not hidden by its name.
     fn look_into(&mut self, scalar: &Scalar) {
         let written = &self.bytes[scalar.place.clone()];
         if !scalar.is_string {
@@ -289,7 +292,7 @@ impl Scan<'_> {
     }
 }
 
-/// The content of a string; escapes that mean nothing stay.
+/// Decodes a string; keeps unknown escapes.
 fn unescaped(written: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(written.len());
     let mut rest = written;
@@ -318,7 +321,7 @@ fn unescaped(written: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character behind `\u`, and how many bytes it takes.
+/// The character after `\u`, and the length of its digits in bytes.
 fn unicode(rest: &[u8]) -> (char, usize) {
     let unit = |at: usize| {
         let digits = rest.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());

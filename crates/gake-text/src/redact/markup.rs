@@ -1,26 +1,25 @@
-//! Elements and attributes of XML and HTML whose names say that they hold a secret.
+//! Secret elements and attributes of XML and HTML, by name.
 
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{Place, Redactor};
+use super::{NamePosition, Redactor};
 
-/// Bytes of a tag that are looked at.
+/// Maximum length of a tag, in bytes.
 const TAG_MAX: usize = 4_096;
 
-/// Attributes that name what the element holds.
+/// Attributes that name the content of the element.
 const NAMING: &[&str] = &["name", "key", "id", "property", "itemprop"];
 
-/// Attributes that hold what another names.
+/// Attributes whose value is named by another.
 const HOLDING: &[&str] = &["value", "content"];
 
-/// Puts what stands for the secrets into `edits`. Attributes whose own name is a secret's are found
-/// as `name="value"`.
+/// Adds the edits for secrets. Attributes with a secret name are found as `name="value"` elsewhere.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     let mut at = 0;
     while let Some(offset) = bytes[at..].iter().position(|byte| *byte == b'<') {
         at += offset + 1;
-        let Some(tag) = Tag::read(bytes, at) else { continue };
+        let Some(tag) = StartTag::read(bytes, at) else { continue };
         let named = tag.attributes.iter().any(|(name, value)| {
             let is = |list: &[&str]| list.iter().any(|one| name.eq_ignore_ascii_case(one));
             is(NAMING) && redactor.is_secret_name(&String::from_utf8_lossy(&bytes[value.clone()]))
@@ -34,7 +33,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
         }
         if let Some(content) = tag.content(bytes) {
             let value = bytes[content.clone()].trim_ascii();
-            if named || redactor.hides(&tag.name, value, Place::Member) {
+            if named || redactor.hides(&tag.name, value, NamePosition::Member) {
                 hide(redactor, bytes, content, edits);
             }
         }
@@ -51,17 +50,16 @@ fn hide(redactor: &Redactor, bytes: &[u8], place: Range<usize>, edits: &mut Edit
     }
 }
 
-/// A start tag.
-struct Tag {
-    /// Without its prefix.
+struct StartTag {
+    /// Without prefix.
     name: String,
     attributes: Vec<(String, Range<usize>)>,
-    /// Behind its `>`.
+    /// The offset after `>`.
     end: usize,
     is_empty: bool,
 }
 
-impl Tag {
+impl StartTag {
     /// The tag whose name begins at `at`.
     fn read(bytes: &[u8], at: usize) -> Option<Self> {
         let part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
@@ -98,7 +96,7 @@ impl Tag {
         None
     }
 
-    /// The text behind the tag, up to the next one.
+    /// The text after the tag, up to the next one.
     fn content(&self, bytes: &[u8]) -> Option<Range<usize>> {
         const CDATA: &[u8] = b"<![CDATA[";
         if self.is_empty {
@@ -115,7 +113,7 @@ impl Tag {
     }
 }
 
-/// The place of an attribute's value, whose name ends at `at`, and where to read on.
+/// The range of an attribute's value, whose name ends at `at`, and the offset to continue.
 fn attribute(bytes: &[u8], at: usize) -> (Option<Range<usize>>, usize) {
     let blanks = |at: usize| {
         at + bytes[at..].iter().take(8).take_while(|byte| byte.is_ascii_whitespace()).count()

@@ -1,16 +1,16 @@
-//! Secrets in stored or shown text: found by name and by shape, and replaced by a keyed hash.
+//! Redaction of secrets in recordings, comparisons, reports, logs and run files: found by name and
+//! by shape, and replaced by a keyed hash.
 //!
-//! There is one redaction for recordings, comparisons, reports, logs and run files. A value becomes
-//! `redacted-` and 16 hexadecimal digits, a hash under a random key for each file that is stored
-//! nowhere: equal values stay equal within the file, so it can be replayed and compared, and nobody
-//! finds the value by trying. A number in JSON becomes another number of as many digits.
+//! A value becomes `redacted-` and 16 hexadecimal digits, a hash under a random key that is not
+//! stored: equal values stay equal within a file, so it can be replayed and compared, and values
+//! cannot be guessed. A number in JSON becomes another number with the same number of digits.
 //!
 //! - **By name**, matched by word, in headers, cookies, parameters, form fields, members of JSON at
 //!   any depth, elements and attributes of XML, and `name=value` in other text.
 //! - **By shape**: JSON web tokens, keys of AWS, GitHub and other services, private keys, card
 //!   numbers whose check digit is right, passwords in URLs.
 //!
-//! Truncated or malformed text is read as far as possible.
+//! Truncated or malformed text is redacted as far as possible.
 
 mod edits;
 mod http;
@@ -24,32 +24,31 @@ use std::borrow::Cow;
 #[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
 use std::hash::{Hasher, SipHasher};
 
-pub use names::Names;
 use names::Secrecy;
+pub use names::SecretNames;
 
-/// What stands before the hash.
+/// The prefix of the hash.
 const MARK: &str = "redacted-";
 
 /// Hexadecimal digits of the hash.
 const DIGITS: usize = 16;
 
-/// Bytes of what stands for a value.
 const TAG: usize = MARK.len() + DIGITS;
 
-/// Texts within texts (JSON in a string, a URL in a parameter) that are looked into.
+/// Maximum nesting of texts within texts (JSON in a string, a URL in a parameter).
 const DEPTH: u8 = 4;
 
-/// Hides secrets under a key of its own.
+/// Replaces secrets by hashes under a key.
 #[derive(Clone)]
 pub struct Redactor {
     key: [u64; 2],
-    names: Names,
+    names: SecretNames,
     off: bool,
 }
 
-/// Where a name and its value stand.
+/// The position of a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NamePosition {
     /// In a query, a fragment or a form.
     Parameter,
     /// Anywhere else.
@@ -64,22 +63,22 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Hides what `names` select, hashed under `key`, which must stay secret.
+    /// Redacts values whose names are in `names`, hashed under `key`, which must stay secret.
     #[must_use]
-    pub fn new(key: [u8; 16], names: Names) -> Self {
+    pub fn new(key: [u8; 16], names: SecretNames) -> Self {
         let half = |at: usize| {
             key[at..at + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
         };
         Self { key: [half(0), half(8)], names, off: false }
     }
 
-    /// Hides nothing.
+    /// A redactor that keeps everything.
     #[must_use]
     pub fn off() -> Self {
-        Self { key: [0; 2], names: Names::default(), off: true }
+        Self { key: [0; 2], names: SecretNames::default(), off: true }
     }
 
-    /// Whether it hides nothing.
+    /// Whether it keeps everything.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.off
@@ -110,13 +109,13 @@ impl Redactor {
         if self.off { Cow::Borrowed(body) } else { http::body(self, kind, body, DEPTH) }
     }
 
-    /// Redacts any text: a line of a log, an argument, a piece of a document.
+    /// Redacts any text: a line of a log, an argument, a fragment of a document.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.off { Cow::Borrowed(text) } else { text_of(text, self.any(text.as_bytes(), DEPTH)) }
     }
 
-    /// Redacts a JSON value for display; all of it is a secret if `secret` is set.
+    /// Redacts a JSON value for display; `secret`: hides all of it.
     #[must_use]
     pub fn json<'a>(&self, written: &'a str, secret: bool) -> Cow<'a, str> {
         if self.off {
@@ -141,8 +140,8 @@ impl Redactor {
         hasher.finish()
     }
 
-    /// What stands for a written number: another one of as many digits, whose check digit is wrong
-    /// should it look like a card's.
+    /// The replacement of a number: another one with as many digits, which is not a valid card
+    /// number.
     fn number(&self, written: &[u8]) -> Vec<u8> {
         let mut left = self.hash(written);
         let mut last = 0;
@@ -164,9 +163,9 @@ impl Redactor {
         out
     }
 
-    /// Whether the value under a name is to be hidden.
-    fn hides(&self, name: &str, value: &[u8], place: Place) -> bool {
-        // First: most names are plain, and a value may be long.
+    /// Whether to hide the value with this name.
+    fn hides(&self, name: &str, value: &[u8], place: NamePosition) -> bool {
+        // First, since most names are plain, and values may be long.
         let secrecy = self.names.of(name);
         if secrecy == Secrecy::Plain || is_nothing(value) {
             return false;
@@ -175,11 +174,11 @@ impl Redactor {
             Secrecy::Plain => false,
             Secrecy::Secret => true,
             Secrecy::UnlessNumber => !value.iter().all(u8::is_ascii_digit),
-            Secrecy::Guess => place == Place::Parameter || !is_word(value),
+            Secrecy::Guess => place == NamePosition::Parameter || !is_word(value),
         }
     }
 
-    /// Any bytes, read as what they look like.
+    /// Redacts bytes of unknown type.
     fn any<'a>(&self, bytes: &'a [u8], depth: u8) -> Cow<'a, [u8]> {
         let Some(deeper) = depth.checked_sub(1) else { return self.closed(bytes) };
         let structured = matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['));
@@ -187,14 +186,14 @@ impl Redactor {
         edits.unwrap_or_else(|| text::edits(self, bytes, deeper)).apply(bytes)
     }
 
-    /// What lies too deep to be looked into: hidden when it may hold something.
+    /// Redacts bytes that are nested too deeply: hidden if they may contain values.
     fn closed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let holds = bytes.iter().any(|byte| b"=:{[<".contains(byte));
         if holds { Cow::Owned(self.tag(bytes).into_bytes()) } else { Cow::Borrowed(bytes) }
     }
 }
 
-/// Whether a text holds a value that was redacted.
+/// Whether a text contains a redacted value.
 #[must_use]
 pub fn is_redacted(bytes: &[u8]) -> bool {
     bytes.windows(TAG).any(is_tag)
@@ -206,7 +205,7 @@ fn is_tag(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether there is nothing to hide: no value, a literal, or what was redacted before.
+/// Whether there is nothing to hide: an empty value, a literal, or a redacted value.
 fn is_nothing(value: &[u8]) -> bool {
     let literals: [&[u8]; 7] =
         [b"", b"true", b"false", b"null", b"none", b"undefined", b"[redacted]"];
@@ -217,7 +216,7 @@ fn is_nothing(value: &[u8]) -> bool {
         || (is_tag(last) && is_scheme)
 }
 
-/// Whether a value reads as a name that somebody gave: a few letters, or a short number.
+/// Whether a value looks like a plain name: a few letters, or a short number.
 fn is_word(value: &[u8]) -> bool {
     let end = value.iter().rposition(|byte| !b",.;:)".contains(byte)).map_or(0, |last| last + 1);
     let value = &value[..end];
@@ -226,7 +225,7 @@ fn is_word(value: &[u8]) -> bool {
         || (value.len() <= 3 && value.iter().all(u8::is_ascii_digit))
 }
 
-/// Bytes that were made of a text, as a text again.
+/// Redacted bytes of `text`, as text.
 fn text_of<'a>(text: &'a str, bytes: Cow<'a, [u8]>) -> Cow<'a, str> {
     match bytes {
         Cow::Borrowed(_) => Cow::Borrowed(text),

@@ -1,7 +1,7 @@
-//! Names whose values are secrets, matched by word: `X-Api-Key`, `userPassword`, `session_id`, and
-//! not `monkey` or `author`.
+//! Names of secrets, matched by word: `X-Api-Key`, `userPassword`, `session_id`, not `monkey` or
+//! `author`.
 
-/// Words that make a name a secret's, whatever stands beside them.
+/// Words that mark the name of a secret.
 const WORDS: &[&str] = &[
     "assertion",
     "auth",
@@ -55,8 +55,7 @@ const WORDS: &[&str] = &[
     "xsrf",
 ];
 
-/// Words that say it anywhere in a name, also where it is written without a boundary
-/// (`accesstoken`).
+/// Substrings that mark the name of a secret, even without word boundaries (`accesstoken`).
 const PARTS: &[&str] = &[
     "password",
     "passwd",
@@ -101,12 +100,11 @@ const PLAIN_KEYS: &[&str] = &[
     "translation",
 ];
 
-/// What several keys are that are secrets, by the word before them: `keys` alone is mostly a list
-/// of names.
+/// Kinds of `keys` that are secret, by the word before: `keys` by itself is mostly a list of names.
 const SECRET_KEYS: &[&str] =
     &["access", "api", "auth", "encryption", "license", "private", "secret", "signing", "ssh"];
 
-/// What a code is that is a secret, by the word before it.
+/// Kinds of codes that are secret, by the word before `code`.
 const SECRET_CODES: &[&str] = &[
     "access",
     "activation",
@@ -128,7 +126,7 @@ const SECRET_CODES: &[&str] = &[
     "verification",
 ];
 
-/// A last word which says that the value describes a secret without being one: `token_type`.
+/// Last words of names that describe a secret: `token_type`.
 const ABOUT: &[&str] = &[
     "alg",
     "algorithm",
@@ -172,37 +170,38 @@ const ABOUT: &[&str] = &[
     "version",
 ];
 
-/// Headers whose names look secret and whose values are not.
+/// Headers that only look secret.
 const PLAIN_HEADERS: &[&str] = &["sec-websocket-key", "sec-websocket-accept"];
 
-/// What a name says of its value.
+/// The secrecy of a value, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secrecy {
     Plain,
     Secret,
-    /// A number under this name counts something; anything else is a secret (`tokens`).
+    /// Secret unless it is a number, which is a count (`tokens`).
     UnlessNumber,
-    /// A secret in parameters, where OAuth has it; elsewhere by its looks (`code`, `state`).
+    /// Secret in parameters, as in OAuth; elsewhere if it does not look like a word (`code`,
+    /// `state`).
     Guess,
 }
 
-/// Names to redact besides the usual ones, and names to keep.
+/// The built-in names of secrets, with additions and exceptions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct SecretNames {
     redact: Vec<Vec<String>>,
     keep: Vec<String>,
 }
 
-impl Names {
-    /// Redacts values whose names hold the words of one of `redact`, and keeps those whose whole
-    /// name is one of `keep`. Case and word separators are ignored.
+impl SecretNames {
+    /// Also redacts values whose names contain the words of one of `redact`, and keeps values whose
+    /// whole name is one of `keep`. Ignores case and word separators.
     #[must_use]
     pub fn new(redact: &[String], keep: &[String]) -> Self {
         let redact = redact.iter().map(|name| words(name)).filter(|words| !words.is_empty());
         Self { redact: redact.collect(), keep: keep.iter().map(|name| folded(name)).collect() }
     }
 
-    /// Whether values of this name are kept, whatever they are.
+    /// Whether the name is one of `keep`.
     pub(super) fn keeps(&self, name: &str) -> bool {
         self.keep.contains(&folded(name))
     }
@@ -213,15 +212,15 @@ impl Names {
             return Secrecy::Plain;
         }
         let words = words(name);
-        let holds = |asked: &Vec<String>| words.windows(asked.len()).any(|part| part == asked);
+        let holds = |name: &Vec<String>| words.windows(name.len()).any(|window| window == name);
         if self.redact.iter().any(holds) {
             return Secrecy::Secret;
         }
-        usual(name, &plain, &words)
+        built_in(name, &plain, &words)
     }
 }
 
-fn usual(name: &str, plain: &str, words: &[String]) -> Secrecy {
+fn built_in(name: &str, plain: &str, words: &[String]) -> Secrecy {
     let Some(last) = words.last() else { return Secrecy::Plain };
     if PLAIN_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)) {
         return Secrecy::Plain;
@@ -255,8 +254,7 @@ fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The words of a name in lower case, split at other characters than letters and where the case
-/// changes.
+/// The words of a name in lower case, split at non-letters and changes of case.
 fn words(name: &str) -> Vec<String> {
     let chars: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];
@@ -286,11 +284,11 @@ mod tests {
     use super::*;
 
     fn of(name: &str) -> Secrecy {
-        Names::default().of(name)
+        SecretNames::default().of(name)
     }
 
     #[test]
-    fn names_are_read_by_their_words() {
+    fn names_are_matched_by_word() {
         for secret in [
             "token",
             "access_token",
@@ -383,10 +381,10 @@ mod tests {
     }
 
     #[test]
-    fn names_are_added_and_kept() {
+    fn names_can_be_added_and_excepted() {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let names =
-            Names::new(&list(&["customer", "tax-number", ""]), &list(&["API-Key", "state"]));
+            SecretNames::new(&list(&["customer", "tax-number", ""]), &list(&["API-Key", "state"]));
         for secret in ["customer", "customerName", "the_tax_number", "other_api_key"] {
             assert_eq!(names.of(secret), Secrecy::Secret, "{secret}");
         }

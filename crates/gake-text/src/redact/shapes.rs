@@ -1,11 +1,11 @@
-//! Secrets that are recognised by their shape, whatever their name: JSON web tokens, keys of cloud
-//! services, private keys, card numbers.
+//! Secrets recognised by shape: JSON web tokens, keys of cloud services, private keys, card
+//! numbers.
 
 use std::ops::Range;
 
 use super::TAG;
 
-/// Keys that begin with a mark of their service: the mark, and how many characters follow at least.
+/// Prefixes of keys, and the minimum number of characters after them.
 const MARKED: &[(&[u8], usize)] = &[
     (b"AKIA", 16),
     (b"ASIA", 16),
@@ -43,10 +43,10 @@ const MARKED: &[(&[u8], usize)] = &[
     (b"SG.", 40),
 ];
 
-/// `{"` in base64, as a JSON web token begins.
+/// `{"` in base64, the start of a JSON web token.
 const TOKEN_BEGIN: &[u8] = b"eyJ";
 
-/// Characters behind a mark that are looked at.
+/// Maximum characters of a key after its prefix.
 const MARKED_MAX: usize = 512;
 
 const PEM_BEGIN: &[u8] = b"-----BEGIN ";
@@ -59,14 +59,14 @@ const AWS_SECRET: usize = 40;
 /// Digits of card numbers.
 const CARD: std::ops::RangeInclusive<usize> = 13..=19;
 
-/// Where secrets stand, in order. In a path `/` parts the segments, and belongs to no key.
+/// The ranges of secrets, in order. In a path, `/` is a separator and not part of a key.
 pub(super) fn find(bytes: &[u8], in_path: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
-    // If a run of characters is not a token, no part of it is one.
+    // If a run of characters is not a token, no substring is.
     let mut no_token = 0;
     while at < bytes.len() {
-        // Sixteen digits of a hash may well be a card's.
+        // The digits of a hash may look like a card number.
         if bytes.get(at..at + TAG).is_some_and(super::is_tag) {
             at += TAG;
             continue;
@@ -92,7 +92,7 @@ fn begins(bytes: &[u8], at: usize) -> bool {
     !at.checked_sub(1).is_some_and(|before| bytes[before].is_ascii_alphanumeric())
 }
 
-/// Where a secret that begins at `at` ends; web tokens are looked for apart.
+/// The end of a secret that begins at `at`, except web tokens.
 fn at_start(bytes: &[u8], at: usize, in_path: bool) -> Option<usize> {
     let byte = bytes[at];
     if byte == b'-' && bytes[at..].starts_with(PEM_BEGIN) {
@@ -121,19 +121,19 @@ fn run(bytes: &[u8], of: impl Fn(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| of(**byte)).count()
 }
 
-/// The start of a JSON object in base64, and two or four further parts.
+/// A JWT: base64 of a JSON object, and two or four further segments.
 fn web_token(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = at + run(&bytes[at..], is_url_safe);
-    let (mut parts, mut whole) = (1, at);
-    while parts < 5 && bytes.get(end) == Some(&b'.') {
+    let (mut segments, mut whole) = (1, at);
+    while segments < 5 && bytes.get(end) == Some(&b'.') {
         end += 1 + run(&bytes[end + 1..], is_url_safe);
-        parts += 1;
-        // An unsigned token ends in its dot; what is cut short is a secret too.
-        if parts >= 2 {
+        segments += 1;
+        // Unsigned tokens end in a dot; truncated tokens are secrets, too.
+        if segments >= 2 {
             whole = end;
         }
     }
-    (parts >= 2 && whole - at >= 20).then_some(whole)
+    (segments >= 2 && whole - at >= 20).then_some(whole)
 }
 
 fn marked(bytes: &[u8], at: usize) -> Option<usize> {
@@ -146,7 +146,7 @@ fn marked(bytes: &[u8], at: usize) -> Option<usize> {
         let fits = !shouts
             || (length == *least
                 && rest[..length].iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()));
-        // Words joined by dashes are no key.
+        // Words joined by dashes are not a key.
         let mixed = shouts || rest[..length].iter().any(u8::is_ascii_digit) || length > 40;
         (length >= *least && fits && mixed).then_some(at + mark.len() + length)
     })
@@ -176,15 +176,15 @@ fn private_key(bytes: &[u8], at: usize) -> Option<usize> {
     let line = &label[..label.len().min(64)];
     let private = line.windows(PEM_PRIVATE.len()).any(|part| part == PEM_PRIVATE);
     let end = bytes[at..].windows(PEM_END.len()).position(|part| part == PEM_END);
-    // One that is cut short goes on to the end.
+    // A truncated key extends to the end.
     private.then(|| end.map_or(bytes.len(), |end| at + end))
 }
 
-/// Digits, alone or in groups, that an issuer may have given out and whose check digit is right.
+/// Digits, perhaps in groups, with the prefix, length and check digit of a card number.
 fn card(bytes: &[u8], at: usize) -> Option<usize> {
     let prior = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
     if prior(1) == Some(b'.') && prior(2).is_some_and(|byte| byte.is_ascii_digit()) {
-        return None; // The digits behind a decimal point.
+        return None; // Digits after a decimal point.
     }
     let (mut digits, mut end) = (Vec::new(), at);
     for (offset, byte) in bytes[at..].iter().enumerate().take(2 * CARD.end()) {
@@ -198,7 +198,7 @@ fn card(bytes: &[u8], at: usize) -> Option<usize> {
             _ => break,
         }
     }
-    // A group that follows may be something else.
+    // The last groups may be something else.
     while digits.len() > *CARD.start() || (digits.len() == *CARD.start()) {
         let next = bytes.get(end);
         let alone = !next.is_some_and(|byte| byte.is_ascii_alphanumeric());
@@ -212,7 +212,7 @@ fn card(bytes: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// Whether the first digits and the length are those of a card network.
+/// Whether prefix and length match a card network.
 fn is_issued(digits: &[u8]) -> bool {
     let number = |count: usize| digits[..count].iter().fold(0_u32, |n, d| n * 10 + u32::from(*d));
     match (number(2), digits.len()) {
@@ -225,7 +225,7 @@ fn is_issued(digits: &[u8]) -> bool {
     }
 }
 
-/// The check of ISO/IEC 7812.
+/// The Luhn check of ISO/IEC 7812.
 pub(super) fn luhn(digits: &[u8]) -> bool {
     let sum: u32 = digits
         .iter()
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_by_their_shape() {
+    fn secrets_are_recognised_by_shape() {
         let github = format!("ghp_{}7", "aB3".repeat(12));
         let aws = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
         let slack = ["xoxb", "123456789012", "abcDEF"].join("-");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_alike_is_left_alone() {
+    fn similar_text_is_kept() {
         for plain in [
             "",
             "4111111111111112",

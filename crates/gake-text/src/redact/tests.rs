@@ -1,4 +1,4 @@
-//! What is hidden, what stays, and that nothing in the input can hide a secret from it.
+//! Redaction of secrets in all positions, and robustness against hostile input.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -11,10 +11,9 @@ mod canaries;
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1g";
 
 fn redactor() -> Redactor {
-    Redactor::new([7; 16], Names::default())
+    Redactor::new([7; 16], SecretNames::default())
 }
 
-/// What stands for a value.
 fn tag(value: &str) -> String {
     redactor().tag(value.as_bytes())
 }
@@ -110,7 +109,7 @@ fn headers_are_hidden_by_name() {
 }
 
 #[test]
-fn members_are_hidden_at_any_depth_and_the_rest_stays_as_it_was_written() {
+fn members_are_hidden_at_any_depth_and_the_rest_is_kept() {
     let s = tag("s3cr3t");
     for (written, expected) in [
         (r#"{"password":"s3cr3t"}"#, format!(r#"{{"password":"{s}"}}"#)),
@@ -140,11 +139,11 @@ fn members_are_hidden_at_any_depth_and_the_rest_stays_as_it_was_written() {
         ),
         (r#"{"state":"s3cr3t"}"#, format!(r#"{{"state":"{s}"}}"#)),
         ("{\"a\":1}\n{\"token\":\"s3cr3t\"}\n", format!("{{\"a\":1}}\n{{\"token\":\"{s}\"}}\n")),
-        // Cut short.
+        // Truncated.
         (r#"{"token":"s3cr3t"#, format!(r#"{{"token":"{s}"#)),
         (r#"{"a":[1,{"key":"s3cr3t""#, format!(r#"{{"a":[1,{{"key":"{s}""#)),
         (r#"{"a":1,"pass"#, r#"{"a":1,"pass"#.to_owned()),
-        // A document in a string, and other text in one.
+        // Documents and other text in strings.
         (
             r#"{"body":"{\"token\":\"s3cr3t\",\"x\":\"\\\"\"}"}"#,
             format!(r#"{{"body":"{{\"token\":\"{s}\",\"x\":\"\\\"\"}}"}}"#),
@@ -172,7 +171,7 @@ fn members_are_hidden_at_any_depth_and_the_rest_stays_as_it_was_written() {
 }
 
 #[test]
-fn other_text_is_read_for_names_and_shapes() {
+fn secrets_in_other_text_are_hidden() {
     let s = tag("s3cr3t");
     for (written, expected) in [
         ("password: s3cr3t\nuser: me\n", format!("password: {s}\nuser: me\n")),
@@ -215,7 +214,7 @@ fn other_text_is_read_for_names_and_shapes() {
 }
 
 #[test]
-fn parts_of_a_form_are_hidden_by_their_names() {
+fn form_fields_are_hidden_by_name() {
     let form = "--B\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\ns3cr3t\r\n\
                 --B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nplain\r\n\
                 --B\r\nContent-Disposition: form-data; name=\"j\"\r\nContent-Type: application/json\r\n\
@@ -225,7 +224,7 @@ fn parts_of_a_form_are_hidden_by_their_names() {
 }
 
 #[test]
-fn bytes_that_are_no_text_keep_their_length() {
+fn binary_data_keeps_its_length() {
     let card = [&[0_u8, 1, 2, 255][..], b" 4111111111111111 ", &[0, 3]].concat();
     let hidden = redactor().body("application/octet-stream", &card).into_owned();
     assert_eq!(hidden.len(), card.len());
@@ -235,8 +234,8 @@ fn bytes_that_are_no_text_keep_their_length() {
 }
 
 #[test]
-fn equal_values_stay_equal_under_one_key_alone() {
-    let other = Redactor::new([8; 16], Names::default());
+fn equal_values_stay_equal_under_one_key() {
+    let other = Redactor::new([8; 16], SecretNames::default());
     assert_eq!(redactor().tag(b"a"), redactor().tag(b"a"));
     assert_ne!(redactor().tag(b"a"), redactor().tag(b"b"));
     assert_ne!(redactor().tag(b"a"), other.tag(b"a"));
@@ -247,12 +246,12 @@ fn equal_values_stay_equal_under_one_key_alone() {
 }
 
 #[test]
-fn it_can_be_told_what_to_hide_and_turned_off() {
+fn names_can_be_configured_and_redaction_turned_off() {
     let list = |name: &str| vec![name.to_owned()];
-    let told = Redactor::new([7; 16], Names::new(&list("customer"), &list("token")));
-    assert_eq!(told.target("/?customer=1&token=2"), format!("/?customer={}&token=2", tag("1")));
-    assert_eq!(told.header("Token", b"x"), &b"x"[..]);
-    let keeps = Redactor::new([7; 16], Names::new(&[], &list("lang")));
+    let custom = Redactor::new([7; 16], SecretNames::new(&list("customer"), &list("token")));
+    assert_eq!(custom.target("/?customer=1&token=2"), format!("/?customer={}&token=2", tag("1")));
+    assert_eq!(custom.header("Token", b"x"), &b"x"[..]);
+    let keeps = Redactor::new([7; 16], SecretNames::new(&[], &list("lang")));
     assert_eq!(
         keeps.header("cookie", b"lang=en; a=1"),
         format!("lang=en; a={}", tag("1")).as_bytes()
@@ -268,7 +267,7 @@ fn it_can_be_told_what_to_hide_and_turned_off() {
 
 #[test]
 fn deep_and_hostile_documents_are_read_in_one_pass() {
-    // Each would take hours if it were read again from every place.
+    // Quadratic time would take hours.
     let n = 1 << 20;
     for piece in [
         "[",
@@ -304,12 +303,12 @@ fn deep_and_hostile_documents_are_read_in_one_pass() {
         assert!(begun.elapsed().as_secs() < 60, "{piece}: {:?}", begun.elapsed());
     }
     let deep = format!("{}{}", "[".repeat(100_000), "\"s3cr3t\"");
-    assert!(!body("application/json", &deep).contains("s3cr3t"), "what is too deep is hidden");
+    assert!(!body("application/json", &deep).contains("s3cr3t"), "deeply nested values are hidden");
 }
 
 proptest! {
     #[test]
-    fn a_secret_member_is_hidden_wherever_it_stands(
+    fn a_secret_member_is_hidden_anywhere(
         path in prop::collection::vec(("x[0-9]{1,6}", any::<bool>()), 0..6),
         name in prop::sample::select(vec!["password", "accessToken", "X-Api-Key", "session"]),
         secret in "[A-Za-z0-9\"\\\\é\n]{8,30}",
@@ -330,8 +329,8 @@ proptest! {
         let hidden = body("application/json", &written);
         prop_assert!(!hidden.contains("zQ") && hidden.contains(&tag(&secret)), "{hidden}");
         prop_assert!(serde_json::from_str::<Value>(&hidden).is_ok(), "{hidden}");
-        prop_assert_eq!(body("application/json", &hidden), hidden.clone(), "twice is once");
-        // Cut anywhere, no part of it is left that is longer than its start.
+        prop_assert_eq!(body("application/json", &hidden), hidden.clone(), "idempotent");
+        // Truncated anywhere, the secret does not show.
         for cut in (0..written.len()).filter(|cut| written.is_char_boundary(*cut)) {
             let hidden = body("application/json", &written[..cut]);
             prop_assert!(!hidden.contains("zQ"), "{} -> {hidden}", &written[..cut]);
@@ -339,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_is_read(bytes in prop::collection::vec(any::<u8>(), 0..300), which in 0..4_usize) {
+    fn any_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..300), which in 0..4_usize) {
         let kind = ["", "application/json", "application/x-www-form-urlencoded",
             "multipart/form-data; boundary=a"][which];
         let once = redactor().body(kind, &bytes).into_owned();
@@ -350,7 +349,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_hidden_stays_as_it_is(
+    fn redaction_is_idempotent(
         pieces in prop::collection::vec(prop::sample::select(vec![
             "token=s3cr3t", "a=b", "password: 's3 cr3t'", "Authorization: Bearer s3cr3t\n",
             "<p token=\"s3cr3t\" a='1'/>", "<password>s3cr3t</password>", "\"key\": \"s3cr3t\"",

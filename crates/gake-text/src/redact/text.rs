@@ -1,19 +1,18 @@
-//! Text of any kind: URLs, `name=value`, `name: value`, `--name value`, XML and HTML. It is read
-//! once from start to end, whatever it holds.
+//! Any text: URLs, `name=value`, `name: value`, `--name value`, XML and HTML. Linear time.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{Place, Redactor, is_nothing, markup, shapes};
+use super::{NamePosition, Redactor, is_nothing, markup, shapes};
 
-/// Bytes of a name that are looked at.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
 
-/// What may stand before a secret in a value: the scheme of credentials.
+/// Schemes of credentials, which may precede a secret.
 const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "negotiate", "apikey"];
 
-/// The secrets of a text.
+/// The edits for the secrets of a text.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     let mut edits = Edits::default();
     for place in shapes::find(bytes, false) {
@@ -22,7 +21,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     }
     user_info(redactor, bytes, &mut edits);
     markup::edits(redactor, bytes, &mut edits);
-    let mut pairs = Pairs { redactor, bytes, depth, edits, open: 0..0, is_encoded: false };
+    let mut pairs = PairScanner { redactor, bytes, depth, edits, open: 0..0, is_encoded: false };
     let mut at = 0;
     while at < bytes.len() {
         at = match bytes[at] {
@@ -35,7 +34,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     pairs.edits
 }
 
-/// Passwords in URLs: `scheme://user:password@host`; a user alone is a token.
+/// Passwords in URLs: `scheme://user:password@host`; a user without a password is a token.
 pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     let mut from = 0;
     while let Some(at) = bytes[from..].windows(3).position(|three| three == b"://") {
@@ -54,25 +53,26 @@ pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     }
 }
 
-struct Pairs<'a> {
+struct PairScanner<'a> {
     redactor: &'a Redactor,
     bytes: &'a [u8],
     depth: u8,
     edits: Edits,
-    /// The value without quotes that was looked at last, for its end is that of all pairs in it.
+    /// The last unquoted value, whose end is that of all pairs in it.
     open: Range<usize>,
-    /// Whether it holds escapes.
+    /// Whether that value has percent escapes.
     is_encoded: bool,
 }
 
-/// A value's place, and where to read on.
-struct Value {
+/// The range of a value.
+struct PairValue {
     place: Range<usize>,
     is_quoted: bool,
 }
 
-impl Pairs<'_> {
-    /// The pair whose `=` or `:` is at `at`; returns where to read on when its value was dealt with.
+impl PairScanner<'_> {
+    /// Handles the pair whose `=` or `:` is at `at`; returns the offset to continue if its value is
+    /// done.
     fn pair(&mut self, at: usize) -> Option<usize> {
         let is_equals = self.bytes[at] == b'=';
         if self.bytes[at..].starts_with(b"://") {
@@ -81,7 +81,7 @@ impl Pairs<'_> {
         let name_place = self.name_before(at)?;
         let before = name_place.start.checked_sub(1).map(|before| self.bytes[before]);
         let parameter = is_equals && before.is_none_or(|byte| b"?&#;".contains(&byte));
-        let place = if parameter { Place::Parameter } else { Place::Member };
+        let place = if parameter { NamePosition::Parameter } else { NamePosition::Member };
         let name = percent_decoded(&self.bytes[name_place]);
         let name = String::from_utf8_lossy(&name).into_owned();
         let value = self.value_after(at + 1, &name, is_equals)?;
@@ -115,7 +115,7 @@ impl Pairs<'_> {
         let value = self.value_after(from, &name, true)?.place;
         let written = &self.bytes[value.clone()];
         let is_value = !written.starts_with(b"-");
-        if !is_value || !self.redactor.hides(&name, written, Place::Member) {
+        if !is_value || !self.redactor.hides(&name, written, NamePosition::Member) {
             return None;
         }
         let end = value.end;
@@ -140,7 +140,7 @@ impl Pairs<'_> {
     }
 
     /// The value that begins at `from`.
-    fn value_after(&mut self, from: usize, name: &str, is_equals: bool) -> Option<Value> {
+    fn value_after(&mut self, from: usize, name: &str, is_equals: bool) -> Option<PairValue> {
         let blanks = self.bytes[from..].iter().take(8).take_while(|b| matches!(b, b' ' | b'\t'));
         let from = from + blanks.count();
         let rest = &self.bytes[from..];
@@ -151,7 +151,7 @@ impl Pairs<'_> {
         };
         if let Some((width, quote)) = quote {
             let start = from + width;
-            return Some(Value {
+            return Some(PairValue {
                 place: start..self.closing(start, quote, width),
                 is_quoted: true,
             });
@@ -160,7 +160,7 @@ impl Pairs<'_> {
         if lower.contains("authorization") || lower.contains("cookie") {
             let of_line = |byte: &&u8| !matches!(**byte, b'\r' | b'\n' | b'"' | b'\'' | b'<');
             let length = rest.iter().take_while(of_line).count();
-            return Some(Value { place: from..from + length, is_quoted: true });
+            return Some(PairValue { place: from..from + length, is_quoted: true });
         }
         if rest.is_empty() || (!is_equals && matches!(rest[0], b'{' | b'[')) {
             return None;
@@ -170,9 +170,9 @@ impl Pairs<'_> {
         let is_scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()));
         if is_scheme && self.bytes.get(end) == Some(&b' ') {
             let length = self.bytes[end + 1..].iter().take_while(|b| !ends(**b, false)).count();
-            return Some(Value { place: end + 1..end + 1 + length, is_quoted: true });
+            return Some(PairValue { place: end + 1..end + 1 + length, is_quoted: true });
         }
-        Some(Value { place: from..end, is_quoted: false })
+        Some(PairValue { place: from..end, is_quoted: false })
     }
 
     /// Where a value without quotes ends.
@@ -189,7 +189,7 @@ impl Pairs<'_> {
         end
     }
 
-    /// The quote that closes a value, or the end of what was cut short.
+    /// The closing quote of a value, or the end of the text.
     fn closing(&self, start: usize, quote: u8, width: usize) -> usize {
         let mut at = start;
         while at < self.bytes.len() {
@@ -216,7 +216,7 @@ fn ends(byte: u8, is_equals: bool) -> bool {
         || (!is_equals && b",)}]|".contains(&byte))
 }
 
-/// A text without its percent escapes and the `+` of forms; as it is when there are none.
+/// Decodes percent escapes and the `+` of forms.
 pub(super) fn percent_decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
     if !bytes.iter().any(|byte| matches!(byte, b'%' | b'+')) {
         return Cow::Borrowed(bytes);

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 
 use crate::client::meter::bump;
 use crate::client::pool::{Place, Pool};
@@ -48,7 +48,7 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         &mut self,
         request: &PreparedRequest,
         now: Nanos,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<ResponseSummary, Fault> {
         let (answer, to) = self.hop(request, now).await?;
         match (to, &request.message) {
             (Some(to), Some(message)) => Box::pin(self.follow(message, (answer.status, to))).await,
@@ -61,7 +61,7 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         &mut self,
         message: &Message,
         (mut status, mut to): (u16, String),
-    ) -> Result<Answer, Fault> {
+    ) -> Result<ResponseSummary, Fault> {
         let Shared { network, clock, meter, .. } = self.shared;
         let mut message = message.follow(status, &to)?;
         for _ in 0..network.settings.max_redirects {
@@ -85,7 +85,7 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         &mut self,
         request: &PreparedRequest,
         now: Nanos,
-    ) -> Result<(Answer, Option<String>), Fault> {
+    ) -> Result<(ResponseSummary, Option<String>), Fault> {
         let Shared { clock, scratch, meter, .. } = self.shared;
         let (mut may_reuse, mut unhandled) = (true, 0);
         loop {

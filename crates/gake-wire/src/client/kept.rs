@@ -1,13 +1,13 @@
 //! Keeping parts of a response.
 
-use gake_core::record::Kept;
+use gake_core::record::CapturedResponse;
 
 use crate::codec::http1::{ResponseHead, Visitor};
 
 /// Keeps the head of a response and the first bytes of its body, or nothing.
 #[derive(Debug)]
 pub(crate) struct KeepVisitor {
-    kept: Option<Box<Kept>>,
+    kept: Option<Box<CapturedResponse>>,
     /// Maximum number of bytes kept of the body.
     most: usize,
 }
@@ -21,7 +21,7 @@ impl KeepVisitor {
 
     /// What was kept.
     #[inline]
-    pub(crate) fn take(self) -> Option<Box<Kept>> {
+    pub(crate) fn take(self) -> Option<Box<CapturedResponse>> {
         self.kept
     }
 }

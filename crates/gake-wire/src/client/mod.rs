@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Counts, End, Exchange, Fault, Kept};
+use gake_core::record::{CapturedResponse, Counts, Exchange, ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_core::work::Gauges;
 
@@ -65,9 +65,9 @@ impl<C: Clock + Clone + 'static> Client<C> {
     pub fn new(network: Arc<Network>, slice: Slice, clock: C) -> Self {
         let settings = &network.settings;
         let bounds = Bounds {
-            open: slice.part(settings.connections).max(1),
+            open: slice.count(settings.connections).max(1),
             idle: usize::MAX,
-            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.part_up(max)),
+            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.count_up(max)),
         };
         let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
         let shared = Rc::new(Shared::new(network, clock, slice.number(0)));
@@ -120,10 +120,10 @@ impl<C: Clock + Clone + 'static> Client<C> {
         request: &PreparedRequest,
         deadline: Deadline,
         keep: usize,
-    ) -> (Exchange, Kept) {
+    ) -> (Exchange, CapturedResponse) {
         let mut visitor = KeepVisitor::new(Some(keep));
         let exchange = self.send_to(request, deadline, &mut visitor).await;
-        (exchange, visitor.take().map_or_else(Kept::default, |kept| *kept))
+        (exchange, visitor.take().map_or_else(CapturedResponse::default, |kept| *kept))
     }
 
     /// Sends a request, follows its redirects, and shows the last response to `visitor` as it
@@ -156,8 +156,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let (alarm, deadline) = (&alarm, &deadline);
         let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
         match call.run(request, now).await {
-            Ok(answer) => exchange.end = End::Answered(answer),
-            Err(fault) => self.end(exchange, End::Fault(fault)),
+            Ok(answer) => exchange.end = ExchangeEnd::Response(answer),
+            Err(fault) => self.end(exchange, ExchangeEnd::Fault(fault)),
         }
     }
 
@@ -182,7 +182,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     }
 
     /// Notes that a request has ended now without a response.
-    pub fn end(&self, exchange: &mut Exchange, end: End) {
+    pub fn end(&self, exchange: &mut Exchange, end: ExchangeEnd) {
         exchange.done = self.shared.clock.now();
         if exchange.bytes_out == 0 {
             exchange.write = exchange.done;

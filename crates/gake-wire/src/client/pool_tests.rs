@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::Context;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::*;
 use crate::client::request::PreparedRequest;
@@ -35,8 +35,8 @@ impl Transport for Fake {
         _: &mut Exchange,
         _: &Timing<'_, C>,
         _: &mut V,
-    ) -> Result<Answer, TransportError> {
-        Ok(Answer { status: 200, body_bytes: 0 })
+    ) -> Result<ResponseSummary, TransportError> {
+        Ok(ResponseSummary { status: 200, body_bytes: 0 })
     }
 }
 

@@ -35,7 +35,7 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
         let settings = &wire.network.settings;
         let are_shared =
             !settings.pooled && settings.protocol.may_be_multiplexed() && settings.streams > 1;
-        let connections = if are_shared { slice.part(settings.connections).max(1) } else { 0 };
+        let connections = if are_shared { slice.count(settings.connections).max(1) } else { 0 };
         let groups = (0..connections).map(|_| client.with_one_connection()).collect();
         let load = Load { wire, keep, parts: Cell::new(None), tracer: None };
         Self { load: Rc::new(load), client, groups, slice }

@@ -21,7 +21,7 @@ const OPENING_MAX: usize = 64;
 /// cannot be opened in time and those that the peer ends.
 pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Slice) {
     let settings = &shared.network.settings;
-    let numbers = (0..slice.part(settings.idle_connections)).map(move |own| slice.number(own));
+    let numbers = (0..slice.count(settings.idle_connections)).map(move |own| slice.number(own));
     if numbers.len() == 0 {
         return;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_core::clock::Clock;
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
 use gake_core::record::FAILED_BODY_BYTES;
 
 use crate::client::kept::KeepVisitor;
@@ -15,7 +15,7 @@ use crate::load::parts::PartsVisitor;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
     /// The status codes of answers that did not fail.
-    pub expect: Expect,
+    pub expect: ExpectedStatus,
     /// Whether the bodies of failed answers are counted.
     pub failed_bodies: bool,
     /// The check that the body of every other answer must pass.

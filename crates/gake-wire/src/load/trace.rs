@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{End, Exchange};
-use gake_core::schedule::{Slice, random_number};
+use gake_core::random::random_number;
+use gake_core::record::{Exchange, ExchangeEnd};
+use gake_core::schedule::Slice;
 use gake_core::work::Iteration;
 
 use crate::client::network::Network;
@@ -44,7 +45,7 @@ pub struct Span {
     /// When it ended.
     pub done: Nanos,
     /// How it ended.
-    pub end: End,
+    pub end: ExchangeEnd,
     /// The method.
     pub method: String,
     /// The URL, without user and password.
@@ -161,7 +162,7 @@ pub(crate) struct OpenSpan {
 
 impl WorkerTracer {
     pub(crate) fn new(tracer: Arc<Tracer>, slice: Slice) -> Self {
-        let most = slice.part(SAMPLED_A_SECOND / tracer.scenarios).max(1) as u32;
+        let most = slice.count(SAMPLED_A_SECOND / tracer.scenarios).max(1) as u32;
         Self { tracer, most, second: Cell::new(0), count: Cell::new(0) }
     }
 
@@ -231,7 +232,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::collections::HashSet;
 
-    use gake_core::plan::Expect;
+    use gake_core::plan::ExpectedStatus;
     use gake_core::record::Recorder;
     use gake_core::work::Arrival;
 
@@ -250,7 +251,7 @@ mod tests {
     }
 
     fn recorder() -> Recorder {
-        Recorder::new(Expect::default(), 0, 0, None)
+        Recorder::new(ExpectedStatus::default(), 0, 0, None)
     }
 
     #[test]
@@ -324,7 +325,7 @@ mod tests {
             fired: 0,
             write: None,
             done: 0,
-            end: End::Unfinished,
+            end: ExchangeEnd::Unfinished,
             method: String::new(),
             url: String::new(),
             host: String::new(),

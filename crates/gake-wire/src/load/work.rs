@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{End, Exchange};
-use gake_core::work::{Ended, Exhausted, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd};
+use gake_core::work::{Exhausted, Iteration, IterationEnd, Work};
 
 use crate::client::Client;
 use crate::client::kept::KeepVisitor;
@@ -98,7 +98,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         if !std::mem::take(&mut self.is_fired) {
             return Exchange::unfinished(self.client.clock().now());
         }
-        self.client.end(&mut self.exchange, End::Unfinished);
+        self.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         self.take_exchange()
     }
 
@@ -109,11 +109,11 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
 }
 
 impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         self.load.end_span(self.span.take(), &self.exchange);
         let exchange = &mut self.exchange;
-        if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
+        if let (Some(inspector), ExchangeEnd::Response(_)) = (&self.inspector, exchange.end)
             && let Some(wrong) = inspector.wrong()
         {
             exchange.wrong_body = wrong == Wrong::Body;
@@ -122,17 +122,19 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
             }
         }
         let ended = match exchange.end {
-            End::Fault(fault) => Ended::failed(exchange.done, fault),
-            End::Answered(_) | End::Unfinished => Ended::finished(exchange.done),
+            ExchangeEnd::Fault(fault) => IterationEnd::failed(exchange.done, fault),
+            ExchangeEnd::Response(_) | ExchangeEnd::Unfinished => {
+                IterationEnd::finished(exchange.done)
+            }
         };
         iteration.take_exchange(exchange);
         Ok(ended)
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let exchange = self.interrupt();
         self.load.end_span(self.span.take(), &exchange);
-        let ended = Ended::interrupted(exchange.done);
+        let ended = IterationEnd::interrupted(exchange.done);
         iteration.exchange(exchange);
         ended
     }
@@ -162,7 +164,7 @@ impl Load {
         let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector, parts };
         exchange.label = request.label;
         client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
-        exchange.kept = visitor.keep.take();
+        exchange.captured = visitor.keep.take();
     }
 
     /// Sends a request that is made now.
@@ -178,7 +180,7 @@ impl Load {
                 self.exchange(lane, &request, now).await;
             }
             Ok(None) => return Err(Exhausted),
-            Err(fault) => lane.client.end(lane.exchange, End::Fault(fault)),
+            Err(fault) => lane.client.end(lane.exchange, ExchangeEnd::Fault(fault)),
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::Timeouts;
-use gake_core::record::{Answer, Counts, End, Exchange, Fault, Tally};
+use gake_core::record::{Counts, Exchange, ExchangeEnd, Fault, ResponseSummary, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::{Factory, Gauges};
 use gake_wire::{
@@ -248,14 +248,14 @@ fn check(exchange: &Exchange, fired: Nanos) {
 
 pub fn status_of(exchange: &Exchange) -> u16 {
     match exchange.end {
-        End::Answered(Answer { status, .. }) => status,
+        ExchangeEnd::Response(ResponseSummary { status, .. }) => status,
         end => panic!("{end:?}"),
     }
 }
 
 pub fn fault_of(exchange: &Exchange) -> Fault {
     match exchange.end {
-        End::Fault(fault) => fault,
+        ExchangeEnd::Fault(fault) => fault,
         end => panic!("{end:?}"),
     }
 }

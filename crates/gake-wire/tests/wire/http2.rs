@@ -172,8 +172,9 @@ fn bodies_go_both_ways_under_flow_control() {
         assert_eq!(sender.counts().window_waits, 3);
         let large = Sender::get(&url(&lab, "/bytes/50000000"), settings());
         for exchange in large.together(3).await {
-            let answered = gake_core::record::Answer { status: 200, body_bytes: 50_000_000 };
-            assert_eq!(exchange.end, gake_core::record::End::Answered(answered));
+            let answered =
+                gake_core::record::ResponseSummary { status: 200, body_bytes: 50_000_000 };
+            assert_eq!(exchange.end, gake_core::record::ExchangeEnd::Response(answered));
         }
     });
 }
@@ -222,7 +223,7 @@ fn an_exchange_that_takes_too_long_is_reset_alone() {
         let exchange = sender.client.send_to(&hang, deadline, &mut ()).await;
         assert!(matches!(
             exchange.end,
-            gake_core::record::End::Fault(gake_core::record::Fault::Timeout(_))
+            gake_core::record::ExchangeEnd::Fault(gake_core::record::Fault::Timeout(_))
         ));
         assert!(exchange.written && millis(exchange.done - now) >= 50);
         all_ok(&sender.together(5).await);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use gake_core::clock::Clock as _;
-use gake_core::record::{End, ErrorCode, Exchange, Fault, Phase};
+use gake_core::record::{ErrorCode, Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::{Deadline, Settings};
 
 use crate::client::{PATIENCE, fault_of, millis, on_runtime, status_of};
@@ -253,6 +253,9 @@ fn an_exchange_that_is_given_up_says_what_is_known() {
             () = tokio::time::sleep(Duration::from_millis(100)) => {}
         }
         assert!(exchange.written && exchange.bytes_out > 0, "{exchange:?}");
-        assert!(exchange.first_byte.is_some() && exchange.end == End::Unfinished, "{exchange:?}");
+        assert!(
+            exchange.first_byte.is_some() && exchange.end == ExchangeEnd::Unfinished,
+            "{exchange:?}"
+        );
     });
 }

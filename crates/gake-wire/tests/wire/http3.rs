@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::Clock as _;
-use gake_core::record::{Answer, End, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase, ResponseSummary};
 use gake_core::schedule::Slice;
 use gake_lab::{Lab, LabConfig};
 use gake_wire::{
@@ -146,11 +146,14 @@ fn bodies_go_both_ways_under_flow_control() {
         let small =
             Settings { stream_window: windows.0, connection_window: windows.1, ..settings() };
         for exchange in get(&url(&lab, "/bytes/5000000"), small).together(3).await {
-            assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 5_000_000 }));
+            assert_eq!(
+                exchange.end,
+                ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 5_000_000 })
+            );
         }
         let head = sender(&HttpRequest::new("HEAD", url(&lab, "/bytes/1000")), settings());
-        let answer = Answer { status: 200, body_bytes: 0 };
-        assert_eq!(head.send().await.end, End::Answered(answer));
+        let answer = ResponseSummary { status: 200, body_bytes: 0 };
+        assert_eq!(head.send().await.end, ExchangeEnd::Response(answer));
     });
 }
 

@@ -1,6 +1,6 @@
 //! Answers that are kept, for those who want to see them.
 
-use gake_core::record::{Answer, End};
+use gake_core::record::{ExchangeEnd, ResponseSummary};
 use gake_wire::Keep;
 
 use crate::client::{Setup, status_of};
@@ -21,8 +21,11 @@ fn moved() -> Act {
 fn nothing_is_kept_that_nobody_asked_for() {
     let server = Server::start([vec![Request, chunked(), Again]]);
     let exchange = Setup::get(server.url("/")).fire();
-    assert_eq!(exchange.kept, None);
-    assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 10 }));
+    assert_eq!(exchange.captured, None);
+    assert_eq!(
+        exchange.end,
+        ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 10 })
+    );
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
     Setup::get(server.url("/")).with(|s| s.settings.keep = Some(keep)).run(async |client| {
         let mut lane = client.lane();
         for round in 0..3 {
-            let kept = lane.fire().await.kept;
+            let kept = lane.fire().await.captured;
             assert_eq!(kept.is_some(), round < 2, "round {round}");
             let Some(kept) = kept else { continue };
             let servers: Vec<_> =
@@ -55,5 +58,5 @@ fn of_redirects_the_last_answer_is_kept() {
     });
     let exchange = setup.fire();
     assert_eq!(status_of(&exchange), 200);
-    assert_eq!(exchange.kept.unwrap().body, b"abcdefghij");
+    assert_eq!(exchange.captured.unwrap().body, b"abcdefghij");
 }

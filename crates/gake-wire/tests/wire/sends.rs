@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::Clock as _;
-use gake_core::record::{Answer, Counts, End, Exchange, Fault};
+use gake_core::record::{Counts, Exchange, ExchangeEnd, Fault, ResponseSummary};
 use gake_core::schedule::Slice;
 use gake_wire::http1::Visitor;
 use gake_wire::{
@@ -127,7 +127,10 @@ fn a_body_is_kept_up_to_a_bound() {
         for (keep, expected) in [(0, ""), (4, "xxxx"), (100, "xxxxxxxxxx")] {
             let (exchange, kept) =
                 sender.client.send(&sender.request, sender.deadline(), keep).await;
-            assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 10 }));
+            assert_eq!(
+                exchange.end,
+                ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 10 })
+            );
             assert_eq!((kept.body.as_slice(), kept.headers.len()), (expected.as_bytes(), 1));
         }
     });
@@ -183,7 +186,7 @@ fn what_is_known_stays_when_the_request_is_given_up() {
             } => {}
         }
         assert!(exchange.written && exchange.connect.is_some(), "{exchange:?}");
-        assert_eq!((exchange.end, exchange.first_byte), (End::Unfinished, None));
+        assert_eq!((exchange.end, exchange.first_byte), (ExchangeEnd::Unfinished, None));
         // Its place is free again, on another connection.
         assert_eq!(status_of(&sender.together(1).await[0]), 200);
     });

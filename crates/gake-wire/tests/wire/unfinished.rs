@@ -1,6 +1,6 @@
 //! Arrivals that are given up: what is known of them, and what becomes of their connection.
 
-use gake_core::record::{End, Exchange};
+use gake_core::record::{Exchange, ExchangeEnd};
 
 use crate::client::{Client, Setup};
 use crate::server::{Act, Again, Hold, Request, Server, ok, send};
@@ -14,7 +14,7 @@ fn abandoned(
     Setup::get(server.url("/")).run(async |client| {
         let mut lane = client.lane();
         let exchange = lane.abandon_when(what, |client| is_so(client, &server)).await;
-        assert_eq!(exchange.end, End::Unfinished);
+        assert_eq!(exchange.end, ExchangeEnd::Unfinished);
         assert_eq!(client.gauges().open, 0, "the connection is closed");
         client.until("the server hears of it", |_| server.is_over()).await;
         exchange
@@ -36,7 +36,7 @@ fn before_the_connection() {
         let begun = std::time::Instant::now();
         let so = |_: &Client| begun.elapsed() >= patience;
         let exchange = client.lane().abandon_when("time passes", so).await;
-        assert_eq!(exchange.end, End::Unfinished);
+        assert_eq!(exchange.end, ExchangeEnd::Unfinished);
         assert!(!exchange.written && exchange.connect.is_none() && exchange.first_byte.is_none());
         assert_eq!((exchange.bytes_out, exchange.bytes_in), (0, 0));
     });

@@ -57,8 +57,8 @@ pub struct AgentArgs {
     #[arg(long, value_name = "TARGET", help_heading = "Limits")]
     pub allow: Vec<AllowRule>,
 
-    /// Run scripts too: JavaScript of whoever has the token, which connects to what --allow names
-    /// alone, and reads no files of this machine
+    /// Run scripts too: JavaScript from any holder of the token, which connects only to what --allow
+    /// names and reads no files of this machine
     #[arg(long, help_heading = "Limits")]
     pub scripts: bool,
 

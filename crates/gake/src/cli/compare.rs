@@ -8,7 +8,7 @@ use super::values;
 use gake_session::options::history::tolerance;
 use gake_session::options::output::{self, OutputSpec};
 
-/// Compare two runs: do they differ, and with what confidence?.
+/// Compare two runs: do they differ, and with what confidence?
 ///
 /// Compares rates, errors, means and percentiles of B with those of A. Each figure gets an
 /// interval, a verdict and the smallest change that would have been detected. A machine that is
@@ -38,20 +38,20 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PERCENT", value_parser = tolerance, default_value = "5%")]
     pub tolerance: f64,
 
-    /// Compare only these: sent, completed, goodput, errors, response.p99, service.mean ...; of a
-    /// label or tag 'response{name:login}:p99'; of a script's own metrics 'checks', 'my_trend:p95'
+    /// Compare only these: sent, completed, goodput, errors, response.p99, service.mean ...; with a
+    /// label or tag: 'response{name:login}:p99'; a script's own metrics: 'checks', 'my_trend:p95'
     #[arg(long, value_name = "NAMES")]
     pub figures: Vec<String>,
 
-    /// Run A and B in alternating slices
+    /// Run A and B alternately
     #[arg(long)]
     pub interleave: bool,
 
-    /// Slices per side
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "interleave", value_parser = clap::value_parser!(u32).range(5..=100))]
+    /// Runs per side
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "interleave", value_parser = values::slices)]
     pub slices: u32,
 
-    /// Length of a slice
+    /// Length of each run
     #[arg(long, value_name = "TIME", default_value = "2s", requires = "interleave", value_parser = values::positive_duration)]
     pub slice: Duration,
 
@@ -73,7 +73,7 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The figures named; commas outside braces separate them.
+    /// The named figures; commas outside braces separate them.
     pub fn figure_names(&self) -> Vec<String> {
         self.figures.iter().flat_map(|list| names(list)).collect()
     }

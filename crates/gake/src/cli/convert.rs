@@ -22,7 +22,7 @@ Examples:
   gake convert openapi.yaml                     each operation; the server: -e BASE_URL=URL
   gake convert plan.jmx                         a scenario for each thread group
 
-docs/convert.md says what is kept of each format.")]
+docs/convert.md lists what is kept of each format.")]
 pub struct ConvertRequestsArgs {
     /// A file, or a curl command; - is standard input
     #[arg(value_name = "FILE|COMMAND")]
@@ -61,7 +61,7 @@ pub(super) fn join_command(mut args: Vec<OsString>) -> Vec<OsString> {
     let at = args.iter().position(|arg| arg == "convert");
     let curl =
         at.and_then(|at| args[at..].iter().position(|arg| arg == "curl").map(|curl| at + curl));
-    // In front of it are gake's flags alone.
+    // Only gake's own flags stand in front of it.
     if let (Some(1 | 3), Some(curl)) = (at, curl)
         && curl + 1 < args.len()
     {

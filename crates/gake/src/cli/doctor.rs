@@ -36,7 +36,7 @@ pub struct DoctorArgs {
     pub no_color: bool,
 }
 
-/// Formats of the answer.
+/// Formats of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DoctorFormat {
     /// For people
@@ -46,7 +46,7 @@ pub enum DoctorFormat {
 }
 
 impl DoctorArgs {
-    /// Whether a program reads the answer.
+    /// Whether the result is for a program.
     pub fn json(&self) -> bool {
         self.format == DoctorFormat::Json
     }

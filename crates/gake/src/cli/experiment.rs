@@ -11,7 +11,7 @@ use gake_session::options::output::{self, OutputSpec};
 /// Show a known cliff step by step, and compare each step with theory.
 ///
 /// An experiment starts the built-in lab with known limits, loads it, and compares the figures and
-/// the cause that gake names with what theory says. Without a name, the experiments are listed.
+/// the named cause with theory. Without a name, it lists the experiments.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,17 +32,17 @@ Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usag
 not be judged: the generator did not get its cores; 99 a step is not as expected; 130 interrupted
 (after the steps so far).")]
 pub struct ExperimentArgs {
-    /// The experiment; without it, they are listed
+    /// The experiment (default: list them)
     #[arg(value_name = "NAME", value_parser = NAMES, hide_possible_values = true)]
     pub name: Option<String>,
 
-    /// Load this URL instead of the lab; theory does not know its settings, so nothing is expected.
-    /// Not of leak and shadow
+    /// Load this URL instead of the lab; its settings are unknown, so no step is compared with
+    /// theory. Not for leak and shadow
     #[arg(long, value_name = "URL", requires = "name")]
     pub target: Option<String>,
 
-    /// Sample this beside the server that --target names, so that what limits it is named: as for
-    /// `gake run`; may be repeated
+    /// Sample the server of --target, to find what limits it: sources as for `gake run`; may be
+    /// repeated
     #[arg(
         long,
         value_name = "SOURCE",
@@ -52,7 +52,7 @@ pub struct ExperimentArgs {
     )]
     pub watch: Vec<values::WatchedSource>,
 
-    /// Of users-db: put the users into this real database in place of the model: sqlite:FILE,
+    /// For users-db: keep the users in this real database instead of the model: sqlite:FILE,
     /// mysql://USER:PASSWORD@HOST/DATABASE or postgres://
     #[arg(long, value_name = "DATABASE", value_parser = values::store, requires = "name", conflicts_with = "target")]
     pub db: Option<values::StoreArg>,
@@ -61,7 +61,7 @@ pub struct ExperimentArgs {
     #[arg(long, requires = "name")]
     pub quick: bool,
 
-    /// Run only the steps whose name has this text in it
+    /// Run only the steps whose name contains this text
     #[arg(long, value_name = "TEXT", requires = "name")]
     pub only: Option<String>,
 

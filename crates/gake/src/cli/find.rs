@@ -18,7 +18,14 @@ use gake_session::options::output::{self, OutputSpec};
 /// A closed loop of 1, 2, 4 ... users gives a rough capacity. Steps at rates around it are then
 /// pooled until the capacity is known to the precision asked for, or the budget is spent.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    before_help = "\
+Examples:
+  gake find http://localhost:8080/ --slo 'p99<50ms' --slo 'errors<0.1%'
+  gake find http://localhost:8080/ --budget 5m --precision 2%
+  gake find http://localhost:8080/ --map                      what happens beyond the capacity
+  gake find journey.js --slo 'checks>99%'                     iterations of a k6 script",
+    before_long_help = "\
 Examples:
   gake find http://localhost:8080/ --slo 'p99<50ms' --slo 'errors<0.1%'
   gake find http://localhost:8080/ --budget 5m --precision 2%
@@ -31,11 +38,12 @@ Examples:
                                                               iterations of a k6 script
 
 A script is searched in iterations a second. Its environment is that of the command; without
---slo its thresholds are the objectives.
-
+--slo its thresholds are the objectives.",
+    after_help = "\
 Exit codes: 0 a capacity (or a lower bound) was found; 1 the search failed; 2 bad usage;
 3 inconclusive: the generator was the limit; 99 the objectives do not hold under any load;
-130 interrupted (after the answer so far).")]
+130 interrupted (after the result so far)."
+)]
 pub struct FindArgs {
     /// A URL (http:// unless it has a scheme), a targets file, a k6 script, or `demo`
     #[arg(value_name = "TARGET")]
@@ -109,9 +117,9 @@ pub struct SearchArgs {
     #[arg(long, default_value_t = 1, hide_default_value = true)]
     pub seed: u64,
 
-    /// Maximum number of connections for a rate (default 1000, or as many as the objective needs);
-    /// of a script: of users (default 50, or as many); the connections that --dimension streams
-    /// shares (default 1)
+    /// Maximum number of connections of a search by rate (default 1000, or as many as the objective
+    /// needs). For a script: maximum number of users (default 50, or as many as needed). With
+    /// --dimension streams: the connections that share the streams (default 1)
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
@@ -136,7 +144,7 @@ pub struct FindOutputArgs {
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// Keep the answer in the history of the project, .gake/history.db: see `gake history`
+    /// Keep the result in the history of the project, .gake/history.db: see `gake history`
     #[arg(long)]
     pub save: bool,
 

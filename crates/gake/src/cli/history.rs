@@ -11,7 +11,7 @@ use gake_session::options::output::{self, OutputSpec};
 #[command(after_help = "\
 Examples:
   gake run URL -r 500 -d 1m --save          keeps a run
-  gake history list
+  gake history                              lists the newest runs
   gake history show last
   gake history compare                      the last run with the one before it of its target
   gake history baseline main                names the last run
@@ -20,10 +20,13 @@ Examples:
 
 A run is named by its number, as `last`, or by the name of a baseline.")]
 pub struct HistoryArgs {
-    /// What to do
+    /// What to do (default: list)
     #[command(subcommand)]
-    pub command: HistoryCommand,
+    pub command: Option<HistoryCommand>,
 }
+
+/// Runs that a list has.
+pub const LISTED: u32 = 20;
 
 /// What can be done with a history.
 #[derive(Debug, Subcommand)]
@@ -31,7 +34,7 @@ pub enum HistoryCommand {
     /// List the newest runs
     List {
         /// Maximum number of runs
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+        #[arg(short = 'n', long, value_name = "N", default_value_t = LISTED)]
         limit: u32,
         /// Only runs of this target
         #[arg(long)]

@@ -12,6 +12,7 @@ mod experiment;
 mod find;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod foreign_flags;
 mod grpc;
 mod history;
 mod report;
@@ -20,7 +21,7 @@ mod script;
 mod serve;
 #[cfg(feature = "shadow")]
 mod shadow;
-mod tips;
+mod short_help;
 mod tls;
 mod values;
 mod watch;
@@ -28,7 +29,7 @@ mod websocket;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "fleet")]
 pub use agent::{AgentArgs, WeightArg};
@@ -44,7 +45,7 @@ pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
 #[cfg(feature = "fleet")]
 pub use fleet::{FleetCommand, FleetCommandArgs};
-pub use history::{HistoryArgs, HistoryCommand};
+pub use history::{HistoryArgs, HistoryCommand, LISTED};
 pub use report::ReportArgs;
 pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 pub use serve::ServeArgs;
@@ -60,7 +61,7 @@ pub use watch::{WatchArgs, WatchFormat};
 use gake_session::options::words;
 use gake_session::{Color, Failure};
 
-/// Finds the cliff before your users do: load tests HTTP services, and says whether the
+/// Finds the cliff before your users do: load tests HTTP services, and reports whether the
 /// measurement can be believed.
 #[derive(Debug, Parser)]
 #[command(
@@ -101,7 +102,7 @@ pub enum Command {
     /// Show a known cliff step by step, and compare each step with theory
     Experiment(Box<ExperimentArgs>),
     #[cfg(feature = "shadow")]
-    /// Run the shadow proxy: the master answers, other backends get a copy
+    /// Run the shadow proxy: the master responds, other backends get a copy
     Shadow(Box<ShadowArgs>),
     /// Show and merge run files
     Report(ReportArgs),
@@ -137,7 +138,7 @@ pub enum Command {
     },
     /// Print a JSON schema, for editors and other programs
     Schema {
-        /// Of what (default: list what there is)
+        /// The schema (default: list them)
         #[arg(value_parser = SCHEMAS, hide_possible_values = true)]
         name: Option<String>,
     },
@@ -161,7 +162,7 @@ pub const TOOL_NAMES: &[&str] =
 /// The tools that gake behaves as.
 const TOOLS: KnownValues<String> = KnownValues::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
-/// What has a JSON schema.
+/// The JSON schemas.
 const SCHEMAS: KnownValues<String> = KnownValues::new(&["spec"], |text| Ok(text.to_owned()));
 
 /// Commands with a manual page of their own.
@@ -203,7 +204,7 @@ const LEFT_OUT: &[(&str, &str, bool)] = &[
     ("shadow", "shadow", cfg!(feature = "shadow")),
 ];
 
-/// Reads the arguments.
+/// Parses the arguments; flags of other tools with a single meaning are translated.
 ///
 /// # Errors
 /// Help, version and usage errors, as clap words them.
@@ -217,11 +218,27 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
             "{name}: this build was made without the feature `{feature}`"
         )));
     }
-    Cli::try_parse_from(&args).map_err(|error| {
+    let mut args = args;
+    // Each turn replaces one word, and no translation holds a foreign flag.
+    for _ in 0..=args.len() {
+        let error = match read(&args) {
+            Ok(cli) => return Ok(cli),
+            Err(error) => error,
+        };
         let mut definition = definition();
         definition.build();
-        Failure::Clap(Box::new(tips::add(error, &definition, &args)))
-    })
+        let Some(ours) = foreign_flags::translated(&error, &definition, &args) else {
+            let error = foreign_flags::add_tip(error, &definition, &args);
+            return Err(Failure::Clap(Box::new(error)));
+        };
+        args = ours;
+    }
+    read(&args).map_err(|error| Failure::Clap(Box::new(error)))
+}
+
+fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = definition().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches)
 }
 
 /// Parses the arguments of a `gake run` from one string, with or without the `run`.
@@ -245,20 +262,26 @@ pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
 
 /// The commands' whole definition, for completions and manual pages.
 pub fn definition() -> clap::Command {
-    Cli::command()
+    short_help::shorten(Cli::command())
 }
 
 /// Flags of gake itself, which stand before a command.
 const OWN_FLAGS: [&str; 5] = ["-h", "--help", "-V", "--version", "--color"];
 
 /// Puts `run` before what looks like a target, or a flag of a run: `gake localhost:8080 -d 5s`,
-/// `gake -n 200 http://localhost:8080/`.
+/// `gake 8080`, `gake -n 200 http://localhost:8080/`. `gake version` is `gake --version`.
 fn with_run(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.len() == 2 && args[1] == "version" {
+        args[1] = "--version".into();
+        return args;
+    }
     let first = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default();
     let command = definition();
     let known =
         |arg: &str| arg == "help" || command.get_subcommands().any(|one| one.get_name() == arg);
-    let is_run = if first.starts_with('-') {
+    let is_run = if first == "-" || first.parse::<u16>().is_ok() {
+        true
+    } else if first.starts_with('-') {
         let own = OWN_FLAGS.contains(&first.split('=').next().unwrap_or_default());
         !own && !args.iter().skip(1).any(|arg| arg.to_str().is_some_and(known))
     } else {

@@ -23,12 +23,21 @@ use gake_session::options::{
 ///
 /// With a rate (or stages) the loop is open: requests leave when they are due, whatever the server
 /// does, and latency counts from that instant. Without, the loop is closed: a fixed number of
-/// users, each waiting for its answer. Every number is a total over all threads.
+/// users, each waiting for its response. Every number is a total over all threads.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    before_help = "\
 Examples:
   gake run demo -r 2000 -d 10s                     a built-in server, loaded in this process
-  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as they are answered
+  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as the server responds
+  gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
+  gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
+  gake run targets.http -r 500 -d 30s --html report.html           several requests, with charts
+  gake run script.js -u 50 -d 1m --slo 'p99<50ms'  a k6 script",
+    before_long_help = "\
+Examples:
+  gake run demo -r 2000 -d 10s                     a built-in server, loaded in this process
+  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as the server responds
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
@@ -47,10 +56,13 @@ Examples:
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
   gake run grpc://localhost:50051/shop.v1.Shop/Order --proto shop.proto --data @order.json
-  gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
+  gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50",
+    after_help = "\
+Unambiguous flags of hey, ab, wrk, oha, vegeta, k6 and curl work too (--rps, -z, --json, -L ...).
 
 Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
-99 an objective failed; 130 interrupted (after the summary).")]
+99 an objective failed; 130 interrupted (after the summary)."
+)]
 pub struct RunArgs {
     /// A URL (http:// unless it has a scheme), a targets file, a recording, a spec (.toml, .json), a k6
     /// script (.js, .ts), or `demo`
@@ -61,31 +73,36 @@ pub struct RunArgs {
     )]
     pub target: Option<String>,
 
+    #[command(flatten)]
+    pub load: LoadArgs,
+
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+
+    #[command(flatten)]
+    pub request: RequestArgs,
+
     /// Instead of TARGET: URLs whose path and query match a regular expression,
     /// 'http://h/users/[0-9]{3}'; 10,000 are generated before the run
     #[arg(long, value_name = "PATTERN", help_heading = "Request", conflicts_with = "target")]
     pub rand_url: Option<String>,
 
     #[command(flatten)]
-    pub spec: SpecArgs,
-
-    #[command(flatten)]
-    pub load: LoadArgs,
-
-    #[command(flatten)]
-    pub replay: ReplayArgs,
-
-    #[command(flatten)]
-    pub request: RequestArgs,
+    pub connection: ConnectionArgs,
 
     #[command(flatten)]
     pub script: ScriptRunArgs,
 
     #[command(flatten)]
-    pub connection: ConnectionArgs,
+    pub spec: SpecArgs,
 
-    /// Sample the target during the run: pid:1234, port:8080, prometheus:URL, actuator:URL, or its
-    /// database: mysql://USER:PASSWORD@HOST, postgres://...; may be repeated
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+
+    /// Sample the target during the run: port:8080, pid:1234, prometheus:URL ...; may be repeated
+    ///
+    /// Sources: pid:1234, port:8080, prometheus:URL, actuator:URL, or the target's database:
+    /// mysql://USER:PASSWORD@HOST, postgres://...
     #[arg(
         long,
         value_name = "SOURCE",
@@ -94,9 +111,6 @@ pub struct RunArgs {
         hide_possible_values = true
     )]
     pub watch: Vec<WatchedSource>,
-
-    #[command(flatten)]
-    pub judge: JudgeArgs,
 
     #[command(flatten)]
     pub output: OutputArgs,
@@ -121,7 +135,7 @@ pub struct RunArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Spec")]
 pub struct SpecArgs {
-    /// Run the TOML or JSON spec in FILE (docs/spec.md); - is standard input. Flags override it
+    /// Run the TOML or JSON spec in FILE (- is standard input); flags override it
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
 
@@ -153,8 +167,9 @@ pub struct LoadArgs {
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
-    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m. Users of a
-    /// script; with a rate, the most it may have (default 100)
+    /// Users of a closed loop or a script: 50, or steps and ramps: 50..200@30s,200@1m
+    ///
+    /// With a script at a rate, the maximum number of users (default 100).
     #[arg(short, long, value_name = "USERS", visible_alias = "vus", conflicts_with = "stages")]
     pub users: Option<UsersValue>,
 
@@ -254,9 +269,11 @@ pub struct RequestArgs {
     #[arg(short = 'H', long, value_name = "LINE")]
     pub header: Vec<HeaderValue>,
 
-    /// Body: text, @FILE, or @- for standard input. For gRPC, the message in JSON; for a client
-    /// stream, several: repeat the flag, or give an array or lines
-    #[arg(long, value_name = "DATA")]
+    /// Body: text, @FILE, or @- for standard input
+    ///
+    /// For gRPC, the message in JSON; for a client stream, several: repeat the flag, or give an array
+    /// or lines.
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub data: Vec<String>,
 
     /// A form field (multipart/form-data), as in curl: name=value, name=@FILE, name=<FILE; may be
@@ -286,8 +303,8 @@ pub struct RequestArgs {
     #[arg(long, value_name = "CHECK")]
     pub expect_body: Option<String>,
 
-    /// Time the parts of each answer as they arrive: server-sent events, lines of NDJSON, otherwise
-    /// pieces. Always on for gRPC methods that return a stream
+    /// Time the parts of each response as they arrive: server-sent events, lines of NDJSON, otherwise
+    /// chunks. Always on for gRPC methods that return a stream
     #[arg(long)]
     pub stream: bool,
 
@@ -413,10 +430,10 @@ pub struct JudgeArgs {
     #[arg(long)]
     pub abort: bool,
 
-    /// Count rows before and after the run, and compare what was added with the answers that were
-    /// ok: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
-    /// sqlite:FILE), http:URL#FIELD of an answer in JSON, or lab: the users of the `gake serve --db`
-    /// that is loaded
+    /// Count rows before and after the run, and compare the difference with the number of ok
+    /// responses: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
+    /// sqlite:FILE), http:URL#FIELD of a JSON response, or lab: the users of the `gake serve --db` under
+    /// load
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
 }

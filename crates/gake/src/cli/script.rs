@@ -7,7 +7,7 @@ use gake_text::size::parse_size;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Script", mut_args(hidden_if_absent))]
 pub struct ScriptRunArgs {
-    /// A variable that the script sees in __ENV, beside those of this process; may be repeated
+    /// A variable in the script's __ENV, in addition to this process's environment; may be repeated
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
 
@@ -28,7 +28,7 @@ fn hidden_if_absent(arg: Arg) -> Arg {
     arg.hide(is_hidden)
 }
 
-/// A name, which a shell would take, and its value; a name alone is an empty value, as in k6.
+/// A name that a shell would accept, and its value; without `=` the value is empty, as in k6.
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

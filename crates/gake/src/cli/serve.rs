@@ -56,7 +56,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub tls_out: Option<PathBuf>,
 
-    /// Serve HTTP/3 as well, on the same port over UDP, and say so in answers (Alt-Svc)
+    /// Serve HTTP/3 as well, on the same port over UDP, and advertise it (Alt-Svc)
     #[arg(long, requires = "tls")]
     pub http3: bool,
 
@@ -107,7 +107,7 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "N", requires = "db", default_value_t = 0)]
     pub db_max_open: usize,
 
-    /// Connections that the pool keeps when nobody uses them, as in Go's database/sql
+    /// Idle connections that the pool keeps, as in Go's database/sql
     #[arg(long, value_name = "N", requires = "db", default_value_t = 2)]
     pub db_max_idle: usize,
 
@@ -133,9 +133,9 @@ impl DatabaseArgs {
         let Some(arg) = &self.db else { return Ok(None) };
         let store = arg.store()?;
         if self.db_server_max.is_some() && !matches!(store, UserStore::Model(_)) {
-            let told = "--db-server-max is a bound of model:, and a real database has its own \
+            let why = "--db-server-max is a bound of model:, and a real database has its own \
                         (max_connections)";
-            return Err(Failure::usage(told));
+            return Err(Failure::usage(why));
         }
         let mut kind = store.open().map_err(Failure::could_not)?;
         if let DatabaseKind::Model(model) = &mut kind {
@@ -198,7 +198,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N")]
     pub h2_max_streams: Option<u32>,
 
-    /// End a connection of HTTP/2 or HTTP/3 with GOAWAY after N requests; all are answered (default:
+    /// End a connection of HTTP/2 or HTTP/3 with GOAWAY after N requests, all of which get a response (default:
     /// never)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub goaway_every: Option<u32>,

@@ -12,7 +12,7 @@ use super::{serve, values};
 use gake_session::options::RedactionArgs;
 use gake_session::options::output::{self, OutputSpec};
 
-/// Run the shadow proxy: the master answers clients, other backends get copies.
+/// Run the shadow proxy: the master responds to clients, other backends get copies.
 ///
 /// No client ever waits for a shadow: copies have their own queues, connections and time-outs, and
 /// are dropped and counted when a shadow cannot keep up. Requests that may change something (POST,
@@ -35,13 +35,13 @@ Examples:
   gake shadow --config shadow.toml      rules by path, tokens, ramps: see docs/shadow.md
   gake shadow ... --script hooks.js     select, change and look at requests in JavaScript
   gake shadow ... --noise second=http://127.0.0.1:8083 --diff-out diff.json
-                                        compare the answers; `second` is another instance of the master
+                                        compare the responses; `second` is another instance of the master
   gake shadow report diff.json          what differs, and what is noise
   gake shadow ... --record traffic.gakerec
   gake run traffic.gakerec --speed 2x --target http://127.0.0.1:8082
                                         record the traffic, and replay it
 
-Exit codes: 0 done; 99 the answers differ by more than the tolerance.")]
+Exit codes: 0 done; 99 the responses differ by more than the tolerance.")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ShadowArgs {
     /// A command other than serving
@@ -52,7 +52,7 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
     pub listen: Option<SocketAddr>,
 
-    /// The backend that answers clients, as NAME=URL; with h2c:// or h2:// it is asked in HTTP/2
+    /// The backend that responds to clients, as NAME=URL; h2c:// or h2:// selects HTTP/2
     #[arg(long, value_name = "NAME=URL", required_unless_present = "config")]
     pub master: Option<String>,
 
@@ -61,7 +61,7 @@ pub struct ShadowArgs {
     pub shadow: Vec<String>,
 
     /// A second instance of the master that gets copies, or `master` to send it safe requests
-    /// twice: differences between the two answers are noise
+    /// twice: differences between the two responses are noise
     #[arg(long, value_name = "NAME=URL|master")]
     pub noise: Vec<String>,
 
@@ -147,7 +147,7 @@ impl ScriptArgs {
 /// Who gets a request when selectBackends fails or takes too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SelectFailureArg {
-    /// The master alone
+    /// Only the master
     Master,
     /// All backends that the rules select
     All,
@@ -175,7 +175,7 @@ pub enum ShadowCommand {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison and recording")]
 pub struct TapArgs {
-    /// Compare the answers of master and shadows, and print the differences at the end
+    /// Compare the responses of master and shadows, and print the differences at the end
     #[arg(long)]
     pub diff: bool,
 
@@ -205,7 +205,7 @@ pub struct TapArgs {
 /// What counts as a difference.
 #[derive(Debug, Args)]
 pub struct TermArgs {
-    /// Share of an endpoint's answers that may differ in a field, in percent
+    /// Share of an endpoint's responses that may differ in a field, in percent
     #[arg(long, value_name = "PERCENT", value_parser = percentage, default_value = "0")]
     pub tolerance: f64,
 
@@ -234,9 +234,9 @@ Examples:
   gake shadow report diff.json --format json
   gake shadow report diff.json --html diff.html              to read in a browser
 
-Exit codes: 0 alike; 99 the answers differ by more than the tolerance.")]
+Exit codes: 0 alike; 99 the responses differ by more than the tolerance.")]
 pub struct ShadowReportArgs {
-    /// Files that `gake shadow --diff-out` wrote; those of the same shadow are added up
+    /// Files from `gake shadow --diff-out`; files of the same shadow are added up
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
@@ -328,11 +328,11 @@ pub struct CopyArgs {
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub shadow_body_limit: Option<u64>,
 
-    /// Maximum number of bytes read from the body of a shadow's answer (default: 1MiB)
+    /// Maximum number of bytes read from the body of a shadow's response (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub answer_body_limit: Option<u64>,
 
-    /// Time-out for a copy, answer included (default: 10s)
+    /// Time-out for a copy, response included (default: 10s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub shadow_timeout: Option<Duration>,
 
@@ -411,7 +411,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub first_byte_timeout: Option<Duration>,
 
-    /// Maximum time between two bytes of an answer or a tunnel (default: 60s)
+    /// Maximum time between two bytes of a response or a tunnel (default: 60s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub idle_timeout: Option<Duration>,
 }

@@ -7,7 +7,7 @@ use gake_core::spec::TlsVersion;
 
 use super::values;
 
-/// Bounds on TLS, and what is told of it.
+/// TLS versions, sessions and logs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArgs {
@@ -35,7 +35,7 @@ pub struct TlsArgs {
     pub tls_early_data: bool,
 
     /// Encrypt the hello, with the server's name in it, by the configurations in FILE (ECH, as in
-    /// DNS: binary, base64 or PEM); `grease` sends what only looks like it. TLS 1.3 alone
+    /// DNS: binary, base64 or PEM); `grease` sends a decoy. Only with TLS 1.3
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ech: Option<PathBuf>,
 

@@ -1,4 +1,4 @@
-//! Readers of flag values that only this crate knows, and those of the session.
+//! Parsers of flag values: this crate's own, and the session's.
 
 use std::fmt;
 
@@ -33,5 +33,13 @@ pub fn store(text: &str) -> Result<StoreArg, String> {
         // A refused value is printed as it is: one that may hold a password is refused later.
         Err(error) if !may_hold_secrets(text) => Err(error.to_string()),
         _ => Ok(StoreArg(text.to_owned())),
+    }
+}
+
+/// The runs of each side of a comparison: fewer than five leave no interval.
+pub fn slices(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(slices) if (5..=100).contains(&slices) => Ok(slices),
+        _ => Err("write a number from 5 to 100".to_owned()),
     }
 }

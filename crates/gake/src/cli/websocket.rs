@@ -7,7 +7,7 @@ use clap::Args;
 #[command(next_help_heading = "WebSocket (ws:// and wss:// targets)")]
 pub struct WebSocketArgs {
     /// The message of each arrival: text, @FILE, or @- for standard input (default: a ping)
-    #[arg(long, value_name = "DATA")]
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub ws_message: Option<String>,
 
     /// Wait for the message that passes this check, written like that of --expect-body (default:
@@ -15,7 +15,7 @@ pub struct WebSocketArgs {
     #[arg(long, value_name = "CHECK")]
     pub ws_expect: Option<String>,
 
-    /// Wait for no answer: a message is done when it is written
+    /// Do not wait for a response: a message is done when it is written
     #[arg(long, conflicts_with = "ws_expect")]
     pub ws_send_only: bool,
 }

@@ -18,7 +18,7 @@ use crate::cli::ExperimentArgs;
 /// Why there is no result.
 pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let all = experiments()?;
-    let Some(name) = &args.name else {
+    let Some(name) = args.name.as_ref().filter(|name| *name != "list") else {
         if is_on_agents(args) {
             return Err(Failure::usage("--agents and --local need the name of an experiment"));
         }

@@ -19,7 +19,7 @@ pub fn completions(shell: clap_complete::Shell, console: &Console) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Prints a JSON schema, or lists those there are.
+/// Prints a JSON schema, or the list of schemas.
 ///
 /// # Errors
 /// When there is no such schema, or the output is closed.
@@ -57,7 +57,9 @@ fn page(command: Option<&str>) -> Result<String, Failure> {
             found.clone().display_name(format!("gake-{name}")).bin_name(format!("gake {name}"))
         }
     };
-    let notes = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let notes = [command.get_before_long_help(), command.get_after_help()];
+    let notes: Vec<_> = notes.into_iter().flatten().map(ToString::to_string).collect();
+    let notes = notes.join("\n\n");
     let has_commands = command.get_subcommands().next().is_some();
     let mut roff = Vec::new();
     sections(&Man::new(command), has_commands, &notes, &mut roff).map_err(Failure::could_not)?;
@@ -79,7 +81,7 @@ fn sections(man: &Man, has_commands: bool, notes: &str, out: &mut impl Write) ->
     Ok(())
 }
 
-/// A part of what stands below the help: examples keep their lines.
+/// A paragraph of the notes around the help: examples keep their lines.
 fn write_notes(part: &str, out: &mut impl Write) -> io::Result<()> {
     if let Some(examples) = part.strip_prefix("Examples:\n") {
         writeln!(out, ".SH EXAMPLES\n.nf")?;

@@ -17,7 +17,7 @@ use gake_session::options::output::files as output_files;
 use gake_session::{Exit, Failure};
 
 /// Reads run files, merges them, and shows them like a run that has just ended. Of several files
-/// those that cannot be read are told, and the rest is shown.
+/// unreadable ones are reported, and the rest is shown.
 ///
 /// # Errors
 /// When no file can be read.
@@ -71,7 +71,7 @@ fn behind(path: &Path, console: &Console) -> Result<(String, Summary), Failure> 
 }
 
 /// The judgement: against the objectives given, else as the runs were judged. What another version
-/// wrote and this one does not understand is said and left out.
+/// wrote and this one does not understand is reported and left out.
 fn judged(run: Run, args: &ReportArgs, console: &Console) -> Summary {
     if !args.slo.is_empty() {
         return Summary::new(run, &args.slo);

@@ -13,31 +13,31 @@ use crate::spec;
 /// # Errors
 /// Why there is no result.
 pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
-    let mut asked = spec::of_run(args, console)?;
+    let mut command = spec::of_run(args, console)?;
     if let Some(format) = args.spec.print_spec {
-        console.result(&asked.print(format)?)?;
+        console.result(&command.print(format)?)?;
         return Ok(Exit::Done);
     }
     let has_agents = args.fleet.agents.or(args.fleet.local).is_some();
     if !has_agents {
-        asked.key_log_from(std::env::var_os("SSLKEYLOGFILE"), console);
+        command.key_log_from(std::env::var_os("SSLKEYLOGFILE"), console);
     }
     let descriptors = descriptors::raise();
-    let lab = asked.start_demo()?;
+    let lab = command.start_demo()?;
     let redactor = redactor(&args.redaction, console)?;
-    let loaded = asked.load()?;
+    let loaded = command.load()?;
     if has_agents {
-        asked.check_agents(&loaded)?;
+        command.check_agents(&loaded)?;
     }
-    let script = asked.agent_script(&loaded, args.output.verbose);
+    let script = command.agent_script(&loaded, args.output.verbose);
     let agents = FleetMaker::of(&args.fleet)?;
     let agents = agents.map(|maker| maker.for_scripts(script.is_some()));
-    let mut prepared = asked.prepare_loaded(&loaded)?;
+    let mut prepared = command.prepare_loaded(&loaded)?;
     prepared.redact(&redactor);
     if has_agents {
         prepared.keep_to_one_table();
     }
-    let read = asked.files(args.spec.spec.as_deref());
+    let read = command.files(args.spec.spec.as_deref());
     files::distinct(args.output.files(), read.iter().map(std::path::PathBuf::as_path))?;
     let quiet = args.output.quiet;
     let spans = start_traces(&args.trace, &args.output.sinks, has_agents, &mut prepared)?;
@@ -47,22 +47,22 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         history: &args.history,
         redactor: &redactor,
         console,
-        spec: Some(&asked.spec),
+        spec: Some(&command.spec),
     };
     let begin = || {
         if !quiet {
             let descriptors = (!has_agents).then_some(descriptors);
-            gake_session::announce::announce(&prepared, &asked.spec, descriptors, console);
+            gake_session::announce::announce(&prepared, &command.spec, descriptors, console);
         }
-        let spec = loaded.inlined(&asked.spec);
+        let spec = loaded.inlined(&command.spec);
         let what = (&spec, script.as_ref());
         let agents = assemble(agents.as_ref(), what, &prepared, quiet, console)?;
         let rows = args.judge.reconcile.as_deref();
-        let rows = rows.map(|text| Reconciliation::begin(text, &asked.spec)).transpose()?;
+        let rows = rows.map(|text| Reconciliation::begin(text, &command.spec)).transpose()?;
         Ok((agents, rows))
     };
-    let exit = show.run(&prepared, spans, begin, &|error| asked.failure(error))?;
-    asked.note_repeats(console);
+    let exit = show.run(&prepared, spans, begin, &|error| command.failure(error))?;
+    command.note_repeats(console);
     if let Some(lab) = lab {
         lab.shutdown();
     }

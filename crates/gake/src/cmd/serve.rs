@@ -27,7 +27,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
         parent::end_with(parent)?;
     }
     let descriptors = descriptors::raise();
-    // Watched before anybody knows the URL, so that no signal can end it without its counts.
+    // Signals are watched before the URL is printed, so that none ends it without its counts.
     let ended = signals::receive().map_err(Failure::signals)?;
     let lab = Lab::start(config(args)?).map_err(|error| match error {
         LabError::Config(what) => Failure::usage(what.replace('_', "-")),
@@ -43,7 +43,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     // The watching thread lives as long as the process.
     let _ = ended.recv();
     if let (Some((path, _)), None) = (&trust, &args.tls_out) {
-        // Nobody can trust it any more. A file that the user named stays.
+        // Its certificate is of no use any more. A file that the user named stays.
         let _ = std::fs::remove_file(path);
     }
     let stats = lab.shutdown();
@@ -86,7 +86,7 @@ fn write<'a>(
     lab: &Lab,
     certificate: &'a LabCertificate,
 ) -> Result<(PathBuf, &'a LabCertificate), Failure> {
-    // The folder for temporary files has those of all users.
+    // The folder for temporary files is shared by all users.
     let user = geteuid().as_raw();
     let default =
         || std::env::temp_dir().join(format!("gake-lab-{user}-{}.pem", lab.addr().port()));
@@ -100,7 +100,7 @@ fn write<'a>(
     Ok((path, certificate))
 }
 
-/// The URL for whoever started it, and a line for people.
+/// The URL for the program that started it, and a line for people.
 fn announce(
     args: &ServeArgs,
     console: &Console,

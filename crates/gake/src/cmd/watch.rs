@@ -3,7 +3,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use gake_core::record::{Reading, Setting};
+use gake_core::record::{GaugeReading, TargetSetting};
 use gake_report::level;
 use gake_watch::{Batch, Sampler};
 use serde_json::{Map, Value, json};
@@ -50,7 +50,7 @@ fn show(args: &WatchArgs, console: &Console, batch: Batch) -> Result<(), Failure
             line(&json!({ "at_s": seconds(at), "source": source, "levels": levels }), console)
         }
         (Batch::Settings(settings), WatchFormat::Text) => {
-            for Setting { name, value, .. } in settings {
+            for TargetSetting { name, value, .. } in settings {
                 console.result(&format!("{name}={value}\n"))?;
             }
             Ok(())
@@ -81,7 +81,7 @@ fn stamp(at: u64) -> String {
     format!("{:>7.1}s  ", seconds(at))
 }
 
-fn levels(readings: &[Reading]) -> String {
+fn levels(readings: &[GaugeReading]) -> String {
     let each =
         readings.iter().map(|r| format!("{} {}", r.name.replace('_', " "), level(r.value, r.unit)));
     each.collect::<Vec<_>>().join(",  ")

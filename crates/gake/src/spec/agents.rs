@@ -7,7 +7,7 @@ use gake_session::Failure;
 use gake_session::fleet::{AgentScript, unsupported};
 use gake_session::script::ScriptLoader;
 
-use super::Asked;
+use super::CommandSpec;
 
 /// How the result of a script's run on agents is shown: the result of gake itself.
 pub const SHOWING: &str = "gake run";
@@ -15,7 +15,7 @@ pub const SHOWING: &str = "gake run";
 /// What the flags of `gake run` call what agents have themselves.
 const NAMES: [&str; 2] = ["--interface", "the option executionSegment"];
 
-impl Asked {
+impl CommandSpec {
     /// Refuses what agents cannot do of a run with scripts, before anything starts.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use gake_session::{Failure, recording, varying};
 /// The draft of the flags of `gake run`.
 ///
 /// # Errors
-/// When the target cannot be what it is said to be.
+/// When the target is not of the kind that the flags name.
 pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     let load = &args.load;
     let mut scenario = request(&args.request)?;
@@ -68,13 +68,13 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
 /// The draft of the flags of `gake find`, whose trials have a load of their own, with `target`.
 ///
 /// # Errors
-/// When the target cannot be what it is said to be.
+/// When the target is not of the kind that the flags name.
 pub fn of_find(args: &FindArgs, target: &str) -> Result<RunDraft, Failure> {
     let mut scenario = request(&args.request)?;
     if !args.request.targets && is_script(Path::new(target)) {
         if let Some(flag) = of_requests(&args.request, &args.connection) {
             return Err(Failure::usage(format!(
-                "{flag}: a script says itself what it sends and how long it waits"
+                "{flag}: a script defines its own requests and pauses"
             )));
         }
         scenario.script = Some(target.into());
@@ -121,8 +121,8 @@ fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<
         return Ok(());
     }
     let replay = &args.replay;
-    let asked = replay.replay || replay.speed.is_some() || replay.target.is_some();
-    if let Some(format) = recording::known(asked, args.request.targets, target)? {
+    let is_replay = replay.replay || replay.speed.is_some() || replay.target.is_some();
+    if let Some(format) = recording::known(is_replay, args.request.targets, target)? {
         if args.replay.target.is_none() && args.spec.spec.is_none() {
             return Err(Failure::usage(format!(
                 "{target} is {format}: say where it is to be sent, with --target http://HOST:PORT"
@@ -155,7 +155,7 @@ fn of_requests(request: &RequestArgs, connection: &ConnectionArgs) -> Option<&'s
     given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
 }
 
-/// Refuses flags about requests: a script says what is sent.
+/// Refuses flags about requests, which a script defines itself.
 fn without_requests(args: &RunArgs) -> Result<(), Failure> {
     let given = [
         ("--speed", args.replay.speed.is_some()),
@@ -165,8 +165,8 @@ fn without_requests(args: &RunArgs) -> Result<(), Failure> {
     let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag);
     match of_requests(&args.request, &args.connection).or(given) {
         Some(flag) => Err(Failure::usage(format!(
-            "{flag}: a script says itself what it sends and how long it waits; variables reach it \
-             by --env NAME=VALUE"
+            "{flag}: a script defines its own requests and pauses; pass variables with --env \
+             NAME=VALUE"
         ))),
         None => Ok(()),
     }
@@ -177,10 +177,12 @@ fn url_or_targets(
     target: &str,
     scenario: &mut ScenarioDraft,
 ) -> Result<(), Failure> {
-    if args.targets || (!target.contains("://") && Path::new(target).is_file()) {
+    let is_file = || !target.contains("://") && Path::new(target).is_file();
+    if args.targets || target == "-" || is_file() {
         scenario.targets = Some(target.into());
-    } else if target == "-" {
-        return Err(Failure::usage("`-` is a targets file on standard input: add --targets"));
+    } else if target.parse::<u16>().is_ok() {
+        // A port of this machine; as an address it would be 0.0.0.0/16.
+        scenario.url = Some(format!("localhost:{target}"));
     } else if let Some(problem) = missing_file(target) {
         return Err(Failure::could_not(problem));
     } else {
@@ -246,7 +248,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
     if !args.form.is_empty() {
         let form = form(args.form.iter().map(String::as_str));
         let (content_type, body) = form.map_err(Failure::could_not)?;
-        // What it is cannot be said otherwise: the boundary is in it.
+        // The content type cannot be overridden: it holds the boundary.
         scenario.headers.retain(|header| !header.0.eq_ignore_ascii_case("content-type"));
         scenario.headers.push(HeaderValue("Content-Type".to_owned(), content_type));
         scenario.body = Some(BodyValue(BodySpec::Bytes(body.into())));
@@ -257,7 +259,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
 /// Messages of a stream of gRPC, given one by one.
 fn messages(several: &[String]) -> Result<String, Failure> {
     if let Some(file) = several.iter().find(|one| one.starts_with('@')) {
-        let problem = format!("--data {file}: a file is given alone, with all messages in it");
+        let problem = format!("--data {file}: give one file, with all messages in it");
         return Err(Failure::usage(problem));
     }
     Ok(several.join("\n"))

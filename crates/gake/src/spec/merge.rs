@@ -1,4 +1,4 @@
-//! Flags beside a spec file.
+//! Flags in addition to a spec file.
 
 use std::path::Path;
 
@@ -8,19 +8,22 @@ use super::flags::connections_or_users;
 use crate::cli::RunArgs;
 use gake_session::Failure;
 
-/// The file with the flags over it. Flags for the whole run always apply, flags for a load only
-/// where there is one scenario.
+/// The file with the flags over it. Flags for the whole run always apply, and `--body-errors` to
+/// every scenario; other flags for a load only where there is one scenario.
 ///
 /// # Errors
-/// When a flag does not say which of several scenarios it means.
+/// When a flag could be for any of several scenarios.
 pub fn beside(
     mut file: RunDraft,
     mut flags: RunDraft,
     args: &RunArgs,
     path: &Path,
 ) -> Result<RunDraft, Failure> {
-    let given = flags.scenarios.pop().unwrap_or_default();
+    let mut given = flags.scenarios.pop().unwrap_or_default();
     file.join(flags);
+    if let Some(on) = given.body_errors.take() {
+        file.scenarios.iter_mut().for_each(|scenario| scenario.body_errors = Some(on));
+    }
     if let [only] = file.scenarios.as_mut_slice() {
         let (connections, users) = (given.connections, given.users.clone());
         only.join(given);
@@ -31,7 +34,7 @@ pub fn beside(
         }
     } else if let Some(what) = first_of(&given, args) {
         return Err(Failure::usage(format!(
-            "{what} does not say which of the {} scenarios of {} it means; change the file",
+            "{what} could be for any of the {} scenarios of {}; change the file",
             file.scenarios.len(),
             path.display()
         )));

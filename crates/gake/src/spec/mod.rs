@@ -1,7 +1,7 @@
 //! From flags and a spec file to the spec of a run.
 //!
-//! Flags become a draft, as a file holds one. Beside `--spec` they change what the file says, where
-//! it is clear what is meant.
+//! Flags become a draft, the form in which a file is read too. With `--spec` they override the
+//! file's fields where that is unambiguous.
 
 #[cfg_attr(not(feature = "fleet"), path = "without_agents.rs")]
 pub mod agents;
@@ -37,9 +37,9 @@ use gake_session::script::ScriptLoader;
 use gake_session::spec_error::failure;
 use gake_text::units::count;
 
-/// What was asked for.
+/// The run that a command line describes.
 #[derive(Debug)]
-pub struct Asked {
+pub struct CommandSpec {
     /// The run.
     pub spec: RunSpec,
     /// The file that describes it, when there is one.
@@ -48,33 +48,33 @@ pub struct Asked {
     scripts: Option<ScriptLoader>,
 }
 
-/// Reads what the flags of `gake run` ask for, without touching what it names.
+/// Reads the run that the flags of `gake run` describe, without opening its targets.
 ///
 /// # Errors
 /// When a file is no spec, or flags or fields contradict each other.
-pub fn of_run(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
-    let asked = asked(args, console)?;
+pub fn of_run(args: &RunArgs, console: &Console) -> Result<CommandSpec, Failure> {
+    let command = read_command(args, console)?;
     let is_random = |scenario: &ScenarioSpec| match &scenario.load {
         Load::Open { process, .. } => *process != Process::Uniform,
         _ => false,
     };
-    let is_used = args.rand_url.is_some() || asked.scripts.is_some();
-    if args.load.seed.is_some() && !is_used && !asked.spec.scenarios.iter().any(is_random) {
+    let is_used = args.rand_url.is_some() || command.scripts.is_some();
+    if args.load.seed.is_some() && !is_used && !command.spec.scenarios.iter().any(is_random) {
         let problem = "--seed repeats random arrivals, and these are not: add --arrivals poisson";
         return Err(Failure::usage(problem));
     }
-    Ok(asked)
+    Ok(command)
 }
 
-/// Reads what the flags of `gake find` ask for, of `target`: its spec has no load of its own.
+/// Reads the requests that the flags of `gake find` describe: the spec has no load of its own.
 ///
 /// # Errors
 /// When flags contradict each other, or a script cannot be searched.
-pub fn of_find(args: &FindArgs, target: &str, console: &Console) -> Result<Asked, Failure> {
+pub fn of_find(args: &FindArgs, target: &str, console: &Console) -> Result<CommandSpec, Failure> {
     let mut draft = flags::of_find(args, target)?;
     let scripts = scripts::load_journey(&mut draft, args, console)?;
     let spec = draft.decide().map_err(|error| failure(&error.into()))?;
-    Ok(Asked { spec, file: None, scripts })
+    Ok(CommandSpec { spec, file: None, scripts })
 }
 
 /// Takes a TARGET that is a spec for the file of `--spec`.
@@ -98,7 +98,7 @@ pub fn take_target(args: &mut RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn asked(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
+fn read_command(args: &RunArgs, console: &Console) -> Result<CommandSpec, Failure> {
     let flags = flags::draft(args)?;
     let (mut draft, file) = match &args.spec.spec {
         None => (flags, None),
@@ -109,14 +109,13 @@ fn asked(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
     };
     let scripts = scripts::load(&mut draft, args, console)?;
     match (draft.decide(), file) {
-        (Ok(spec), file) => Ok(Asked { spec, file, scripts }),
+        (Ok(spec), file) => Ok(CommandSpec { spec, file, scripts }),
         (Err(error), Some(file)) => Err(Failure::usage(file.locate(error))),
         (Err(error), None) => Err(failure(&error.into())),
     }
 }
 
-/// Refuses certificates and an encrypted hello that nothing would use: every origin is reached without TLS, and no
-/// redirect can lead to another.
+/// Refuses certificates and ECH when no origin uses TLS and no redirect can lead to one that does.
 ///
 /// # Errors
 /// The field that is not used.
@@ -153,17 +152,16 @@ fn read(path: &Path) -> Result<SpecFile, Failure> {
     SpecFile::read(name, reader).map_err(Failure::usage)
 }
 
-impl Asked {
-    /// Says how many lines of its scripts' log were left out.
+impl CommandSpec {
+    /// Prints how many lines of its scripts' log were left out.
     pub fn note_repeats(&self, console: &Console) {
         if let Some(more) = self.scripts.as_ref().and_then(ScriptLoader::left_out) {
             console.note(&format!("{} more lines of the log repeat those above", count(more)));
         }
     }
 
-    /// Writes the secrets of TLS to the file that the environment names, unless flags or the spec
-    /// name one. A file that cannot be written to is no reason not to run: the variable may be
-    /// meant for other programs.
+    /// Writes the secrets of TLS to the file in SSLKEYLOGFILE, unless flags or the spec name one. A
+    /// file that cannot be written does not end the run: the variable may be meant for others.
     pub fn key_log_from(&mut self, variable: Option<OsString>, console: &Console) {
         let Some(path) = variable.filter(|path| !path.is_empty()).map(PathBuf::from) else {
             return;
@@ -172,7 +170,7 @@ impl Asked {
             return;
         }
         let shown = path.display();
-        // Whoever reads a pipe would take the end of this try for that of the secrets.
+        // The reader of a pipe would take the end of this attempt for the end of the secrets.
         let is_pipe = fs::metadata(&path).is_ok_and(|kind| kind.file_type().is_fifo());
         if !is_pipe && let Err(error) = gake_files::append(&path, Access::Owner) {
             let problem = format!("SSLKEYLOGFILE: {shown}: {error}; no secrets are written");
@@ -217,9 +215,9 @@ impl Asked {
         self.scripts.is_some()
     }
 
-    /// What reading it needs and only a program can open.
+    /// Inputs that only a program can open.
     pub fn inputs(&self) -> Inputs<'_> {
-        // A spec that came from there has used it up.
+        // A spec from standard input has used it up.
         let used = self.file.as_ref().is_some_and(|file| file.name() == "standard input");
         let mut inputs = inputs();
         if used {
@@ -229,7 +227,7 @@ impl Asked {
         inputs
     }
 
-    /// What is wrong, in the words of the command line, or with its place in the spec file.
+    /// The error in the words of the command line, or with its position in the spec file.
     pub fn failure(&self, error: RunError) -> Failure {
         match (error, &self.file) {
             (RunError::Spec(error), Some(file)) => Failure::usage(file.locate(error)),
@@ -237,14 +235,14 @@ impl Asked {
         }
     }
 
-    /// Starts the lab for scenarios that load the demo; it lives as long as it is kept.
+    /// Starts the lab for scenarios that load the demo; dropping it stops it.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn start_demo(&mut self) -> Result<Option<Lab>, Failure> {
         let connections: usize =
             self.spec.scenarios.iter().map(|scenario| scenario.connections).sum();
-        // It is in this process too: what the table of the process holds is for both.
+        // The lab shares this process's descriptor table.
         let has_many = connections > gake_files::table_size() / 2;
         let config = LabConfig {
             max_connections: has_many.then_some(connections.saturating_add(1_000)),
@@ -266,7 +264,7 @@ impl Asked {
         Ok(lab.map(|(lab, _)| lab))
     }
 
-    /// The files that are read for it, so that nothing is written over them.
+    /// The files that it reads, so that no output overwrites them.
     pub fn files(&self, spec: Option<&Path>) -> Vec<PathBuf> {
         let scenarios = self.spec.scenarios.iter().flat_map(|scenario| match &scenario.source {
             RequestSource::Targets(path) => vec![path.clone()],

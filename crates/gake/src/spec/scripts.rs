@@ -14,11 +14,10 @@ use gake_session::{Console, Failure};
 
 use crate::cli::{FindArgs, RunArgs};
 
-/// Users of a script at a rate, when no flag says how many.
+/// Default number of users of a script at a rate.
 const USERS_AT_A_RATE: u64 = 100;
 
-/// Loads the scripts of `draft`, and gives it the scenarios that their options describe. `None`
-/// when it has no script.
+/// Loads the scripts of `draft` and adds the scenarios of their options. `None` without a script.
 ///
 /// # Errors
 /// When a script cannot be loaded, or flags contradict it.
@@ -62,8 +61,8 @@ pub fn load(
     Ok(Some(loader))
 }
 
-/// Loads the script of a search, if its target is one, and replaces the scenario of `draft` by the
-/// one function that is searched. Without objectives its thresholds are those.
+/// Loads the script of a search, if the target is one, and replaces the scenario of `draft` by the
+/// function to search. Without objectives, its thresholds are the objectives.
 ///
 /// # Errors
 /// When the script cannot be loaded, or has no single function to search.
@@ -148,8 +147,8 @@ fn searchable(thresholds: &[String], console: &Console) -> Vec<String> {
     thresholds.iter().filter(can_be).cloned().collect()
 }
 
-/// What the flags of a scenario say in k6's options, which join those of its script: its users, its
-/// duration and its iterations. A rate, stages or a spike are a load of their own.
+/// A scenario's flags as k6 options, which override those of its script: users, duration, iterations.
+/// A rate, stages or a spike are a load of their own.
 fn options(scenario: &mut ScenarioDraft) -> Result<K6Options, Failure> {
     let mut options = K6Options::default();
     if scenario.rate.is_some() || scenario.stages.is_some() {

@@ -73,12 +73,12 @@ fn examples() -> BTreeSet<String> {
     }
     let command = definition();
     let run = command.get_subcommands().find(|command| command.get_name() == "run").unwrap();
-    texts.push(run.get_after_help().unwrap().to_string());
+    texts.push(run.get_before_long_help().unwrap().to_string());
     let examples = texts.iter().flat_map(|text| text.lines()).filter_map(example);
     examples.collect()
 }
 
-/// The command line in a line of text, without what is said about it.
+/// The command line in a line of text, without its description.
 fn example(line: &str) -> Option<String> {
     let line = line.trim().trim_start_matches("$ ");
     let is_run = line.starts_with("gake run ") || line.starts_with("gake http");
@@ -91,8 +91,8 @@ fn example(line: &str) -> Option<String> {
     (is_run && is_whole).then(|| line.to_owned())
 }
 
-/// What is asked for by a command line, with the files of the folder.
-fn asked(line: &str, folder: &Folder) -> Asked {
+/// The run of a command line, with the files of the folder.
+fn command_spec(line: &str, folder: &Folder) -> CommandSpec {
     let mut line = line.replace(" URL", " http://localhost:8080/");
     let files = ["targets.http", "traffic.gakerec", "body.json", "users.csv", "order.json"];
     for name in files.into_iter().chain(["shop.proto"]) {
@@ -103,7 +103,7 @@ fn asked(line: &str, folder: &Folder) -> Asked {
     of_run(&args, &Console::new()).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
-/// The line that is said before the run, with every name at this machine.
+/// The plan's line before the run, with every name at this machine.
 fn plan_line(spec: &RunSpec) -> String {
     let mut spec = spec.clone();
     for host in
@@ -122,13 +122,13 @@ fn every_documented_example_comes_back_as_the_same_run() {
     let examples = examples();
     assert!(examples.len() >= 20, "they are found: {examples:#?}");
     for example in &examples {
-        let asked = asked(example, &folder);
-        let line = plan_line(&asked.spec);
+        let command = command_spec(example, &folder);
+        let line = plan_line(&command.spec);
         for (format, name) in [(SpecFormat::Toml, "a.toml"), (SpecFormat::Json, "a.json")] {
-            let printed = asked.print(format).unwrap();
+            let printed = command.print(format).unwrap();
             let again = SpecFile::read(name, printed.as_bytes()).unwrap().spec();
             let again = again.unwrap_or_else(|error| panic!("{example}: {error}\n{printed}"));
-            assert_eq!(again, asked.spec, "{example}\n{printed}");
+            assert_eq!(again, command.spec, "{example}\n{printed}");
             assert_eq!(plan_line(&again), line, "{example}");
         }
     }
@@ -228,11 +228,11 @@ fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
     let args = run_of(&format!("run --spec {} {flags}", path.display())).map_err(|e| e.to_string());
     let spec =
         args.and_then(|args| of_run(&args, &Console::new()).map_err(|error| error.to_string()));
-    spec.map(|asked| asked.spec)
+    spec.map(|command| command.spec)
 }
 
 #[test]
-fn flags_beside_a_file_change_what_it_says() {
+fn flags_override_a_file() {
     let file = "objectives = [\"p99<1s\"]\nseed = 7\n[connection]\ntimeout = 5\nkeepalive = false\n\
                 [[scenario]]\nurl = \"http://h/\"\nusers = 50\nduration = 60\n\
                 headers = [\"A: 1\", \"B: 2\"]\n";
@@ -268,20 +268,22 @@ fn a_target_replaces_the_source_of_a_file() {
 }
 
 #[test]
-fn flags_that_do_not_say_what_they_mean_are_refused() {
+fn ambiguous_flags_with_a_file_are_refused() {
     let one = "[[scenario]]\nurl = \"http://h/\"\nusers = 50\n";
     let two = "[[scenario]]\nname = \"a\"\nurl = \"u\"\n[[scenario]]\nname = \"b\"\nurl = \"u\"\n";
-    for (file, flags, said) in [
+    for (file, flags, problem) in [
         (one, "-r 100", "a.toml:3:1: scenario[0].users: it belongs to a closed loop"),
-        (two, "-r 100", "--rate does not say which of the 2 scenarios of"),
-        (two, "http://other/", "the target http://other/ does not say which"),
-        (two, "-H a:1", "--header does not say which"),
-        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it has no place beside"),
+        (two, "-r 100", "--rate could be for any of the 2 scenarios of"),
+        (two, "http://other/", "the target http://other/ could be for any"),
+        (two, "-H a:1", "--header could be for any"),
+        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it contradicts"),
     ] {
         let error = spec_beside(file, flags).unwrap_err();
-        assert!(error.contains(said), "{flags}: {error}");
+        assert!(error.contains(problem), "{flags}: {error}");
     }
     assert_eq!(spec_beside(two, "-t 2 --slo p99<1s").unwrap().threads, Some(2));
+    let spec = spec_beside(two, "--body-errors").unwrap();
+    assert!(spec.scenarios.iter().all(|scenario| scenario.body_errors), "{spec:?}");
 }
 
 #[test]

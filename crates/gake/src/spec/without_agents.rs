@@ -4,10 +4,10 @@ use gake_run::LoadedRequests;
 use gake_session::Failure;
 use gake_session::fleet::AgentScript;
 
-use super::Asked;
+use super::CommandSpec;
 
-impl Asked {
-    /// Refuses nothing: agents that are asked for are refused before a run.
+impl CommandSpec {
+    /// Refuses nothing: without the feature, agents are refused earlier.
     ///
     /// # Errors
     /// Never.

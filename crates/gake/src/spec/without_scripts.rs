@@ -36,8 +36,8 @@ fn has_script(draft: &RunDraft) -> bool {
     draft.scenarios.iter().any(|scenario| scenario.script.is_some())
 }
 
-fn refuse(is_asked: bool) -> Result<Option<ScriptLoader>, Failure> {
-    match is_asked {
+fn refuse(is_given: bool) -> Result<Option<ScriptLoader>, Failure> {
+    match is_given {
         true => Err(Failure::usage(
             "this build runs no scripts: it was made without the feature `scripts`",
         )),

@@ -303,7 +303,7 @@ fn a_script_whose_checks_fail_has_no_capacity() {
 #[test]
 fn what_a_script_decides_itself_is_no_flag() {
     for (flags, expected) in [
-        (&["-H", "a: b"][..], "says itself what it sends"),
+        (&["-H", "a: b"][..], "defines its own requests"),
         (&["--dimension", "connections"], "--dimension rate or users"),
         (&["--slo", "login:errors<1%"], "no labels"),
     ] {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Plan, Stage, Timeouts};
+use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
-    Provenance, Reading, Run, Series, Setting, Tally, Watched,
+    Counts, Exchange, ExchangeEnd, Fault, GAUGES_MAX, GaugeReading, Generator, LevelUnit, Outcome,
+    Phase, Provenance, ResponseSummary, Run, RunEnd, Series, Tally, TargetSetting, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -63,13 +63,13 @@ fn outcome(number: u64, second: u64, place: u64) -> Outcome {
     let incident = load >= 1.0;
     let (took, end) = match luck {
         luck if incident && luck < 0.02 => {
-            (10 * SECOND, End::Fault(Fault::Timeout(Phase::FirstByte)))
+            (10 * SECOND, ExchangeEnd::Fault(Fault::Timeout(Phase::FirstByte)))
         }
         luck if incident && luck < 0.09 => {
-            (took, End::Answered(Answer { status: 503, body_bytes: 9 }))
+            (took, ExchangeEnd::Response(ResponseSummary { status: 503, body_bytes: 9 }))
         }
-        luck if luck < 0.0004 => (MS, End::Fault(Fault::Reset)),
-        _ => (took, End::Answered(Answer { status: 200, body_bytes: 512 })),
+        luck if luck < 0.0004 => (MS, ExchangeEnd::Fault(Fault::Reset)),
+        _ => (took, ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 512 })),
     };
     let fired = due + 15_000 + (chance(number ^ 0xaaaa) * 60_000.0) as Nanos;
     let write = fired + 4_000;
@@ -95,7 +95,7 @@ fn tally(second: u64, labels: usize) -> Tally {
     let mut tally = Tally::new(labels);
     for place in 0..RATE {
         let outcome = outcome(second * RATE + place, second, place);
-        tally.record(&outcome, &Expect::default());
+        tally.record(&outcome, &ExpectedStatus::default());
         tally.in_flight_ns += u128::from(outcome.exchange.done - outcome.fired);
     }
     tally.fired = RATE;
@@ -103,8 +103,8 @@ fn tally(second: u64, labels: usize) -> Tally {
 }
 
 /// What the target says of itself: one more than is kept, most of which never change.
-fn levels(second: u64) -> Vec<Reading> {
-    let level = |name: &str, unit, value| Reading {
+fn levels(second: u64) -> Vec<GaugeReading> {
+    let level = |name: &str, unit, value| GaugeReading {
         source: format!("pid:{HOSTILE}"),
         name: name.to_owned(),
         unit,
@@ -128,7 +128,7 @@ pub fn write(path: &Path) {
     let labels = plan.labels.len();
     let warmup = plan.warmup.as_secs();
     let mut file = RunFile::create(path, &plan, 1_760_000_000_000_000_000).unwrap();
-    let setting = |name: &str| Setting {
+    let setting = |name: &str| TargetSetting {
         source: "actuator:http://shop.example".to_owned(),
         name: name.to_owned(),
         value: "200".to_owned(),
@@ -161,7 +161,7 @@ pub fn write(path: &Path) {
         sending: (HOUR - warmup) * SECOND,
         completing: (HOUR - warmup) * SECOND,
         elapsed: HOUR * SECOND,
-        ending: Ending::Done,
+        ending: RunEnd::Done,
         asked_rate: Some(RATE as f64),
         tally: whole,
         warmup: Counts::default(),
@@ -178,7 +178,7 @@ pub fn write(path: &Path) {
         },
         events: Vec::new(),
         agents: Vec::new(),
-        watched: Watched::default(),
+        watched: WatchRecord::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
         origin: Provenance::default(),

@@ -104,7 +104,7 @@ fn what_the_history_has_not_is_said_before_anything_is_sent() {
     let run = ["run", &url, "-n", "5", "-q", "--save"];
     start(&mut within(folder.path(), &run)).wait().done();
     let name = ["history", "baseline", "7"];
-    start(&mut within(folder.path(), &name)).wait().refused(2, "names a run already");
+    start(&mut within(folder.path(), &name)).wait().refused(2, "choose another name");
     let alone = ["history", "compare"];
     start(&mut within(folder.path(), &alone)).wait().refused(1, "no run of");
     // Another program's file in its place is left as it is.

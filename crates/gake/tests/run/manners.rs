@@ -3,40 +3,64 @@
 use crate::support::*;
 
 #[test]
-fn flags_of_other_tools_are_answered_with_ours() {
+fn flags_of_other_tools_are_taken_or_answered_with_ours() {
     for (line, tip) in [
-        ("run demo -z 30s", "-z is -d here"),
-        ("run demo --rps 100", "--rps is -r here"),
-        ("run demo --clients=10", "--clients is --users here"),
-        ("run demo --concurrency 10", "--concurrency is --users here"),
         ("run demo --proxy-header a:b", "--proxy-header does not exist here"),
-        ("run demo --h3", "--h3 is --http3 here"),
-        ("run demo --h2c", "--h2c is --http2 here"),
-        ("run demo --json", "--json is -o here: -o json"),
         ("run demo --output x.json", "--output is -o here"),
         ("run demo -o x.json", "-o json=x.json"),
         ("run demo --out x.json", "-o json=x.json"),
-        ("run demo --threshold p99<50ms", "--threshold is --slo here"),
         ("run demo -duration=5s", "two dashes here: --duration=5s"),
         ("run demo -rate=50 -connections=5", "two dashes here: --rate=50"),
         ("run demo -d {\"a\":1}", "a body is --data '{\"a\":1}'"),
         ("run demo -m POST", "-m is -X here"),
-        ("run demo -q 100", "a rate is -r 100"),
-        ("-z 5s http://127.0.0.1:1/", "-z is -d here"),
-        ("find demo --threshold p99<50ms", "--threshold is --slo here"),
+        ("run demo -b x", "-b is --data here"),
+        ("run demo -q 100", "(-q is --quiet); a rate is -r 100"),
+        ("run demo --objectiv x", "unexpected argument '--objectiv'"),
+        ("run demo --warmpu 5s", "there is --warmup"),
+        ("find demo -d 10s", "-d is --budget here"),
+        ("find demo -r 100", "-r is --max-rate here"),
         ("rn demo", "there is a command 'gake run'"),
         ("dcotor", "there is a command 'gake doctor'"),
+        ("attack -rate 5", "that is 'gake as vegeta attack' here"),
         ("k6 run script.js", "gake behaves as k6 with 'gake as k6'"),
         ("wrk -t2 http://127.0.0.1:1/", "gake behaves as wrk with 'gake as wrk'"),
         ("run demo --script pipeline.lua", "a k6 script runs by its name (gake run FILE.js)"),
+        ("run demo --user", "a value is required"),
     ] {
         let ran = ran(&words(line));
         ran.refused(2, tip);
-        assert!(!ran.stderr.contains("similar argument"), "{ran:?}");
+        for noise in ["similar", "Usage:", "to pass"] {
+            assert!(!ran.stderr.contains(noise), "{noise}: {ran:?}");
+        }
     }
     // A tip is about a flag that the command has.
     let serve = ran(&words("serve --rps 5"));
     assert!(!serve.stderr.contains("-r here"), "{serve:?}");
+    // What may be a secret is not printed.
+    let proxy = ran(&words("run demo --watch mysql://root:hunter2@"));
+    assert!(proxy.code == Some(2) && !proxy.stderr.contains("hunter2"), "{proxy:?}");
+    let taken = ran(&words("--rps 50 -z 200ms --json --user-agent x demo")).done();
+    assert!(taken.stdout.starts_with('{'), "{taken:?}");
+}
+
+#[test]
+fn short_forms_do_what_is_meant() {
+    let lab = lab();
+    let port = lab.addr().port().to_string();
+    let ran_it = ran(&[&port, "-n", "3", "-c", "1", "-q"]);
+    // The lab's root is 404: it was asked.
+    assert!(ran_it.stdout.contains("status 404"), "{ran_it:?}");
+    let mut piped = gake(&["-", "-n", "2", "-c", "1", "-q"]);
+    let targets = format!("GET {}\n", url(&lab, "/fast"));
+    let file = tempfile::tempfile().and_then(|mut file| {
+        use std::io::{Seek, Write};
+        file.write_all(targets.as_bytes())?;
+        file.rewind()?;
+        Ok(file)
+    });
+    start(piped.stdin(file.unwrap())).wait().done();
+    assert!(ran(&["version"]).done().stdout.starts_with("gake "));
+    assert_eq!(ran(&["experiment", "list"]).done().stdout, ran(&["experiment"]).done().stdout);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn flags_say_how_much_and_results_go_where_they_do_for_urls() {
     assert!(report.stdout.contains("✔ checks:rate>0.4"), "{report:?}");
     let open = shop.run(&["-r", "50", "-d", "1s", "-o", "json"]).json();
     assert_eq!(open.count("iterations.due"), 50, "{:?}", open.0);
-    shop.run(&["-X", "POST"]).refused(2, "--method: a script says itself what it sends and");
+    shop.run(&["-X", "POST"]).refused(2, "--method: a script defines its own requests and");
     shop.lab.shutdown();
 }
 

@@ -78,7 +78,7 @@ fn what_makes_no_sense_is_refused() {
     for (line, said) in [
         ("http://127.0.0.1:1/ --ws-expect x", "ws://"),
         ("http://127.0.0.1:1/ --ws-message x", "ws://"),
-        ("ws://127.0.0.1:1/ --http2", "a WebSocket is opened over HTTP/1.1"),
+        ("ws://127.0.0.1:1/ --http2", "a WebSocket needs HTTP/1.1"),
         ("ws://127.0.0.1:1/ -X PUT", "a WebSocket has no methods"),
         ("ws://127.0.0.1:1/ --ws-expect (", "regular expression"),
         ("ws://127.0.0.1:1/ --data b", "--data"),

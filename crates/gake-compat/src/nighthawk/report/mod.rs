@@ -7,7 +7,7 @@ mod json;
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{End, Histogram, Outcome};
+use gake_core::record::{ExchangeEnd, Histogram, Outcome};
 
 use crate::spectrum::{Level, levels};
 use crate::tool_run::is_connect_fault;
@@ -171,7 +171,7 @@ impl Worker {
             self.counters[self.connections.unwrap_or(CX_HTTP1)] += 1;
         }
         match exchange.end {
-            End::Answered(answer) => {
+            ExchangeEnd::Response(answer) => {
                 let class = match answer.status {
                     status @ 100..=599 => usize::from(status / 100) - 1,
                     _ => 5,
@@ -187,13 +187,13 @@ impl Worker {
                 self.statistics[HEADER_SIZE].record(head);
                 self.statistics[CALLBACK].record(exchange.done.saturating_sub(start));
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 let is_pool = is_connect_fault(fault);
                 self.counters[if is_pool { POOL_FAILURE } else { RESETS }] += 1;
                 self.counters[RQ_TOTAL] += u64::from(!is_pool);
                 self.statistics[CALLBACK].record(exchange.done.saturating_sub(start));
             }
-            End::Unfinished => self.counters[RQ_TOTAL] += u64::from(exchange.written),
+            ExchangeEnd::Unfinished => self.counters[RQ_TOTAL] += u64::from(exchange.written),
         }
     }
 

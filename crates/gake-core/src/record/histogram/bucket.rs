@@ -1,26 +1,25 @@
-//! Which bucket holds a value, and which values a bucket holds.
+//! Mapping between values and bucket numbers.
 //!
-//! Buckets are numbered in the order of their values. Number 0 is zero. Each octave of magnitudes,
-//! `2^n..2^(n+1)`, is cut into 1,024 buckets of the same width, so a value read back is within
-//! 0.1 % of the one recorded. A double's exponent and first ten fraction bits are that number, but
-//! for a constant.
+//! Buckets are numbered in the order of their values; 0 is zero. Each octave of magnitudes,
+//! `2^n..2^(n+1)`, has 1,024 buckets of equal width: an error of 0.1 %. The number is a double's
+//! exponent and first ten fraction bits, plus a constant.
 
-/// An octave's buckets, as a power of two.
+/// log2 of [`OCTAVE`].
 pub(super) const OCTAVE_BITS: u32 = 10;
 
-/// Buckets of an octave.
+/// Buckets an octave.
 pub(super) const OCTAVE: usize = 1 << OCTAVE_BITS;
 
-/// Bits of a double after those that number its bucket.
+/// Bits of a double that do not affect its bucket.
 const REST_BITS: u32 = f64::MANTISSA_DIGITS - 1 - OCTAVE_BITS;
 
-/// The lowest octave: smaller magnitudes count as zero.
+/// log2 of the smallest magnitude; smaller ones count as zero.
 const LOWEST_EXPONENT: i32 = -64;
 
-/// What the leading bits of the smallest magnitude are over its number, the first of page 1.
+/// Difference between leading bits and bucket number.
 const OFFSET: i32 = ((f64::MAX_EXP - 1 + LOWEST_EXPONENT) << OCTAVE_BITS) - OCTAVE as i32;
 
-/// Largest distinct magnitude, the double below `2^64`: larger ones count as it.
+/// Largest magnitude, the double below `2^64`; larger ones are clamped.
 pub(super) const LIMIT: f64 = 18_446_744_073_709_549_568.0;
 
 /// The bucket of a value whose magnitude is at most [`LIMIT`].
@@ -37,12 +36,12 @@ pub(super) fn number(value: f64) -> i32 {
     }
 }
 
-/// Whether a bucket has this number.
+/// Whether the number is that of a bucket.
 pub(super) fn exists(bucket: i32) -> bool {
     bucket == 0 || (OCTAVE as i32..=number(LIMIT)).contains(&bucket.saturating_abs())
 }
 
-/// The magnitudes in a bucket: from the first, up to but without the second.
+/// The magnitudes in a bucket: inclusive lower and exclusive upper bound.
 pub(super) fn magnitudes(number: i32) -> (f64, f64) {
     if number == 0 {
         return (0.0, 0.0);
@@ -52,19 +51,20 @@ pub(super) fn magnitudes(number: i32) -> (f64, f64) {
     (edge(place), edge(place + 1))
 }
 
-/// The whole magnitudes in a bucket, from and to; the value itself where buckets are narrower.
+/// The first and last integer magnitude in a bucket; the same integer if buckets are narrower than
+/// 1.
 pub(super) fn whole_magnitudes(number: i32) -> (f64, f64) {
     let (low, high) = magnitudes(number);
     (low.ceil(), (high.ceil() - 1.0).max(low.ceil()))
 }
 
-/// The largest whole value in a bucket.
+/// The largest integer in a bucket.
 pub(super) fn whole_top(number: i32) -> f64 {
     let (low, high) = whole_magnitudes(number);
     if number < 0 { -low } else { high }
 }
 
-/// The middle of the whole values in a bucket, rounded up.
+/// The middle of the integers in a bucket, rounded up.
 pub(super) fn whole_middle(number: i32) -> f64 {
     let (low, high) = whole_magnitudes(number);
     let middle = low + ((high - low + 1.0) / 2.0).floor();

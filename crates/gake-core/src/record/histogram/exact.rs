@@ -1,18 +1,14 @@
-//! The exact encoding of a histogram: a few bytes a bucket, as a text in base64 where the format
-//! around it is text.
+//! The exact encoding of a histogram: a few bytes a bucket, in base64 within text formats.
 //!
-//! | part | bytes |
+//! | field | bytes |
 //! | --- | --- |
-//! | 1: the values are whole numbers; 3: some are not | 1 |
+//! | 1: all values are integers; 3: some are not | 1 |
 //! | minimum, maximum | 8 each, a double, low byte first |
-//! | sum: of whole parts, of fractions in 2^-64 | a signed number each |
-//! | buckets | a number, then for each how far it is from the one before, and its count |
+//! | sum: integer part, fraction in 2^-64 | a signed number each |
+//! | buckets | their number, then for each the distance to the previous one, and its count |
 //!
-//! Numbers have seven bits per byte, low ones first, with the eighth bit set in all but the last;
-//! signed ones alternate (0, -1, 1, -2 ...). A histogram without values is encoded as no bytes.
-//!
-//! What is read takes at most 16 bytes of memory for each byte of the encoding: the buckets become
-//! a list, whatever they are.
+//! Numbers are LEB128, signed ones in zigzag encoding (0, -1, 1, -2 ...). An empty histogram has no
+//! bytes. Decoding takes at most 16 bytes of memory for each byte: buckets become a list.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -20,34 +16,34 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bucket::{self, LIMIT};
-use super::counts::Counts;
+use super::bucket_counts::BucketCounts;
 use super::{Histogram, Sum};
 
 /// Bit 0 of the first byte: this version of the encoding.
 const VERSION: u8 = 1;
 
-/// Bit 1 of the first byte: some values are no whole numbers.
+/// Bit 1 of the first byte: some values are not integers.
 const FRACTIONAL: u8 = 2;
 
 /// Why bytes are not a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
     /// The bytes end too early.
-    #[error("a histogram is cut off")]
+    #[error("a histogram is truncated")]
     CutOff,
     /// Bytes follow the end of the histogram.
-    #[error("a histogram has bytes after its end")]
+    #[error("a histogram has trailing bytes")]
     TooLong,
-    /// A newer gake wrote them.
-    #[error("a histogram is of a version that this gake does not know")]
+    /// Written by a newer gake.
+    #[error("a histogram is of an unknown version")]
     Version,
     /// The content is inconsistent.
     #[error("a histogram is invalid: {0}")]
-    Senseless(&'static str),
+    Invalid(&'static str),
 }
 
 impl Histogram {
-    /// The exact encoding.
+    /// Encodes the histogram.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -69,19 +65,19 @@ impl Histogram {
         out
     }
 
-    /// The histogram of an exact encoding.
+    /// Decodes a histogram.
     ///
     /// # Errors
-    /// When the bytes are not such an encoding.
+    /// When the bytes are not a valid encoding.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HistogramError> {
         let Some((&first, rest)) = bytes.split_first() else { return Ok(Self::new()) };
         if first & !(VERSION | FRACTIONAL) != 0 || first & VERSION == 0 {
             return Err(HistogramError::Version);
         }
-        let mut input = Input(rest);
+        let mut input = ByteReader(rest);
         let (min, max) = (input.double()?, input.double()?);
         if !(-LIMIT..=LIMIT).contains(&min) || !(min..=LIMIT).contains(&max) {
-            return Err(HistogramError::Senseless("its minimum and maximum"));
+            return Err(HistogramError::Invalid("its minimum and maximum"));
         }
         let sum = Sum { whole: input.signed()?, fraction: input.signed()? };
         let (list, count) = input.buckets()?;
@@ -89,7 +85,7 @@ impl Histogram {
             return Err(HistogramError::TooLong);
         }
         let is_fractional = first & FRACTIONAL != 0;
-        Ok(Self { counts: Counts::listed(list), count, min, max, sum, is_fractional })
+        Ok(Self { counts: BucketCounts::listed(list), count, min, max, sum, is_fractional })
     }
 }
 
@@ -105,10 +101,10 @@ fn push_signed(out: &mut Vec<u8>, number: i128) {
     push(out, ((number << 1) ^ (number >> 127)) as u128);
 }
 
-/// What is still to be read.
-struct Input<'a>(&'a [u8]);
+/// The remaining bytes.
+struct ByteReader<'a>(&'a [u8]);
 
-impl Input<'_> {
+impl ByteReader<'_> {
     fn byte(&mut self) -> Result<u8, HistogramError> {
         let (&byte, rest) = self.0.split_first().ok_or(HistogramError::CutOff)?;
         self.0 = rest;
@@ -134,7 +130,7 @@ impl Input<'_> {
                 return Ok(number);
             }
         }
-        Err(HistogramError::Senseless("a number is too large"))
+        Err(HistogramError::Invalid("a number is too large"))
     }
 
     fn signed(&mut self) -> Result<i128, HistogramError> {
@@ -142,13 +138,13 @@ impl Input<'_> {
         Ok((number >> 1) as i128 ^ -((number & 1) as i128))
     }
 
-    /// The buckets in their order, and the sum of their counts.
+    /// The buckets, and the sum of their counts.
     fn buckets(&mut self) -> Result<(Vec<(i32, u64)>, u64), HistogramError> {
-        const SENSELESS: HistogramError = HistogramError::Senseless("its buckets");
-        let buckets = usize::try_from(self.number()?).map_err(|_| SENSELESS)?;
-        // Each takes two bytes at least, so that a lie about their number costs nothing.
+        const INVALID: HistogramError = HistogramError::Invalid("its buckets");
+        let buckets = usize::try_from(self.number()?).map_err(|_| INVALID)?;
+        // Each takes at least two bytes: a false number must not allocate.
         if buckets == 0 || buckets > self.0.len() / 2 {
-            return Err(SENSELESS);
+            return Err(INVALID);
         }
         let mut list: Vec<(i32, u64)> = Vec::with_capacity(buckets);
         let (mut before, mut total) = (0_i128, 0_u64);
@@ -156,9 +152,9 @@ impl Input<'_> {
             let step = self.signed()?;
             let number = before.checked_add(step).filter(|_| at == 0 || step > 0);
             let bucket = number.and_then(|number| i32::try_from(number).ok());
-            let bucket = bucket.filter(|bucket| bucket::exists(*bucket)).ok_or(SENSELESS)?;
-            let count = u64::try_from(self.number()?).map_err(|_| SENSELESS)?;
-            total = total.checked_add(count).filter(|_| count > 0).ok_or(SENSELESS)?;
+            let bucket = bucket.filter(|bucket| bucket::exists(*bucket)).ok_or(INVALID)?;
+            let count = u64::try_from(self.number()?).map_err(|_| INVALID)?;
+            total = total.checked_add(count).filter(|_| count > 0).ok_or(INVALID)?;
             list.push((bucket, count));
             before = i128::from(bucket);
         }
@@ -193,9 +189,9 @@ impl<'de> Deserialize<'de> for Sum {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let bytes = STANDARD_NO_PAD.decode(text.as_bytes()).map_err(D::Error::custom)?;
-        let mut input = Input(&bytes);
-        let mut part = || input.signed().map_err(D::Error::custom);
-        Ok(Self { whole: part()?, fraction: part()? })
+        let mut input = ByteReader(&bytes);
+        let mut number = || input.signed().map_err(D::Error::custom);
+        Ok(Self { whole: number()?, fraction: number()? })
     }
 }
 
@@ -219,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_comes_back_as_it_was(histogram in histogram()) {
+        fn it_survives_the_encoding(histogram in histogram()) {
             let bytes = histogram.to_bytes();
             let again = Histogram::from_bytes(&bytes).unwrap();
             prop_assert_eq!(&again, &histogram);
@@ -232,7 +228,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_commutes_with_it(a in histogram(), b in histogram()) {
+        fn decoding_commutes_with_merging(a in histogram(), b in histogram()) {
             let again = |histogram: &Histogram| Histogram::from_bytes(&histogram.to_bytes()).unwrap();
             let (mut plain, mut encoded) = (a.clone(), again(&a));
             plain.merge(&b);
@@ -269,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_comes_back() {
+    fn a_sum_survives_the_encoding() {
         let mut sum = Sum::default();
         [0.1, -7.0, 1e18].into_iter().for_each(|part| sum.add(part));
         let text = serde_json::to_string(&sum).unwrap();

@@ -1,47 +1,46 @@
 //! A histogram of bounded size and error that merges without loss.
 //!
-//! It is log-linear: 1,024 buckets an octave, so a value read back is within 0.1 % of the one
-//! recorded. For whole numbers from 2,048 up these are the buckets of an HDR histogram of three
-//! digits, for smaller ones each number has its own. An octave takes 4 KB, from its first value
-//! on; a histogram of few values takes less.
+//! Log-linear, with 1,024 buckets an octave: an error of 0.1 %. Integers from 2,048 up have the
+//! buckets of an HDR histogram with three digits, smaller ones a bucket each. An octave takes 4 KB
+//! from its first value on; a histogram of few values takes less.
 
 mod bucket;
-mod counts;
+mod bucket_counts;
 mod exact;
 mod pages;
 mod sum;
 
 use crate::clock::Nanos;
-use counts::Counts;
+use bucket_counts::BucketCounts;
 pub use exact::HistogramError;
 pub use sum::Sum;
 
-/// Longest latency: a day. Longer ones count as a day.
+/// Longest latency: a day. Longer ones are clamped.
 const CEILING: Nanos = 86_400 * 1_000_000_000;
 
 /// A distribution of values, with exact count, minimum, maximum and sum.
 ///
-/// Latencies are whole numbers of nanoseconds ([`Histogram::record`]); other metrics may have any
-/// number ([`Histogram::record_number`]).
+/// Latencies are integers, in nanoseconds ([`Histogram::record`]); other metrics may be fractional
+/// ([`Histogram::record_number`]).
 #[derive(Clone, PartialEq)]
 pub struct Histogram {
-    counts: Counts,
+    counts: BucketCounts,
     count: u64,
     min: f64,
     max: f64,
     sum: Sum,
-    /// Whether a value is not a whole number.
+    /// Whether a value is not an integer.
     is_fractional: bool,
 }
 
-/// One bucket: values that the histogram does not distinguish.
+/// A bucket: values that the histogram does not distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// The smallest.
+    /// The smallest value.
     pub low: Nanos,
-    /// The largest.
+    /// The largest value.
     pub high: Nanos,
-    /// How many were recorded.
+    /// The number of values recorded.
     pub count: u64,
 }
 
@@ -56,7 +55,7 @@ impl Bucket {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            counts: Counts::default(),
+            counts: BucketCounts::default(),
             count: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
@@ -73,19 +72,18 @@ impl Histogram {
         Self::default()
     }
 
-    /// Reserves memory for values from 2^`bits.start` on, up to 2^`bits.end`, in an empty histogram.
-    /// It is mapped: the first values touch no fresh memory.
+    /// Maps memory for values from 2^`bits.start` to 2^`bits.end`. Requires an empty histogram.
     pub(super) fn make_room(&mut self, bits: std::ops::Range<u32>) {
         self.counts.make_room(bits.map(|bits| bucket::number((1_u64 << bits) as f64)));
     }
 
-    /// Adds one latency. Allocates only for the first value of an octave, and for the first few.
+    /// Adds a latency. Allocates only for the first few values, and the first value of an octave.
     #[inline]
     pub fn record(&mut self, value: Nanos) {
         self.record_n(value, 1);
     }
 
-    /// Adds one latency `count` times.
+    /// Adds a latency `count` times.
     #[inline]
     pub fn record_n(&mut self, value: Nanos, count: u64) {
         if count == 0 {
@@ -93,18 +91,18 @@ impl Histogram {
         }
         let value = value.min(CEILING);
         self.sum.add_whole(value, count);
-        // A day of nanoseconds is a whole number in a double too.
+        // A day of nanoseconds is exact in a double.
         self.place(value as i64 as f64, count);
     }
 
-    /// Adds any number. Magnitudes from 2^-64 to 2^64 are distinguished: smaller ones are in the
-    /// bucket of zero, larger ones count as the largest. NaN and infinities are not added.
+    /// Adds a number. Magnitudes below 2^-64 count as zero, those above 2^64 are clamped; NaN and
+    /// infinities are ignored.
     #[inline]
     pub fn record_number(&mut self, value: f64) {
         if !value.is_finite() {
             return;
         }
-        // Adding nothing makes -0 a 0.
+        // Adding 0 turns -0 into 0.
         let value = value.clamp(-bucket::LIMIT, bucket::LIMIT) + 0.0;
         self.is_fractional |= value.fract() != 0.0;
         self.sum.add(value);
@@ -132,7 +130,7 @@ impl Histogram {
         self.is_fractional |= other.is_fractional;
     }
 
-    /// Forgets every value but keeps the memory that the last ones took.
+    /// Removes all values; keeps the memory that they took.
     pub fn clear(&mut self) {
         if self.is_empty() {
             return;
@@ -154,49 +152,49 @@ impl Histogram {
         self.count == 0
     }
 
-    /// The smallest latency, exactly; 0 if it is empty.
+    /// The exact minimum of latencies; 0 if empty.
     #[must_use]
     pub fn min(&self) -> Nanos {
         self.min_number() as Nanos
     }
 
-    /// The largest latency, exactly; 0 if it is empty.
+    /// The exact maximum of latencies; 0 if empty.
     #[must_use]
     pub fn max(&self) -> Nanos {
         self.max_number() as Nanos
     }
 
-    /// The smallest number, exactly; 0 if it is empty.
+    /// The exact minimum; 0 if empty.
     #[must_use]
     pub fn min_number(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.min }
     }
 
-    /// The largest number, exactly; 0 if it is empty.
+    /// The exact maximum; 0 if empty.
     #[must_use]
     pub fn max_number(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.max }
     }
 
-    /// The mean, from the exact sum; 0 when there is no value.
+    /// The mean, from the exact sum; 0 if empty.
     #[must_use]
     pub fn mean(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.sum.value() / self.count as f64 }
     }
 
-    /// The sum of all latencies, exactly.
+    /// The exact sum of latencies.
     #[must_use]
     pub fn sum(&self) -> u128 {
         u128::try_from(self.sum.whole).unwrap_or(0)
     }
 
-    /// The sum of all numbers.
+    /// The sum, exact to 2^-64 a value.
     #[must_use]
     pub fn sum_number(&self) -> f64 {
         self.sum.value()
     }
 
-    /// The standard deviation of the values, to the precision of the buckets.
+    /// The standard deviation, to the precision of the buckets; 0 if empty.
     #[must_use]
     pub fn stddev(&self) -> f64 {
         if self.is_empty() {
@@ -210,9 +208,8 @@ impl Histogram {
         (squares / count).sqrt()
     }
 
-    /// The smallest latency that at least `quantile` of all values do not exceed (the
-    /// nearest-rank definition), to the precision of the buckets, within the exact minimum and
-    /// maximum.
+    /// The nearest-rank quantile of latencies, to the precision of the buckets, clamped to the
+    /// exact minimum and maximum; 0 if empty.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let Some(number) = self.bucket_at(quantile) else { return 0 };
@@ -221,7 +218,8 @@ impl Histogram {
         value.clamp(self.min, self.max) as Nanos
     }
 
-    /// The same for any numbers: for whole numbers the largest of the bucket, else its middle.
+    /// As [`Histogram::quantile`], for numbers: the largest integer of the bucket, or its middle if
+    /// values are fractional.
     #[must_use]
     pub fn quantile_number(&self, quantile: f64) -> f64 {
         let Some(number) = self.bucket_at(quantile) else { return 0.0 };
@@ -229,23 +227,22 @@ impl Histogram {
         value(number).clamp(self.min, self.max)
     }
 
-    /// The number at `quantile` of the way from the smallest to the largest, between two neighbours
-    /// in proportion (the definition of spreadsheets and of k6), to the precision of the buckets.
-    /// The smallest and the largest are exact.
+    /// The quantile interpolated linearly between neighbours (as in spreadsheets and k6), to the
+    /// precision of the buckets; exact at the minimum and maximum.
     #[must_use]
     pub fn interpolated(&self, quantile: f64) -> f64 {
         let Some(last) = self.count.checked_sub(1) else { return 0.0 };
-        let place = quantile.clamp(0.0, 1.0) * last as f64;
-        let below = place.floor();
+        let index = quantile.clamp(0.0, 1.0) * last as f64;
+        let below = index.floor();
         let low = self.at_index(below as u64);
-        let share = place - below;
+        let share = index - below;
         if share == 0.0 {
             return low;
         }
         low + (self.at_index(below as u64 + 1) - low) * share
     }
 
-    /// The number that `index` others come before in order.
+    /// The value at `index` in sorted order.
     fn at_index(&self, index: u64) -> f64 {
         if index == 0 {
             return self.min;
@@ -263,20 +260,20 @@ impl Histogram {
         self.counts.at_rank(rank.clamp(1, self.count.max(1)))
     }
 
-    /// Number of values up to and with `value`, to the precision of the buckets.
+    /// Number of values up to `value` inclusive, to the precision of the buckets.
     #[must_use]
     pub fn count_up_to(&self, value: Nanos) -> u64 {
         self.counts.count_within(i32::MIN, bucket::number(value.min(CEILING) as f64))
     }
 
-    /// Number of values within `low..=high`, to the precision of the buckets.
+    /// Number of values in `low..=high`, to the precision of the buckets.
     #[must_use]
     pub fn count_between(&self, low: Nanos, high: Nanos) -> u64 {
         let number = |value: Nanos| bucket::number(value.min(CEILING) as f64);
         self.counts.count_within(number(low), number(high))
     }
 
-    /// The buckets that hold latencies, in order.
+    /// The non-empty buckets of latencies, in order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.counts.buckets().map(|(number, count)| {
             let (low, high) = bucket::whole_magnitudes(number.max(0));
@@ -284,8 +281,7 @@ impl Histogram {
         })
     }
 
-    /// The buckets that hold numbers, in order: the smallest and the largest number that a bucket
-    /// may hold, and how many it holds.
+    /// The non-empty buckets of numbers, in order: lower bound, upper bound, count.
     pub fn number_buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
         let edges = if self.is_fractional { bucket::magnitudes } else { bucket::whole_magnitudes };
         self.counts.buckets().map(move |(number, count)| {
@@ -294,14 +290,14 @@ impl Histogram {
         })
     }
 
-    /// The largest latency that is not told apart from `value`.
+    /// The largest latency in the bucket of `value`.
     #[cfg(test)]
     fn top_of_bucket(value: Nanos) -> Nanos {
         bucket::whole_top(bucket::number(value.min(CEILING) as f64)) as Nanos
     }
 
-    /// A histogram of latencies from how many its buckets hold, each told by a value in it, and
-    /// from its exact parts.
+    /// A histogram of latencies from its buckets (any value in each, and its count) and exact
+    /// figures.
     #[must_use]
     pub fn from_buckets(
         buckets: impl IntoIterator<Item = (Nanos, u64)>,
@@ -321,7 +317,7 @@ impl Histogram {
         Self { min, max: (max.min(CEILING) as f64).max(min), sum, ..whole }
     }
 
-    /// Bytes of memory beside the value itself.
+    /// Heap memory in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.counts.heap_bytes()

@@ -2,34 +2,34 @@
 
 use super::bucket::{OCTAVE, OCTAVE_BITS};
 
-/// An octave's counts, without what they carried over.
-type Page = [u32; OCTAVE];
+/// The counts of an octave, modulo 2^32.
+type OctavePage = [u32; OCTAVE];
 
-/// Counts by bucket. An octave has a page of 4 KB from its first value on.
+/// Counts by bucket, in a page of 4 KB for each octave that has values.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pages {
     zeros: u64,
     /// The octave of the first page.
     first: i32,
-    pages: Vec<Option<Box<Page>>>,
-    /// What 32 bits did not hold, in units of `2^32`, by bucket.
+    pages: Vec<Option<Box<OctavePage>>>,
+    /// Overflow of counts, in units of `2^32`, by bucket.
     carries: Vec<(i32, u64)>,
 }
 
 impl Pages {
-    /// Adds to the count of a bucket. Allocates nothing when the bucket has its page.
+    /// Adds to the count of a bucket. Allocates if the octave has no page.
     #[inline]
     pub(super) fn add(&mut self, number: i32, count: u64) {
         if number == 0 {
             self.zeros = self.zeros.saturating_add(count);
             return;
         }
-        // An octave before the first becomes a large number.
+        // Octaves below the first wrap to large numbers.
         let at = (number >> OCTAVE_BITS).wrapping_sub(self.first) as usize;
         if let Some(Some(page)) = self.pages.get_mut(at) {
-            let place = &mut page[number as usize % OCTAVE];
-            let sum = u64::from(*place).saturating_add(count);
-            *place = sum as u32;
+            let low = &mut page[number as usize % OCTAVE];
+            let sum = u64::from(*low).saturating_add(count);
+            *low = sum as u32;
             if sum >> 32 != 0 {
                 self.carry(number, sum >> 32);
             }
@@ -47,9 +47,9 @@ impl Pages {
         }
     }
 
-    /// The place for an octave's page.
+    /// The slot of an octave's page.
     #[cold]
-    fn slot(&mut self, octave: i32) -> &mut Option<Box<Page>> {
+    fn slot(&mut self, octave: i32) -> &mut Option<Box<OctavePage>> {
         if self.pages.is_empty() {
             self.first = octave;
         }
@@ -83,19 +83,18 @@ impl Pages {
         }
     }
 
-    /// Carries over where the sum of two 32-bit counts has wrapped round.
+    /// Carries where the sum of two 32-bit counts has wrapped.
     #[cold]
-    fn carry_after_adding(&mut self, octave: i32, theirs: &Page) {
+    fn carry_after_adding(&mut self, octave: i32, theirs: &OctavePage) {
         let Some(mine) = self.slot(octave) else { return };
         let wrapped = mine.iter().zip(theirs).zip(0..).filter(|((sum, added), _)| sum < added);
-        let wrapped: Vec<i32> = wrapped.map(|(_, place)| place).collect();
-        for place in wrapped {
-            self.carry((octave << OCTAVE_BITS) + place, 1);
+        let wrapped: Vec<i32> = wrapped.map(|(_, index)| index).collect();
+        for index in wrapped {
+            self.carry((octave << OCTAVE_BITS) + index, 1);
         }
     }
 
-    /// Forgets every count. Pages that were used keep their room; those that were not since the
-    /// last time give theirs back.
+    /// Removes all counts. Frees pages not used since the last call.
     pub(super) fn clear(&mut self) {
         self.zeros = 0;
         self.carries.clear();
@@ -109,7 +108,7 @@ impl Pages {
     }
 
     /// The pages, from the lowest values to the highest.
-    fn octaves(&self) -> impl Iterator<Item = (i32, &Page)> {
+    fn octaves(&self) -> impl Iterator<Item = (i32, &OctavePage)> {
         let pages = (self.first..).zip(&self.pages);
         pages.filter_map(|(octave, page)| Some((octave, &**page.as_ref()?)))
     }
@@ -131,7 +130,7 @@ impl Pages {
     fn in_page<'a>(
         &'a self,
         octave: i32,
-        page: &'a Page,
+        page: &'a OctavePage,
     ) -> impl Iterator<Item = (i32, u64)> + use<'a> {
         let numbers = (octave << OCTAVE_BITS)..;
         numbers.zip(page).filter_map(|(number, low)| {
@@ -141,7 +140,7 @@ impl Pages {
         })
     }
 
-    /// The bucket of the value of `rank`, counted from 1; `None` when there are fewer.
+    /// The bucket of the value with rank `rank`, from 1; `None` if there are fewer values.
     pub(super) fn at_rank(&self, rank: u64) -> Option<i32> {
         let mut before = 0_u64;
         let mut zeros = Some(self.zeros);
@@ -167,41 +166,40 @@ impl Pages {
         (before.saturating_add(zeros.unwrap_or(0)) >= rank).then_some(0)
     }
 
-    /// How many values the buckets `low..=high` hold.
+    /// The number of values in the buckets `low..=high`.
     pub(super) fn count_within(&self, low: i32, high: i32) -> u64 {
         let zeros = if (low..=high).contains(&0) { self.zeros } else { 0 };
         let pages = self.octaves().map(|(octave, page)| {
             let start = octave << OCTAVE_BITS;
-            let place = |number: i32| number.saturating_sub(start).clamp(0, OCTAVE as i32) as usize;
-            let (from, to) = (place(low), place(high.saturating_add(1)));
+            let index = |number: i32| number.saturating_sub(start).clamp(0, OCTAVE as i32) as usize;
+            let (from, to) = (index(low), index(high.saturating_add(1)));
             if from < to { self.sum(octave, from..to, page) } else { 0 }
         });
         pages.fold(zeros, u64::saturating_add)
     }
 
-    fn sum(&self, octave: i32, places: std::ops::Range<usize>, page: &Page) -> u64 {
+    fn sum(&self, octave: i32, range: std::ops::Range<usize>, page: &OctavePage) -> u64 {
         let start = octave << OCTAVE_BITS;
-        let numbers = start + places.start as i32..start + places.end as i32;
-        let low: u64 = page[places].iter().map(|count| u64::from(*count)).sum();
+        let numbers = start + range.start as i32..start + range.end as i32;
+        let low: u64 = page[range].iter().map(|count| u64::from(*count)).sum();
         let carries = self.carries.iter().filter(|carry| numbers.contains(&carry.0));
         carries.fold(low, |sum, carry| sum.saturating_add(carry.1.saturating_mul(1 << 32)))
     }
 
-    /// Bytes of memory beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.octaves().count() * size_of::<Page>()
-            + self.pages.capacity() * size_of::<Option<Box<Page>>>()
+        self.octaves().count() * size_of::<OctavePage>()
+            + self.pages.capacity() * size_of::<Option<Box<OctavePage>>>()
             + self.carries.capacity() * size_of::<(i32, u64)>()
     }
 }
 
-fn is_empty(page: &Page) -> bool {
-    // Without a way out of the loop it takes the processor's widest steps.
+fn is_empty(page: &OctavePage) -> bool {
+    // Without an early exit it vectorises.
     page.iter().fold(0, |all, count| all | count) == 0
 }
 
-/// Adds a page, and says whether a count has wrapped round.
-fn add_page(mine: &mut Page, theirs: &Page) -> bool {
+/// Adds a page; returns whether a count has wrapped.
+fn add_page(mine: &mut OctavePage, theirs: &OctavePage) -> bool {
     let mut wrapped = false;
     for (mine, theirs) in mine.iter_mut().zip(theirs) {
         *mine = mine.wrapping_add(*theirs);

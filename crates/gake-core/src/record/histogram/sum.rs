@@ -1,22 +1,21 @@
-//! A sum that is the same in whatever order its parts were added.
+//! A sum that does not depend on the order of additions.
 
 use super::bucket::LIMIT;
 
-/// One, in the unit of fractions.
+/// 1 in the unit of fractions.
 const ONE: f64 = LIMIT.next_up();
 
-/// A sum of numbers, whole parts and fractions apart. Whole numbers are summed exactly, others to
-/// `2^-64`.
+/// A sum of numbers: exact for integers, to `2^-64` for others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// The sum of whole parts.
+    /// The sum of integer parts.
     pub(crate) whole: i128,
     /// The sum of fractions, in units of `2^-64`.
     pub(crate) fraction: i128,
 }
 
 impl Sum {
-    /// Adds a whole number `count` times.
+    /// Adds an integer `count` times.
     #[inline]
     pub(super) fn add_whole(&mut self, value: u64, count: u64) {
         // Less than 2^127 for any two factors but the largest.
@@ -24,10 +23,10 @@ impl Sum {
         self.whole = self.whole.saturating_add_unsigned(product);
     }
 
-    /// Adds a number. Magnitudes count as at most `2^64`; NaN counts as 0.
+    /// Adds a number, clamped to ±`2^64`; NaN counts as 0.
     #[inline]
     pub fn add(&mut self, value: f64) {
-        // Nearly all are whole, times in nanoseconds and counts, and need not be taken apart.
+        // Fast path: most values are integers.
         let whole = value as i64;
         if whole as f64 == value && whole != i64::MAX {
             self.whole = self.whole.saturating_add(whole.into());
@@ -56,20 +55,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_makes_no_difference() {
-        let parts = [0.1, -0.3, 1e15, 0.7, -1e15, 1e-15];
-        let sum = |parts: &mut dyn Iterator<Item = &f64>| {
+    fn the_order_does_not_matter() {
+        let values = [0.1, -0.3, 1e15, 0.7, -1e15, 1e-15];
+        let sum = |values: &mut dyn Iterator<Item = &f64>| {
             let mut sum = Sum::default();
-            parts.for_each(|part| sum.add(*part));
+            values.for_each(|value| sum.add(*value));
             sum
         };
-        assert_eq!(sum(&mut parts.iter()), sum(&mut parts.iter().rev()));
-        assert!((sum(&mut parts.iter()).value() - (0.5 + 1e-15)).abs() < 1e-18);
+        assert_eq!(sum(&mut values.iter()), sum(&mut values.iter().rev()));
+        assert!((sum(&mut values.iter()).value() - (0.5 + 1e-15)).abs() < 1e-18);
         assert_eq!(ONE, 64.0_f64.exp2());
     }
 
     #[test]
-    fn whole_numbers_are_summed_as_their_parts_would_be() {
+    fn integers_take_the_fast_path_with_the_same_sum() {
         let large = 63.0_f64.exp2();
         for (value, whole) in [
             (3.0, 3),

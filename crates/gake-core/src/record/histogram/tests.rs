@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn it_tells_what_an_hdr_histogram_of_three_digits_tells(
+    fn it_agrees_with_an_hdr_histogram_of_three_digits(
         values in latencies(),
         quantiles in vec(0.0..=1.0_f64, 8),
         bounds in (0..CEILING, 0..CEILING),
@@ -65,7 +65,6 @@ proptest! {
         let (ours, theirs) = (of(&values), hdr(&values));
         prop_assert_eq!(ours.count(), theirs.len());
         for quantile in quantiles.into_iter().chain([0.0, 0.5, 0.9, 0.99, 0.999, 1.0]) {
-            // What is told lies between the exact minimum and maximum.
             let expected = theirs.value_at_quantile(quantile).clamp(ours.min(), ours.max());
             prop_assert_eq!(ours.quantile(quantile), expected, "at {}", quantile);
             prop_assert_eq!(ours.quantile_number(quantile.max(1e-9)) as u64, ours.quantile(quantile.max(1e-9)));
@@ -89,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_are_told_within_a_thousandth(mut values in numbers(), quantile in 0.0..=1.0_f64) {
+    fn quantiles_of_numbers_are_within_a_thousandth(mut values in numbers(), quantile in 0.0..=1.0_f64) {
         let histogram = of_numbers(&values);
         let limited = |n: f64| n.clamp(-bucket::LIMIT, bucket::LIMIT);
         values.sort_unstable_by(f64::total_cmp);
@@ -99,8 +98,8 @@ proptest! {
         prop_assert_eq!(histogram.max_number(), limited(*last));
         let rank = ((quantile * values.len() as f64).ceil() as usize).clamp(1, values.len());
         let exact = limited(values[rank - 1]);
-        let told = histogram.quantile_number(quantile);
-        prop_assert!((told - exact).abs() <= exact.abs() * 0.001 + 1e-19, "{} for {}", told, exact);
+        let read = histogram.quantile_number(quantile);
+        prop_assert!((read - exact).abs() <= exact.abs() * 0.001 + 1e-19, "{} for {}", read, exact);
     }
 
     #[test]
@@ -126,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn a_histogram_comes_back_from_its_buckets(values in latencies()) {
+    fn a_histogram_can_be_rebuilt_from_its_buckets(values in latencies()) {
         let histogram = of(&values);
         let buckets = histogram.buckets().map(|bucket| (bucket.low, bucket.count));
         let again = Histogram::from_buckets(
@@ -157,7 +156,7 @@ fn counts_over_32_bits_are_kept() {
     assert_eq!(twice.buckets().map(|bucket| bucket.count).sum::<u64>(), twice.count());
     assert_eq!(twice.quantile(0.5), Histogram::top_of_bucket(7_000));
     assert_eq!(twice.quantile(0.9), 9_000_000);
-    // A sum of 32 bits that wraps round in a merge alone.
+    // A 32-bit sum that wraps only in the merge.
     let mut half = Histogram::new();
     (0..200).for_each(|value| half.record(value * 1_000));
     half.record_n(5_000, BIG - 5);
@@ -176,7 +175,7 @@ fn eight_octaves_take_32_kilobytes() {
     fill(&mut histogram);
     let bytes = histogram.heap_bytes();
     assert!((32_768..34_000).contains(&bytes), "{bytes}");
-    // Cleared and filled again it is no larger, nor is what it was merged into.
+    // Neither refilling nor merging takes more.
     for _ in 0..10 {
         histogram.clear();
         fill(&mut histogram);
@@ -188,11 +187,11 @@ fn eight_octaves_take_32_kilobytes() {
 }
 
 #[test]
-fn few_values_take_little_memory_and_rare_ones_give_it_back() {
+fn few_values_take_little_memory_and_outliers_free_theirs() {
     let mut histogram = Histogram::new();
     (0..60).for_each(|n| histogram.record(1 << (n % 40)));
     assert!(histogram.heap_bytes() <= 1_024, "{}", histogram.heap_bytes());
-    // An octave that was seen once costs its page until the second after.
+    // An octave seen once keeps its page until the second after.
     let second = |histogram: &mut Histogram, outlier: bool| {
         histogram.clear();
         (0..1_000).for_each(|n| histogram.record(1_100_000 + n * 100));
@@ -215,7 +214,7 @@ fn few_values_take_little_memory_and_rare_ones_give_it_back() {
 }
 
 #[test]
-fn nothing_has_no_figures() {
+fn an_empty_histogram_has_no_figures() {
     let empty = Histogram::new();
     assert_eq!((empty.count(), empty.min(), empty.max(), empty.sum()), (0, 0, 0, 0));
     assert_eq!((empty.quantile(0.5), empty.quantile_number(0.5)), (0, 0.0));
@@ -226,7 +225,7 @@ fn nothing_has_no_figures() {
 }
 
 #[test]
-fn small_whole_numbers_are_told_exactly() {
+fn small_integers_are_exact() {
     let histogram = of_numbers(&[1.0, 2.0, 3.0, 3.0, -4.0]);
     assert_eq!(histogram.quantile_number(0.5), 2.0);
     assert_eq!(histogram.quantile_number(0.0), -4.0);
@@ -237,15 +236,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn interpolated_numbers_are_those_of_a_sorted_list(
+    fn interpolation_agrees_with_a_sorted_list(
         values in vec(0..100_000_000_u64, 1..300), quantile in 0.0..=1.0_f64
     ) {
         let histogram = of(&values);
         let mut sorted = values;
         sorted.sort_unstable();
-        let place = quantile * (sorted.len() - 1) as f64;
-        let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-        let exact = low as f64 + (high - low) as f64 * place.fract();
+        let index = quantile * (sorted.len() - 1) as f64;
+        let (low, high) = (sorted[index.floor() as usize], sorted[index.ceil() as usize]);
+        let exact = low as f64 + (high - low) as f64 * index.fract();
         let read = histogram.interpolated(quantile);
         prop_assert!((read - exact).abs() <= exact / 1_000.0, "{} for {}", read, exact);
     }
@@ -261,7 +260,7 @@ fn interpolated_ends_are_exact() {
 }
 
 #[test]
-fn room_is_made_once_and_holds_no_value() {
+fn mapped_memory_is_reused_and_holds_no_value() {
     let mut histogram = Histogram::new();
     histogram.make_room(12..29);
     assert_eq!(histogram, Histogram::new());

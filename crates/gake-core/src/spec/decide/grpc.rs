@@ -1,16 +1,16 @@
-//! Calls of gRPC: what their URL and fields mean.
+//! gRPC calls.
 
 use super::super::error::{FieldPath, SpecError};
 use super::super::{GrpcSpec, HttpVersion, RequestSource, ScenarioDraft};
-use super::scenario::Deciding;
+use super::scenario::ScenarioResolver;
 
 /// Whether a scenario calls gRPC, which needs HTTP/2.
 pub(super) fn is_grpc(scenario: &ScenarioDraft) -> bool {
     scenario.url.as_deref().is_some_and(GrpcSpec::has_scheme)
 }
 
-impl Deciding<'_> {
-    /// The method that `url` names, if it is one of gRPC.
+impl ScenarioResolver<'_> {
+    /// The gRPC source, if `url` has its scheme.
     pub(super) fn grpc(&mut self) -> Result<Option<RequestSource>, SpecError> {
         let proto = std::mem::take(&mut self.draft.proto);
         let proto_set = self.draft.proto_set.take().map(|set| set.0);
@@ -33,9 +33,9 @@ impl Deciding<'_> {
             return Err(self.refuse("proto_paths", "it needs proto"));
         }
         if proto_set.is_some() && !proto.is_empty() {
-            return Err(self.refuse("proto_set", "it takes the place of proto"));
+            return Err(self.refuse("proto_set", "it replaces proto: leave one of them out"));
         }
-        self.without(&["method"], "a call of gRPC is always a POST")?;
+        self.without(&["method"], "a gRPC call is always a POST")?;
         let refuse = |key, problem| {
             Err(SpecError::new(FieldPath::root().key("connection").key(key), problem))
         };
@@ -43,7 +43,7 @@ impl Deciding<'_> {
             return refuse("http", "gRPC needs HTTP/2");
         }
         if self.connection.max_redirects > 0 {
-            return refuse("max_redirects", "calls of gRPC follow no redirects");
+            return refuse("max_redirects", "gRPC calls follow no redirects");
         }
         Ok(Some(RequestSource::Grpc(GrpcSpec { url, proto, proto_set, proto_paths })))
     }

@@ -1,17 +1,17 @@
-//! How the arrivals of a scenario come, and for how long.
+//! The load of a scenario, and its duration.
 
 use std::time::Duration;
 
 use super::super::error::{FieldPath, SpecError};
 use super::super::value::{ArrivalsValue, CountValue, TimeValue, UsersValue};
 use super::super::{DURATION, RequestSource, USERS};
-use super::scenario::Deciding;
+use super::scenario::ScenarioResolver;
 use crate::Load;
 use crate::clock::nanos;
 use crate::plan::{DRAIN, Rate, Stage};
 use crate::schedule::Process;
 
-impl Deciding<'_> {
+impl ScenarioResolver<'_> {
     pub(super) fn load(&self, source: &RequestSource) -> Result<Load, SpecError> {
         if let RequestSource::Recording(_) = source {
             return self.recorded();
@@ -20,7 +20,7 @@ impl Deciding<'_> {
             return self.open();
         }
         if self.draft.arrivals.is_some_and(|arrivals| arrivals != ArrivalsValue::Uniform) {
-            let problem = "it needs a rate: in a closed loop the answers decide";
+            let problem = "it needs a rate: in a closed loop, responses determine the arrivals";
             return Err(self.refuse("arrivals", problem));
         }
         self.closed()
@@ -35,7 +35,10 @@ impl Deciding<'_> {
         self.without(&["method", "body"], "a recording has its own methods and bodies")?;
         if !self.warmup.is_zero() {
             let path = FieldPath::root().key("warmup");
-            return Err(SpecError::new(path, "a replay has none: it has no rate to warm up at"));
+            return Err(SpecError::new(
+                path,
+                "a replay has no warm-up: it has no rate to warm up at",
+            ));
         }
         let speed = self.draft.speed.map_or(1.0, |speed| speed.0);
         Ok(Load::Replay { speed, trace: None })
@@ -84,7 +87,7 @@ impl Deciding<'_> {
         if !is_ramp {
             self.without(&["graceful_ramp_down"], "it needs stages of users, as 50..200@30s")?;
         }
-        // What else a load cannot have beside what makes it what it is.
+        // The kind of load, and the keys that it excludes.
         let (kind, others): (_, &[&str]) = match (is_ramp, shared, each, max) {
             (true, ..) => (
                 "stages of users",
@@ -100,7 +103,7 @@ impl Deciding<'_> {
             _ if self.given("pace") => ("a pace", &["think"]),
             _ => ("", &[]),
         };
-        self.without(others, &format!("it has no place beside {kind}"))?;
+        self.without(others, &format!("it contradicts {kind}"))?;
         if let Some(UsersValue::Stages(stages)) = &draft.users {
             let down = draft.graceful_ramp_down.map_or(DRAIN, |TimeValue(time)| time);
             let stages = stages.clone();
@@ -134,7 +137,7 @@ impl Deciding<'_> {
         })
     }
 
-    /// How long a load lasts that has no stages of its own.
+    /// The duration of a load without stages.
     pub(super) fn duration(&self, load: &Load) -> Result<Option<Duration>, SpecError> {
         let given = self.draft.duration.map(|TimeValue(time)| time);
         if given.is_some_and(|time| time.is_zero()) {

@@ -7,7 +7,7 @@ mod websocket;
 
 use std::time::Duration;
 
-use scenario::Deciding;
+use scenario::ScenarioResolver;
 
 use super::error::{FieldPath, SpecError};
 use super::fields::Setting;
@@ -28,10 +28,10 @@ const CONNECTION_WINDOW_MIN: u32 = 65_535;
 const WINDOW_MAX: u32 = (1 << 31) - 1;
 
 impl RunDraft {
-    /// The spec that the draft means.
+    /// Applies defaults and rejects contradictions.
     ///
     /// # Errors
-    /// The first field that contradicts another or is not valid.
+    /// The first field that is invalid or contradicts another.
     pub fn decide(self) -> Result<RunSpec, SpecError> {
         let root = FieldPath::root();
         if let Some(version) = self.version.filter(|version| !(1..=VERSION).contains(version)) {
@@ -48,33 +48,40 @@ impl RunDraft {
         check_connection(&connection)?;
         let list = root.key("scenario");
         if self.scenarios.is_empty() {
-            return Err(SpecError::new(root, "it has no scenario: write [[scenario]] and its url"));
+            return Err(SpecError::new(
+                root,
+                "there is no scenario: write [[scenario]] and its url",
+            ));
         }
         if self.scenarios.len() > SCENARIOS_MAX {
             let count = self.scenarios.len();
-            return Err(SpecError::new(list, format!("{count} are more than {SCENARIOS_MAX}")));
+            return Err(SpecError::new(
+                list,
+                format!("{count} scenarios are more than {SCENARIOS_MAX}"),
+            ));
         }
         let warmup = Setting::decided(self.warmup, Duration::ZERO);
         let several = self.scenarios.len() > 1;
         let mut scenarios: Vec<ScenarioSpec> = Vec::with_capacity(self.scenarios.len());
         for (i, draft) in self.scenarios.into_iter().enumerate() {
             let at = list.index(i);
-            let scenario = Deciding { draft, at: at.clone(), warmup, connection: &connection }
-                .scenario(several)?;
+            let scenario =
+                ScenarioResolver { draft, at: at.clone(), warmup, connection: &connection }
+                    .scenario(several)?;
             if scenarios.iter().any(|known| known.name == scenario.name) {
-                let problem = format!("{:?} is the name of another scenario too", scenario.name);
+                let problem = format!("another scenario is named {:?} too", scenario.name);
                 return Err(SpecError::new(at.key("name"), problem));
             }
             scenarios.push(scenario);
         }
         let spin = self.spin.unwrap_or(false);
         if spin && !scenarios.iter().any(|scenario| scenario.load.is_open()) {
-            let problem = "it needs a rate: a closed loop has nothing to wait for";
+            let problem = "it needs a rate: a closed loop has no due times to wait for";
             return Err(SpecError::new(root.key("spin"), problem));
         }
         let abort = self.abort.unwrap_or(false);
         if abort && self.objectives.is_empty() {
-            return Err(SpecError::new(root.key("abort"), "it needs an objective to miss"));
+            return Err(SpecError::new(root.key("abort"), "it needs an objective"));
         }
         let path = root.key("max_series");
         let max_series = match self.max_series {
@@ -112,7 +119,6 @@ impl TryFrom<RunDraft> for RunSpec {
     }
 }
 
-/// Refuses settings of connections that contradict each other.
 fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
     let at = FieldPath::root().key("connection");
     let refuse = |key, problem| Err(SpecError::new(at.key(key), problem));
@@ -126,10 +132,10 @@ fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
         }
     }
     if spec.connect_rate == Some(f64::INFINITY) {
-        return refuse("connect_rate", "write a number a second");
+        return refuse("connect_rate", "write a number of connections a second");
     }
     if spec.proxy.is_some() && spec.unix_socket.is_some() {
-        return refuse("proxy", "it says where every connection goes, and so does unix_socket");
+        return refuse("proxy", "it contradicts unix_socket: both determine where connections go");
     }
     if spec.streams == Some(0) {
         return refuse("streams", "it must be at least 1");
@@ -148,7 +154,7 @@ fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
         [("proxy", spec.proxy.is_some()), ("unix_socket", spec.unix_socket.is_some())]
     {
         if is_given && spec.http == HttpVersion::Http3 {
-            return refuse(key, "it carries no UDP, which HTTP/3 needs");
+            return refuse(key, "it does not carry UDP, which HTTP/3 needs");
         }
     }
     if spec.keep_body_bytes.is_some() && spec.keep_answers.is_none() {
@@ -159,18 +165,20 @@ fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
         ("connection_window", spec.connection_window, CONNECTION_WINDOW_MIN),
     ] {
         if window.is_some_and(|bytes| !(min..=WINDOW_MAX).contains(&bytes)) {
-            return Err(SpecError::new(at.key(key), format!("it is from {min} to {WINDOW_MAX}")));
+            return Err(SpecError::new(
+                at.key(key),
+                format!("it must be from {min} to {WINDOW_MAX}"),
+            ));
         }
     }
     Ok(())
 }
 
-/// Refuses settings of TLS that contradict each other.
 fn check_tls(spec: &TlsSpec, http: HttpVersion) -> Result<(), SpecError> {
     let at = FieldPath::root().key("tls");
     let refuse = |key, problem| Err(SpecError::new(at.key(key), problem));
     if spec.session_tickets && http == HttpVersion::Http3 {
-        return refuse("session_tickets", "it needs TCP: HTTP/3 resumes no sessions here");
+        return refuse("session_tickets", "it needs TCP: sessions of HTTP/3 are not resumed");
     }
     if spec.early_data && http.is_multiplexed() && http != HttpVersion::Http3 {
         let problem = "it needs HTTP/1.1 or HTTP/3, and no negotiation between versions";
@@ -198,7 +206,7 @@ fn at_least_one(CountValue(count): CountValue, at: &FieldPath) -> Result<usize, 
     }
 }
 
-/// A name that fits on a line.
+/// A valid name: one line, not blank, bounded.
 fn named(name: String, at: &FieldPath) -> Result<String, SpecError> {
     if name.trim().is_empty() {
         return Err(SpecError::new(at.clone(), "it is empty"));
@@ -207,7 +215,7 @@ fn named(name: String, at: &FieldPath) -> Result<String, SpecError> {
         return Err(SpecError::new(at.clone(), format!("it is longer than {NAME_MAX} bytes")));
     }
     if name.chars().any(char::is_control) {
-        return Err(SpecError::new(at.clone(), "it holds a line feed or a control character"));
+        return Err(SpecError::new(at.clone(), "it contains a line feed or a control character"));
     }
     Ok(name)
 }
@@ -217,7 +225,7 @@ mod tests {
     use super::super::file::SpecFile;
 
     #[test]
-    fn http3_resumes_no_sessions() {
+    fn sessions_of_http3_are_not_resumed() {
         let decided = |http: &str| {
             let text = format!(
                 "[connection]\nhttp = \"{http}\"\n[tls]\nsession_tickets = true\n\
@@ -227,12 +235,12 @@ mod tests {
         };
         let refused = decided("3").unwrap_err();
         assert_eq!(refused.field.to_string(), "tls.session_tickets");
-        // Its connections over TCP do.
+        // With a fallback to TCP, they may be.
         assert!(decided("auto3").is_ok());
     }
 
     #[test]
-    fn early_data_is_refused_where_there_is_none() {
+    fn early_data_needs_tls_1_3_and_one_version_of_http() {
         let decided = |http: &str, newest: &str| {
             let text = format!(
                 "[connection]\nhttp = \"{http}\"\n[tls]\nearly_data = true\n\

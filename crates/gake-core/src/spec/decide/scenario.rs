@@ -1,4 +1,4 @@
-//! One scenario: what it sends, over what, and for how long.
+//! One scenario: source, load, limits, tags.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::plan::{DRAIN, OPEN_CONNECTIONS, Overflow, Plan, Rate};
 /// Maximum number of tags of a scenario.
 const TAGS_MAX: usize = 50;
 
-/// A scenario's draft, and what else bears on it.
-pub(super) struct Deciding<'a> {
+/// Turns the draft of a scenario into its spec.
+pub(super) struct ScenarioResolver<'a> {
     pub(super) draft: ScenarioDraft,
     pub(super) at: FieldPath,
     pub(super) warmup: Duration,
     pub(super) connection: &'a ConnectionSpec,
 }
 
-impl Deciding<'_> {
+impl ScenarioResolver<'_> {
     pub(super) fn scenario(mut self, several: bool) -> Result<ScenarioSpec, SpecError> {
         let name = match self.draft.name.take() {
             Some(name) => named(name, &self.at.key("name"))?,
@@ -42,7 +42,7 @@ impl Deciding<'_> {
         }
         let (connections, max_in_flight) = self.bounds(&load)?;
         let overflow = self.overflow(&load)?;
-        // Whoever asks for a count wants all of them answered; each is bounded by its time-out.
+        // With a count, wait for all responses; the time-out bounds each.
         let is_counted =
             requests.is_some() || matches!(load, Load::Shared { .. } | Load::PerUser { .. });
         let is_timed = self.draft.duration.is_some() || self.draft.stages.is_some();
@@ -84,7 +84,7 @@ impl Deciding<'_> {
         SpecError::new(self.at.key(key), problem)
     }
 
-    /// Whether a field is given. The rate `max` and a pace of 0 mean the closed loop without them.
+    /// Whether a field is set. A rate of `max` and a pace of 0 count as unset.
     pub(super) fn given(&self, key: &str) -> bool {
         let draft = &self.draft;
         match key {
@@ -94,7 +94,7 @@ impl Deciding<'_> {
         }
     }
 
-    /// Refuses the first of `keys` that is given.
+    /// Rejects the first of `keys` that is set.
     pub(super) fn without(&self, keys: &[&str], problem: &str) -> Result<(), SpecError> {
         match keys.iter().find(|key| self.given(key)) {
             Some(key) => Err(self.refuse(key, problem)),
@@ -106,7 +106,7 @@ impl Deciding<'_> {
         let draft = &mut self.draft;
         let requests = std::mem::take(&mut draft.request);
         let grpc = self.grpc()?;
-        // It refuses what only a WebSocket has, without a URL too.
+        // Also without a URL: it rejects fields of WebSockets.
         let url = self.url()?;
         let url = grpc.or(url);
         let draft = &mut self.draft;
@@ -134,7 +134,7 @@ impl Deciding<'_> {
         }
         if let Some(path) = recording {
             let Some(to) = self.draft.to.take() else {
-                let problem = "say where the recording is to be sent: http://HOST:PORT";
+                let problem = "a recording needs a target: http://HOST:PORT";
                 return Err(self.refuse("to", problem));
             };
             let select = std::mem::take(&mut self.draft.select);
@@ -142,7 +142,7 @@ impl Deciding<'_> {
             all.push(("recording", Some(RequestSource::Recording(recording))));
         }
         if let Some(path) = script {
-            let own = "a script says itself what it sends";
+            let own = "a script determines its own requests";
             self.without(&["method", "headers", "body", "user", "expect_body", "stream"], own)?;
             let environment = std::mem::take(&mut self.draft.environment).into_iter().collect();
             let function = self.draft.function.take();
@@ -153,16 +153,15 @@ impl Deciding<'_> {
         match (named.next(), named.next()) {
             (Some((_, source)), None) => Ok(source),
             (Some((first, _)), Some((second, _))) => {
-                Err(self.refuse(second, &format!("the scenario has its {first} already")))
+                Err(self.refuse(second, &format!("the scenario already has {first}")))
             }
             (None, _) => Err(SpecError::new(
                 self.at.clone(),
-                "it says nothing of what to send: write url, targets, request or recording",
+                "there is nothing to send: write url, targets, request or recording",
             )),
         }
     }
 
-    /// Connections and max_in_flight.
     fn bounds(&self, load: &Load) -> Result<(usize, usize), SpecError> {
         let at_least_one = |count: Option<CountValue>, key: &str| {
             count.map(|count| at_least_one(count, &self.at.key(key))).transpose()
@@ -177,7 +176,11 @@ impl Deciding<'_> {
             return Ok((connections, max_in_flight.unwrap_or(connections)));
         };
         for (key, given, why) in [
-            ("connections", connections, "it needs a rate: in a closed loop each user has one"),
+            (
+                "connections",
+                connections,
+                "it needs a rate: in a closed loop each user has one connection",
+            ),
             ("max_in_flight", max_in_flight, "it needs a rate: a user has one request in flight"),
         ] {
             if given.is_some_and(|given| given != users) {
@@ -187,7 +190,7 @@ impl Deciding<'_> {
         Ok((users, users))
     }
 
-    /// The same where a connection carries several requests at once.
+    /// [`Self::bounds`] for connections that carry concurrent requests.
     fn multiplexed(
         &self,
         users: Option<usize>,
@@ -231,7 +234,10 @@ impl Deciding<'_> {
         let at = self.at.key("tags");
         let tags = std::mem::take(&mut self.draft.tags);
         if tags.len() > TAGS_MAX {
-            return Err(SpecError::new(at, format!("{} are more than {TAGS_MAX}", tags.len())));
+            return Err(SpecError::new(
+                at,
+                format!("{} tags are more than {TAGS_MAX}", tags.len()),
+            ));
         }
         tags.into_iter()
             .map(|(key, value)| {

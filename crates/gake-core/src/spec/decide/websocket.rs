@@ -1,11 +1,11 @@
-//! Messages to a WebSocket: what its URL and fields mean.
+//! WebSocket messages.
 
 use super::super::error::{FieldPath, SpecError};
 use super::super::{HttpVersion, RequestSource, WebSocketSpec};
-use super::scenario::Deciding;
+use super::scenario::ScenarioResolver;
 
-impl Deciding<'_> {
-    /// The source that `url` is, if there is one: a WebSocket by its scheme.
+impl ScenarioResolver<'_> {
+    /// The source of `url`: a WebSocket or a request, by its scheme.
     pub(super) fn url(&mut self) -> Result<Option<RequestSource>, SpecError> {
         let url = self.draft.url.take();
         let message = self.draft.ws_message.take().map(|message| message.0);
@@ -34,19 +34,18 @@ impl Deciding<'_> {
         }
     }
 
-    /// Rejects what a WebSocket cannot have.
     fn check_websocket(&self, websocket: &WebSocketSpec) -> Result<(), SpecError> {
         self.without(&["method"], "a WebSocket has no methods")?;
         self.without(&["body"], "a WebSocket has no body: its messages are ws_message")?;
         if self.draft.stream == Some(true) {
-            return Err(self.refuse("stream", "a WebSocket's answer is one message"));
+            return Err(self.refuse("stream", "the response of a WebSocket is a single message"));
         }
         if websocket.send_only {
             if websocket.message.is_none() {
                 return Err(self.refuse("ws_send_only", "it needs a message (ws_message)"));
             }
             if websocket.expect.is_some() || self.draft.expect_body.is_some() {
-                let problem = "no answer is awaited that could be checked";
+                let problem = "there is no response to check";
                 return Err(self.refuse("ws_send_only", problem));
             }
         }
@@ -54,13 +53,13 @@ impl Deciding<'_> {
             Err(SpecError::new(FieldPath::root().key("connection").key(key), problem))
         };
         if self.connection.http != HttpVersion::Http11 {
-            return refuse("http", "a WebSocket is opened over HTTP/1.1");
+            return refuse("http", "a WebSocket needs HTTP/1.1");
         }
         if !self.connection.keepalive {
-            return refuse("keepalive", "the sessions of a WebSocket stay open");
+            return refuse("keepalive", "WebSocket sessions stay open");
         }
         if self.connection.max_redirects > 0 {
-            return refuse("max_redirects", "the upgrade to a WebSocket follows no redirects");
+            return refuse("max_redirects", "a WebSocket follows no redirects");
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_core::schedule::Slice;
 use gake_text::duration::format_duration;
 
@@ -140,7 +140,7 @@ impl Joiner {
         let rest = if share.refused > 0 { " in part" } else { "" };
         let name = &member.name;
         let text = format!("from {from} on, others send what agent {name} was to send{rest}");
-        self.events.push(Event { at: now, text });
+        self.events.push(RunEvent { at: now, text });
     }
 }
 

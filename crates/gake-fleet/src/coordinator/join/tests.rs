@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::SECOND;
-use gake_core::plan::{Expect, Stage};
+use gake_core::plan::{ExpectedStatus, Stage};
 use gake_core::record::{
-    Answer, End, Ending, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
+    Exchange, ExchangeEnd, FailedBodies, Outcome, ResponseSummary, Run, RunEnd, ScenarioEnd,
+    ScenarioInterval, Tally,
 };
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Gauges};
@@ -35,15 +36,15 @@ pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
             write: due,
             written: true,
             first_byte: Some(due + took),
-            end: End::Answered(Answer { status: 200, body_bytes: 1 }),
+            end: ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 1 }),
             ..Exchange::unfinished(due + took)
         },
     }
 }
 
 /// The part of the only scenario in what a worker hands over.
-pub(crate) fn part(tally: Tally) -> IntervalPart {
-    IntervalPart {
+pub(crate) fn part(tally: Tally) -> ScenarioInterval {
+    ScenarioInterval {
         scenario: 0,
         tally,
         warmup: Counts::default(),
@@ -55,19 +56,19 @@ pub(crate) fn part(tally: Tally) -> IntervalPart {
 /// What a worker of a slice hands over, second by second, when each request takes one of `times`.
 fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<Message> {
     let plan = plan();
-    let share = plan.part(slice, Slice::new(worker, workers)).unwrap();
+    let share = plan.slice(slice, Slice::new(worker, workers)).unwrap();
     let schedule = plan.schedule(Plan::scenario_seed(1, 0)).unwrap();
     let mut times = times.iter().cycle();
-    let mut arrivals = schedule.share(share).peekable();
+    let mut arrivals = schedule.arrivals(share).peekable();
     let mut messages = Vec::new();
     for second in 1..=SECONDS {
         let mut tally = Tally::default();
         while let Some(arrival) = arrivals.next_if(|arrival| arrival.due < second * SECOND) {
             let took = times.next().copied().unwrap_or(1);
-            tally.record(&outcome(arrival.due, took), &Expect::default());
+            tally.record(&outcome(arrival.due, took), &ExpectedStatus::default());
         }
-        let (tenth, parts) = (second * 10, vec![part(tally)]);
-        let interval = Interval { worker, tenth, parts, cpu: 7, run_delay: 1 };
+        let (tenth, scenarios) = (second * 10, vec![part(tally)]);
+        let interval = Interval { worker, tenth, scenarios, cpu: 7, run_delay: 1 };
         messages.push(Message::Interval(Box::new(interval)));
     }
     let at = SECONDS * SECOND;
@@ -115,7 +116,7 @@ impl Whole {
 
     fn finish(self) -> Run {
         assert!(self.0.is_over());
-        self.0.finish(0, Ending::Done, 1)
+        self.0.finish(0, RunEnd::Done, 1)
     }
 }
 
@@ -264,8 +265,8 @@ fn figures_of_another_run_are_refused() {
     for change in [
         &(|interval: &mut Interval| interval.worker = 1) as &dyn Fn(&mut Interval),
         &|interval: &mut Interval| interval.tenth = 1_000_000,
-        &|interval: &mut Interval| interval.parts[0].scenario = 1,
-        &|interval: &mut Interval| interval.parts[0].tally.tell_labels(9),
+        &|interval: &mut Interval| interval.scenarios[0].scenario = 1,
+        &|interval: &mut Interval| interval.scenarios[0].tally.grow_labels(9),
     ] {
         assert_eq!(of(change), (0, 1));
     }

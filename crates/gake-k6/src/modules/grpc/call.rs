@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use gake_core::record::{End, Exchange, Fault, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
@@ -89,12 +89,14 @@ impl GrpcCall {
                 })
                 .await;
             }
-            Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
+            Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
         flight.is_over = true;
         let mut response = self.response(reader, &flight.exchange);
         match ended(flight.exchange.end, response.status) {
-            end if flight.exchange.end == End::Unfinished => client.end(&mut flight.exchange, end),
+            end if flight.exchange.end == ExchangeEnd::Unfinished => {
+                client.end(&mut flight.exchange, end)
+            }
             end => flight.exchange.end = end,
         }
         if self.params.discards {
@@ -106,7 +108,7 @@ impl GrpcCall {
     }
 
     fn response(&self, mut reader: GrpcReader, exchange: &Exchange) -> GrpcResponse {
-        if matches!(exchange.end, End::Answered(answer) if answer.status == 200) {
+        if matches!(exchange.end, ExchangeEnd::Response(response) if response.status == 200) {
             reader.end();
         }
         let (headers, trailers) = reader.metadata();
@@ -143,13 +145,13 @@ impl GrpcCall {
 }
 
 /// The end of a call with this status: a complete HTTP response may be an invalid message.
-pub(super) fn ended(end: End, status: GrpcStatus) -> End {
+pub(super) fn ended(end: ExchangeEnd, status: GrpcStatus) -> ExchangeEnd {
     match end {
-        End::Answered(answer) if answer.status == 200 && status != GrpcStatus::OK => {
-            End::Fault(Fault::Grpc(status))
+        ExchangeEnd::Response(response) if response.status == 200 && status != GrpcStatus::OK => {
+            ExchangeEnd::Fault(Fault::Grpc(status))
         }
         // The rest of the response was not awaited.
-        End::Unfinished if status != CANCELED => End::Fault(Fault::Grpc(status)),
+        ExchangeEnd::Unfinished if status != CANCELED => ExchangeEnd::Fault(Fault::Grpc(status)),
         end => end,
     }
 }
@@ -167,7 +169,7 @@ impl Drop for CallFlight<'_> {
         if self.is_over {
             return;
         }
-        self.call.connection.client.end(&mut self.exchange, End::Unfinished);
+        self.call.connection.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         if self.exchange.bytes_out > 0 {
             let response = self.call.response(GrpcReader::default(), &self.exchange);
             self.call.record(&response, &self.exchange);
@@ -234,15 +236,21 @@ mod tests {
 
     #[test]
     fn a_response_with_an_invalid_message_is_a_fault() {
-        let answered = |status| End::Answered(gake_core::record::Answer { status, body_bytes: 5 });
-        let fault = End::Fault(Fault::Grpc(INTERNAL));
+        let response = |status| {
+            ExchangeEnd::Response(gake_core::record::ResponseSummary { status, body_bytes: 5 })
+        };
+        let fault = ExchangeEnd::Fault(Fault::Grpc(INTERNAL));
         for (end, status, expected) in [
-            (answered(200), GrpcStatus::OK, answered(200)),
-            (answered(200), INTERNAL, fault),
-            (answered(503), GrpcStatus::UNAVAILABLE, answered(503)),
-            (End::Unfinished, INTERNAL, fault),
-            (End::Unfinished, CANCELED, End::Unfinished),
-            (End::Fault(Fault::Write), GrpcStatus::UNAVAILABLE, End::Fault(Fault::Write)),
+            (response(200), GrpcStatus::OK, response(200)),
+            (response(200), INTERNAL, fault),
+            (response(503), GrpcStatus::UNAVAILABLE, response(503)),
+            (ExchangeEnd::Unfinished, INTERNAL, fault),
+            (ExchangeEnd::Unfinished, CANCELED, ExchangeEnd::Unfinished),
+            (
+                ExchangeEnd::Fault(Fault::Write),
+                GrpcStatus::UNAVAILABLE,
+                ExchangeEnd::Fault(Fault::Write),
+            ),
         ] {
             assert_eq!(ended(end, status), expected);
         }

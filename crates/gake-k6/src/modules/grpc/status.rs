@@ -1,6 +1,6 @@
 //! The status of a call without one from the server, as gRPC for Go derives it.
 
-use gake_core::record::{End, ErrorCode, Fault, GrpcStatus};
+use gake_core::record::{ErrorCode, ExchangeEnd, Fault, GrpcStatus};
 use gake_wire::percent_decoded;
 use http::StatusCode;
 
@@ -44,7 +44,7 @@ fn is_grpc(content_type: &str) -> bool {
 
 /// The status of a call by its end. `address` is the server's.
 pub(super) fn of_end(
-    end: End,
+    end: ExchangeEnd,
     headers: &[(String, String)],
     trailers: &[(String, String)],
     address: &str,
@@ -53,15 +53,19 @@ pub(super) fn of_end(
         lines.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
     };
     match end {
-        End::Answered(answer) if answer.status == 200 => (GrpcStatus::OK, String::new()),
-        End::Answered(answer) => of_head(answer.status, line(headers, "content-type").as_deref())
-            .unwrap_or((GrpcStatus::UNKNOWN, String::new())),
-        End::Fault(Fault::Grpc(status)) => {
+        ExchangeEnd::Response(response) if response.status == 200 => {
+            (GrpcStatus::OK, String::new())
+        }
+        ExchangeEnd::Response(summary) => {
+            of_head(summary.status, line(headers, "content-type").as_deref())
+                .unwrap_or((GrpcStatus::UNKNOWN, String::new()))
+        }
+        ExchangeEnd::Fault(Fault::Grpc(status)) => {
             let message = line(trailers, "grpc-message").unwrap_or_default();
             (status, percent_decoded(&message))
         }
-        End::Fault(fault) => of_fault(fault, address, !trailers.is_empty()),
-        End::Unfinished => (CANCELED, "context canceled".to_owned()),
+        ExchangeEnd::Fault(fault) => of_fault(fault, address, !trailers.is_empty()),
+        ExchangeEnd::Unfinished => (CANCELED, "context canceled".to_owned()),
     }
 }
 

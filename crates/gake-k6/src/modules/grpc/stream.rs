@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{End, Exchange, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, GrpcStatus};
 use gake_script::user::Completion;
 use gake_wire::http1::BodyPiece;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
@@ -170,9 +170,10 @@ impl GrpcStream {
                 })
                 .await;
             }
-            Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
+            Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
-        if matches!(flight.exchange.end, End::Answered(answer) if answer.status == 200) {
+        if matches!(flight.exchange.end, ExchangeEnd::Response(response) if response.status == 200)
+        {
             reader.end();
         }
         let (headers, trailers) = reader.metadata();
@@ -183,7 +184,7 @@ impl GrpcStream {
         if status != GrpcStatus::OK {
             // The status and the invalid message may have arrived in one read.
             match ended(flight.exchange.end, status) {
-                end if flight.exchange.end == End::Unfinished => {
+                end if flight.exchange.end == ExchangeEnd::Unfinished => {
                     client.end(&mut flight.exchange, end);
                 }
                 end => flight.exchange.end = end,
@@ -236,7 +237,7 @@ impl StreamMessages for GrpcStream {
                 self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
-            None if self.is_finished.get() => BodyPiece::End,
+            None if self.is_finished.get() => BodyPiece::ExchangeEnd,
             None => {
                 self.sender.set(Some(cx.waker().clone()));
                 BodyPiece::Pending
@@ -286,8 +287,8 @@ impl Drop for StreamFlight<'_> {
     fn drop(&mut self) {
         let Self { stream, start, status, exchange } = self;
         let GrpcStream { vu, connection, .. } = stream;
-        if exchange.end == End::Unfinished {
-            connection.client.end(exchange, End::Unfinished);
+        if exchange.end == ExchangeEnd::Unfinished {
+            connection.client.end(exchange, ExchangeEnd::Unfinished);
         }
         let took = exchange.done.saturating_sub(exchange.write);
         vu.record(BuiltinMetric::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);

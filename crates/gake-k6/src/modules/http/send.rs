@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{End, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
@@ -230,7 +230,7 @@ impl Drop for RequestFlight<'_> {
         if self.is_over {
             return;
         }
-        self.client.end(&mut self.exchange, End::Unfinished);
+        self.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         if self.exchange.bytes_out > 0 {
             record_unfinished(self.vu, self.request, self.url, &self.exchange);
         }
@@ -299,14 +299,14 @@ impl Hop {
                 *exchange = Exchange::unfinished(now);
                 client.exchange(&prepared, now, deadline, &mut collector, exchange).await;
             }
-            Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
+            Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
         flight.is_over = true;
         let instants = RequestInstants { asked: start, sent: collector.sent, received: vu.now() };
         let parts = (collector, instants);
         let mut response = self.response(request, headers, parts, &flight.exchange);
         if response.refuse_body() {
-            flight.exchange.end = End::Fault(Fault::NoMemory);
+            flight.exchange.end = ExchangeEnd::Fault(Fault::NoMemory);
         }
         response.is_challenge = may_be_challenged && response.status == 401;
         if let Some(what) = settings.http_debug {
@@ -317,7 +317,7 @@ impl Hop {
         vu.pending.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             let why = match flight.exchange.end {
-                End::Fault(fault) if response.error_code != 1701 => {
+                ExchangeEnd::Fault(fault) if response.error_code != 1701 => {
                     error_codes::go_text(fault, &self.url, ip, &response.error)
                 }
                 _ => response.error.clone(),
@@ -378,8 +378,8 @@ impl Hop {
             ..ResponseFacts::failed(request, 0, String::new())
         };
         match exchange.end {
-            End::Answered(answer) => {
-                response.status = answer.status;
+            ExchangeEnd::Response(summary) => {
+                response.status = summary.status;
                 let connection = collector.connection;
                 response.proto = match collector.version {
                     _ if connection.is_http2 => "HTTP/2.0",
@@ -387,16 +387,16 @@ impl Hop {
                     _ => "HTTP/1.1",
                 };
                 response.reason = match connection.is_http2 {
-                    true => error_codes::phrase(answer.status).to_owned(),
+                    true => error_codes::phrase(summary.status).to_owned(),
                     false => collector.reason,
                 };
                 response.headers = collector.headers;
-                let is_bodyless = matches!(answer.status, 204 | 304);
+                let is_bodyless = matches!(summary.status, 204 | 304);
                 response.body = (collector.keep && !is_bodyless).then_some(collector.body);
-                response.error_code = error_codes::of_status(answer.status);
+                response.error_code = error_codes::of_status(summary.status);
                 response.timings = Timings::of(exchange, instants);
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 // The connect timeout covers only TCP: after it, the request has timed out.
                 let is_open = exchange.connect.is_some();
                 let fault = match fault {
@@ -406,7 +406,7 @@ impl Hop {
                 (response.error_code, response.error) = error_codes::of(fault);
                 response.timings = Timings::of(exchange, instants);
             }
-            End::Unfinished => {}
+            ExchangeEnd::Unfinished => {}
         }
         response.decode();
         if response.status > 0 {

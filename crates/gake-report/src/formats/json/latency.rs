@@ -1,6 +1,6 @@
 //! Latencies in JSON.
 
-use gake_core::record::{Histogram, Metric, Tally};
+use gake_core::record::{Histogram, LatencyMetric, Tally};
 use serde::Serialize;
 
 /// Latencies in nanoseconds, to three significant digits; `min`, `max` and `mean` are exact.
@@ -37,16 +37,16 @@ impl From<&Tally> for LatencyForm {
         let of = |metric| HistogramForm::from(tally.latency.of(metric));
         Self {
             response: (&*tally.latency.response()).into(),
-            ok_response: of(Metric::OkResponse),
-            fault_response: of(Metric::FaultResponse),
-            service: of(Metric::Service),
-            lateness: of(Metric::Lateness),
-            blocked: of(Metric::Blocked),
-            connect: of(Metric::Connect),
-            tls: of(Metric::Tls),
-            first_byte: of(Metric::FirstByte),
-            download: of(Metric::Download),
-            rtt: of(Metric::Rtt),
+            ok_response: of(LatencyMetric::OkResponse),
+            fault_response: of(LatencyMetric::FaultResponse),
+            service: of(LatencyMetric::Service),
+            lateness: of(LatencyMetric::Lateness),
+            blocked: of(LatencyMetric::Blocked),
+            connect: of(LatencyMetric::Connect),
+            tls: of(LatencyMetric::Tls),
+            first_byte: of(LatencyMetric::FirstByte),
+            download: of(LatencyMetric::Download),
+            rtt: of(LatencyMetric::Rtt),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of a summary in JSON that are numbers.
 
-use gake_core::record::{Counts, Generator, Point, Run};
+use gake_core::record::{Counts, Generator, Run, SeriesPoint};
 use gake_judge::stats::{Rates, span};
 use serde::Serialize;
 
@@ -299,8 +299,8 @@ pub(super) struct PointForm {
     cpu_ns: u64,
 }
 
-impl From<&Point> for PointForm {
-    fn from(point: &Point) -> Self {
+impl From<&SeriesPoint> for PointForm {
+    fn from(point: &SeriesPoint) -> Self {
         Self {
             second: point.second,
             seconds: point.seconds,

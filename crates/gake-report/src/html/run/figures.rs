@@ -1,6 +1,6 @@
 //! The figures of a whole run.
 
-use gake_core::record::{Histogram, Metric, Run};
+use gake_core::record::{Histogram, LatencyMetric, Run};
 use gake_judge::stats::{Rates, span};
 use gake_judge::trusted;
 use serde::Serialize;
@@ -131,23 +131,23 @@ impl LatencyForm {
 pub(super) fn latencies(run: &Run) -> Vec<LatencyForm> {
     let latency = &run.tally.latency;
     let parts = [
-        Metric::OkResponse,
-        Metric::Service,
-        Metric::FirstByte,
-        Metric::Download,
-        Metric::Connect,
-        Metric::Tls,
-        Metric::Blocked,
-        Metric::Lateness,
-        Metric::FaultResponse,
-        Metric::Rtt,
+        LatencyMetric::OkResponse,
+        LatencyMetric::Service,
+        LatencyMetric::FirstByte,
+        LatencyMetric::Download,
+        LatencyMetric::Connect,
+        LatencyMetric::Tls,
+        LatencyMetric::Blocked,
+        LatencyMetric::Lateness,
+        LatencyMetric::FaultResponse,
+        LatencyMetric::Rtt,
     ];
     // TCP's estimate counts acknowledgements that the peer delays: above the time to the first byte
     // of an answer it is not the network's round trip.
     let median = |metric| latency.of(metric).quantile(0.5);
-    let is_network = median(Metric::Rtt) <= median(Metric::FirstByte);
+    let is_network = median(LatencyMetric::Rtt) <= median(LatencyMetric::FirstByte);
     let seen = parts.iter().filter(|metric| !latency.of(**metric).is_empty());
-    let seen = seen.filter(|metric| **metric != Metric::Rtt || is_network);
+    let seen = seen.filter(|metric| **metric != LatencyMetric::Rtt || is_network);
     let rows = seen.map(|metric| LatencyForm::new(metric.name(), latency.of(*metric)));
     std::iter::once(LatencyForm::new("response", &latency.response())).chain(rows).collect()
 }

@@ -1,6 +1,6 @@
 //! Labels: the figures of each, and how they went over time.
 
-use gake_core::record::{LabelPoint, Point, Run};
+use gake_core::record::{LabelPoint, Run, SeriesPoint};
 use serde::Serialize;
 use serde_json::Number;
 
@@ -93,7 +93,7 @@ impl LabelSeries {
 }
 
 impl LabelLine {
-    fn new(points: &[Point], label: usize) -> Self {
+    fn new(points: &[SeriesPoint], label: usize) -> Self {
         let of = || points.iter().map(|p| p.labels.get(label).copied().unwrap_or_default());
         let seen = |point: LabelPoint, value| (point.sent > 0).then(|| micros(value));
         Self {

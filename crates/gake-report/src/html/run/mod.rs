@@ -7,7 +7,7 @@ mod metrics;
 mod series;
 mod target;
 
-use gake_core::record::{AgentRecord, Ending, Run};
+use gake_core::record::{AgentRecord, Run, RunEnd};
 use gake_judge::{Summary, Validity, advice};
 use serde::Serialize;
 
@@ -288,12 +288,12 @@ fn agents(run: &Run) -> Vec<AgentForm> {
     run.agents.iter().take(AGENTS_MAX).map(form).collect()
 }
 
-fn ended(ending: &Ending) -> Option<String> {
+fn ended(ending: &RunEnd) -> Option<String> {
     match ending {
-        Ending::Done => None,
-        Ending::Interrupted => Some("interrupted".to_owned()),
-        Ending::Aborted(objective) => Some(format!("stopped at {}", cut(objective))),
-        Ending::OutOfTargets => Some("the targets ran out".to_owned()),
+        RunEnd::Done => None,
+        RunEnd::Interrupted => Some("interrupted".to_owned()),
+        RunEnd::Aborted(objective) => Some(format!("stopped at {}", cut(objective))),
+        RunEnd::OutOfTargets => Some("the targets ran out".to_owned()),
     }
 }
 

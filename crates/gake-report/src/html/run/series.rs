@@ -1,7 +1,7 @@
 //! What the charts show: the series by column, the histogram, the curves of percentiles.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{HEAT, Histogram, Metric, Octaves, Point, Run};
+use gake_core::record::{HEAT, Histogram, LatencyMetric, Octaves, Run, SeriesPoint};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 
@@ -65,13 +65,14 @@ impl SeriesForm {
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let cores = threads * 1e9 / per_second as f64;
-        let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<Short>> {
-            points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
-        };
-        let answered = |point: &Point| !point.heat.is_empty();
-        let served = |point: &Point| point.service_max > 0;
-        let sent = |point: &Point| point.counts.sent > 0;
-        let counts = |of: fn(&Point) -> u64| points.iter().map(of).collect::<Vec<_>>();
+        let times =
+            |of: fn(&SeriesPoint) -> Nanos, seen: fn(&SeriesPoint) -> bool| -> Vec<Option<Short>> {
+                points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
+            };
+        let answered = |point: &SeriesPoint| !point.heat.is_empty();
+        let served = |point: &SeriesPoint| point.service_max > 0;
+        let sent = |point: &SeriesPoint| point.counts.sent > 0;
+        let counts = |of: fn(&SeriesPoint) -> u64| points.iter().map(of).collect::<Vec<_>>();
         let highest = points.iter().flat_map(|point| point.heat.last()).map(|cell| cell.0).max();
         Self {
             second: starts.collect(),
@@ -176,7 +177,7 @@ pub(super) fn digits(value: f64, digits: i32) -> f64 {
 }
 
 /// Statuses that do not meet the expectation, faults, the unfinished and the dropped.
-fn errors(run: &Run, points: &[Point]) -> Vec<KindForm> {
+fn errors(run: &Run, points: &[SeriesPoint]) -> Vec<KindForm> {
     let mut kinds: Vec<KindForm> = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let bad = point.statuses.iter().filter(|(code, _)| !run.plan.expect.accepts(*code));
@@ -220,7 +221,7 @@ pub(super) fn histogram(run: &Run) -> HistogramForm {
     let scale = Octaves::new(HISTOGRAM_BITS);
     let latency = &run.tally.latency;
     let response = scale.counts(&latency.response());
-    let service = scale.counts(latency.of(Metric::Service));
+    let service = scale.counts(latency.of(LatencyMetric::Service));
     let cells = || response.iter().chain(&service).map(|cell| cell.0);
     let (Some(first), Some(last)) = (cells().min(), cells().max()) else {
         return HistogramForm { edges: Vec::new(), response: Vec::new(), service: Vec::new() };
@@ -253,8 +254,8 @@ pub(super) fn curves(run: &Run) -> Vec<CurveForm> {
     let response = latency.response();
     let all = [
         ("response", &*response),
-        ("service", latency.of(Metric::Service)),
-        ("lateness", latency.of(Metric::Lateness)),
+        ("service", latency.of(LatencyMetric::Service)),
+        ("lateness", latency.of(LatencyMetric::Lateness)),
     ];
     let seen = all.into_iter().filter(|(_, histogram)| !histogram.is_empty());
     seen.map(|(metric, histogram)| curve(metric, histogram)).collect()

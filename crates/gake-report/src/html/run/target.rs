@@ -1,7 +1,7 @@
 //! What the watched target said of itself, on the points of the series.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::record::{Gauge, Point, Run, Sample};
+use gake_core::record::{Gauge, GaugeSample, Run, SeriesPoint};
 use serde::Serialize;
 
 use super::series::digits;
@@ -117,10 +117,10 @@ fn changes(gauge: &Gauge) -> bool {
 
 /// The mean of the readings within each point, whose times count pieces of length `unit`; where none
 /// fell into it because readings come about once a second, the one before.
-fn values(samples: &[Sample], points: &[Point], unit: Nanos) -> Vec<Option<f64>> {
+fn values(samples: &[GaugeSample], points: &[SeriesPoint], unit: Nanos) -> Vec<Option<f64>> {
     let mut rest = samples;
-    let mut before: Option<Sample> = None;
-    let value = |point: &Point| {
+    let mut before: Option<GaugeSample> = None;
+    let value = |point: &SeriesPoint| {
         let end = (point.second + point.seconds).saturating_mul(unit);
         let (mine, later) = rest.split_at(rest.partition_point(|sample| sample.at < end));
         rest = later;
@@ -132,7 +132,7 @@ fn values(samples: &[Sample], points: &[Point], unit: Nanos) -> Vec<Option<f64>>
             return Some(digits(sum / readings as f64, 4));
         }
         let start = point.second.saturating_mul(unit);
-        let holds = |sample: &Sample| sample.at + (sample.readings + 1) * SECOND > start;
+        let holds = |sample: &GaugeSample| sample.at + (sample.readings + 1) * SECOND > start;
         before.filter(holds).map(|sample| digits(sample.mean, 4))
     };
     points.iter().map(value).collect()
@@ -140,21 +140,21 @@ fn values(samples: &[Sample], points: &[Point], unit: Nanos) -> Vec<Option<f64>>
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{LevelUnit, Reading, Series, Tally, Watched};
+    use gake_core::record::{GaugeReading, LevelUnit, Series, Tally, WatchRecord};
 
     use super::*;
 
     #[test]
     fn each_point_has_the_mean_of_its_readings() {
-        let mut watched = Watched::default();
+        let mut watched = WatchRecord::default();
         // A second without a reading between two late ones, and then silence.
         for (at, value) in [(0, 1.0), (999, 3.0), (2_001, 5.0), (3_000, 7.0)] {
             let (source, name) = ("pid:1".to_owned(), "threads".to_owned());
-            let reading = Reading { source, name, unit: LevelUnit::Count, value };
+            let reading = GaugeReading { source, name, unit: LevelUnit::Count, value };
             watched.add(at * SECOND / 1_000, &[reading]);
         }
         let mut series = Series::default();
-        (0..8).for_each(|n| series.push(Point::new(n, &Tally::new(0))));
+        (0..8).for_each(|n| series.push(SeriesPoint::new(n, &Tally::new(0))));
         let samples = watched.gauges()[0].samples();
         let of = |points: usize| values(samples, series.at_most(points).points(), SECOND);
         assert_eq!(of(8)[..5], [2.0, 3.0, 5.0, 7.0, 7.0].map(Some));

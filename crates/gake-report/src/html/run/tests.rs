@@ -6,7 +6,8 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{
-    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, Point, Reading, Series, Setting,
+    AgentRecord, Fault, GaugeReading, LatencyMetric, LevelUnit, Phase, RunEvent, Series,
+    SeriesPoint, TargetSetting,
 };
 use gake_core::schedule::Process;
 use gake_judge::Summary;
@@ -97,7 +98,7 @@ fn a_short_run_is_drawn_by_its_tenths() {
     for (n, second) in (0..).zip(tallies(2, 3, false)) {
         for tenth in 0..10 {
             let tally = if tenth == 4 { second.clone() } else { gake_core::record::Tally::new(3) };
-            let mut point = Point::of_tenths(n * 10 + tenth, 1, &tally);
+            let mut point = SeriesPoint::of_tenths(n * 10 + tenth, 1, &tally);
             point.cpu = SECOND / 20;
             short.series.push_tenth(point);
         }
@@ -117,10 +118,10 @@ fn worst_hour() -> Run {
     let mut series = Series::default();
     let mut second = parts[0].clone();
     for n in 0..4_000_u64 {
-        second.latency.of_mut(Metric::OkResponse).record(1 << (10 + n % 36));
+        second.latency.of_mut(LatencyMetric::OkResponse).record(1 << (10 + n % 36));
         second
             .latency
-            .of_mut(Metric::OkResponse)
+            .of_mut(LatencyMetric::OkResponse)
             .record((1 << (10 + n % 36)) + (1 << (9 + n % 36)));
     }
     for status in 400..420 {
@@ -132,7 +133,7 @@ fn worst_hour() -> Run {
         second.add_fault(fault, 7_654_321);
     }
     for n in 0..3_600 {
-        let mut point = Point::new(n, &second);
+        let mut point = SeriesPoint::new(n, &second);
         (point.asked, point.open, point.cpu) = (Some(987_654.321), 123_456, 1_234_567_890);
         series.push(point);
     }
@@ -155,20 +156,20 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
     assert!(points(bad.clone()) >= 400);
     bad.plan.target = "<".repeat(100_000);
     bad.plan.labels = (0..300).map(|n| format!("{n}{}", "<".repeat(10_000))).collect();
-    bad.tally.tell_labels(300);
-    bad.events = vec![Event { at: 1, text: "<".repeat(1_000) }; 1_000];
+    bad.tally.grow_labels(300);
+    bad.events = vec![RunEvent { at: 1, text: "<".repeat(1_000) }; 1_000];
     for (at, n) in
         (0..1_800).flat_map(|at| (0..if at == 0 { 300 } else { 50 }).map(move |n| (at, n)))
     {
         let (source, name) = ("<".repeat(200), format!("{n}{}", "<".repeat(200)));
         let reading =
-            Reading { source, name, unit: LevelUnit::Share, value: (at * n) as f64 / 7e3 };
+            GaugeReading { source, name, unit: LevelUnit::Share, value: (at * n) as f64 / 7e3 };
         bad.watched.add(2 * at * SECOND, &[reading]);
     }
     bad.watched.settings = (0..300)
         .map(|n| {
             let text = format!("{n}{}", "<".repeat(1_000));
-            Setting { source: text.clone(), name: text.clone(), value: text }
+            TargetSetting { source: text.clone(), name: text.clone(), value: text }
         })
         .collect();
     assert!(points(bad) >= 10);
@@ -180,7 +181,7 @@ fn what_comes_from_outside_stays_text() {
     let text = "</script><script>alert('x')</script><!--";
     hostile.plan.target = format!("http://h/{text}");
     hostile.plan.labels = vec![text.to_owned(), "b".to_owned(), "c".to_owned()];
-    hostile.events = vec![Event { at: 0, text: text.to_owned() }];
+    hostile.events = vec![RunEvent { at: 0, text: text.to_owned() }];
     let html = run(&Summary::new(hostile, &[])).unwrap();
     for mark in ["<script", "</script", "<!--"] {
         assert_eq!(html.matches(mark).count(), PAGE.matches(mark).count(), "{mark}");

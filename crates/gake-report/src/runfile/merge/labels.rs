@@ -1,7 +1,7 @@
 //! Labels of several runs, joined by name.
 
 use gake_core::plan::Plan;
-use gake_core::record::{LABELS_MAX, LabelPoint, Metric, Point, Run, Tally};
+use gake_core::record::{LABELS_MAX, LabelPoint, LatencyMetric, Run, SeriesPoint, Tally};
 
 /// The labels of all, each name once; a run without labels goes by its target.
 pub(super) fn union_of_labels(runs: &[Run]) -> Vec<String> {
@@ -44,7 +44,7 @@ pub(in crate::runfile) fn add(sum: &mut Tally, plan: &Plan, tally: &Tally, label
             None => {
                 into.counts.merge(&tally.counts);
                 into.response.merge(&tally.latency.response());
-                into.service.merge(tally.latency.of(Metric::Service));
+                into.service.merge(tally.latency.of(LatencyMetric::Service));
             }
         }
     }
@@ -67,7 +67,7 @@ fn without_labels(tally: &Tally) -> Tally {
 }
 
 /// What a point knows of labels, under the joint ones.
-pub(super) fn of_point(point: &Point, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
+pub(super) fn of_point(point: &SeriesPoint, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
     if plan.labels == labels {
         return point.labels.clone();
     }

@@ -8,7 +8,7 @@ mod spans;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{
-    AgentRecord, Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, Watched,
+    AgentRecord, FailedBodies, Generator, Provenance, Run, RunEnd, RunEvent, Tally, WatchRecord,
 };
 
 pub(super) use labels::add;
@@ -42,7 +42,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     };
     let measured = covered(|run| run.measured);
     let asked = runs.iter().map(|run| (run.asked_rate, run.measured));
-    let ending = runs.iter().map(|run| &run.ending).find(|ending| **ending != Ending::Done);
+    let ending = runs.iter().map(|run| &run.ending).find(|ending| **ending != RunEnd::Done);
     let scenarios = scenarios::scenarios(&runs, &labels);
     let parts: Vec<_> = runs.iter().map(|run| (run, &run.plan)).collect();
     Some(Run {
@@ -52,7 +52,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         sending: covered(|run| run.sending),
         completing: covered(|run| run.completing),
         elapsed: ended - started,
-        ending: ending.cloned().unwrap_or(Ending::Done),
+        ending: ending.cloned().unwrap_or(RunEnd::Done),
         asked_rate: spans::asked_rate(asked, measured),
         tally,
         warmup,
@@ -82,8 +82,8 @@ fn agents(runs: &[Run], started: u64) -> Vec<AgentRecord> {
 }
 
 /// What every generator saw of the target; of a gauge that several saw, the first one's view.
-fn watched(runs: &[Run], started: u64) -> Watched {
-    let mut all = Watched::default();
+fn watched(runs: &[Run], started: u64) -> WatchRecord {
+    let mut all = WatchRecord::default();
     for run in runs {
         all.absorb(&run.watched, run.started_unix_ns - started);
     }
@@ -121,10 +121,10 @@ fn generator(runs: &[Run]) -> Generator {
     }
 }
 
-fn events(runs: &[Run], started: u64) -> Vec<Event> {
+fn events(runs: &[Run], started: u64) -> Vec<RunEvent> {
     let of = |run: &Run| {
         let offset = run.started_unix_ns - started;
-        let shift = move |event: &Event| Event {
+        let shift = move |event: &RunEvent| RunEvent {
             at: event.at.saturating_add(offset),
             text: event.text.clone(),
         };

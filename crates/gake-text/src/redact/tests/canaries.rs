@@ -1,6 +1,6 @@
-//! Names whose values are secrets: for the unit tests, and for the tests that type commands.
+//! Names of secrets, for unit tests and tests of commands.
 
-/// Of parameters.
+/// Names of parameters.
 pub const PARAMETERS: [&str; 12] = [
     "token",
     "access_token",
@@ -16,7 +16,7 @@ pub const PARAMETERS: [&str; 12] = [
     "key",
 ];
 
-/// Of headers.
+/// Names of headers.
 pub const HEADERS: [&str; 10] = [
     "X-Access-Token",
     "X-Amz-Security-Token",

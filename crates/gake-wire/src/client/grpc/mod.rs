@@ -23,7 +23,7 @@ pub use without_schema::{GrpcMethod, GrpcReflection, GrpcSchema};
 
 use std::time::Duration;
 
-use gake_core::record::{Answer, ErrorCode, Fault, GrpcStatus, Phase};
+use gake_core::record::{ErrorCode, Fault, GrpcStatus, Phase, ResponseSummary};
 
 use crate::client::request::HttpRequest;
 
@@ -37,7 +37,10 @@ pub(crate) fn is_content_type(value: &str) -> bool {
 }
 
 /// The outcome of a call whose answer came whole, with the HTTP status 200.
-pub(crate) fn answered(answer: Answer, status: Option<GrpcStatus>) -> Result<Answer, Fault> {
+pub(crate) fn answered(
+    answer: ResponseSummary,
+    status: Option<GrpcStatus>,
+) -> Result<ResponseSummary, Fault> {
     match status {
         Some(GrpcStatus::OK) => Ok(answer),
         Some(status) => Err(Fault::Grpc(status)),

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{End, Exchange, Fault, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
 use prost_reflect::prost::Message as _;
 use prost_reflect::prost::encoding::{
     WireType, decode_key, decode_varint, encode_key, encode_varint,
@@ -145,19 +145,19 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
         let deadline = Deadline::within(now, left(now));
         self.client.exchange(&prepared, now, deadline, &mut answer, &mut exchange).await;
         match exchange.end {
-            End::Answered(answer) if matches!(answer.status, 404 | 415) => {
+            ExchangeEnd::Response(answer) if matches!(answer.status, 404 | 415) => {
                 return Err(GrpcError::NoReflection);
             }
-            End::Answered(answer) if answer.status != 200 => {
+            ExchangeEnd::Response(answer) if answer.status != 200 => {
                 let status = answer.status;
                 return Err(GrpcError::Reflection(format!("it answers with {status}")));
             }
-            End::Answered(_) => {}
-            End::Fault(Fault::Grpc(GrpcStatus::UNIMPLEMENTED)) => {
+            ExchangeEnd::Response(_) => {}
+            ExchangeEnd::Fault(Fault::Grpc(GrpcStatus::UNIMPLEMENTED)) => {
                 return Err(GrpcError::NoReflection);
             }
-            End::Fault(fault) => return Err(GrpcError::Call(fault)),
-            End::Unfinished => return Err(GrpcError::Call(Fault::Other(0))),
+            ExchangeEnd::Fault(fault) => return Err(GrpcError::Call(fault)),
+            ExchangeEnd::Unfinished => return Err(GrpcError::Call(Fault::Other(0))),
         }
         self.answered += answer.0.len();
         if answer.0.len() > ANSWER_MAX || self.answered > ANSWERS_MAX {

@@ -1,7 +1,7 @@
 //! Whichever transport a connection has.
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2, Http3, WebSocket};
@@ -110,7 +110,7 @@ impl Transport for AnyTransport {
         exchange: &mut Exchange,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         match self {
             Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
             Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,

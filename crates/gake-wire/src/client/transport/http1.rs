@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Poll, ready};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::conn::Conn;
 use super::interface::{IdleState, Timing, Transport, TransportError};
@@ -92,7 +92,7 @@ impl Transport for Http1 {
         exchange: &mut Exchange,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         self.is_free.set(false);
         let rendered = &request.rendered;
         let mut transaction = {
@@ -113,6 +113,6 @@ impl Transport for Http1 {
             self.done.set(exchange.done);
             self.is_free.set(true);
         }
-        Ok(Answer { status, body_bytes })
+        Ok(ResponseSummary { status, body_bytes })
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase};
+use gake_core::record::{ErrorCode, Exchange, Fault, Phase, ResponseSummary};
 
 use super::http2_task::{Task, Turn};
 use super::interface::{Timing, Transport, TransportError};
@@ -99,7 +99,7 @@ impl Transport for Http2 {
         exchange: &mut Exchange,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         let Some(template) = &request.http2 else { return Err(TransportError::Final(UNPREPARED)) };
         exchange.written = false;
         exchange.first_byte = None;
@@ -159,7 +159,7 @@ impl StreamCall<'_> {
         cx: &mut Context<'_>,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Poll<Result<Answer, TransportError>> {
+    ) -> Poll<Result<ResponseSummary, TransportError>> {
         let (first_byte, end, shown) = self.link.with_lane(self.lane, |lane| {
             if lane.end.is_none() {
                 lane.know(cx);
@@ -228,12 +228,12 @@ impl StreamCall<'_> {
     }
 
     /// What came of the exchange; `is_late`: its deadline has passed.
-    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<Answer, TransportError> {
+    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<ResponseSummary, TransportError> {
         self.note(&end);
         let phase = self.phase();
         Err(match end.ending {
             StreamEnding::Answered { status, body_bytes } => {
-                let answer = Answer { status, body_bytes };
+                let answer = ResponseSummary { status, body_bytes };
                 return match self.is_grpc && status == 200 {
                     true => grpc::answered(answer, end.grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),

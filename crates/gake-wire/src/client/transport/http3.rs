@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase, TcpSample};
+use gake_core::record::{ErrorCode, Exchange, Fault, Phase, ResponseSummary, TcpSample};
 use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
 
 use super::http3_link::{Http3Link, OpenStream};
@@ -91,7 +91,7 @@ impl Transport for Http3 {
         exchange: &mut Exchange,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         let Some(template) = request.http3.as_deref().filter(|_| !visitor.is_sending()) else {
             return Err(TransportError::Final(UNPREPARED));
         };
@@ -349,7 +349,7 @@ impl<C: Clock> StreamCall<'_, C> {
         self,
         ended: Option<Result<StreamResponse, TransportError>>,
         is_grpc: bool,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         let notes = &self.notes;
         let done = notes.done.get().unwrap_or_else(|| self.timing.clock.now());
         notes.done.set(Some(done));
@@ -360,7 +360,7 @@ impl<C: Clock> StreamCall<'_, C> {
         let timed_out = TransportError::Final(Fault::Timeout(notes.phase()));
         match ended.ok_or(timed_out)? {
             Ok(StreamResponse { status, body_bytes, grpc_status }) => {
-                let answer = Answer { status, body_bytes };
+                let answer = ResponseSummary { status, body_bytes };
                 match is_grpc && status == 200 {
                     true => grpc::answered(answer, grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),

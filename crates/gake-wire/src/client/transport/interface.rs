@@ -1,7 +1,7 @@
 //! The interface of a transport.
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, Exchange, Fault};
+use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use crate::client::request::PreparedRequest;
 use crate::codec::http1::Visitor;
@@ -45,7 +45,7 @@ pub(crate) trait Transport {
         exchange: &mut Exchange,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Result<Answer, TransportError>;
+    ) -> Result<ResponseSummary, TransportError>;
 }
 
 /// What became of a connection that lay idle.

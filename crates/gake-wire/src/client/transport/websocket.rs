@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Answer, Exchange, Fault};
+use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::sampler::TcpSampler;
@@ -199,7 +199,7 @@ impl Transport for WebSocket {
         exchange: &mut Exchange,
         timing: &Timing<'_, C>,
         visitor: &mut V,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         let session = match self {
             Self::Open(session) => session,
             Self::Refused(status, open) => {
@@ -207,7 +207,7 @@ impl Transport for WebSocket {
                 exchange.written = false;
                 (exchange.first_byte, exchange.done) = (Some(timing.write), timing.write);
                 show(visitor, *status, &[]);
-                return Ok(Answer { status: *status, body_bytes: 0 });
+                return Ok(ResponseSummary { status: *status, body_bytes: 0 });
             }
         };
         let Some(message) = &request.websocket else {

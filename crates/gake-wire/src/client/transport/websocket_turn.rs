@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use gake_core::clock::Clock;
-use gake_core::record::{Answer, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 
 use super::interface::{Timing, TransportError};
 use super::websocket_line::{Heard, Line, Wanted};
@@ -51,7 +51,7 @@ impl<'a, C: Clock> Turn<'a, C> {
         &mut self,
         line: &mut Line,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Answer, TransportError>> {
+    ) -> Poll<Result<ResponseSummary, TransportError>> {
         loop {
             if self.timing.alarm.has_passed(cx) {
                 self.exchange.done = self.timing.clock.now();
@@ -65,7 +65,7 @@ impl<'a, C: Clock> Turn<'a, C> {
             if self.exchange.written && *self.answer == MessageAnswer::Nothing {
                 let now = self.timing.clock.now();
                 (self.exchange.first_byte, self.exchange.done) = (Some(now), now);
-                return Poll::Ready(Ok(Answer { status: OPEN, body_bytes: 0 }));
+                return Poll::Ready(Ok(ResponseSummary { status: OPEN, body_bytes: 0 }));
             }
             let (count, heard) = match line.read(cx, self.timing.scratch, self.wanted()) {
                 Poll::Ready(Ok(read)) => read,
@@ -128,7 +128,7 @@ impl<'a, C: Clock> Turn<'a, C> {
         line: &Line,
         count: usize,
         heard: Result<Heard, FrameError>,
-    ) -> Option<Result<Answer, TransportError>> {
+    ) -> Option<Result<ResponseSummary, TransportError>> {
         self.exchange.bytes_in += count as u64;
         let now = self.timing.clock.now();
         self.exchange.done = now;
@@ -142,7 +142,7 @@ impl<'a, C: Clock> Turn<'a, C> {
         let fault = match heard {
             Ok(Heard::More) => return None,
             Ok(Heard::Answered(body_bytes)) => {
-                return Some(Ok(Answer { status: OPEN, body_bytes }));
+                return Some(Ok(ResponseSummary { status: OPEN, body_bytes }));
             }
             Ok(Heard::TooLarge) => Fault::TooLarge("message"),
             Ok(Heard::Closed(code)) => Fault::WebSocketClosed(code),

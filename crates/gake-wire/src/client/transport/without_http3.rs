@@ -2,7 +2,7 @@
 //! value.
 
 use gake_core::clock::Clock;
-use gake_core::record::{Answer, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::interface::{Timing, Transport, TransportError};
 use crate::client::request::PreparedRequest;
@@ -34,7 +34,7 @@ impl Transport for Http3 {
         _: &mut Exchange,
         _: &Timing<'_, C>,
         _: &mut V,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         match *self {}
     }
 }

@@ -1,12 +1,12 @@
 //! `gake compare`: are two runs different, and with what confidence?
 
-mod turns;
+mod alternating;
 
 use std::path::Path;
 
 use gake_judge::compare::Question;
 use gake_report::compare::CompareReport;
-use gake_text::redact::Names;
+use gake_text::redact::SecretNames;
 
 use crate::cli::CompareArgs;
 use gake_session::Results;
@@ -16,7 +16,7 @@ use gake_session::redaction::usual;
 use gake_session::{Console, comparison};
 use gake_session::{Exit, Failure};
 
-/// Compares two run files, or two sides that take turns.
+/// Compares two run files, or alternating runs of two sides.
 ///
 /// # Errors
 /// When a file cannot be read, or a side cannot be run.
@@ -25,10 +25,10 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(outputs(), args.no_color, console)?;
-    let redactor = usual(Names::default())?;
+    let redactor = usual(SecretNames::default())?;
     let (comparison, sides, interrupted) = if args.interleave {
-        let turns = turns::take(args, &question, &redactor, console)?;
-        (turns.compare(&question), turns.wholes, turns.interrupted)
+        let runs = alternating::run(args, &question, &redactor, console)?;
+        (runs.compare(&question), runs.wholes, runs.interrupted)
     } else {
         let (comparison, sides) = comparison::files([&args.a, &args.b], &question, console)?;
         (comparison, sides, false)

@@ -26,7 +26,7 @@ const WAITED: f64 = 0.1;
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// Requests a second that were answered.
+    /// Responses a second.
     pub completed: f64,
     /// Time of the generator's thread for one of them.
     pub cpu_per_request: Nanos,
@@ -34,7 +34,7 @@ pub struct Calibration {
     pub busiest: f64,
     /// The share of the time in which the thread had work and no core.
     pub waited: f64,
-    /// The middle latency of one user alone.
+    /// The median latency of a single user.
     pub floor_p50: Nanos,
     /// One in a hundred of them is longer.
     pub floor_p99: Nanos,
@@ -55,7 +55,7 @@ impl Calibration {
 
     fn throughput(&self) -> Check {
         let value = format!(
-            "about {} a second and worker thread ({} CPU each; {} answered{})",
+            "about {} a second and worker thread ({} CPU each; {} completed{})",
             count(round(self.per_thread() as u64)),
             duration(self.cpu_per_request as f64),
             rate(self.completed),
@@ -86,7 +86,7 @@ impl Calibration {
             if self.pinned { "" } else { ", server and generator on the same cores" },
         );
         Check::new("latency floor", at_most(self.floor_p99 as f64, 500e3, 5e6), value)
-            .advise("shorter differences than that cannot be told: quieten the machine")
+            .advise("smaller differences cannot be measured: stop other programs")
     }
 }
 
@@ -117,7 +117,7 @@ fn measure(length: Duration) -> Result<Calibration, String> {
     let answered = loaded.tally.counts.ok;
     let floor = alone.tally.latency.response();
     if answered == 0 || floor.is_empty() {
-        return Err("nothing was answered on loopback".to_owned());
+        return Err("no request on loopback had a response".to_owned());
     }
     if loaded.tally.counts.failed > 0 {
         let failed = count(loaded.tally.counts.failed);

@@ -1,4 +1,4 @@
-//! What the system says of itself.
+//! Facts from the system: limits, sysctls, processor.
 
 use std::fs;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::parse;
 
-/// What the system says of itself; `None` is what it does not say.
+/// Facts from the system; `None` where it does not report one.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// File descriptors that a process gets, and may ask for; [`u64::MAX`] without a limit.

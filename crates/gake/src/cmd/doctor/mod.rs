@@ -1,6 +1,6 @@
 //! `gake doctor`: what this machine can generate, and what limits it.
 //!
-//! `facts` reads what the system says, `timing` and `calibrate` measure, `limits`, `processor` and
+//! `facts` reads the system's settings, `timing` and `calibrate` measure, `limits`, `processor` and
 //! `demand` judge, `show` writes.
 
 mod calibrate;
@@ -50,10 +50,10 @@ struct Findings {
     groups: Vec<Group>,
 }
 
-/// Looks at the machine and says what it finds. What it finds is no failure.
+/// Examines the machine and prints the findings, which are no failure.
 ///
 /// # Errors
-/// When the answer cannot be written.
+/// When the result cannot be written.
 pub fn run(args: &DoctorArgs, console: &Console) -> Result<Exit, Failure> {
     // Read first, so that the limits are those that a user finds.
     let facts = Facts::read();
@@ -63,12 +63,12 @@ pub fn run(args: &DoctorArgs, console: &Console) -> Result<Exit, Failure> {
         console.note(&format!("measuring for {:.0} s ...", 1.0 + 1.5 * load as f64));
     }
     let findings = examine(args, facts);
-    let answer = if args.json() {
+    let result = if args.json() {
         format!("{:#}\n", show::json(&findings))
     } else {
         show::text(&findings, console.colour_out() && !args.no_color)
     };
-    console.result(&answer)?;
+    console.result(&result)?;
     Ok(Exit::Done)
 }
 

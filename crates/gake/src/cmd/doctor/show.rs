@@ -1,4 +1,4 @@
-//! The answer, for people and for programs.
+//! The result, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const MARGIN: usize = 8;
 /// Where lines break.
 const WIDTH: usize = 100;
 
-/// For people: the answer first, then what it rests on.
+/// For people: the conclusion first, then the evidence.
 pub fn text(findings: &Findings, colour: bool) -> String {
     let mut out = headline(findings);
     out.push('\n');

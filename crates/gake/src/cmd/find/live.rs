@@ -1,4 +1,4 @@
-//! What is shown while a search goes on: a line for each step, and one that moves on a terminal.
+//! The progress of a search: a line for each step, and a status line on a terminal.
 
 use std::time::Duration;
 

@@ -21,13 +21,13 @@ use gake_session::{Console, Exit, Failure, Results, Signals, descriptors, files}
 
 use crate::cli::{Arrivals, DimensionArg, FindArgs};
 use crate::cmd::demo;
-use crate::spec::{self, Asked};
+use crate::spec::{self, CommandSpec};
 use live::SearchLive;
 
 /// Searches for the capacity.
 ///
 /// # Errors
-/// Why there is no answer.
+/// Why there is no result.
 pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let output = &args.output;
     files::distinct(output.files(), [Path::new(&args.target)])?;
@@ -37,13 +37,13 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
     let size = usize::try_from(descriptors::raise()).unwrap_or(usize::MAX);
     let (lab, url) = demo::target(&args.target, demo_config()?)?;
-    let asked = spec::of_find(args, &url, console)?;
-    check(args, &asked.spec)?;
-    let agents = agents.map(|agents| agents.for_scripts(asked.has_scripts()));
+    let command = spec::of_find(args, &url, console)?;
+    check(args, &command.spec)?;
+    let agents = agents.map(|agents| agents.for_scripts(command.has_scripts()));
     let redactor = redactor(&args.redaction, console)?;
     let signals = Signals::watch().map_err(Failure::signals)?;
     // A lab is in the table of the process.
-    let has_one_table = asked.has_scripts() || lab.is_some() || !gake_files::can_own_table();
+    let has_one_table = command.has_scripts() || lab.is_some() || !gake_files::can_own_table();
     let most = connections_max(size, has_one_table, agents.as_ref().map(FleetMaker::agents));
     let options = CapacityOptions {
         search: search_options(args),
@@ -58,12 +58,12 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         redactor: redactor.clone(),
     };
     let mut runner = SessionTrials::new(output.out.as_deref(), agents.as_ref(), &redactor);
-    let trials = Trials::new(&asked.spec, &options, asked.inputs(), &mut runner)?;
-    check_loaded(args, &asked, &trials, agents.as_ref())?;
+    let trials = Trials::new(&command.spec, &options, command.inputs(), &mut runner)?;
+    check_loaded(args, &command, &trials, agents.as_ref())?;
     if !output.quiet {
         trials.loaded().notes().for_each(|note| console.note(note));
     }
-    let mut live = SearchLive::new(args, trials.loaded().name(), asked.has_scripts(), console);
+    let mut live = SearchLive::new(args, trials.loaded().name(), command.has_scripts(), console);
     let report = trials.capacity(|event| live.show(event))?;
     live.clear();
     if let Some(lab) = lab {
@@ -83,7 +83,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(exit(&report.answer, signals.came()))
 }
 
-/// The history, when the answer is to be kept.
+/// The history, when the result is to be kept.
 fn history(is_kept: bool) -> Result<Option<Store>, Failure> {
     if !is_kept {
         return Ok(None);
@@ -91,7 +91,7 @@ fn history(is_kept: bool) -> Result<Option<Store>, Failure> {
     Store::create(&folder()?).map(Some)
 }
 
-/// Rejects what a search by streams, and one of a WebSocket or a script, cannot have.
+/// Rejects dimensions that the target cannot have.
 fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
     let is_websocket = |one: &ScenarioSpec| matches!(one.source, RequestSource::WebSocket(_));
     let is_script = |one: &ScenarioSpec| matches!(one.source, RequestSource::Script(_));
@@ -121,10 +121,10 @@ fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rejects what the requests, or the agents of a script, cannot do.
+/// Rejects a dimension that the requests cannot have, and scripts that agents cannot run.
 fn check_loaded(
     args: &FindArgs,
-    asked: &Asked,
+    command: &CommandSpec,
     trials: &Trials<'_>,
     agents: Option<&FleetMaker>,
 ) -> Result<(), Failure> {
@@ -136,7 +136,7 @@ fn check_loaded(
     if let Some(agents) = agents
         && loaded.scripts().next().is_some()
     {
-        asked.check_agents(loaded)?;
+        command.check_agents(loaded)?;
         // Before `setup` runs.
         agents.find().map_err(fleet::failure)?;
     }

@@ -13,7 +13,7 @@ use gake_session::{Console, Exit, Failure, files};
 use crate::personality;
 use crate::spec::agents::SHOWING;
 
-/// Goes on with a run whose coordinator died.
+/// Continues a run whose coordinator died.
 ///
 /// # Errors
 /// Why there is no result.

@@ -12,7 +12,7 @@ use gake_session::{Exit, Failure};
 /// Does what is asked of the fleet at a NATS server.
 ///
 /// # Errors
-/// When the server cannot be used, or nobody has the run or the name.
+/// When the server cannot be used, or no agent has the run or the name.
 pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> {
     match &args.command {
         FleetCommand::Ls { nats } => {

@@ -11,7 +11,7 @@ use gake_judge::compare::Question;
 use gake_report::compare::CompareReport;
 use gake_report::read_run;
 
-use crate::cli::{HistoryArgs, HistoryCommand};
+use crate::cli::{HistoryArgs, HistoryCommand, LISTED};
 use gake_session::Results;
 use gake_session::history::{Entry, Store, folder, run_file};
 use gake_session::options::OutputSpec;
@@ -25,7 +25,8 @@ use gake_session::{Exit, Failure};
 pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
     let folder = folder()?;
     let store = Store::open(&folder)?;
-    match &args.command {
+    let list = HistoryCommand::List { limit: LISTED, target: None };
+    match args.command.as_ref().unwrap_or(&list) {
         HistoryCommand::List { limit, target } => {
             let entries = store.newest(target.as_deref(), *limit)?;
             console.result(&list::text(&entries, &store.baselines()?))?;
@@ -45,7 +46,10 @@ pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
         }
         HistoryCommand::Baseline { name, run } => {
             if name == "last" || name.trim_start_matches('#').parse::<i64>().is_ok() {
-                return Err(Failure::usage(format!("{name:?} names a run already")));
+                let why = format!(
+                    "{name:?} is the number of a run, or the last one: choose another name"
+                );
+                return Err(Failure::usage(why));
             }
             let run = store.named(run)?;
             store.set_baseline(name, run.id)?;

@@ -23,7 +23,11 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.master) {
         (Some(path), _) => Config::from_file(path).map_err(Failure::usage)?,
         (None, Some(master)) => Config::new(backend(master, "master")?),
-        (None, None) => return Err(Failure::usage("name the backend that answers: --master")),
+        (None, None) => {
+            return Err(Failure::usage(
+                "--master is required: the backend that responds to clients",
+            ));
+        }
     };
     if let (Some(_), Some(master)) = (&args.config, &args.master) {
         config.set_master(backend(master, "master")?);
@@ -114,14 +118,14 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
         config.backend_tls.cacert = vec![path.clone()];
     }
     let timeouts = &mut config.timeouts;
-    for (setting, told) in [
+    for (setting, given) in [
         (&mut timeouts.head, args.head_timeout),
         (&mut timeouts.client, args.client_timeout),
         (&mut timeouts.connect, args.connect_timeout),
         (&mut timeouts.first_byte, args.first_byte_timeout),
         (&mut timeouts.idle, args.idle_timeout),
     ] {
-        *setting = told.unwrap_or(*setting);
+        *setting = given.unwrap_or(*setting);
     }
     Ok(())
 }
@@ -129,30 +133,30 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
 /// What the markers of copies are signed with.
 fn marker_secret(args: &CopyArgs) -> Result<Option<MarkerSecret>, Failure> {
     let CopyArgs { marker_secret_file, marker_secret, .. } = args;
-    let told = secret("marker secret", marker_secret_file.as_deref(), marker_secret.as_deref())?;
-    told.map(|told| MarkerSecret::new(&told).map_err(Failure::usage)).transpose()
+    let given = secret("marker secret", marker_secret_file.as_deref(), marker_secret.as_deref())?;
+    given.map(|text| MarkerSecret::new(&text).map_err(Failure::usage)).transpose()
 }
 
 /// A secret from a file, or from the environment.
 fn secret(
     what: &'static str,
     file: Option<&Path>,
-    told: Option<&str>,
+    given: Option<&str>,
 ) -> Result<Option<String>, Failure> {
-    let Some(path) = file else { return Ok(told.map(str::to_owned)) };
+    let Some(path) = file else { return Ok(given.map(str::to_owned)) };
     let text = gake_files::read_to_string(path, what, SECRET_BYTES_MAX);
     text.map(Some).map_err(|error| Failure::could_not(format!("the {what}: {error}")))
 }
 
 /// Sets the token for changes, when there is an admin service; returns it when it is new and
-/// nobody knows it yet.
+/// it is not known yet.
 pub(super) fn token(args: &ShadowArgs, config: &mut Config) -> Result<Option<String>, Failure> {
     if config.admin.is_none() {
         return Ok(None);
     }
     let ServiceArgs { admin_token_file, admin_token, .. } = &args.service;
-    if let Some(told) = secret("token", admin_token_file.as_deref(), admin_token.as_deref())? {
-        let token = told.trim();
+    if let Some(text) = secret("token", admin_token_file.as_deref(), admin_token.as_deref())? {
+        let token = text.trim();
         if token.is_empty() {
             return Err(Failure::usage("the admin token is empty"));
         }

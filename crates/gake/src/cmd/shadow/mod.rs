@@ -47,7 +47,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
         config.limits.connections = config.limits.connections.min(fits);
     }
     let new_token = config::token(args, &mut config)?;
-    // Watched before anybody knows the URL, so that no signal can end it without its ledger.
+    // Signals are watched before the URL is printed, so that none ends it without its ledger.
     let signals = signals::receive()
         .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
     let mut proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
@@ -72,7 +72,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let summary = running.join();
     let (reports, notes) = taps.finish(args.taps.terms.terms());
     notes.iter().for_each(|note| console.note(note));
-    let text = told(&summary);
+    let text = ledger_text(&summary);
     if reports.is_empty() {
         console.result(&text)?;
     } else {
@@ -81,7 +81,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(report::exit(&reports))
 }
 
-/// The URL for whoever started it, and lines for people.
+/// The URL for the program that started it, and lines for people.
 fn announce(
     args: &ShadowArgs,
     console: &Console,
@@ -111,7 +111,7 @@ fn announce(
 
 /// The proxy in one line.
 fn plan(config: &Config) -> String {
-    let mut parts = vec![format!("{} answers", config.master.name)];
+    let mut parts = vec![format!("{} responds", config.master.name)];
     for shadow in &config.shadows {
         let methods: Vec<&str> = shadow.methods.iter().map(|method| method.as_str()).collect();
         let mut part =
@@ -148,17 +148,17 @@ fn clients_that_fit(config: &Config, descriptors: u64) -> u64 {
 }
 
 /// The end: the client's path, then a line for each shadow.
-fn told(summary: &ProxySummary) -> String {
+fn ledger_text(summary: &ProxySummary) -> String {
     let stats = &summary.stats;
     let mut text = format!(
-        "{} on {}: {} answered",
+        "{} on {}: {} responses",
         plural(stats.requests, "request"),
         plural(stats.connections, "connection"),
         count(stats.answers.iter().sum())
     );
     for (number, what) in [
         (stats.refused, "refused"),
-        (stats.master_faults, "not answered by the master"),
+        (stats.master_faults, "without a response of the master"),
         (stats.broken_answers, "broken off"),
         (stats.client_timeouts, "clients too slow"),
         (stats.malformed, "connections with bytes that are not HTTP"),
@@ -175,7 +175,11 @@ fn told(summary: &ProxySummary) -> String {
         let sent = ledger.sent();
         let failed = sent - ledger.count(Category::Ok);
         if failed > 0 {
-            text += &format!("  {} of {} copies had no whole answer\n", count(failed), count(sent));
+            text += &format!(
+                "  {} of {} copies had no complete response\n",
+                count(failed),
+                count(sent)
+            );
         }
     }
     let hooks = &summary.hooks;
@@ -208,7 +212,7 @@ mod tests {
         config.shadows.push(shadow);
         assert_eq!(
             plan(&config),
-            "production answers; new gets 12.5% of GET HEAD OPTIONS TRACE, 100/s at most"
+            "production responds; new gets 12.5% of GET HEAD OPTIONS TRACE, 100/s at most"
         );
     }
 }

@@ -58,7 +58,7 @@ pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failur
     Ok(exit(&reports))
 }
 
-/// The code that says whether there are differences.
+/// The exit code: whether there are differences.
 pub fn exit(reports: &[Report]) -> Exit {
     if reports.iter().any(|report| report.differs) { Exit::ObjectiveFailed } else { Exit::Done }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
 use gake_shadow::hooks::HookScript;
-use gake_shadow::script_hooks::{ConsoleSink, Level};
+use gake_shadow::script_hooks::{ConsoleLevel, ConsoleSink};
 
 use gake_session::{Console, Failure};
 
@@ -28,8 +28,8 @@ pub fn add(
 /// Where the console of a script goes, and its faults.
 fn log(console: Console) -> ConsoleSink {
     Arc::new(move |level, line| match level {
-        Level::Log => console.note(line),
-        Level::Warn => console.warn(line),
-        Level::Error => console.error(line),
+        ConsoleLevel::Log => console.note(line),
+        ConsoleLevel::Warn => console.warn(line),
+        ConsoleLevel::Error => console.error(line),
     })
 }

@@ -189,14 +189,14 @@ fn compare(
             Err(RecvTimeoutError::Disconnected) => return save(comparisons),
         }
         if saved.elapsed() >= SAVE_EVERY {
-            // The last attempt is the one that is told of.
+            // Only the last attempt is reported.
             let _ = save(comparisons);
             saved = Instant::now();
         }
     }
 }
 
-/// Records until the proxy has ended; after an error it goes on taking, so that nothing piles up.
+/// Records until the proxy has ended; after an error it keeps draining the queue.
 fn record(
     mut writer: RecordingWriter<std::io::BufWriter<std::fs::File>>,
     head: Head,

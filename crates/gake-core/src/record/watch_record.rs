@@ -1,33 +1,32 @@
-//! Levels that were sampled of the target under load, on the run's clock.
+//! Levels of the target under load, sampled on the run's clock.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 
-/// Maximum number of samples of a gauge; then neighbours are joined.
+/// Maximum number of samples of a gauge; beyond it neighbours are joined.
 const SAMPLES_MAX: usize = 1_800;
 
 /// Maximum number of gauges, over all sources.
 pub const GAUGES_MAX: usize = 256;
 
-/// The source for readings of the generator's own machine, in every run: findings rest on it,
-/// and it is not shown among the target's.
+/// The source of readings of the generator's own machine. Basis of findings; not shown among the
+/// target's.
 pub const MACHINE: &str = "machine";
 
-/// The gauge that marks when a source did not answer: 1 each time, and no reading at other
-/// times.
+/// A gauge with a reading of 1 whenever its source did not respond.
 pub const UNANSWERED: &str = "unanswered";
 
-/// What a level is counted in.
+/// The unit of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LevelUnit {
     /// A share of a whole, 0 to 1.
     Share,
     /// Bytes.
     Bytes,
-    /// A number.
+    /// A unitless count.
     Count,
-    /// A number per second.
+    /// A count per second.
     PerSecond,
     /// Seconds.
     Seconds,
@@ -35,23 +34,23 @@ pub enum LevelUnit {
 
 /// A level at an instant.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:http://...`.
+pub struct GaugeReading {
+    /// Its source: `pid:1234`, `port:8080`, `prometheus:http://...`.
     pub source: String,
-    /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
+    /// `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
     pub name: String,
-    /// What it is counted in.
+    /// The unit of `value`.
     pub unit: LevelUnit,
     /// The level.
     pub value: f64,
 }
 
-/// Readings of a gauge over a stretch of time.
+/// Consecutive readings of a gauge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
-    /// When it begins.
+pub struct GaugeSample {
+    /// The instant of the first.
     pub at: Nanos,
-    /// The number of readings it covers.
+    /// Number of readings.
     pub readings: u64,
     /// Their mean.
     pub mean: f64,
@@ -59,22 +58,22 @@ pub struct Sample {
     pub max: f64,
 }
 
-/// One level over time. Its memory does not grow with the run.
+/// One level over time, in bounded memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gauge {
-    /// Where it comes from.
+    /// As in [`GaugeReading::source`].
     pub source: String,
-    /// What it is.
+    /// As in [`GaugeReading::name`].
     pub name: String,
-    /// What it is counted in.
+    /// The unit of its values.
     pub unit: LevelUnit,
-    samples: Vec<Sample>,
+    samples: Vec<GaugeSample>,
     width: u64,
 }
 
 impl Gauge {
     fn push(&mut self, at: Nanos, value: f64) {
-        let one = Sample { at, readings: 1, mean: value, max: value };
+        let one = GaugeSample { at, readings: 1, mean: value, max: value };
         match self.samples.last_mut() {
             Some(last) if last.readings < self.width => last.join(&one),
             _ => self.samples.push(one),
@@ -92,13 +91,13 @@ impl Gauge {
         }
     }
 
-    /// Its samples, in order of time.
+    /// The samples, in chronological order.
     #[must_use]
-    pub fn samples(&self) -> &[Sample] {
+    pub fn samples(&self) -> &[GaugeSample] {
         &self.samples
     }
 
-    /// The mean of its readings from `from` on; `None` without any.
+    /// The mean of readings from `from` on; `None` without any.
     #[must_use]
     pub fn mean_from(&self, from: Nanos) -> Option<f64> {
         let late = self.samples.iter().filter(|sample| sample.at >= from);
@@ -108,8 +107,8 @@ impl Gauge {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// Its readings from `from` on: how many were `bound` at least, and how many there are. Of
-    /// joined readings all are taken for their mean.
+    /// The number of readings from `from` on that are at least `bound`, and of all from then on.
+    /// Joined readings count as their mean.
     #[must_use]
     pub fn at_least_from(&self, bound: f64, from: Nanos) -> (u64, u64) {
         let late = self.samples.iter().filter(|sample| sample.at >= from);
@@ -119,33 +118,33 @@ impl Gauge {
         })
     }
 
-    /// How much a level that only grows has grown.
+    /// The growth of a level that only grows.
     #[must_use]
     pub fn growth(&self) -> f64 {
         let first = self.samples.first().map_or(0.0, |sample| sample.mean);
         self.max().map_or(0.0, |max| (max - first).max(0.0))
     }
 
-    /// Whether it is the target's, and not of the generator's own machine.
+    /// Whether it is a level of the target, not of the generator's machine.
     #[must_use]
     pub fn is_targets(&self) -> bool {
         self.source != MACHINE
     }
 
-    /// The largest of its readings.
+    /// The largest reading.
     #[must_use]
     pub fn max(&self) -> Option<f64> {
         self.samples.iter().map(|sample| sample.max).reduce(f64::max)
     }
 
-    /// Its last mean.
+    /// The mean of the last sample.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.samples.last().map(|sample| sample.mean)
     }
 }
 
-impl Sample {
+impl GaugeSample {
     fn join(&mut self, next: &Self) {
         let (mine, theirs) = (self.readings as f64, next.readings as f64);
         self.mean = (self.mean * mine + next.mean * theirs) / (mine + theirs);
@@ -156,8 +155,8 @@ impl Sample {
 
 /// A setting in force at the target, as the target reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Where it comes from.
+pub struct TargetSetting {
+    /// Its source, as in [`GaugeReading::source`].
     pub source: String,
     /// Its name at the target: `server.tomcat.threads.max`.
     pub name: String,
@@ -165,21 +164,21 @@ pub struct Setting {
     pub value: String,
 }
 
-/// Everything that was sampled of the target.
+/// The gauges and settings of the target, and gauges of the generator's machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Watched {
+pub struct WatchRecord {
     gauges: Vec<Gauge>,
     /// Settings in force.
-    pub settings: Vec<Setting>,
-    /// Readings left out, because there were too many gauges.
+    pub settings: Vec<TargetSetting>,
+    /// Readings dropped because there were too many gauges.
     pub left_out: u64,
 }
 
-impl Watched {
-    /// Whether it can have been made by adding readings.
-    pub(crate) fn is_sensible(&self) -> bool {
+impl WatchRecord {
+    /// Whether a decoded record is within the limits.
+    pub(crate) fn is_plausible(&self) -> bool {
         let gauge = |gauge: &Gauge| {
-            let readings = |sample: &Sample| (1..=1 << 40).contains(&sample.readings);
+            let readings = |sample: &GaugeSample| (1..=1 << 40).contains(&sample.readings);
             gauge.width.is_power_of_two()
                 && gauge.width <= 1 << 32
                 && gauge.samples.len() <= SAMPLES_MAX
@@ -188,15 +187,15 @@ impl Watched {
         self.gauges.len() <= GAUGES_MAX && self.gauges.iter().all(gauge)
     }
 
-    /// Adds readings of the instant `at`. Values that are not numbers are left out.
-    pub fn add(&mut self, at: Nanos, readings: &[Reading]) {
+    /// Adds readings taken at `at`. Values that are not finite are ignored.
+    pub fn add(&mut self, at: Nanos, readings: &[GaugeReading]) {
         for reading in readings.iter().filter(|reading| reading.value.is_finite()) {
             let is =
                 |gauge: &&mut Gauge| gauge.name == reading.name && gauge.source == reading.source;
             if let Some(gauge) = self.gauges.iter_mut().find(is) {
                 gauge.push(at, reading.value);
             } else if self.gauges.len() < GAUGES_MAX {
-                let Reading { source, name, unit, value } = reading.clone();
+                let GaugeReading { source, name, unit, value } = reading.clone();
                 let mut gauge = Gauge { source, name, unit, samples: Vec::new(), width: 1 };
                 gauge.push(at, value);
                 self.gauges.push(gauge);
@@ -206,8 +205,7 @@ impl Watched {
         }
     }
 
-    /// Adds the gauges and settings of `other` that are not here yet, its instants later by
-    /// `shift`.
+    /// Adds missing gauges and settings from `other`, with instants shifted by `shift`.
     pub fn absorb(&mut self, other: &Self, shift: Nanos) {
         for gauge in &other.gauges {
             let known = self.named(&gauge.name).any(|mine| mine.source == gauge.source);
@@ -234,13 +232,12 @@ impl Watched {
         &self.gauges
     }
 
-    /// The gauges of a name, over all sources.
+    /// The gauges with this name, of all sources.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Gauge> {
         self.gauges.iter().filter(move |gauge| gauge.name == name)
     }
 
-    /// The target's gauges, in the order in which they were first read: those to
-    /// show.
+    /// The target's gauges, in the order in which they were first read.
     pub fn targets(&self) -> impl Iterator<Item = &Gauge> {
         self.gauges.iter().filter(|gauge| gauge.is_targets())
     }
@@ -251,7 +248,7 @@ impl Watched {
         self.gauges.iter().find(|gauge| gauge.name == name && !gauge.is_targets())
     }
 
-    /// Whether nothing was sampled.
+    /// Whether there are no gauges or settings of the target.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.targets().next().is_none() && self.settings.is_empty()
@@ -263,13 +260,13 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
 
-    fn reading(name: &str, value: f64) -> Reading {
-        Reading { source: "pid:1".into(), name: name.into(), unit: LevelUnit::Share, value }
+    fn reading(name: &str, value: f64) -> GaugeReading {
+        GaugeReading { source: "pid:1".into(), name: name.into(), unit: LevelUnit::Share, value }
     }
 
     #[test]
     fn memory_is_bounded_and_the_mean_is_kept() {
-        let mut watched = Watched::default();
+        let mut watched = WatchRecord::default();
         for second in 0..10_000u64 {
             watched.add(second * SECOND, &[reading("cpu", second as f64)]);
         }
@@ -282,8 +279,8 @@ mod tests {
     }
 
     #[test]
-    fn time_at_a_bound_is_counted_and_what_grows_is_told() {
-        let mut watched = Watched::default();
+    fn time_at_a_bound_and_growth_are_computed() {
+        let mut watched = WatchRecord::default();
         for (second, value) in [(0, 0.2), (1, 1.0), (2, 0.97), (3, 1.0), (4, 0.5)] {
             watched.add(second * SECOND, &[reading("pool", value)]);
             watched.add(second * SECOND, &[reading("dropped", 40.0 + value)]);
@@ -295,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn the_generators_machine_is_no_target() {
-        let mut watched = Watched::default();
-        let machine = Reading { source: MACHINE.into(), ..reading("machine_cpu", 0.5) };
+    fn the_generators_machine_is_not_a_target() {
+        let mut watched = WatchRecord::default();
+        let machine = GaugeReading { source: MACHINE.into(), ..reading("machine_cpu", 0.5) };
         watched.add(0, &[machine]);
         assert!(watched.is_empty() && watched.machine("machine_cpu").is_some());
         watched.add(0, &[reading("machine_cpu", 0.5)]);
@@ -306,8 +303,8 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_gauges_and_numbers_only() {
-        let mut watched = Watched::default();
+    fn gauges_are_bounded_and_values_finite() {
+        let mut watched = WatchRecord::default();
         for name in 0..GAUGES_MAX + 5 {
             watched.add(0, &[reading(&name.to_string(), 1.0), reading("bad", f64::NAN)]);
         }

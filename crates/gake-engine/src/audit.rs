@@ -1,29 +1,28 @@
-//! Whether the counts of a run agree with each other, and with its schedules.
+//! Checks that the counts of a run agree with each other and with its schedules.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Run};
+use gake_core::record::{Counts, Run, RunEvent};
 
-/// Where two counts of one thing differ.
+/// Two counts that must agree and do not.
 #[derive(Debug, PartialEq, Eq)]
-struct Difference {
+struct CountMismatch {
     size: u64,
     text: String,
 }
 
-/// Compares the counts of `run` where they must agree; `due` is how many arrivals each scenario's
-/// schedule has, the warm-up's included, where that is known. What differs is an event, and makes
-/// the run invalid.
+/// Checks the counts of `run`. `due` is the number of arrivals of each scenario's schedule, warm-up
+/// included, if known. Mismatches become events and make the run invalid.
 pub(crate) fn check(run: &mut Run, due: &[Option<u64>]) {
     let differences = differences(run, due);
     debug_assert!(differences.is_empty(), "{differences:?}");
     let at: Nanos = run.elapsed;
-    for Difference { size, text } in differences {
+    for CountMismatch { size, text } in differences {
         run.generator.miscounted += size;
-        run.events.push(Event { at, text });
+        run.events.push(RunEvent { at, text });
     }
 }
 
-fn differences(run: &Run, due: &[Option<u64>]) -> Vec<Difference> {
+fn differences(run: &Run, due: &[Option<u64>]) -> Vec<CountMismatch> {
     let whole = ("the run", &run.tally.counts, &run.warmup);
     let each = run.scenarios.iter();
     let each = each.map(|one| (one.plan.name.as_str(), &one.tally.counts, &one.warmup));
@@ -44,23 +43,23 @@ fn differences(run: &Run, due: &[Option<u64>]) -> Vec<Difference> {
     found.extend(compared("the scenarios' warm-ups", &sums.1, &run.warmup));
     for ((name, counts, warmup), due) in scenarios.iter().zip(due) {
         let counted = counts.arrivals() + warmup.arrivals();
-        let text = |due| format!("{name} counted {counted} arrivals, and its schedule has {due}");
+        let text = |due| format!("{name} counted {counted} arrivals, but its schedule has {due}");
         found.extend(due.and_then(|due| difference(counted, due, || text(due))));
     }
     found
 }
 
 /// Sent = ok + failed + unfinished.
-fn sent(name: &str, counts: &Counts) -> Option<Difference> {
+fn sent(name: &str, counts: &Counts) -> Option<CountMismatch> {
     let ends = counts.ok + counts.failed + counts.unfinished;
-    let text = || format!("{name} sent {} requests and counted {ends} ends of them", counts.sent);
+    let text = || format!("{name} sent {} requests, but counted {ends} ends", counts.sent);
     difference(counts.sent, ends, text)
 }
 
-/// The sums of the parts against the whole.
-fn compared(name: &str, parts: &Counts, whole: &Counts) -> Option<Difference> {
-    type Count = (&'static str, fn(&Counts) -> u64);
-    const COMPARED: [Count; 6] = [
+/// Compares the sum over scenarios with the run.
+fn compared(name: &str, sum: &Counts, whole: &Counts) -> Option<CountMismatch> {
+    type CountField = (&'static str, fn(&Counts) -> u64);
+    const COMPARED: [CountField; 6] = [
         ("started", |counts| counts.started),
         ("dropped", |counts| counts.dropped),
         ("sent", |counts| counts.sent),
@@ -69,13 +68,13 @@ fn compared(name: &str, parts: &Counts, whole: &Counts) -> Option<Difference> {
         ("unfinished", |counts| counts.unfinished),
     ];
     COMPARED.iter().find_map(|(what, of)| {
-        let (sum, whole) = (of(parts), of(whole));
-        difference(sum, whole, || format!("{name} add up to {sum} {what}, and the run has {whole}"))
+        let (sum, whole) = (of(sum), of(whole));
+        difference(sum, whole, || format!("{name} add up to {sum} {what}, but the run has {whole}"))
     })
 }
 
-fn difference(a: u64, b: u64, text: impl Fn() -> String) -> Option<Difference> {
-    (a != b).then(|| Difference { size: a.abs_diff(b), text: text() })
+fn difference(a: u64, b: u64, text: impl Fn() -> String) -> Option<CountMismatch> {
+    (a != b).then(|| CountMismatch { size: a.abs_diff(b), text: text() })
 }
 
 #[cfg(test)]
@@ -83,9 +82,10 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use expect_test::expect;
     use gake_core::Load;
     use gake_core::plan::{Plan, Stage};
-    use gake_core::record::Ending;
+    use gake_core::record::RunEnd;
     use gake_core::schedule::Process;
 
     use super::*;
@@ -94,28 +94,22 @@ mod tests {
     fn run() -> Run {
         let stages = vec![Stage::step(10.0, Duration::from_secs(1))];
         let plan = Arc::new(Plan::new("", Load::Open { stages, process: Process::Uniform }));
-        // Interrupted: what its schedule has was not all due.
-        Collector::new(&plan, 1, 1).finish(0, Ending::Interrupted, 1)
+        // Interrupted: not all arrivals of its schedule were due.
+        Collector::new(&plan, 1, 1).finish(0, RunEnd::Interrupted, 1)
     }
 
     #[test]
-    fn counts_that_differ_are_told_and_add_up_to_what_is_wrong() {
+    fn mismatches_are_reported_with_their_sizes() {
         let mut run = run();
         run.tally.counts = Counts { started: 10, sent: 10, ok: 9, ..Counts::default() };
         let found = differences(&run, &[Some(12)]);
         let texts: Vec<_> = found.iter().map(|found| found.text.as_str()).collect();
-        assert_eq!(
-            texts,
-            [
-                "the run sent 10 requests and counted 9 ends of them",
-                "the run counted 10 arrivals, and its schedule has 12",
-            ]
-        );
+        expect![[r#""#]].assert_eq(&texts.join("\n"));
         assert_eq!(found.iter().map(|found| found.size).sum::<u64>(), 3);
     }
 
     #[test]
-    fn counts_that_agree_are_not_mentioned() {
+    fn counts_that_agree_are_not_reported() {
         let mut run = run();
         let counts = Counts { started: 9, sent: 9, ok: 8, failed: 1, ..Counts::default() };
         run.tally.counts = Counts { dropped: 1, ..counts };

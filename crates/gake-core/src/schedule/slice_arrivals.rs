@@ -1,70 +1,69 @@
-//! One worker's walk through a schedule.
+//! The arrivals of one slice of a schedule.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::poisson::Walk;
-use super::random::unit;
-use super::{Arrival, Course, Process, Schedule, Slice};
+use super::poisson::PoissonWalk;
+use super::{Arrival, DueTimes, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
+use crate::random::random_unit;
 
-/// When an arrival is due that a change of the schedule has taken from it, until another change.
+/// The due time of an arrival that a change has removed from the schedule; another change may bring
+/// it back.
 const NEVER: Nanos = Nanos::MAX;
 
-/// The arrivals of a schedule that are in a slice, in due order. An iterator that does not
-/// remember what was done.
+/// Iterates over the arrivals of a slice in due order.
 #[derive(Debug, Clone)]
-pub struct Share<'a> {
+pub struct SliceArrivals<'a> {
     schedule: std::borrow::Cow<'a, Schedule>,
     slice: Slice,
-    /// How many arrivals of the slice came before the next one.
+    /// Index in the slice of the next arrival.
     own: u64,
-    /// The positions of Poisson arrivals.
-    walk: Option<Box<Walk>>,
-    piece: usize,
-    /// Jittered arrivals, due and number, that others may still come before: those of the time a
-    /// jitter takes.
+    walk: Option<Box<PoissonWalk>>,
+    segment: usize,
+    /// Jittered arrivals (due, number) that later ones may still precede.
     ahead: BinaryHeap<Reverse<(Nanos, u64)>>,
-    /// When the last arrival put there would have been due without its jitter; nothing that
-    /// follows is due before.
+    /// The due time without jitter of the last arrival in `ahead`: no further arrival is due
+    /// earlier.
     settled: Nanos,
 }
 
-impl<'a> Share<'a> {
+impl<'a> SliceArrivals<'a> {
     pub(super) fn new(schedule: &'a Schedule, slice: Slice) -> Self {
         Self {
             schedule: std::borrow::Cow::Borrowed(schedule),
             slice,
             own: 0,
-            walk: match schedule.course {
-                Course::Rates(Process::Poisson, _) => Some(Box::new(Walk::new(schedule.seed))),
+            walk: match schedule.due_times {
+                DueTimes::Rates(Process::Poisson, _) => {
+                    Some(Box::new(PoissonWalk::new(schedule.seed)))
+                }
                 _ => None,
             },
-            piece: 0,
+            segment: 0,
             ahead: BinaryHeap::new(),
             settled: 0,
         }
     }
 
-    /// The same walk with its own copy of the schedule.
+    /// Clones the schedule.
     #[must_use]
-    pub fn into_owned(self) -> Share<'static> {
-        Share {
+    pub fn into_owned(self) -> SliceArrivals<'static> {
+        SliceArrivals {
             schedule: std::borrow::Cow::Owned(self.schedule.into_owned()),
             slice: self.slice,
             own: self.own,
             walk: self.walk,
-            piece: self.piece,
+            segment: self.segment,
             ahead: self.ahead,
             settled: self.settled,
         }
     }
 
-    /// Goes on with a schedule that differs from now on: arrivals that the walk has not given yet
-    /// are due when `schedule` says.
+    /// Switches to another schedule for the arrivals not yet returned.
     pub fn follow(&mut self, schedule: Schedule) {
         self.schedule = std::borrow::Cow::Owned(schedule);
-        self.piece = 0;
+        self.segment = 0;
         let ahead = std::mem::take(&mut self.ahead);
         let mut numbers: Vec<_> = ahead.into_iter().map(|Reverse((_, number))| number).collect();
         numbers.sort_unstable();
@@ -72,15 +71,14 @@ impl<'a> Share<'a> {
             let due = self.due(number).unwrap_or(NEVER);
             self.ahead.push(Reverse((due, number)));
         }
-        // Another arrival is looked at before one of these is given.
+        // Forces a look at the next arrival before one of these is returned.
         self.settled = 0;
     }
 
-    /// Leaves out the arrivals that are due before `from`; how many they are. Takes steps in the
-    /// order of the logarithm of their number.
+    /// Skips the arrivals due before `from` and returns their number. Takes O(log n) steps.
     pub fn skip_before(&mut self, from: Nanos) -> u64 {
         let jitter = self.jitter();
-        // No jitter brings these to `from`.
+        // These are due before `from` with any jitter.
         let mut count = self.jump(from.saturating_sub(jitter));
         if jitter > 0 {
             while let Some(arrival) = self.next_jittered() {
@@ -94,15 +92,14 @@ impl<'a> Share<'a> {
         count
     }
 
-    /// Leaves out the arrivals to come that would be due before `from` without their jitter; how
-    /// many they are.
+    /// Skips the arrivals due before `from` without jitter and returns their number.
     fn jump(&mut self, from: Nanos) -> u64 {
         let first = self.own;
-        // Probes go forward from a copy: a walk back starts anew.
+        // Probes a copy: walking backwards restarts from the beginning.
         let before = |share: &Self, own: Option<u64>| {
             let mut probe = share.clone();
             probe.own = own?;
-            let number = probe.slice.number_of(probe.own);
+            let number = probe.slice.number_u64(probe.own);
             let due = probe.due(number)?;
             (due - probe.delay(number) < from).then_some(probe)
         };
@@ -126,25 +123,25 @@ impl<'a> Share<'a> {
 
     /// When arrival `number` is due.
     pub(super) fn due(&mut self, number: u64) -> Option<Nanos> {
-        match self.schedule.lead {
-            Some(lead) if number < lead.total => {
-                Some((number as f64 / lead.rate * SECOND as f64).round() as Nanos)
+        match self.schedule.warmup {
+            Some(warmup) if number < warmup.total => {
+                Some((number as f64 / warmup.rate * SECOND as f64).round() as Nanos)
             }
-            Some(lead) => Some(lead.length + self.main_due(number - lead.total)?),
+            Some(warmup) => Some(warmup.length + self.main_due(number - warmup.total)?),
             None => self.main_due(number),
         }
     }
 
-    /// The next arrival of the walk, which goes by number.
+    /// The next arrival by number.
     #[inline]
     fn next_number(&mut self) -> Option<Arrival> {
-        let number = self.slice.number_of(self.own);
+        let number = self.slice.number_u64(self.own);
         let due = self.due(number)?;
         self.own += 1;
         Some(Arrival { number, due })
     }
 
-    /// The next of jittered arrivals in the order in which they are due.
+    /// The next jittered arrival in due order.
     fn next_jittered(&mut self) -> Option<Arrival> {
         while self.ahead.peek().is_none_or(|Reverse((due, _))| *due > self.settled) {
             let Some(arrival) = self.next_number() else { break };
@@ -157,57 +154,56 @@ impl<'a> Share<'a> {
         Some(Arrival { number, due })
     }
 
-    /// The longest jitter.
     fn jitter(&self) -> Nanos {
-        match self.schedule.course {
-            Course::Rates(Process::Bursts { jitter, .. }, _) => jitter,
+        match self.schedule.due_times {
+            DueTimes::Rates(Process::Bursts { jitter, .. }, _) => jitter,
             _ => 0,
         }
     }
 
     /// The jitter of arrival `number`; none in the warm-up.
     fn delay(&self, number: u64) -> Nanos {
-        let lead = self.schedule.lead.map_or(0, |lead| lead.total);
-        match self.schedule.course {
-            Course::Rates(Process::Bursts { jitter, .. }, _) if number >= lead => {
-                (unit(self.schedule.seed, self.schedule.number(number - lead)) * jitter as f64)
-                    as Nanos
+        let warmup = self.schedule.warmup.map_or(0, |warmup| warmup.total);
+        match self.schedule.due_times {
+            DueTimes::Rates(Process::Bursts { jitter, .. }, _) if number >= warmup => {
+                (random_unit(self.schedule.seed, self.schedule.number(number - warmup))
+                    * jitter as f64) as Nanos
             }
             _ => 0,
         }
     }
 
-    /// The instant of arrival `main` after the warm-up, on the warm-up's end as zero.
+    /// When arrival `main` after the warm-up is due, counted from the end of the warm-up.
     fn main_due(&mut self, main: u64) -> Option<Nanos> {
         if main >= self.schedule.limit {
             return None;
         }
         let main = self.schedule.number(main);
-        let (process, area) = match &self.schedule.course {
-            Course::Rates(process, area) => (process, area),
-            Course::Trace(trace) => return trace.due(main),
+        let (process, area) = match &self.schedule.due_times {
+            DueTimes::Rates(process, area) => (process, area),
+            DueTimes::Trace(trace) => return trace.due(main),
         };
         let count = match *process {
             Process::Uniform | Process::Bursts { .. } if main >= area.count() => return None,
             Process::Uniform => main as f64,
             Process::Bursts { size, jitter } => {
                 let first = main - main % size.max(1);
-                let delay = (unit(self.schedule.seed, main) * jitter as f64) as Nanos;
-                return Some(area.inverse(first as f64, &mut self.piece)? + delay);
+                let delay = (random_unit(self.schedule.seed, main) * jitter as f64) as Nanos;
+                return Some(area.inverse(first as f64, &mut self.segment)? + delay);
             }
             Process::Poisson => self.walk.as_mut()?.position(main),
         };
-        area.inverse(count, &mut self.piece)
+        area.inverse(count, &mut self.segment)
     }
 }
 
-impl Iterator for Share<'_> {
+impl Iterator for SliceArrivals<'_> {
     type Item = Arrival;
 
     #[inline]
     fn next(&mut self) -> Option<Arrival> {
-        match self.schedule.course {
-            Course::Rates(Process::Bursts { jitter: 1.., .. }, _) => self.next_jittered(),
+        match self.schedule.due_times {
+            DueTimes::Rates(Process::Bursts { jitter: 1.., .. }, _) => self.next_jittered(),
             _ => self.next_number(),
         }
     }

@@ -1,4 +1,4 @@
-//! Descriptor tables of workers, for more connections than the process's table holds.
+//! Descriptor tables of workers, for more connections than fit the process's table.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -6,45 +6,44 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use gake_files::own_table;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Gives each worker of a run a table.
+/// Unshares the descriptor table of each worker.
 ///
-/// Waking a runtime writes to a descriptor of it, by its number. So every worker makes its runtime
-/// in the table that they share, and takes its own when all have: then each table has the
-/// descriptors of all runtimes, under the same numbers.
+/// Waking a runtime writes to one of its descriptors. So all workers create their runtimes in a
+/// shared table before each takes a copy: every table then has the descriptors of all runtimes.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnTables {
+pub(crate) struct WorkerTables {
     runtimes: Arc<Latch>,
     _working: UnboundedSender<()>,
 }
 
-/// Opens when everybody is there.
+/// Opens when all workers have arrived.
 #[derive(Debug)]
 struct Latch {
     missing: Mutex<usize>,
     opened: Condvar,
 }
 
-/// Whether workers are there.
+/// Notifies of the end of all workers.
 #[derive(Debug)]
-pub(crate) struct Working(UnboundedReceiver<()>);
+pub(crate) struct WorkersAlive(UnboundedReceiver<()>);
 
-impl OwnTables {
-    /// For this number of workers, and what says when they have ended.
-    pub(crate) fn new(workers: usize) -> (Self, Working) {
+impl WorkerTables {
+    /// Tables for a number of workers.
+    pub(crate) fn new(workers: usize) -> (Self, WorkersAlive) {
         let (sender, receiver) = unbounded_channel();
         let runtimes = Latch { missing: Mutex::new(workers), opened: Condvar::new() };
-        (Self { runtimes: Arc::new(runtimes), _working: sender }, Working(receiver))
+        (Self { runtimes: Arc::new(runtimes), _working: sender }, WorkersAlive(receiver))
     }
 
-    /// Gives the calling worker, which has made its runtime or could not, its table when all have.
+    /// Waits until all workers have tried to create their runtimes, then unshares the caller's
+    /// table.
     pub(crate) fn take(&self) -> io::Result<()> {
         self.runtimes.arrive();
-        // SAFETY: what a worker opens stays with it, and it is given nothing that is opened later:
-        // workers and the rest of the process exchange figures.
+        // SAFETY: workers exchange figures, never descriptors, with other threads.
         unsafe { own_table() }
     }
 
-    /// Not all workers will come.
+    /// Opens the latch because a worker could not be started.
     pub(crate) fn give_up(&self) {
         self.runtimes.open();
     }
@@ -67,8 +66,8 @@ impl Latch {
     }
 }
 
-impl Working {
-    /// Waits for the end of the last worker. May be dropped and called again.
+impl WorkersAlive {
+    /// Waits for the end of the last worker. Cancel-safe.
     pub(crate) async fn ended(&mut self) {
         // Nothing is ever sent.
         while self.0.recv().await.is_some() {}

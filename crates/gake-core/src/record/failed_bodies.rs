@@ -1,36 +1,35 @@
-//! The most frequent bodies of failed answers: how a server explains its failures, bounded in
-//! number and bytes.
+//! The most frequent bodies of failed responses, in bounded memory.
 
 use gake_text::redact::Redactor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Bytes kept of the start of a body.
+/// Bytes kept of each body.
 pub const FAILED_BODY_BYTES: usize = 512;
 
-/// Maximum number of distinct bodies; further ones are counted together.
+/// Maximum number of distinct bodies.
 const KINDS_MAX: usize = 64;
 
-/// Digits from which on a word is a time or an id, which differs from answer to answer.
+/// A word with at least this many digits is a time or an id, and ignored in comparisons.
 const ID_DIGITS: usize = 6;
 
-/// One body of failed answers, and how often it came.
+/// A body of failed responses, and how often it occurred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedBody {
-    /// The status of the answers.
+    /// The status of the responses.
     pub status: u16,
-    /// The start of the first such body, at most [`FAILED_BODY_BYTES`] bytes of it.
+    /// The first such body, truncated to [`FAILED_BODY_BYTES`].
     pub text: String,
-    /// Answers with this body, times and ids in it aside.
+    /// Responses with this body, apart from times and ids.
     pub count: u64,
 }
 
-/// The bodies of failed answers, counted. Bodies that differ only in words of six digits and more
-/// (times, ids) are one, shown as the first of them came. Its memory is bounded.
+/// Counts bodies of failed responses. Bodies that differ only in words with six or more digits
+/// (times, ids) are the same body. Bounded memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FailedBodies {
-    /// With the hash of what tells each from the others.
+    /// With a hash of status and text without ids.
     kinds: Vec<(u64, FailedBody)>,
-    /// Answers whose bodies found no room in `kinds`.
+    /// Responses with bodies beyond [`KINDS_MAX`].
     others: u64,
 }
 
@@ -41,7 +40,7 @@ impl FailedBodies {
         self.kinds.is_empty() && self.others == 0
     }
 
-    /// Adds the start of the body of one failed answer.
+    /// Adds the body of one failed response, or its start.
     pub fn add(&mut self, status: u16, body: &[u8]) {
         let body = &body[..body.len().min(FAILED_BODY_BYTES)];
         let hash = kind(status, body);
@@ -69,7 +68,7 @@ impl FailedBodies {
         }
     }
 
-    /// Hides secrets in the bodies.
+    /// Redacts secrets in the bodies.
     pub fn redact(&mut self, redactor: &Redactor) {
         for (_, body) in &mut self.kinds {
             let hidden = redactor.body("", body.text.as_bytes());
@@ -77,7 +76,7 @@ impl FailedBodies {
         }
     }
 
-    /// The bodies, the most frequent first.
+    /// The bodies, most frequent first.
     #[must_use]
     pub fn by_count(&self) -> Vec<&FailedBody> {
         let mut bodies: Vec<_> = self.kinds.iter().map(|(_, body)| body).collect();
@@ -85,7 +84,7 @@ impl FailedBodies {
         bodies
     }
 
-    /// Answers whose bodies are not listed because there are too many different ones.
+    /// Responses whose bodies are not listed, because there are too many distinct ones.
     #[must_use]
     pub fn others(&self) -> u64 {
         self.others
@@ -93,17 +92,17 @@ impl FailedBodies {
 }
 
 impl<'de> Deserialize<'de> for FailedBodies {
-    /// Bodies over the bounds are counted under `others`, or cut.
+    /// Bodies beyond the limits are counted under `others`, or truncated.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Form {
+        struct BodiesJson {
             kinds: Vec<(u64, FailedBody)>,
             others: u64,
         }
-        let form = Form::deserialize(deserializer)?;
+        let form = BodiesJson::deserialize(deserializer)?;
         let mut bodies = Self { kinds: Vec::new(), others: form.others };
         for (hash, mut body) in form.kinds {
-            // Redaction may have made it longer than the bytes it was made of.
+            // Redaction may have lengthened it.
             let end = body.text.floor_char_boundary(4 * FAILED_BODY_BYTES);
             body.text.truncate(end);
             bodies.merge(&Self { kinds: vec![(hash, body)], others: 0 });
@@ -112,11 +111,11 @@ impl<'de> Deserialize<'de> for FailedBodies {
     }
 }
 
-/// A body as text; one that is not text is described by its length.
+/// A body as text; binary data is described by its length.
 fn readable(body: &[u8]) -> String {
     let text = match std::str::from_utf8(body) {
         Ok(text) => text,
-        // The last character may be cut.
+        // The last character may be truncated.
         Err(error) if body.len() - error.valid_up_to() < 4 && error.error_len().is_none() => {
             std::str::from_utf8(&body[..error.valid_up_to()]).unwrap_or_default()
         }
@@ -125,7 +124,7 @@ fn readable(body: &[u8]) -> String {
     text.to_owned()
 }
 
-/// A hash of what tells a body from others: its status and its text, words with many digits aside.
+/// A hash of the status and the text without times and ids.
 fn kind(status: u16, body: &[u8]) -> u64 {
     let mut hash = Fnv::new();
     hash.add(&status.to_le_bytes());
@@ -161,13 +160,13 @@ impl Fnv {
 mod tests {
     use super::*;
 
-    fn told(bodies: &FailedBodies) -> Vec<(u16, &str, u64)> {
+    fn listed(bodies: &FailedBodies) -> Vec<(u16, &str, u64)> {
         let all = bodies.by_count().into_iter();
         all.map(|body| (body.status, body.text.as_str(), body.count)).collect()
     }
 
     #[test]
-    fn times_and_ids_do_not_tell_bodies_apart_but_numbers_of_errors_do() {
+    fn times_and_ids_do_not_distinguish_bodies_but_error_numbers_do() {
         let mut bodies = FailedBodies::default();
         for second in 10..30 {
             let text =
@@ -178,25 +177,25 @@ mod tests {
         bodies.add(500, b"Error 1040: Too many connections");
         bodies.add(500, b"Error 1053: Server shutdown in progress");
         bodies.add(503, b"Error 1053: Server shutdown in progress");
-        let told = told(&bodies);
+        let listed = listed(&bodies);
         let first = r#"{"timestamp":"2026-11-22T17:00:10.123Z","error":"full"}"#;
-        assert_eq!(told[0], (500, first, 20));
-        assert_eq!(told[1], (500, "Error 1040: Too many connections", 2));
-        assert_eq!(told.len(), 4);
+        assert_eq!(listed[0], (500, first, 20));
+        assert_eq!(listed[1], (500, "Error 1040: Too many connections", 2));
+        assert_eq!(listed.len(), 4);
     }
 
     #[test]
-    fn what_finds_no_room_is_counted() {
+    fn bodies_beyond_the_limit_are_counted() {
         let word = |i: usize| "x".repeat(i + 1);
         let (mut one, mut other) = (FailedBodies::default(), FailedBodies::default());
         for i in 0..KINDS_MAX + 10 {
             one.add(500, word(i).as_bytes());
             other.add(502, word(i).as_bytes());
         }
-        assert_eq!((told(&one).len(), one.others()), (KINDS_MAX, 10));
+        assert_eq!((listed(&one).len(), one.others()), (KINDS_MAX, 10));
         one.merge(&other);
-        let told: u64 = told(&one).iter().map(|body| body.2).sum();
-        assert_eq!(told + one.others(), 2 * (KINDS_MAX as u64 + 10), "every answer is counted");
+        let count: u64 = listed(&one).iter().map(|body| body.2).sum();
+        assert_eq!(count + one.others(), 2 * (KINDS_MAX as u64 + 10), "all responses are counted");
     }
 
     #[test]
@@ -205,17 +204,17 @@ mod tests {
         bodies.add(500, "é".repeat(1_000).as_bytes());
         bodies.add(501, format!("a{}", "é".repeat(1_000)).as_bytes());
         bodies.add(502, &[0x1f, 0x8b, 0xff, 0xfe, 0xff]);
-        let told = told(&bodies);
-        assert_eq!(told[0].1, "é".repeat(256));
-        assert_eq!(told[1].1, format!("a{}", "é".repeat(255)), "no half character");
-        assert_eq!(told[2].1, "binary data, 5 bytes or more");
+        let listed = listed(&bodies);
+        assert_eq!(listed[0].1, "é".repeat(256));
+        assert_eq!(listed[1].1, format!("a{}", "é".repeat(255)), "no half character");
+        assert_eq!(listed[2].1, "binary data, 5 bytes or more");
     }
 
     #[test]
-    fn it_comes_back_from_its_encoding_and_secrets_do_not() {
+    fn secrets_are_not_encoded() {
         let mut bodies = FailedBodies::default();
         bodies.add(500, br#"{"password":"hunter2","error":"full"}"#);
-        let redactor = Redactor::new([7; 16], gake_text::redact::Names::default());
+        let redactor = Redactor::new([7; 16], gake_text::redact::SecretNames::default());
         bodies.redact(&redactor);
         let text = serde_json::to_string(&bodies).unwrap();
         assert!(text.contains("full") && !text.contains("hunter2"), "{text}");

@@ -1,4 +1,4 @@
-//! The figures of one scenario while its run is collected.
+//! The figures of a scenario while its run is collected.
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, TENTH, nanos};
@@ -6,26 +6,25 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, ScenarioEnd, ScenarioRun, Tally};
 use gake_core::schedule::{Process, Schedule};
 
-use crate::pace::TENTHS;
+use crate::handover::TENTHS;
 
-/// The figures of one scenario.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(crate) struct ScenarioFigures {
     schedule: Option<Schedule>,
     start: Nanos,
     warmup: Nanos,
-    /// Whether a time ends it, and not only a count.
+    /// Whether its arrivals end at a known time, not by a count.
     timed: bool,
-    /// Whether its schedule has a known number of arrivals, and not one left to chance.
+    /// Whether its schedule has an exact number of arrivals.
     is_counted: bool,
-    /// What it recorded after its warm-up; filled when the run has several scenarios.
+    /// The tally after its warm-up; only used if there are several scenarios.
     pub(crate) tally: Tally,
-    /// The counts of its warm-up; filled likewise.
+    /// The counts of its warm-up; likewise.
     pub(crate) warmup_counts: Counts,
     pub(crate) end: ScenarioEnd,
 }
 
-impl Figures {
+impl ScenarioFigures {
     pub(crate) fn new(plan: &Plan, seed: u64) -> Self {
         let schedule = plan.schedule(seed);
         Self {
@@ -44,16 +43,15 @@ impl Figures {
         }
     }
 
-    /// Goes on with a plan whose rates differ.
+    /// Switches to a plan with changed rates.
     pub(crate) fn follow(&mut self, plan: &Plan) {
-        // What is asked for does not depend on the seed.
+        // The rate asked does not depend on the seed.
         let changed = plan.schedule(0).zip(self.schedule.take());
-        // The warm-up is what it was.
-        self.schedule = changed.map(|(changed, old)| changed.with_lead_of(&old));
+        // The warm-up does not change.
+        self.schedule = changed.map(|(changed, old)| changed.with_warmup_of(&old));
     }
 
-    /// How many arrivals it has when nothing ends it early, the warm-up's included, where that is
-    /// known.
+    /// The number of arrivals, warm-up included, unless unknown or ended early.
     pub(crate) fn due(&self) -> Option<u64> {
         let schedule = self.schedule.as_ref()?;
         let end = self.start.saturating_add(schedule.end()?);
@@ -65,7 +63,7 @@ impl Figures {
         self.start.saturating_add(self.warmup)
     }
 
-    /// How many arrivals are due from one tenth of a second of the run to another.
+    /// Arrivals due from one tenth of a second of the run to another.
     pub(crate) fn asked_in(&self, from: u64, to: u64) -> Option<f64> {
         let schedule = self.schedule.as_ref()?;
         let instant =
@@ -73,15 +71,15 @@ impl Figures {
         Some(schedule.asked_before(instant(to)) - schedule.asked_before(instant(from)))
     }
 
-    /// How many arrivals after the warm-up are due before an instant of the run.
+    /// Arrivals after the warm-up due before an instant of the run.
     pub(crate) fn asked_before(&self, at: Nanos) -> Option<f64> {
         let schedule = self.schedule.as_ref()?;
         let seconds = |at: Nanos| at.saturating_sub(self.start) as f64 / SECOND as f64;
         Some(schedule.asked_before(seconds(at)) - schedule.asked_before(seconds(self.warmup_end())))
     }
 
-    /// When its arrivals were over. A closed loop that only a count ends is over when its last
-    /// answer is there; `done` is whether it came to that.
+    /// The end of arrivals. A closed loop that is ended by a count, if `done`, ends with its last
+    /// response.
     pub(crate) fn arrivals_over(&self, done: bool) -> Nanos {
         if self.timed || !done { self.end.arrivals_end } else { self.end.done }
     }
@@ -91,8 +89,7 @@ impl Figures {
         self.end.done.max(self.end.arrivals_end)
     }
 
-    /// Arrivals a second that its plan asked for, the mean over its time or over the part before
-    /// an interrupt.
+    /// Mean arrivals a second that its plan asked for, up to an interrupt.
     pub(crate) fn asked_rate(&self, done: bool) -> Option<f64> {
         let schedule = self.schedule.as_ref()?;
         let over = self.arrivals_over(done).saturating_sub(self.start);
@@ -128,7 +125,7 @@ mod tests {
         let ramp = Stage { from: 0.0, to: 20.0, duration: seconds(10) };
         let load = Load::Open { stages: vec![ramp], process: Process::Uniform };
         let plan = Plan { warmup: seconds(2), ..Plan::new("a test", load) };
-        let mut figures = Figures::new(&plan, 7);
+        let mut figures = ScenarioFigures::new(&plan, 7);
         let change = RateChange { at: seconds(4), factor: 2.0 };
         figures.follow(&plan.with_rates_changed(&[change]));
         let warmup = figures.asked_in(0, 2 * TENTHS).unwrap();

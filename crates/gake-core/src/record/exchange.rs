@@ -1,75 +1,73 @@
-//! One exchange, and one arrival with its exchange.
+//! An exchange, and an arrival with its exchange.
 
 use super::fault::Fault;
 use crate::clock::Nanos;
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 use crate::schedule::Arrival;
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// A whole response came.
-    Answered(Answer),
-    /// It ended without a whole response.
+pub enum ExchangeEnd {
+    /// A complete response.
+    Response(ResponseSummary),
+    /// No complete response.
     Fault(Fault),
-    /// It was in flight when the drain ended.
+    /// In flight when the drain ended.
     Unfinished,
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
-    /// Its status code.
+pub struct ResponseSummary {
+    /// The status code.
     pub status: u16,
-    /// Bytes of its body, without heads and framing.
+    /// Bytes of the body, without heads and framing.
     pub body_bytes: u64,
 }
 
-/// What was kept of an answer, on request.
+/// Headers and body of a response, kept on request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Its header lines, in order.
+pub struct CapturedResponse {
+    /// Header lines, in order.
     pub headers: Vec<(String, String)>,
-    /// The first bytes of its body.
+    /// The first bytes of the body.
     pub body: Vec<u8>,
 }
 
-/// What TCP says of the connection (Linux `TCP_INFO`).
+/// A sample of the connection's `TCP_INFO` (Linux).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSample {
     /// Smoothed round-trip time.
     pub rtt: Nanos,
-    /// Segments sent again since the connection's last sample.
+    /// Segments retransmitted since the connection's last sample.
     pub retransmits: u32,
 }
 
-/// One request and what came of it, on the run's clock.
+/// One request and its response or fault, on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// The number of its label.
+    /// The label's number.
     pub label: u16,
-    /// The number of its connection among those that its worker has opened, from 1; 0 when it had
-    /// none.
+    /// The connection's number in its worker, from 1; 0 without a connection.
     pub connection: u32,
-    /// How long it waited for a connection with room because the bound on connections was reached;
-    /// 0 unless lanes outnumber the places on connections.
+    /// Time it waited for a free connection at the limit on connections; 0 unless there are more
+    /// lanes than streams.
     pub blocked: Nanos,
-    /// When it had a connection and wrote the first byte; the end when it never wrote.
+    /// When it wrote the first byte; `done` if it never did.
     pub write: Nanos,
-    /// Whether every byte of the request was handed to the kernel.
+    /// Whether the request was written completely.
     pub written: bool,
-    /// When the first byte of the answer was read.
+    /// When the first byte of the response was read.
     pub first_byte: Option<Nanos>,
-    /// When it ended.
+    /// The instant of its end.
     pub done: Nanos,
     /// How it ended.
-    pub end: End,
-    /// Whether the body of its answer is not what was expected: then it failed, whatever the
-    /// status.
+    pub end: ExchangeEnd,
+    /// Whether the body of the response is not as expected: failed, whatever the status.
     pub wrong_body: bool,
-    /// Time spent opening a TCP or Unix connection, when one was opened.
+    /// Time to open a TCP or Unix connection, if one was opened.
     pub connect: Option<Nanos>,
-    /// Time spent in the TLS handshake, when there was one.
+    /// Time of the TLS handshake, if there was one.
     pub tls: Option<Nanos>,
     /// Bytes read, heads and framing included, before TLS.
     pub bytes_in: u64,
@@ -77,15 +75,15 @@ pub struct Exchange {
     pub bytes_out: u64,
     /// The TCP sample, if one was taken.
     pub tcp: Option<TcpSample>,
-    /// What was kept of the answer.
-    pub kept: Option<Box<Kept>>,
+    /// The response, if it was to be kept.
+    pub captured: Option<Box<CapturedResponse>>,
 }
 
 impl Exchange {
     /// An exchange that ended at `now` with a fault before anything was written.
     #[must_use]
     pub fn faulted(now: Nanos, fault: Fault) -> Self {
-        Self { end: End::Fault(fault), ..Self::unfinished(now) }
+        Self { end: ExchangeEnd::Fault(fault), ..Self::unfinished(now) }
     }
 
     /// An exchange that is unfinished at `now`.
@@ -99,34 +97,34 @@ impl Exchange {
             written: false,
             first_byte: None,
             done: now,
-            end: End::Unfinished,
+            end: ExchangeEnd::Unfinished,
             wrong_body: false,
             connect: None,
             tls: None,
             bytes_in: 0,
             bytes_out: 0,
             tcp: None,
-            kept: None,
+            captured: None,
         }
     }
 
-    /// Whether it left the generator. It did not when there was no descriptor or no local port for
-    /// its connection.
+    /// Whether it left the generator: not if the generator had no descriptor or local port for it.
     #[must_use]
     #[inline]
     pub fn has_left(&self) -> bool {
-        self.bytes_out > 0 || !matches!(self.end, End::Fault(fault) if fault.is_generators())
+        self.bytes_out > 0
+            || !matches!(self.end, ExchangeEnd::Fault(fault) if fault.is_generators())
     }
 
-    /// Whether it is an answer as expected.
+    /// Whether it is a response as expected.
     #[must_use]
     #[inline]
-    pub fn is_ok(&self, expect: &Expect) -> bool {
-        matches!(self.end, End::Answered(answer) if expect.accepts(answer.status))
+    pub fn is_ok(&self, expect: &ExpectedStatus) -> bool {
+        matches!(self.end, ExchangeEnd::Response(answer) if expect.accepts(answer.status))
             && !self.wrong_body
     }
 
-    /// From the first byte written to the end: what the server did.
+    /// Service time: from the first byte written to the end.
     #[must_use]
     pub fn service(&self) -> Nanos {
         self.done.saturating_sub(self.write)
@@ -138,23 +136,22 @@ impl Exchange {
 pub struct Outcome {
     /// Its number and the instant it was due.
     pub arrival: Arrival,
-    /// How long it waited for a free connection because all were busy.
+    /// Time it waited for a free lane because all were busy.
     pub blocked: Nanos,
     /// When it was fired.
     pub fired: Nanos,
-    /// What the work did.
+    /// The exchange that it fired.
     pub exchange: Exchange,
 }
 
 impl Outcome {
-    /// From due to done: the latency that a user sees.
+    /// Response time: from due to done.
     #[must_use]
     pub fn response(&self) -> Nanos {
         self.exchange.done.saturating_sub(self.arrival.due)
     }
 
-    /// The generator's own delay: from due to fired, without the wait for a free connection,
-    /// which is the bound's and the server's.
+    /// The generator's own delay: from due to fired, without the wait for a free lane.
     #[must_use]
     pub fn lateness(&self) -> Nanos {
         self.fired.saturating_sub(self.arrival.due).saturating_sub(self.blocked)

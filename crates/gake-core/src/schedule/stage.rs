@@ -1,4 +1,4 @@
-//! The rate over time, and how arrivals are spread within it.
+//! Stages of the rate, and the distribution of arrivals within them.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Nanos;
 use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
-/// A part of the schedule in which the rate is constant or changes linearly.
+/// A period in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
-    /// Arrivals a second at its start.
+    /// Arrivals a second at the start.
     pub from: f64,
-    /// Arrivals a second at its end.
+    /// Arrivals a second at the end.
     pub to: f64,
-    /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
+    /// Its length; [`Duration::MAX`] if only a count ends the run.
     #[serde(rename = "duration_s", with = "AsOptionalSeconds")]
     pub duration: Duration,
 }
 
 impl Stage {
-    /// A step: one rate for a time.
+    /// A constant rate.
     #[must_use]
     pub fn step(rate: f64, duration: Duration) -> Self {
         Self { from: rate, to: rate, duration }
@@ -46,7 +46,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// How arrivals are spread within the rate.
+/// The distribution of arrivals in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -56,12 +56,12 @@ pub enum Process {
     Uniform,
     /// Independent arrivals: exponential gaps.
     Poisson,
-    /// `size` arrivals of the grid at the instant of the first, each later by up to `jitter`,
-    /// uniformly and independently.
+    /// Groups of `size` arrivals of the grid at the instant of the first, each delayed uniformly
+    /// and independently by up to `jitter`.
     Bursts {
-        /// Arrivals at once; 1 leaves the grid as it is.
+        /// Arrivals of a group; 1 is the plain grid.
         size: u64,
-        /// The upper bound of the delay, exclusive.
+        /// Upper bound of the delay, exclusive.
         #[serde(rename = "jitter_s", with = "AsSeconds")]
         jitter: Nanos,
     },
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_shown_in_the_unit_in_which_they_are_short() {
+    fn rates_are_shown_in_the_unit_with_the_fewest_digits() {
         for (from, to, text) in [
             (1_000.0, 1_000.0, "1000/s for 5s"),
             (0.5, 12.25, "0.5..12.25/s for 5s"),

@@ -1,4 +1,4 @@
-//! How often workers hand over what they recorded.
+//! Intervals at which workers report their figures.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use gake_core::record::LABELS_MAX;
 /// Tenths of a second in a second.
 pub(crate) const TENTHS: u64 = SECOND / TENTH;
 
-/// A run that is longer is shown by the second.
+/// Maximum length of a run with tenths.
 const FINE_MAX: Nanos = 60 * SECOND;
 
-/// Whether a run is handed over ten times a second, at least in its first minute: when it may end
-/// in that time, and a piece has few labels to join.
+/// Whether workers report ten times a second in the first minute: if the run may end in that time,
+/// and there are few labels to join.
 pub(crate) fn is_fine(plan: &Plan) -> bool {
     let is_short = |length: Duration| length.as_nanos() <= u128::from(FINE_MAX);
     plan.labels.len() <= LABELS_MAX && plan.length().is_none_or(is_short)
 }
 
-/// The tenth of a second at whose end a worker hands over next.
+/// The tenth of a second at whose end a worker reports next.
 pub(crate) fn next_tenth(now: Nanos, is_fine: bool) -> u64 {
     if is_fine && now < FINE_MAX { now / TENTH + 1 } else { (now / SECOND + 1) * TENTHS }
 }
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_minute_is_handed_over_by_tenths() {
+    fn the_first_minute_is_reported_by_tenths() {
         assert_eq!(next_tenth(0, true), 1);
         assert_eq!(next_tenth(TENTH, true), 2);
         assert_eq!(next_tenth(FINE_MAX - 1, true), 600);

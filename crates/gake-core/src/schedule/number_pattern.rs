@@ -1,37 +1,38 @@
-//! The arrivals of a schedule that one of several independent processes makes.
+//! The arrivals of a schedule that one of several independent processes fires.
 
 use serde::{Deserialize, Serialize};
 
-/// The arrivals that one part of a larger schedule has: those at certain places of every period.
-/// Parts may have different sizes.
+/// Selects the arrivals at certain positions of every period of a larger schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Unchecked")]
-pub struct NumberStripes {
+#[serde(try_from = "UncheckedPattern")]
+pub struct NumberPattern {
     period: u64,
     /// In ascending order, below `period`, at least one.
     places: Vec<u64>,
 }
 
-/// Stripes as another process sends them.
+/// A pattern from another process.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Unchecked {
+struct UncheckedPattern {
     period: u64,
     places: Vec<u64>,
 }
 
-impl TryFrom<Unchecked> for NumberStripes {
+impl TryFrom<UncheckedPattern> for NumberPattern {
     type Error = &'static str;
 
-    fn try_from(Unchecked { period, places }: Unchecked) -> Result<Self, Self::Error> {
-        Self::new(period, places).ok_or("stripes without a valid place")
+    fn try_from(
+        UncheckedPattern { period, places }: UncheckedPattern,
+    ) -> Result<Self, Self::Error> {
+        Self::new(period, places).ok_or("a pattern without a valid position")
     }
 }
 
-impl NumberStripes {
-    /// The numbers at `places` of every `period` numbers. `None` unless there are places, below
-    /// the period, in ascending order.
+impl NumberPattern {
+    /// The numbers at positions `places` of every `period` numbers. `None` unless the positions are
+    /// ascending, below the period, and at least one.
     #[must_use]
     pub fn new(period: u64, places: Vec<u64>) -> Option<Self> {
         let is_ordered = places.windows(2).all(|pair| pair[0] < pair[1]);
@@ -39,7 +40,7 @@ impl NumberStripes {
         (is_ordered && is_within).then_some(Self { period, places })
     }
 
-    /// The number in the whole of the part's arrival `own`, both from 0. Saturates.
+    /// The number in the whole of arrival `own`, both from 0. Saturates.
     #[must_use]
     pub fn number(&self, own: u64) -> u64 {
         let each = self.places.len() as u64;
@@ -47,7 +48,7 @@ impl NumberStripes {
         (own / each).saturating_mul(self.period).saturating_add(place)
     }
 
-    /// The part's arrivals among the first `total` of the whole.
+    /// How many of the first `total` numbers it selects.
     #[must_use]
     pub fn count(&self, total: u64) -> u64 {
         let rest = total % self.period;
@@ -55,7 +56,7 @@ impl NumberStripes {
         total / self.period * self.places.len() as u64 + within
     }
 
-    /// The part's share of the whole, up to 1.
+    /// Its share of the whole, up to 1.
     #[must_use]
     pub fn fraction(&self) -> f64 {
         self.places.len() as f64 / self.period as f64
@@ -71,19 +72,19 @@ mod tests {
     #[test]
     fn places_are_in_order_below_the_period() {
         for (period, places) in [(3, vec![]), (3, vec![3]), (3, vec![1, 0]), (3, vec![1, 1])] {
-            assert_eq!(NumberStripes::new(period, places), None);
+            assert_eq!(NumberPattern::new(period, places), None);
         }
-        let stripes = NumberStripes::new(3, vec![0, 2]).unwrap();
-        assert_eq!((0..5).map(|own| stripes.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
-        assert_eq!(stripes.number(u64::MAX), u64::MAX, "what no schedule has");
+        let pattern = NumberPattern::new(3, vec![0, 2]).unwrap();
+        assert_eq!((0..5).map(|own| pattern.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
+        assert_eq!(pattern.number(u64::MAX), u64::MAX, "saturates");
     }
 
     proptest! {
         #[test]
-        fn parts_are_the_whole(owners in prop::collection::vec(0usize..3, 1..20), total in 0u64..300) {
+        fn disjoint_patterns_are_the_whole(owners in prop::collection::vec(0usize..3, 1..20), total in 0u64..300) {
             let part = |owner| {
                 let places = (0..).zip(&owners).filter(|(_, own)| **own == owner);
-                NumberStripes::new(owners.len() as u64, places.map(|(place, _)| place).collect())
+                NumberPattern::new(owners.len() as u64, places.map(|(place, _)| place).collect())
             };
             let parts: Vec<_> = (0..3).filter_map(part).collect();
             let mut numbers: Vec<_> = parts
@@ -92,7 +93,7 @@ mod tests {
                 .collect();
             numbers.sort_unstable();
             prop_assert_eq!(numbers, (0..total).collect::<Vec<_>>());
-            let sum: f64 = parts.iter().map(NumberStripes::fraction).sum();
+            let sum: f64 = parts.iter().map(NumberPattern::fraction).sum();
             prop_assert!((sum - 1.0).abs() < 1e-9);
         }
     }

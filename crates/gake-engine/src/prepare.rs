@@ -13,23 +13,23 @@ use gake_core::work::Factory;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::oneshot;
 
+use crate::arrival_numbers::SharedNumbers;
 use crate::clock::RunClock;
 use crate::control::{StopHandle, UsersHandle};
+use crate::handover;
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
-use crate::numbers::CommonNumbers;
-use crate::pace;
 use crate::rate::RateHandle;
-use crate::scenario::Part;
-use crate::table::OwnTables;
+use crate::scenario::ScenarioAssignment;
 use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::usage::MemoryPeak;
-use crate::worker::{Assignment, Worker};
+use crate::worker::{Worker, WorkerAssignment};
+use crate::worker_tables::WorkerTables;
 
-/// Seconds whose intervals may wait for the receiver; past that, workers keep theirs longer.
+/// Seconds of intervals in the channel; beyond that, workers accumulate.
 const SECONDS_WAITING: usize = 4;
 
-/// Turns of the other tasks at the end of a worker: each is up to 16 of them.
+/// Yields to other tasks at the end of a worker; each runs up to 16 of them.
 const LAST_TURNS: usize = 64;
 
 /// Why a run could not be started.
@@ -38,39 +38,38 @@ pub enum StartError {
     /// A thread could not be started.
     #[error("a worker thread could not be started: {0}")]
     Thread(std::io::Error),
-    /// A worker could not be made ready, and why.
+    /// A worker could not be prepared; with the reason.
     #[error("{0}")]
     Worker(String),
 }
 
 /// A run in progress.
 #[derive(Debug)]
-pub struct Running {
-    /// Messages of the workers, in order for each worker.
+pub struct RunHandle {
+    /// Messages of the workers, in order by worker.
     pub messages: Receiver<Message>,
-    /// How many workers send them.
+    /// Number of workers.
     pub workers: usize,
-    /// Where cleared tallies are returned for reuse, by worker; empty when the workers are in other
-    /// processes.
+    /// Returns cleared tallies for reuse, by worker; empty if the workers are in other processes.
     pub spares: Vec<Sender<Tally>>,
-    /// Ends the run early.
+    /// Stops the run.
     pub stop: StopHandle,
-    /// Sets the number of users, by scenario; `None` where the plan fixes it.
+    /// Sets the number of users, by scenario; `None` if the plan determines it.
     pub users: Vec<Option<UsersHandle>>,
-    /// Gives the workers in this process more arrivals.
+    /// Assigns further arrivals to the workers of this process.
     pub takeover: Takeover,
-    /// Changes the rates; `None` when the workers are in other processes, or have a descriptor table
-    /// each.
+    /// Changes the rates; `None` if the workers are in other processes or have descriptor tables of
+    /// their own.
     pub rate: Option<RateHandle>,
     /// The run's clock.
     pub clock: RunClock,
-    /// The memory of this process, to which workers in other processes add nothing.
+    /// Peak memory of this process.
     pub memory: MemoryPeak,
     pub(crate) threads: Vec<JoinHandle<()>>,
 }
 
-impl Running {
-    /// A run whose workers are in other processes. Whoever passes their messages on obeys `stop`.
+impl RunHandle {
+    /// A run whose workers are in other processes. The sender of `messages` must obey `stop`.
     #[must_use]
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
         let (stop, _) = StopHandle::new();
@@ -80,7 +79,7 @@ impl Running {
         Self { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads }
     }
 
-    /// Whether every worker in this process has ended: what is left to receive delays no arrival.
+    /// Whether all workers of this process have ended, so that receiving delays no arrivals.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
@@ -90,70 +89,71 @@ impl Running {
     pub fn join(self) {
         drop(self.messages);
         for thread in self.threads {
-            // A worker that panicked has not sent its end, which the receiver has noticed.
+            // The receiver notices a panic by the missing end.
             let _ = thread.join();
         }
     }
 }
 
-/// Workers that are ready to start. Dropped, they end without having sent anything.
+/// Workers ready to start. Dropping it ends them.
 #[derive(Debug)]
-pub struct Ready {
-    running: Running,
+pub struct PreparedRun {
+    running: RunHandle,
     epochs: Vec<oneshot::Sender<()>>,
 }
 
-impl Ready {
-    /// How many workers there are.
+impl PreparedRun {
+    /// Number of workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.running.workers
     }
 
-    /// Starts them at the epoch `epoch`, an instant of the system's monotonic clock.
+    /// Starts the workers at `epoch`, an instant of the monotonic clock.
     #[must_use]
-    pub fn start_at(self, epoch: Nanos) -> Running {
+    pub fn start_at(self, epoch: Nanos) -> RunHandle {
         self.running.clock.start_at(epoch);
         for epoch in self.epochs {
-            // A worker that is gone shows by its missing end.
+            // The receiver notices a dead worker by its missing end.
             let _ = epoch.send(());
         }
         self.running
     }
 }
 
-/// The workers for `slice` of a run, which do nothing until they are started: `plan.threads`, no
-/// more than lanes. Each has a factory per scenario, which `make` makes on the worker's own thread.
-/// Poisson arrivals follow `seed`. Every exchange also goes to `log`, if there is one.
+/// Prepares the workers for `slice` of a run: `plan.threads`, no more than lanes. `make` makes a
+/// factory for each scenario on the worker's thread. All exchanges also go to `log`, if there is
+/// one.
 ///
 /// # Errors
-/// When a worker cannot be made ready; nothing has been sent then.
+/// When a worker cannot be prepared; nothing has been sent.
 pub fn prepare<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
     slice: Slice,
     log: Option<LogSender>,
     make: M,
-) -> Result<Ready, StartError>
+) -> Result<PreparedRun, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
     let lanes = plan.scenarios().iter();
-    let lanes = lanes.filter_map(|plan| Some(slice.among(plan.lanes())?.part(plan.lanes())));
+    let lanes = lanes.filter_map(|plan| Some(slice.among(plan.lanes())?.count(plan.lanes())));
     let workers = plan.threads.clamp(1, lanes.max().unwrap_or(1));
     prepare_workers(plan, seed, (slice, workers), log, make, None)
 }
 
-/// The same for a number of workers, which have a descriptor table each if `tables` says so.
+/// As [`prepare`], for a number of workers, with descriptor tables of their own if there are
+/// `tables`.
 pub(crate) fn prepare_workers<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
     (slice, workers): (Slice, usize),
     log: Option<LogSender>,
     make: M,
-    tables: Option<OwnTables>,
-) -> Result<Ready, StartError>
+    tables: Option<WorkerTables>,
+) -> Result<PreparedRun, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -161,12 +161,12 @@ where
     let scenarios = plan.scenarios();
     let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
     let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
-    let numbers = scenarios.iter().map(|plan| Arc::new(CommonNumbers::new(plan, slice)));
+    let numbers = scenarios.iter().map(|plan| Arc::new(SharedNumbers::new(plan, slice)));
     let numbers: Vec<_> = numbers.collect();
     let clock = RunClock::not_started();
     let (stop, stop_receiver) = StopHandle::new();
-    let is_fine = pace::is_fine(plan);
-    let intervals = SECONDS_WAITING * if is_fine { pace::TENTHS as usize } else { 1 };
+    let is_fine = handover::is_fine(plan);
+    let intervals = SECONDS_WAITING * if is_fine { handover::TENTHS as usize } else { 1 };
     let (messages_sender, messages) = sync_channel(workers * intervals);
     let (ready_sender, ready) = channel();
     let make = Arc::new(make);
@@ -186,8 +186,8 @@ where
             ready: ready_sender.clone(),
             epoch,
             tables: tables.clone(),
-            assignment: Assignment {
-                scenarios: parts(
+            assignment: WorkerAssignment {
+                scenarios: scenario_assignments(
                     &scenarios,
                     &users,
                     &numbers,
@@ -207,7 +207,7 @@ where
         let thread = std::thread::Builder::new()
             .name(format!("gake-{worker}"))
             .spawn(move || thread.serve())
-            .inspect_err(|_| tables.iter().for_each(OwnTables::give_up))
+            .inspect_err(|_| tables.iter().for_each(WorkerTables::give_up))
             .map_err(StartError::Thread)?;
         threads.push(thread);
         epochs.push(epoch_sender);
@@ -223,12 +223,22 @@ where
     let takers = Arc::new(takers);
     let takeover = Takeover::new(&takers);
     let rate = Some(RateHandle::new(plan, &takers, &users, &clock, &stop));
-    let running =
-        Running { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads };
-    Ok(Ready { running, epochs })
+    let running = RunHandle {
+        messages,
+        workers,
+        spares,
+        stop,
+        users,
+        takeover,
+        rate,
+        clock,
+        memory,
+        threads,
+    };
+    Ok(PreparedRun { running, epochs })
 }
 
-/// How the number of users of a load is set from outside, when it is.
+/// The handle of an externally controlled load.
 fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
     match plan.load.one() {
         Some(Load::External { users, max }) => Some(UsersHandle::new(*users, *max)),
@@ -236,37 +246,37 @@ fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
     }
 }
 
-/// What a worker, of a slice of the run, is told of each scenario in which it has a part.
-fn parts(
+/// The assignments of a worker of a slice of the run.
+fn scenario_assignments(
     scenarios: &[Arc<Plan>],
     users: &[Option<UsersHandle>],
-    numbers: &[Arc<CommonNumbers>],
+    numbers: &[Arc<SharedNumbers>],
     (seed, slice, worker): (u64, Slice, Slice),
     takers: &mut [ScenarioWorkers],
-) -> Vec<Part> {
-    let parts = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
-        Some(Part {
+) -> Vec<ScenarioAssignment> {
+    let assignments = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
+        Some(ScenarioAssignment {
             number,
             plan: Arc::clone(plan),
-            slice: plan.part(slice, worker)?,
+            slice: plan.slice(slice, worker)?,
             seed: Plan::scenario_seed(seed, number),
             numbers: Arc::clone(&numbers[number]),
             setting: users.as_ref().map(UsersHandle::subscribe),
             revised: takers[number].enlist(),
         })
     });
-    parts.flatten().collect()
+    assignments.flatten().collect()
 }
 
-/// What a worker's thread is started with.
+/// Input of a worker's thread.
 struct WorkerThread<M> {
     make: Arc<M>,
     ready: Sender<Result<(), String>>,
-    /// Comes when the clock's epoch is known.
+    /// Sent when the epoch is set.
     epoch: oneshot::Receiver<()>,
     /// Kept until the thread ends.
-    tables: Option<OwnTables>,
-    assignment: Assignment,
+    tables: Option<WorkerTables>,
+    assignment: WorkerAssignment,
 }
 
 impl<M> WorkerThread<M> {
@@ -275,11 +285,11 @@ impl<M> WorkerThread<M> {
         F: Factory + 'static,
         M: Fn(WorkerContext) -> F,
     {
-        // The kernel may otherwise delay a wake-up by 50 us to save power.
+        // By default, the kernel may delay wake-ups by 50 µs.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let Self { make, ready, epoch, tables, assignment } = self;
         let runtime = runtime();
-        let table = tables.as_ref().map_or(Ok(()), OwnTables::take);
+        let table = tables.as_ref().map_or(Ok(()), WorkerTables::take);
         let runtime = match (runtime, table) {
             (Ok(runtime), Ok(())) => runtime,
             (Err(error), _) => {
@@ -295,18 +305,18 @@ impl<M> WorkerThread<M> {
         };
         runtime.block_on(async move {
             let clock = assignment.clock.clone();
-            let make = |part: &Part| {
-                let (scenario, slice) = (part.number, part.slice);
+            let make = |one: &ScenarioAssignment| {
+                let (scenario, slice) = (one.number, one.slice);
                 make(WorkerContext { scenario, slice, clock: clock.clone() })
             };
             match Worker::prepare(assignment, make).await {
                 Ok(prepared) => {
                     let _ = ready.send(Ok(()));
                     drop(ready);
-                    // No epoch means that another worker could not be made ready.
+                    // Dropped if another worker could not be prepared.
                     if epoch.await.is_ok() {
                         prepared.run().await;
-                        last_words().await;
+                        finish_tasks().await;
                     }
                 }
                 Err(error) => {
@@ -317,16 +327,16 @@ impl<M> WorkerThread<M> {
     }
 }
 
-/// Lets tasks that have been told to end send what they have to say at their end.
-async fn last_words() {
+/// Lets aborted tasks send their last messages.
+async fn finish_tasks() {
     for _ in 0..LAST_TURNS {
         tokio::task::yield_now().await;
     }
 }
 
 fn runtime() -> std::io::Result<LocalRuntime> {
-    // The I/O driver is asked at least every 16 polls of a task, so that a burst of answers
-    // cannot delay a due arrival by more than 16 answers' work.
+    // Poll the I/O driver at least every 16 task polls, so that a burst of responses delays a due
+    // arrival by at most the work of 16 responses.
     Builder::new_current_thread()
         .enable_all()
         .event_interval(16)

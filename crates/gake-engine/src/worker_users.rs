@@ -1,4 +1,4 @@
-//! What the users of one worker share.
+//! State shared by the users of one scenario on a worker.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,40 +7,39 @@ use gake_core::clock::Nanos;
 use gake_core::work::Arrival;
 use tokio::sync::watch;
 
-use crate::numbers::Numbers;
-use crate::shared::{Progress, Shared};
+use crate::arrival_numbers::ArrivalNumbers;
+use crate::scenario_state::{Progress, ScenarioState};
 
-/// What a user does between an answer and the next request.
+/// The pause of a user between a response and the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// Nothing.
     None,
-    /// Waits for this time.
+    /// A fixed time.
     Think(Nanos),
-    /// Waits for the next instant of a grid of this spacing; when one was missed, not at all.
+    /// Until the next instant of a grid of this spacing; none if one was missed.
     Pace(Nanos),
 }
 
-/// What the users of one worker share.
-pub(crate) struct Crowd {
-    pub(crate) shared: Rc<Shared>,
+/// State shared by the users of one scenario on a worker.
+pub(crate) struct WorkerUsers {
+    pub(crate) shared: Rc<ScenarioState>,
     pub(crate) pause: Pause,
-    /// How long a user that leaves before the end may take for what it has begun.
+    /// Time that a user who leaves before the end has to finish its iteration.
     pub(crate) graceful_ramp_down: Nanos,
     pub(crate) warmup_end: Nanos,
-    /// No new request from here on.
+    /// No new requests from here on.
     pub(crate) end: Option<Nanos>,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: ArrivalNumbers,
     /// Users who are not done.
     pub(crate) active: Cell<usize>,
-    /// How many users of all workers are wanted, when that is set from outside.
+    /// Number of users wanted over all workers, for an externally controlled load.
     pub(crate) wanted: Cell<usize>,
-    /// The channel that sets it.
+    /// Source of `wanted`.
     pub(crate) setting: RefCell<Option<watch::Receiver<usize>>>,
 }
 
-impl Crowd {
-    /// The next request at `now`, unless no user has one.
+impl WorkerUsers {
+    /// The next arrival at `now`; `None` if there are no more.
     pub(crate) fn take(&self, now: Nanos) -> Option<Arrival> {
         let is_over = self.end.is_some_and(|end| now >= end);
         if self.shared.progress.get() != Progress::Running || is_over {
@@ -50,12 +49,11 @@ impl Crowd {
         Some(Arrival { number, due: now })
     }
 
-    /// How many users of all workers are wanted, when that is set from outside.
     pub(crate) fn wanted(&self) -> usize {
         self.wanted.get()
     }
 
-    /// A user is done.
+    /// Called when a user is done.
     pub(crate) fn leave(&self) {
         self.active.set(self.active.get() - 1);
         if self.active.get() == 0 {

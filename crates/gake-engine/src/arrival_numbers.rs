@@ -1,4 +1,4 @@
-//! The numbers of the arrivals of a closed load, which its users take as they begin them.
+//! Numbers of arrivals of a closed load, taken by users as they start iterations.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,23 +8,22 @@ use gake_core::Load;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 
-/// The numbers that all workers of a process take from.
+/// Numbers shared by all workers of a process.
 #[derive(Debug)]
-pub(crate) struct CommonNumbers {
-    /// The process's part of the load.
+pub(crate) struct SharedNumbers {
+    /// The process's slice of the load.
     slice: Slice,
-    /// How many it has, if that is bounded.
+    /// Their number, if bounded.
     total: Option<u64>,
     next: AtomicU64,
-    /// How many were taken after the warm-up, where that is bounded.
+    /// How many were taken after the warm-up, if bounded.
     measured: AtomicU64,
 }
 
-impl CommonNumbers {
-    /// Those of a load whose part `slice` is this process's.
+impl SharedNumbers {
     pub(crate) fn new(plan: &Plan, slice: Slice) -> Self {
         let slice = slice.among(plan.lanes()).unwrap_or(slice);
-        let total = total(plan).map(|total| slice.numbers(total));
+        let total = total(plan).map(|total| slice.count_u64(total));
         Self { slice, total, next: AtomicU64::new(0), measured: AtomicU64::new(0) }
     }
 
@@ -35,11 +34,11 @@ impl CommonNumbers {
         {
             return None;
         }
-        Some(self.slice.number_of(self.next.fetch_add(1, Relaxed)))
+        Some(self.slice.number_u64(self.next.fetch_add(1, Relaxed)))
     }
 }
 
-/// How many requests the users of all processes make together, if that is bounded.
+/// Total iterations of all processes, if bounded.
 fn total(plan: &Plan) -> Option<u64> {
     match plan.load.one() {
         Some(Load::Shared { iterations, .. }) => Some(*iterations),
@@ -47,37 +46,37 @@ fn total(plan: &Plan) -> Option<u64> {
     }
 }
 
-/// The numbers of one worker's arrivals.
-pub(crate) enum Numbers {
-    /// Those of its users: as many for each, whichever worker it is on.
-    Own(OwnNumbers),
-    /// Those that no other worker has taken.
-    Common(Arc<CommonNumbers>),
+/// Numbers of one worker's arrivals.
+pub(crate) enum ArrivalNumbers {
+    /// An equal number for each user, without communication.
+    Own(WorkerNumbers),
+    /// First come, first served, over all workers.
+    Shared(Arc<SharedNumbers>),
 }
 
-/// The numbers of the users of one worker: the first one of each user, then the second ones.
-pub(crate) struct OwnNumbers {
-    /// Its part of the users.
+/// Numbers of the users of one worker: the first of each user, then the second of each, and so on.
+pub(crate) struct WorkerNumbers {
+    /// The worker's slice of the users.
     slice: Slice,
-    /// All users.
+    /// Number of users of all workers.
     users: u64,
-    /// Its own.
+    /// Number of users of this worker.
     own_users: u64,
-    /// The user whose number is next, among its own.
+    /// The worker's user whose number is next.
     user: Cell<u64>,
-    /// The numbers of all users in the rounds that are over.
+    /// The total of numbers in previous rounds.
     before: Cell<u64>,
-    /// How many more may be taken after the warm-up, if that is bounded.
+    /// Numbers left after the warm-up, if bounded.
     left: Option<Cell<u64>>,
 }
 
-impl OwnNumbers {
+impl WorkerNumbers {
     fn new(plan: &Plan, slice: Slice) -> Self {
         let users = plan.load.users().unwrap_or(1).max(1);
-        let own_users = slice.part(users) as u64;
+        let own_users = slice.count(users) as u64;
         let left = total(plan).map(|total| {
             let rest = (total % users as u64) as usize;
-            Cell::new(total / users as u64 * own_users + slice.part(rest) as u64)
+            Cell::new(total / users as u64 * own_users + slice.count(rest) as u64)
         });
         Self {
             slice,
@@ -102,30 +101,30 @@ impl OwnNumbers {
             self.user.set(0);
             self.before.set(before.saturating_add(self.users));
         }
-        Some(before.saturating_add(self.slice.number_of(user)))
+        Some(before.saturating_add(self.slice.number_u64(user)))
     }
 }
 
-impl Numbers {
-    /// The numbers of the worker that has `slice` of a load. `in_order` asks for numbers in the order
-    /// in which arrivals begin, whatever worker they begin on.
+impl ArrivalNumbers {
+    /// The numbers of the worker with `slice` of a load. With `in_order`, numbers are in the order
+    /// in which arrivals begin, over all workers.
     pub(crate) fn new(
         plan: &Plan,
         slice: Slice,
-        common: &Arc<CommonNumbers>,
+        common: &Arc<SharedNumbers>,
         in_order: bool,
     ) -> Self {
         match in_order {
-            true => Self::Common(Arc::clone(common)),
-            false => Self::Own(OwnNumbers::new(plan, slice)),
+            true => Self::Shared(Arc::clone(common)),
+            false => Self::Own(WorkerNumbers::new(plan, slice)),
         }
     }
 
-    /// The next number, if there is one. `is_measured` tells that the warm-up is over.
+    /// The next number, if there is one. `is_measured`: after the warm-up.
     pub(crate) fn take(&self, is_measured: bool) -> Option<u64> {
         match self {
             Self::Own(own) => own.take(is_measured),
-            Self::Common(common) => common.take(is_measured),
+            Self::Shared(common) => common.take(is_measured),
         }
     }
 }
@@ -142,15 +141,15 @@ mod tests {
         plan
     }
 
-    fn workers(plan: &Plan, slice: Slice, in_order: bool) -> [Numbers; 2] {
-        let common = Arc::new(CommonNumbers::new(plan, slice));
+    fn workers(plan: &Plan, slice: Slice, in_order: bool) -> [ArrivalNumbers; 2] {
+        let common = Arc::new(SharedNumbers::new(plan, slice));
         [0, 1].map(|worker| {
             let part = slice.inner(Slice::new(worker, 2));
-            Numbers::new(plan, part, &common, in_order)
+            ArrivalNumbers::new(plan, part, &common, in_order)
         })
     }
 
-    /// What workers get that take in turns, the first one twice as often.
+    /// The numbers of two workers, of which the first takes twice as often.
     fn taken(plan: &Plan, slice: Slice, in_order: bool) -> [Vec<u64>; 2] {
         let workers = workers(plan, slice, in_order);
         let mut taken = [Vec::new(), Vec::new()];
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_faster_makes_more_of_what_all_share() {
+    fn a_faster_worker_makes_more_shared_iterations() {
         let shared = plan(Load::Shared { users: 3, iterations: 30 }, None);
         let [fast, slow] = taken(&shared, Slice::WHOLE, true);
         assert_eq!((fast.len(), slow.len()), (20, 10));
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_takes_none_of_the_bounded_numbers() {
+    fn the_warm_up_does_not_count_towards_the_bound() {
         let loads = [Load::Shared { users: 3, iterations: 30 }, Load::closed(3)];
         for (load, in_order) in loads.into_iter().zip([true, false]) {
             let plan = plan(load, (!in_order).then_some(30));
@@ -192,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_order_have_no_gaps_also_without_a_bound() {
+    fn unbounded_numbers_in_order_have_no_gaps() {
         let closed = Load::Closed { users: 4, think: Duration::ZERO };
         let [fast, slow] = taken(&plan(closed, None), Slice::new(1, 2), true);
         assert_eq!((&fast[..3], &slow[..2]), (&[1, 3, 7][..], &[5, 11][..]));
     }
 
     #[test]
-    fn without_an_order_each_user_has_as_many_numbers_as_any_other() {
+    fn without_order_each_user_has_the_same_number_of_arrivals() {
         for (users, total) in [(3, 30), (3, 31), (3, 32), (5, 1_000), (1, 7), (7, 3)] {
             let closed = Load::Closed { users, think: Duration::ZERO };
             let [first, second] = taken(&plan(closed, Some(total)), Slice::WHOLE, false);

@@ -1,13 +1,13 @@
-//! The level of arrivals in flight, integrated over the measured part of a run.
+//! The number of arrivals in flight, integrated over the measured time.
 
 use std::cell::Cell;
 
 use gake_core::clock::Nanos;
 
-/// Σ of nanoseconds in flight, clipped to a window. It is counted from the level alone, so that
-/// Little's law can be checked against the latencies.
+/// The integral of the number in flight over a window. Independent of latencies, so that Little's
+/// law can be checked.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     level: Cell<u64>,
     entered: Cell<u64>,
     since: Cell<Nanos>,
@@ -16,8 +16,8 @@ pub(crate) struct Flight {
     to: Cell<Nanos>,
 }
 
-impl Flight {
-    /// A level of 0 in a window that opens at `from` and stays open.
+impl InFlight {
+    /// An open window from `from` on.
     pub(crate) fn new(from: Nanos) -> Self {
         Self {
             level: Cell::new(0),
@@ -42,13 +42,12 @@ impl Flight {
         self.level.set(self.level.get() - 1);
     }
 
-    /// Takes back one that entered at `at` and was no arrival.
+    /// Undoes an `enter` at `at` that was not an arrival.
     pub(crate) fn retract(&self, at: Nanos) {
         self.leave(at);
         self.entered.set(self.entered.get() - u64::from(at >= self.from));
     }
 
-    /// How many are in flight.
     pub(crate) fn level(&self) -> u64 {
         self.level.get()
     }
@@ -59,13 +58,13 @@ impl Flight {
         self.to.set(self.to.get().min(now));
     }
 
-    /// Takes the area up to `now`.
+    /// Takes the integral up to `now`.
     pub(crate) fn take(&self, now: Nanos) -> u128 {
         self.advance(now);
         self.area.replace(0)
     }
 
-    /// Takes the number that entered since the window opened.
+    /// Takes the number of entries within the window.
     pub(crate) fn take_entered(&self) -> u64 {
         self.entered.replace(0)
     }
@@ -89,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_area_is_level_times_time_within_the_window() {
-        let flight = Flight::new(10);
+        let flight = InFlight::new(10);
         flight.enter(0);
         flight.enter(20);
         flight.leave(30);

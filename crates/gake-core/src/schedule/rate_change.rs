@@ -1,21 +1,21 @@
-//! Rates that are changed while a run goes on.
+//! Changes of rates during a run.
 
 use std::time::Duration;
 
 use super::Stage;
 
-/// From an instant on all rates are those of the plan times a factor, until the next change.
+/// Multiplies the rates of the plan by a factor, from an instant to the next change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateChange {
-    /// The instant, counted from the epoch.
+    /// When it takes effect, counted from the epoch.
     pub at: Duration,
     /// Above 0; 1 is the plan.
     pub factor: f64,
 }
 
 impl RateChange {
-    /// `stages`, which begin `start` after the epoch, with these changes, in the order of time. The
-    /// part before the first change stays as it is, and with it every arrival that is due there.
+    /// Applies changes, in chronological order, to stages that begin `start` after the epoch.
+    /// Arrivals due before the first change keep their due times.
     #[must_use]
     pub fn apply(changes: &[Self], stages: &[Stage], start: Duration) -> Vec<Stage> {
         let mut changed = Vec::with_capacity(stages.len() + changes.len());
@@ -36,7 +36,7 @@ impl Stage {
     }
 }
 
-/// The stages of the first `length`, and those after it.
+/// The stages before and after `length`.
 fn split(stages: &[Stage], length: Duration) -> (Vec<Stage>, Vec<Stage>) {
     let (mut before, mut after, mut left) = (Vec::new(), Vec::new(), length);
     for stage in stages {
@@ -47,8 +47,8 @@ fn split(stages: &[Stage], length: Duration) -> (Vec<Stage>, Vec<Stage>) {
             after.push(*stage);
         } else {
             let endless = stage.duration == Duration::MAX;
-            let part = left.as_secs_f64() / stage.duration.as_secs_f64();
-            let rate = stage.from + (stage.to - stage.from) * part;
+            let share = left.as_secs_f64() / stage.duration.as_secs_f64();
+            let rate = stage.from + (stage.to - stage.from) * share;
             let rest = if endless { Duration::MAX } else { stage.duration - left };
             before.push(Stage { from: stage.from, to: rate, duration: left });
             after.push(Stage { from: rate, to: stage.to, duration: rest });
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_before_the_start_holds_for_all_and_one_after_the_end_for_nothing() {
+    fn changes_before_the_start_apply_and_those_after_the_end_do_not() {
         let stages = [Stage::step(10.0, Duration::from_secs(3))];
         let early = RateChange::apply(&[change(500, 3.0)], &stages, Duration::from_secs(1));
         assert_eq!(early, [Stage::step(30.0, Duration::from_secs(3))]);
@@ -97,9 +97,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is due before a change is due when it was, and the counts are the areas.
         #[test]
-        fn the_past_stays(
+        fn arrivals_before_a_change_keep_their_due_times(
             at in 100u64..5_900, factor in 0.01f64..10.0, kind in 0usize..3, ramp: bool, seed: u64
         ) {
             let jittered = Process::Bursts { size: 3, jitter: 30_000_000 };

@@ -1,5 +1,5 @@
-//! Two sides that take turns: A B, B A, A B ... in one process, so that whatever else happens on
-//! the machines hits both. Neighbours make a pair.
+//! Alternating runs of two sides: A B, B A, A B ... in one process, so that disturbances hit both.
+//! Neighbours make a pair.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::clock::nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
-use gake_core::record::{Histogram, Metric, Run, Tally};
+use gake_core::record::{Histogram, LatencyMetric, Run, Tally};
 use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
@@ -16,7 +16,7 @@ use gake_run::{Beside, Prepared};
 use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
-use crate::spec::{self, Asked};
+use crate::spec::{self, CommandSpec};
 use gake_session::Console;
 use gake_session::Failure;
 use gake_session::Signals;
@@ -24,46 +24,46 @@ use gake_session::files::is_script;
 use gake_session::origin::origin;
 use gake_session::{comparison, descriptors};
 
-/// The start of a slice that is left out when nothing else is asked for: connections open then.
+/// The default warm-up of a run, in which connections open.
 const WARMUP: Duration = Duration::from_millis(200);
 
-/// What came of the turns.
-pub struct Turns {
-    /// The slices of A and B, pair by pair.
+/// The result of the alternating runs.
+pub struct AlternatingRuns {
+    /// The runs of A and B, pair by pair.
     pairs: Vec<(Run, Run)>,
-    /// All slices of A, and all of B.
+    /// All runs of A, and all of B.
     pub wholes: [Run; 2],
     /// Whether a signal ended them early.
     pub interrupted: bool,
     figures: ComparedFigures,
 }
 
-impl Turns {
+impl AlternatingRuns {
     /// Compares both.
     pub fn compare(&self, question: &Question) -> Comparison {
         compare_pairs(self.wholes.each_ref(), &self.pairs, &self.figures, question)
     }
 }
 
-/// A side that is ready for its turns.
+/// A side that is ready to run.
 struct Side {
-    asked: Asked,
+    command: CommandSpec,
     prepared: Prepared,
     redactor: Redactor,
-    /// Ended with the side.
+    /// Stopped with the side.
     _lab: Option<Lab>,
 }
 
-/// Lets both sides take their turns.
+/// Runs both sides alternately.
 ///
 /// # Errors
-/// When a command line cannot be read, a figure is not one of these runs', or a slice cannot be run.
-pub fn take(
+/// When a command line cannot be read, a figure is not one of these runs', or a run cannot be done.
+pub fn run(
     args: &CompareArgs,
     question: &Question,
     redactor: &Redactor,
     console: &Console,
-) -> Result<Turns, Failure> {
+) -> Result<AlternatingRuns, Failure> {
     let descriptors = descriptors::raise();
     let sides = [
         side(&args.a, args.slice, redactor, console)?,
@@ -77,7 +77,7 @@ pub fn take(
         for side in &sides {
             gake_session::announce::announce(
                 &side.prepared,
-                &side.asked.spec,
+                &side.command.spec,
                 Some(descriptors),
                 console,
             );
@@ -110,9 +110,9 @@ pub fn take(
         whole.origin = origin(&[], redactor);
     }
     let [Some(a), Some(b)] = wholes else {
-        return Err(Failure::could_not("interrupted before both sides had their first turn"));
+        return Err(Failure::could_not("interrupted before both sides had a run"));
     };
-    Ok(Turns { pairs, wholes: [a, b], interrupted: signals.came(), figures })
+    Ok(AlternatingRuns { pairs, wholes: [a, b], interrupted: signals.came(), figures })
 }
 
 /// Reads a side's command line.
@@ -146,8 +146,8 @@ fn side(
     ] {
         if given {
             return Err(Failure::usage(format!(
-                "{flag} has no meaning for a side that takes turns ({line:?}); --slice is how \
-                 long a turn lasts"
+                "{flag} has no meaning for a side of alternating runs ({line:?}); --slice is the \
+                 length of each run"
             )));
         }
     }
@@ -156,32 +156,32 @@ fn side(
     if !is_script {
         args.load.warmup = args.load.warmup.filter(|warmup| !warmup.is_zero()).or(Some(WARMUP));
     }
-    let mut asked = spec::of_run(&args, console)?;
-    let lab = asked.start_demo()?;
-    let mut prepared = asked.prepare()?;
+    let mut command = spec::of_run(&args, console)?;
+    let lab = command.start_demo()?;
+    let mut prepared = command.prepare()?;
     prepared.redact(redactor);
-    Ok(Side { asked, prepared, redactor: redactor.clone(), _lab: lab })
+    Ok(Side { command, prepared, redactor: redactor.clone(), _lab: lab })
 }
 
 impl Side {
-    /// What a turn runs: a script runs once, and is prepared again for each.
-    fn turn(&self) -> Result<Prepared, Failure> {
+    /// The next run: a script runs once, so it is prepared again each time.
+    fn next(&self) -> Result<Prepared, Failure> {
         if self.prepared.scripts.is_empty() {
             return Ok(self.prepared.clone());
         }
-        let mut prepared = self.asked.prepare()?;
+        let mut prepared = self.command.prepare()?;
         prepared.redact(&self.redactor);
         Ok(prepared)
     }
 }
 
-/// One turn.
+/// One run of a side.
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
-    let prepared = Prepared { seed, ..side.turn()? };
+    let prepared = Prepared { seed, ..side.next()? };
     let beside = Beside { interrupt: Some(signals.interrupt()), ..Beside::default() };
     let recorded = prepared.run_beside(beside, |_| None);
-    let recorded = recorded.map_err(|error| side.asked.failure(error))?;
+    let recorded = recorded.map_err(|error| side.command.failure(error))?;
     for end in recorded.scripts {
         end.into_setup()?;
     }
@@ -190,17 +190,23 @@ fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// What is compared or judged of a tally: hundreds of slices are kept.
+/// The tally without metrics that are neither compared nor judged: hundreds of runs are kept.
 fn slimmed(tally: &Tally) -> Tally {
     let mut slim = Tally::new(tally.labels().len());
     slim.merge(tally);
-    for metric in [Metric::Connect, Metric::Tls, Metric::FirstByte, Metric::Download, Metric::Rtt] {
+    for metric in [
+        LatencyMetric::Connect,
+        LatencyMetric::Tls,
+        LatencyMetric::FirstByte,
+        LatencyMetric::Download,
+        LatencyMetric::Rtt,
+    ] {
         *slim.latency.of_mut(metric) = Histogram::new();
     }
     slim
 }
 
-/// All slices of a side as one run, whose time is that of its own slices.
+/// All runs of a side as one, whose time is the sum of theirs.
 fn whole<'a>(plan: &Plan, slices: impl Iterator<Item = &'a Run> + Clone) -> Option<Run> {
     let mut run = merge_runs(slices.clone().cloned().collect())?;
     let warmup = nanos(plan.warmup);

@@ -1,27 +1,26 @@
-//! Counts by bucket: a list while they are few, pages of an octave from then on.
+//! Counts by bucket: a short list at first, then pages of an octave.
 
 use super::pages::Pages;
 
-/// Buckets a list holds at most when it is recorded to. Most series of a run with many tags see fewer in a second.
+/// Maximum buckets of a list. Most series of a run with many tags see fewer in a second.
 const FEW: usize = 64;
 
-/// Counts by bucket.
 #[derive(Debug, Clone)]
-pub(super) enum Counts {
-    /// In the order of their buckets.
+pub(super) enum BucketCounts {
+    /// Sorted by bucket.
     Few(Vec<(i32, u64)>),
     /// Any number.
     Many(Pages),
 }
 
-impl Default for Counts {
+impl Default for BucketCounts {
     fn default() -> Self {
         Self::Few(Vec::new())
     }
 }
 
-impl Counts {
-    /// These counts, in the order of their buckets.
+impl BucketCounts {
+    /// Counts sorted by bucket.
     pub(super) fn listed(list: Vec<(i32, u64)>) -> Self {
         Self::Few(list)
     }
@@ -39,15 +38,14 @@ impl Counts {
         }
     }
 
-    /// Makes pages, which are mapped, for the octaves of these buckets. There are no counts yet.
+    /// Maps pages for the octaves of these buckets. Requires empty counts.
     pub(super) fn make_room(&mut self, numbers: impl Iterator<Item = i32>) {
         let pages = self.paged();
-        // A page that had a count stays when it is cleared, and clearing it touches all of it.
+        // Clearing a used page keeps it and touches all of it.
         numbers.for_each(|number| pages.add(number, 1));
         pages.clear();
     }
 
-    /// The counts in pages.
     #[cold]
     fn paged(&mut self) -> &mut Pages {
         if let Self::Few(list) = self {
@@ -70,8 +68,8 @@ impl Counts {
         }
     }
 
-    /// Forgets every count, `values` in all. What was used keeps its room for the next interval,
-    /// which is like the last one.
+    /// Removes all counts, `values` in total. Keeps memory in use: the next interval resembles the
+    /// last.
     pub(super) fn clear(&mut self, values: u64) {
         match self {
             Self::Few(list) => list.clear(),
@@ -89,7 +87,7 @@ impl Counts {
         few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
-    /// The bucket of the value of `rank`, counted from 1; `None` when there are fewer.
+    /// The bucket of the value with rank `rank`, from 1; `None` if there are fewer values.
     pub(super) fn at_rank(&self, rank: u64) -> Option<i32> {
         match self {
             Self::Few(list) => {
@@ -104,7 +102,7 @@ impl Counts {
         }
     }
 
-    /// How many values the buckets `low..=high` hold.
+    /// The number of values in the buckets `low..=high`.
     pub(super) fn count_within(&self, low: i32, high: i32) -> u64 {
         match self {
             Self::Few(list) => {
@@ -115,7 +113,6 @@ impl Counts {
         }
     }
 
-    /// Bytes of memory beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Few(list) => list.capacity() * size_of::<(i32, u64)>(),
@@ -124,13 +121,13 @@ impl Counts {
     }
 }
 
-impl PartialEq for Counts {
+impl PartialEq for BucketCounts {
     fn eq(&self, other: &Self) -> bool {
         self.buckets().eq(other.buckets())
     }
 }
 
-/// Adds to a count in the list, and says whether there was room.
+/// Adds to a count in the list; returns false if the list is full.
 fn add_to_list(list: &mut Vec<(i32, u64)>, number: i32, count: u64) -> bool {
     match list.binary_search_by_key(&number, |entry| entry.0) {
         Ok(at) => list[at].1 = list[at].1.saturating_add(count),

@@ -1,4 +1,4 @@
-//! What the lanes of one worker share.
+//! State shared by the lanes of one scenario on a worker.
 
 use std::cell::{Cell, RefCell};
 use std::pin::{Pin, pin};
@@ -6,57 +6,55 @@ use std::task::{Poll, Waker};
 
 use gake_core::clock::Nanos;
 use gake_core::record::Recorder;
-use gake_core::work::{Arrival, Ended, How, Iteration, Work};
+use gake_core::work::{Arrival, Iteration, IterationEnd, IterationStatus, Work};
 use tokio::sync::Notify;
 
 use crate::clock::RunClock;
-use crate::flight::Flight;
+use crate::in_flight::InFlight;
 use crate::timer::{Sleep, Timer};
 
-/// Where a worker is in its run.
+/// The progress of a scenario on a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Progress {
-    /// Before the epoch: lanes are made and wait.
+    /// Before the epoch: lanes wait.
     Waiting,
     /// Arrivals come.
     Running,
-    /// No new arrival; what was due may still be fired, what is in flight may finish.
+    /// No new arrivals; due arrivals are fired, those in flight may finish.
     Draining,
-    /// What is in flight may finish; nothing more is fired.
+    /// Arrivals in flight may finish; no more are fired.
     Stopping,
-    /// Everything ends now.
+    /// Everything is interrupted.
     Cut,
 }
 
-/// What the lanes of a worker share.
-pub(crate) struct Shared {
+/// State shared by the lanes of one scenario on a worker.
+pub(crate) struct ScenarioState {
     pub(crate) clock: RunClock,
-    /// For arrivals. Nothing else sleeps on it, so that it is set once an arrival.
+    /// Only for arrivals, so that it is set once for each.
     pub(crate) timer: Timer,
-    /// For everything else: seconds and ends.
+    /// For everything else.
     pub(crate) chores: Timer,
     pub(crate) progress: Cell<Progress>,
-    pub(crate) flight: Flight,
+    pub(crate) flight: InFlight,
     pub(crate) recorder: Recorder,
-    /// Notified when nothing is in flight any more and no arrival comes.
+    /// Notified when nothing is in flight after the end of arrivals.
     pub(crate) quiet: Notify,
-    /// Notified when the source has no more to send.
+    /// Notified when the source of requests is exhausted.
     pub(crate) exhausted: Notify,
-    /// Whether the source is exhausted.
     pub(crate) is_exhausted: Cell<bool>,
-    /// Arrivals handed to a lane that has not run yet.
+    /// Arrivals assigned to lanes that have not run yet.
     pub(crate) pending: Cell<u64>,
     /// When the last arrival was fired.
     pub(crate) last_fired: Cell<Nanos>,
-    /// When the last one completed.
+    /// When the last arrival completed.
     pub(crate) last_ended: Cell<Nanos>,
-    /// The lanes' tasks, to wake them at the epoch and at the end.
+    /// Wakers of lanes, for the epoch and the end.
     wakers: RefCell<Vec<Waker>>,
 }
 
-impl Shared {
-    /// The state before the epoch. What is in flight counts from `warmup_end` on. The first timer
-    /// is only for arrivals.
+impl ScenarioState {
+    /// The state before the epoch. The first timer is only for arrivals.
     pub(crate) fn new(
         clock: RunClock,
         (timer, chores): (Timer, Timer),
@@ -68,7 +66,7 @@ impl Shared {
             timer,
             chores,
             progress: Cell::new(Progress::Waiting),
-            flight: Flight::new(warmup_end),
+            flight: InFlight::new(warmup_end),
             recorder,
             quiet: Notify::new(),
             exhausted: Notify::new(),
@@ -80,9 +78,9 @@ impl Shared {
         }
     }
 
-    /// Fires one arrival and says how it ended; what is unfinished at `limit` is interrupted.
-    /// `None` when the lane must end: the run was cut meanwhile, and the arrival is recorded as
-    /// interrupted; or the source had no more to send, and nothing is recorded.
+    /// Fires an arrival, which is interrupted at `limit`, and returns its end. `None` if the lane
+    /// must end: the run was cut, and the arrival is recorded as interrupted; or the source is
+    /// exhausted, and nothing is recorded.
     pub(crate) async fn fire<W: Work>(
         &self,
         work: &mut W,
@@ -90,7 +88,7 @@ impl Shared {
         blocked: Nanos,
         fired: Nanos,
         limit: Option<Pin<&mut Sleep<'_>>>,
-    ) -> Option<Ended> {
+    ) -> Option<IterationEnd> {
         self.flight.enter(fired);
         self.last_fired.set(self.last_fired.get().max(fired));
         let iteration = Iteration::new(arrival, blocked, fired, &self.recorder);
@@ -110,9 +108,11 @@ impl Shared {
                 self.notice_quiet();
                 return None;
             }
-            None => Ended { how: How::Interrupted, ..work.abandon(&iteration) },
+            None => {
+                IterationEnd { status: IterationStatus::Interrupted, ..work.abandon(&iteration) }
+            }
         };
-        if ended.how != How::Interrupted {
+        if ended.status != IterationStatus::Interrupted {
             self.last_ended.set(self.last_ended.get().max(ended.at));
         }
         self.recorder.end(&iteration, ended);
@@ -131,7 +131,7 @@ impl Shared {
         }
     }
 
-    /// The future's output, or `None` when the run is cut before it.
+    /// The future's output, or `None` if the run is cut first.
     pub(crate) async fn unless_cut<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
         std::future::poll_fn(|cx| {
             if self.progress.get() == Progress::Cut {
@@ -142,8 +142,7 @@ impl Shared {
         .await
     }
 
-    /// Makes the calling task one that is woken at the epoch and when the run is cut, and waits
-    /// for the epoch.
+    /// Registers the calling task to be woken at the epoch and at the end, and waits for the epoch.
     pub(crate) async fn enroll(&self) {
         let mut enrolled = false;
         std::future::poll_fn(|cx| {
@@ -159,26 +158,26 @@ impl Shared {
         .await;
     }
 
-    /// The epoch has come.
+    /// Called at the epoch.
     pub(crate) fn begin(&self) {
         self.progress.set(Progress::Running);
         self.wake_all();
     }
 
-    /// Ends everything.
+    /// Interrupts everything.
     pub(crate) fn cut(&self) {
         self.progress.set(Progress::Cut);
         self.wake_all();
     }
 
-    /// Wakes every lane, which looks again at what it waits for.
+    /// Wakes all lanes, which check their conditions again.
     pub(crate) fn wake_all(&self) {
         for waker in self.wakers.borrow().iter() {
             waker.wake_by_ref();
         }
     }
 
-    /// Waits until nothing is in flight or handed out; call it later than [`Progress::Running`].
+    /// Waits until no arrival is in flight or assigned. Call it after [`Progress::Running`].
     pub(crate) async fn until_quiet(&self) {
         while !self.is_quiet() {
             self.quiet.notified().await;
@@ -186,7 +185,7 @@ impl Shared {
     }
 }
 
-/// The future's output, or `None` when `limit` is over before it.
+/// The future's output, or `None` if `limit` passes first.
 async fn before<F: Future>(
     mut future: Pin<&mut F>,
     mut limit: Pin<&mut Sleep<'_>>,

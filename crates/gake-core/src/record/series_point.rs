@@ -1,38 +1,38 @@
-//! One point of a series: the figures of one stretch of the run.
+//! A point of a series: the figures of one interval.
 
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::latency::Metric;
+use super::latency::LatencyMetric;
 use super::octaves::Octaves;
 use super::tally::{LabelTally, Tally, bump};
 use crate::clock::{Nanos, SECOND};
 
-/// The largest number that is read, so that sums of them do not overflow.
+/// Maximum of a decoded number; sums do not overflow.
 const READ_MAX: u64 = 1 << 48;
 
-/// Status codes told apart in a point; the rest is counted as 0.
+/// Distinct status codes of a point; the rest is counted as 0.
 pub(super) const STATUSES_MAX: usize = 16;
 
 /// Tenths of a second in a second.
 pub(super) const TENTHS: u64 = 10;
 
-/// The scale of a point's heat: cells of 19 %.
+/// The scale of [`SeriesPoint::heat`]: cells of 19 %.
 pub const HEAT: Octaves = Octaves::new(2);
 
-/// Labels whose figures a point keeps: the first of the plan.
+/// Maximum labels of a point: the first ones of the plan.
 pub const LABELS_MAX: usize = 64;
 
-/// The figures of one label in one stretch of the run.
+/// The figures of one label in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelPoint {
     /// Requests that ended.
     pub sent: u64,
     /// Of those, the failed and the unfinished.
     pub failed: u64,
-    /// The median response time; of joined seconds, the worst.
+    /// The median response time; the worst of joined seconds.
     pub p50: Nanos,
-    /// The 99th percentile.
+    /// 99th percentile of the response time, likewise.
     pub p99: Nanos,
 }
 
@@ -55,14 +55,14 @@ impl LabelPoint {
     }
 }
 
-/// The figures of one stretch of the run.
+/// The figures of one interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// Where it starts, in seconds since the epoch; in tenths of a second in a series of these.
+pub struct SeriesPoint {
+    /// Its start in seconds since the epoch, or in tenths of a second.
     pub second: u64,
-    /// The number of seconds, or tenths, that it covers.
+    /// Its length in seconds or tenths.
     pub seconds: u64,
-    /// Arrivals the plan asked for, when it is an open loop.
+    /// Arrivals due; `None` in a closed loop.
     pub asked: Option<f64>,
     /// Counts of the requests that ended in it.
     pub counts: Counts,
@@ -75,43 +75,43 @@ pub struct Point {
     pub faults: Vec<(&'static str, u64)>,
     /// Response times by cell of [`HEAT`], in order.
     pub heat: Vec<(u16, u64)>,
-    /// Response-time percentiles; of joined seconds, the worst.
+    /// Median response time; the worst of joined seconds.
     pub p50: Nanos,
-    /// The 90th percentile.
+    /// 90th percentile of the response time, likewise.
     pub p90: Nanos,
-    /// The 99th percentile.
+    /// 99th percentile of the response time, likewise.
     pub p99: Nanos,
-    /// The longest.
+    /// Longest response time.
     pub max: Nanos,
-    /// The median of the service time; the other percentiles likewise.
+    /// Median service time.
     pub service_p50: Nanos,
     /// 90th percentile of the service time.
     pub service_p90: Nanos,
     /// 99th percentile of the service time.
     pub service_p99: Nanos,
-    /// The longest service time.
+    /// Longest service time.
     pub service_max: Nanos,
-    /// 99th percentile of the generator's own delay.
+    /// 99th percentile of the lateness.
     pub lateness_p99: Nanos,
-    /// The generator's longest delay.
+    /// Longest lateness.
     pub lateness_max: Nanos,
     /// Mean number in flight.
     pub in_flight: f64,
     /// Connections open at its end.
     pub open: u64,
-    /// The workers' CPU time in it.
+    /// CPU time of the workers.
     pub cpu: Nanos,
-    /// By label number, at most [`LABELS_MAX`]; empty when there is one label.
+    /// By label number, at most [`LABELS_MAX`]; empty with one label.
     pub labels: Vec<LabelPoint>,
 }
 
-impl Point {
+impl SeriesPoint {
     /// The point of one second's tally.
     #[must_use]
     pub fn new(second: u64, tally: &Tally) -> Self {
         let response = tally.latency.response();
-        let service = tally.latency.of(Metric::Service);
-        let lateness = tally.latency.of(Metric::Lateness);
+        let service = tally.latency.of(LatencyMetric::Service);
+        let lateness = tally.latency.of(LatencyMetric::Lateness);
         let mut point = Self {
             second,
             seconds: 1,
@@ -151,8 +151,7 @@ impl Point {
         point
     }
 
-    /// Whether its lists are in order and no longer than those of a recorded point, so
-    /// that showing it needs no checks.
+    /// Whether a decoded point is valid: lists sorted and bounded, numbers finite and small.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         let cells_max = HEAT.cell(Nanos::MAX);
@@ -166,7 +165,7 @@ impl Point {
             && self.numbers().all(|number| number <= READ_MAX)
     }
 
-    /// Counts and sums of it beside [`Point::counts`].
+    /// All numbers besides [`SeriesPoint::counts`].
     fn numbers(&self) -> impl Iterator<Item = u64> {
         let listed = self.statuses.iter().chain(&self.heat).map(|entry| entry.1);
         let faults = self.faults.iter().map(|entry| entry.1);
@@ -180,7 +179,7 @@ impl Point {
         bump(&mut self.statuses, if room { status } else { 0 }, count);
     }
 
-    /// This point and the one after it as one.
+    /// Joins the next point to this one.
     pub(super) fn join(&mut self, next: &Self) {
         let (mine, theirs) = (self.seconds as f64, next.seconds as f64);
         self.in_flight = (self.in_flight * mine + next.in_flight * theirs) / (mine + theirs);
@@ -189,9 +188,9 @@ impl Point {
         self.open = next.open;
     }
 
-    /// Adds the counts and CPU time of `other`, and takes the worse of each percentile: valid
-    /// for points that follow each other and for points of the same time. Levels and the place in
-    /// time are unchanged, since for them the two cases differ.
+    /// Adds counts and CPU time of `other` and takes the worse of each percentile. Valid for
+    /// consecutive and for simultaneous points: levels and times, for which these differ, are
+    /// unchanged.
     pub fn absorb(&mut self, other: &Self) {
         self.asked = self.asked.zip(other.asked).map(|(a, b)| a + b);
         self.counts.merge(&other.counts);
