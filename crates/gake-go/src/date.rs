@@ -62,7 +62,7 @@ fn days(year: u32, month: usize) -> u32 {
     }
 }
 
-/// The unread text of a date. Errors have that text and the element of the layout that was expected.
+/// The unread text of a date. Errors have that text and the expected element of the layout.
 struct DateReader<'a>(&'a str);
 
 impl<'a> DateReader<'a> {

@@ -1,5 +1,5 @@
-//! Durations: Go's (`1m30s`, `500ms`), and k6's extensions of them: days in front (`1d2h`), and bare
-//! numbers of milliseconds.
+//! Durations: Go's (`1m30s`, `500ms`), and k6's extensions of them: days in front (`1d2h`), and
+//! bare numbers of milliseconds.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! HTML: parsed pages, and selectors that find their elements.
 //!
-//! [`Page`] is a tree of numbered nodes, parsed by `html5ever`; [`CssSelector`] finds elements in it.
+//! [`Page`] is a tree of numbered nodes, parsed by `html5ever`; [`CssSelector`] finds elements.
 
 mod page;
 mod parse;

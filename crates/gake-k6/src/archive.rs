@@ -1,7 +1,6 @@
 //! k6 archives: tar files of a script, its options, and its files.
 //!
-//! `metadata.json` describes it, `data` is the script, `file/` holds files by path, `https/` modules by
-//! URL.
+//! `metadata.json` describes it; `data`: the script, `file/`: files by path, `https/`: modules.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

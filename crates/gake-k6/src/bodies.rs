@@ -77,8 +77,7 @@ impl UserBodies {
         Rc::new(Self { all: Arc::clone(all), bound, held, collected_at })
     }
 
-    /// Collects the user's garbage if it may keep large bodies alive: QuickJS sees only a small object
-    /// for each.
+    /// Collects garbage if it may keep large bodies: QuickJS sees only a small object for each.
     pub(crate) fn collect(&self, ctx: &Ctx<'_>) {
         if self.held.get() < COLLECTED_EARLY_FROM.max(self.collected_at.get()) {
             return;

@@ -46,8 +46,7 @@ pub(crate) fn native_frame(thrown: &Value<'_>) -> Option<String> {
     thrown.as_object()?.get::<_, Option<String>>(NATIVE).ok()?
 }
 
-/// Inserts a native function into the stack of an error, between the frames of its callee and of its
-/// caller.
+/// Inserts a native function into the stack of an error, between its callee and its caller.
 pub(crate) fn through_native<T>(
     ctx: &Ctx<'_>,
     native: &str,

@@ -1,9 +1,9 @@
 //! k6 scripts on gake's engine: options, modules, metrics, thresholds, summary, outputs.
 //!
 //! [`options`] define the run, [`threshold`] its objectives, [`summary`] its result. A
-//! [`test::Test`] is what all users share, [`user`] is one user with its script, [`modules`] are its
-//! imports, [`work`] is what the engine fires. The crate prints nothing and sees neither arguments
-//! nor environment.
+//! [`test::Test`] is what all users share, [`user`] is one user with its script, [`modules`] are
+//! its imports, [`work`] is what the engine fires. The crate prints nothing and sees neither
+//! arguments nor environment.
 
 pub mod aggregation;
 pub mod archive;

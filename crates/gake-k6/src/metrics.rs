@@ -110,7 +110,7 @@ impl BuiltinMetric {
     }
 }
 
-/// The index of a metric in the [`SeriesIndex`](crate::user::series_index::SeriesIndex) of a script.
+/// The index of a metric in a script's [`SeriesIndex`](crate::user::series_index::SeriesIndex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricNumber(pub(crate) u16);
 

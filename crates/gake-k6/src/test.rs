@@ -67,7 +67,7 @@ pub struct RawSample {
     pub unix_ns: i128,
 }
 
-/// The number of active users (whose scenario runs) at an instant of the run; called from all threads.
+/// The number of users whose scenario runs at an instant; called from all threads.
 pub type ActiveUsers = Arc<dyn Fn(Nanos) -> usize + Send + Sync>;
 
 /// Takes single samples from all threads. Must not block: it counts the samples that it drops.
@@ -254,7 +254,8 @@ impl Test {
         let _ = self.started.set(Instant::now());
     }
 
-    /// Derives the beginning of the load from an iteration of a scenario that starts `start` after it.
+    /// Derives the beginning of the load from an iteration of a scenario that starts `start` after
+    /// it.
     pub(crate) fn set_load_began(&self, start: Nanos) {
         self.load_began.get_or_init(|| {
             let now = Instant::now();

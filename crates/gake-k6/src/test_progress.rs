@@ -11,7 +11,8 @@ use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
 impl Test {
-    /// The progress of the run; once it has ended, `over` is its duration and whether it was cut short.
+    /// The progress of the run; once it has ended, `over` is its duration and whether it was cut
+    /// short.
     pub fn progress(&self, over: Option<(Duration, bool)>) -> RunProgress {
         let went = |duration: Duration| GoDuration::from_nanos(nanos(duration) as i64);
         let load = self.load_began.get().map(|began| nanos(began.elapsed()) as i64);

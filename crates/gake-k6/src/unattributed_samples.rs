@@ -10,8 +10,8 @@ use crate::metrics::BuiltinMetric;
 use crate::test::Test;
 use crate::user::series_index::{SeriesIndex, TagSource};
 
-/// Counts `dropped` iterations of a scenario and writes them as that many `samples`: one each, or, as
-/// k6 does for the rest at a scenario's end, one for all.
+/// Counts `dropped` iterations of a scenario and writes them as that many `samples`: one each, or,
+/// as k6 does for the rest at a scenario's end, one for all.
 pub fn add_dropped(
     test: &Test,
     series_index: &SeriesIndex,

@@ -169,8 +169,8 @@ impl Factory for ScriptFactory {
         Ok(())
     }
 
-    /// Scripts index data by the number of the iteration. With a seed, each user must repeat its own
-    /// iterations instead.
+    /// Scripts index data by the number of the iteration. With a seed, each user must repeat its
+    /// own iterations instead.
     fn wants_order(&self) -> bool {
         self.load.test.settings().seed.is_none()
     }

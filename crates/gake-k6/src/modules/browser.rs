@@ -1,5 +1,5 @@
-//! The module `k6/browser`, which gake does not support: importing it is allowed, since scripts may use
-//! it in only some of their scenarios; a scenario that needs a browser is refused.
+//! The module `k6/browser`, which gake does not support: importing it is allowed, since scripts may
+//! use it in only some of their scenarios; a scenario that needs a browser is refused.
 
 use std::rc::Rc;
 

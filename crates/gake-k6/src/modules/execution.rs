@@ -1,4 +1,4 @@
-//! The module `k6/execution`: information about the test, the scenario and the user; `abort`, `fail`.
+//! The module `k6/execution`: information about test, scenario and user; `abort`, `fail`.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Converts JavaScript values as k6 does: arguments of its functions, and the text of `console.log`.
+//! Converts JavaScript values as k6 does: arguments of functions, the text of `console.log`.
 
 use std::fmt::Write;
 

@@ -4,8 +4,8 @@ use super::load::{GRACE, MAX_DURATION};
 use super::{Executor, K6Options, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
-/// The scenarios as k6 lists them before a run: a line for all and one for each, in the order of their
-/// starts. `None` for an execution segment, whose numbers differ.
+/// The scenarios as k6 lists them before a run: a line for all and one for each, in the order of
+/// their starts. `None` for an execution segment, whose numbers differ.
 #[must_use]
 pub fn described(options: &K6Options) -> Option<String> {
     if options.execution_segment.is_some() {

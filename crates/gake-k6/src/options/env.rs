@@ -118,8 +118,8 @@ fn pairs(text: &str, separator: char) -> Result<Map<String, Value>, String> {
 }
 
 impl K6Options {
-    /// Sets an option to the value of a flag, in the syntax of the environment: `setupTimeout` to `5s`,
-    /// `stages` to `10s:5,20s:0`.
+    /// Sets an option to the value of a flag, in the syntax of the environment: `setupTimeout` to
+    /// `5s`, `stages` to `10s:5,20s:0`.
     ///
     /// # Errors
     /// When the text is invalid, in k6's words.

@@ -89,8 +89,7 @@ fn spec(
     Some(spec)
 }
 
-/// The load of a scenario, whose iterations have the numbers `iterations`; `None` if the segment has no
-/// users.
+/// A scenario's load, with the numbers of its iterations; `None` if the segment has no users.
 fn load(
     scenario: &ScenarioOptions,
     segment: &SegmentNumbers,
@@ -147,8 +146,8 @@ fn load(
 /// due exactly at the end is not lost, as in k6.
 const FIRST: f64 = 1.0 - 1e-6;
 
-/// The same rates without the time before the first arrival: k6's is due where the area under the rate
-/// reaches `needed`, the engine's at the start.
+/// The same rates without the time before the first arrival: k6's is due where the area under the
+/// rate reaches `needed`, the engine's at the start.
 fn from_first_due(stages: &[Stage], mut needed: f64) -> Vec<Stage> {
     let mut from_first = Vec::with_capacity(stages.len() + 1);
     for (number, stage) in stages.iter().enumerate() {

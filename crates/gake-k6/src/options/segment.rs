@@ -259,8 +259,8 @@ impl SegmentNumbers {
         NumberPattern::new(self.period, self.offsets.clone())
     }
 
-    /// The numbers of iterations that this many users share, in proportion to the users of each segment;
-    /// `None` if this segment has no user.
+    /// The numbers of iterations that this many users share, in proportion to the users of each
+    /// segment; `None` if this segment has no user.
     pub(super) fn among(&self, users: u64) -> Option<Self> {
         let shares = |index| Self::new(self.sizes.clone(), index).share(users);
         let sizes: Vec<u64> = (0..self.sizes.len()).map(shares).collect();

@@ -104,8 +104,8 @@ pub(super) fn object<'a>(value: &'a Value, wanted: &str) -> Result<&'a Map<Strin
     value.as_object().ok_or_else(|| mismatch(value, wanted))
 }
 
-/// The entries of an object with these keys (ignoring case, and `null` values), and its first unknown
-/// key.
+/// The entries of an object with these keys (ignoring case, and `null` values), and its first
+/// unknown key.
 pub(super) fn known<'a>(
     object: &'a Map<String, Value>,
     keys: &[&'static str],

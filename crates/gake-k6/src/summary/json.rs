@@ -51,8 +51,8 @@ impl SummaryData {
     }
 }
 
-/// The content of `--summary-export` for the argument of `handleSummary` after the call; `None` if it is
-/// not JSON.
+/// The content of `--summary-export` for the argument of `handleSummary` after the call; `None` if
+/// it is not JSON.
 #[must_use]
 pub fn export(data: &str) -> Option<String> {
     let data: OrderedJson = serde_json::from_str(data).ok()?;

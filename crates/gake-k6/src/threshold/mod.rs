@@ -239,8 +239,8 @@ impl Threshold {
         figure(self.expression.aggregation, value, on.metric.unit, elapsed).unwrap_or(0.0)
     }
 
-    /// Whether it holds. As in k6, a rate without samples holds any bound; other figures without samples
-    /// are 0.
+    /// Whether it holds. As in k6, a rate without samples holds any bound; other figures without
+    /// samples are 0.
     fn holds(&self, figure: f64, value: &SeriesValue) -> bool {
         let is_empty_rate = value.kind() == MetricKind::Rate && value.samples() == 0;
         is_empty_rate || self.expression.operator.holds(figure, self.expression.bound)

@@ -26,8 +26,9 @@ impl ModuleDef for ObjectModule {
     }
 }
 
-/// A module that exports the properties of an object, and its `default` (the object itself if it has
-/// none). Any other value is only the default. As in k6, an import of a missing name is `undefined`.
+/// A module that exports the properties of an object, and its `default` (the object itself if it
+/// has none). Any other value is only the default. As in k6, an import of a missing name is
+/// `undefined`.
 pub(super) fn module_of<'js>(
     ctx: &Ctx<'js>,
     name: &str,

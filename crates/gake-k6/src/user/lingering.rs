@@ -1,5 +1,5 @@
-//! The connections of users that have ended. As in k6 they stay open until the last user has ended: a
-//! server with a connection limit sees clients that stay connected.
+//! The connections of users that have ended. As in k6 they stay open until the last user has ended:
+//! a server with a connection limit sees clients that stay connected.
 
 use std::cell::RefCell;
 use std::sync::Arc;

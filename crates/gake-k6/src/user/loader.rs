@@ -341,8 +341,8 @@ pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     Caught { message: error.to_string(), place: String::new(), stack: String::new() }
 }
 
-/// A stack frame as k6 writes it: an anonymous function is only its location, a getter has the name of
-/// its property.
+/// A stack frame as k6 writes it: an anonymous function is only its location, a getter has the name
+/// of its property.
 fn frame(line: &str) -> String {
     let location = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
     match location.filter(|location| location.starts_with(FILE) || is_remote(location)) {

@@ -1,7 +1,7 @@
 //! A user's exchanges and samples that are not yet recorded.
 //!
-//! A user's code runs on a stack of its own, without the engine's iteration. Its records are queued;
-//! its poller flushes the queue after each poll.
+//! A user's code runs on a stack of its own, without the engine's iteration. Its records are
+//! queued; its poller flushes the queue after each poll.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Maps samples to series.
 //!
-//! A k6 sample has a dozen tags, a URL among them. Only the tags that thresholds and the summary need
-//! distinguish series, so that the number of series does not grow with the URLs.
+//! A k6 sample has a dozen tags, a URL among them. Only the tags that thresholds and the summary
+//! need distinguish series, so that the number of series does not grow with the URLs.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};

@@ -23,8 +23,8 @@ use crate::metrics::{BuiltinMetric, MetricNumber};
 use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
-/// The shortest pause, in nanoseconds, for which a user releases unused pages of its stack: touching
-/// them again takes some microseconds.
+/// The shortest pause, in nanoseconds, for which a user releases unused pages of its stack:
+/// touching them again takes some microseconds.
 const LONG_PAUSE: Nanos = 50_000_000;
 
 /// The stage of a user.
@@ -276,8 +276,8 @@ impl Vu {
         self.traffic.set((before.saturating_add(sent), then.saturating_add(received)));
     }
 
-    /// Records the counted bytes as one sample each: k6 writes one an iteration, even of 0 bytes, and
-    /// databases keep only one sample of equal time and tags.
+    /// Records the counted bytes as one sample each: k6 writes one an iteration, even of 0 bytes,
+    /// and databases keep only one sample of equal time and tags.
     pub fn record_traffic(&self) {
         let (sent, received) = self.traffic.take();
         let set = self.series_index.tag_set(self);
@@ -306,7 +306,7 @@ impl Vu {
         (!all.is_empty()).then(|| Tags::new(all))
     }
 
-    /// The progress of its scenario from 0 to 1, by iterations if their number is known, else by time.
+    /// The progress of its scenario from 0 to 1: by iterations if their number is known, or by time.
     #[must_use]
     pub fn progress(&self) -> f64 {
         if let Some(iterations) = self.scenario.iterations {

@@ -1,6 +1,6 @@
 //! `crypto.subtle`: hashes, HMAC, AES and key pairs of the Web Cryptography API.
 //!
-//! Keys and promises are JavaScript (`subtle.js`, `key_pairs.js`); the native functions work on bytes.
+//! Keys and promises are JavaScript (`subtle.js`, `key_pairs.js`); native functions work on bytes.
 
 mod aes;
 mod key_pairs;

@@ -1,5 +1,4 @@
-//! The modules `k6/experimental/fs` and `k6/experimental/csv`. All users of a process share files and
-//! rows.
+//! The modules `k6/experimental/fs` and `csv`. All users of a process share files and rows.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

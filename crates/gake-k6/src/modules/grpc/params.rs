@@ -146,7 +146,7 @@ fn time<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Result<Dura
     Ok(GoDuration::parse(&text).map(GoDuration::to_std).map_err(|error| error.to_string()))
 }
 
-/// The metadata of an object. Values are strings, or bytes (sent in base64) if the name ends in `-bin`.
+/// The metadata of an object: strings, or bytes (sent in base64) if the name ends in `-bin`.
 fn metadata<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,

@@ -1,7 +1,7 @@
 //! The module `k6/html`, also used by responses.
 //!
-//! Selections and elements are JavaScript (`selection.js`, `element.js`) on node numbers; the functions
-//! of pages are native.
+//! Selections and elements are JavaScript (`selection.js`, `element.js`) on node numbers; the
+//! functions of pages are native.
 
 mod page_functions;
 

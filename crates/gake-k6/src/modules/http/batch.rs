@@ -135,8 +135,7 @@ fn entry<'js>(
 
 type PendingResponse<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
 
-/// Sends all requests, within the bounds on concurrent requests (in all, and to one host); returns the
-/// responses in order.
+/// Sends all requests, within the bounds (in all, and to one host); the responses are in order.
 async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     let settings = vu.test.settings();
     let host = |request: &ScriptRequest| {

@@ -83,7 +83,7 @@ fn cookies_for<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String) -> rquickjs::Res
     Ok(cookies)
 }
 
-/// `set`: stores a cookie. As in k6 it returns `true` even for an expired cookie or one of another host.
+/// `set`: stores a cookie. As in k6 it returns `true` even if expired or of another host.
 fn set<'js>(
     ctx: Ctx<'js>,
     this: Jar<'js>,
@@ -149,8 +149,8 @@ fn delete<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String, name: String) -> rqui
     remove(&ctx, &this, &url, Some(&name))
 }
 
-/// Removes the cookie of a name, or all that a request to `url` would send. As in Go, only cookies that
-/// this URL would set by default: of its host and of the folder of its path.
+/// Removes the cookie of a name, or all that a request to `url` would send. As in Go, only cookies
+/// that this URL would set by default: of its host and of the folder of its path.
 fn remove<'js>(
     ctx: &Ctx<'js>,
     this: &Jar<'js>,

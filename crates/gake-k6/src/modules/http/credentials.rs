@@ -42,8 +42,7 @@ pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     }
 }
 
-/// A URL, which may be invalid, with its credentials masked: the text between `//` and the last `@` of
-/// its authority.
+/// A URL, maybe invalid, with its credentials masked: from `//` to the authority's last `@`.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -53,8 +52,7 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL as Go shows it in errors, without its password; a user without a password is masked, too: it
-/// may be a token.
+/// A URL as Go shows it in errors: the password is masked, as is a lone user (maybe a token).
 pub(super) fn without_password(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);

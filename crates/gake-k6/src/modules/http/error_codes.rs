@@ -29,8 +29,7 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
     }
 }
 
-/// Go's message for the fault of a request to `url` at the address `ip`, for the log; by default it is
-/// the script's `error`.
+/// Go's message, for the log, for the fault of a request to `url` at `ip`; else `error`.
 pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();

@@ -304,7 +304,7 @@ fn request<'js>(
     }
 }
 
-/// The result of invalid arguments: as in k6 a warning and a failed response, unless errors are thrown.
+/// Invalid arguments: as in k6 a warning and a failed response, unless errors are thrown.
 fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,

@@ -11,8 +11,8 @@ const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// NEGOTIATE_UNICODE: texts are UTF-16.
 const UNICODE: u32 = 1;
 
-/// The flags of NEGOTIATE: Unicode, NTLM, always sign, extended session security, target information,
-/// version, keys of 128 and 56 bits.
+/// The flags of NEGOTIATE: Unicode, NTLM, always sign, extended session security, target
+/// information, version, keys of 128 and 56 bits.
 const OFFERED: u32 = 0xa088_8201;
 
 /// k6's version in NEGOTIATE: 6.1.7601, revision 15.
@@ -43,8 +43,8 @@ struct ClientChallenge {
     now: u64,
 }
 
-/// The `Authorization` header for a 401: NEGOTIATE for an offer, AUTHENTICATE for a challenge. `None`
-/// if the server does not offer NTLM, or its challenge is invalid.
+/// The `Authorization` header for a 401: NEGOTIATE for an offer, AUTHENTICATE for a challenge.
+/// `None` if the server does not offer NTLM, or its challenge is invalid.
 pub(super) fn respond(credentials: &Credentials, offers: &str, is_first: bool) -> Option<String> {
     let scheme = SCHEMES.into_iter().find(|scheme| offer(offers, scheme).is_some())?;
     let message = match is_first {

@@ -67,8 +67,8 @@ impl Hop {
         }))
     }
 
-    /// The `Referer` of the request to `next`; none if the script sets it, or if it would send an https
-    /// URL over plain HTTP.
+    /// The `Referer` of the request to `next`; none if the script sets it, or if it would send an
+    /// https URL over plain HTTP.
     fn referer_of(&self, next: &Url) -> Option<String> {
         let is_set = request_headers::get(&self.headers, REFERER).is_some();
         if is_set || (self.url.scheme() == "https" && next.scheme() == "http") {

@@ -45,8 +45,7 @@ pub(super) fn record(
     vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 
-/// Records a request that the end of the test interrupted: neither a success nor a failure. k6 omits
-/// it.
+/// Records a request that the end of the test interrupted, neither ok nor failed. k6 omits it.
 pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exchange: &Exchange) {
     let response = ResponseFacts::failed(request, 1000, "request canceled".to_owned());
     let set = vu.series_index.tag_set(&HttpTags {

@@ -1,7 +1,7 @@
-//! Paths of `Response.json(path)` in the syntax of GJSON: names and indices separated by dots; `*` and
-//! `?` in names; `#` for every element of an array, or its length at the end; `#(name=="x")` for the
-//! first matching element, with another `#` for all; `|` for a step on the whole result; `{a,b}`,
-//! `[a,b]`; modifiers such as `@reverse`.
+//! Paths of `Response.json(path)` in the syntax of GJSON: names and indices separated by dots; `*`
+//! and `?` in names; `#` for every element of an array, or its length at the end; `#(name=="x")`
+//! for the first matching element, with another `#` for all; `|` for a step on the whole result;
+//! `{a,b}`, `[a,b]`; modifiers such as `@reverse`.
 
 mod modifier;
 mod query;
@@ -92,7 +92,7 @@ fn value_at<'js>(
     }
 }
 
-/// The matching elements, or their values at the path up to the next pipe; then the rest of the path.
+/// The matching elements, or their values at the path up to the next pipe; the rest of the path.
 fn each<'js>(
     ctx: &Ctx<'js>,
     array: &Array<'js>,

@@ -1,7 +1,6 @@
 //! The modules `k6/ws` and `k6/websockets`.
 //!
-//! Events, handlers and timers are JavaScript (`ws.js`, `websockets.js`); connections and samples are
-//! native.
+//! Events, handlers and timers are JavaScript (`ws.js`, `websockets.js`), the rest is native.
 
 mod open;
 mod session;

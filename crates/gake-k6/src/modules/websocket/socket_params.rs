@@ -84,8 +84,8 @@ impl SocketParams {
         Ok(())
     }
 
-    /// Takes its name from its tags, or from its URL: `k6/websockets` tags its samples so, `k6/ws` does
-    /// not.
+    /// Takes its name from its tags, or from its URL: `k6/websockets` tags its samples so, `k6/ws`
+    /// does not.
     pub(super) fn named(mut self) -> Self {
         let at = self.tags.iter().position(|(key, _)| key == "name");
         self.name = Some(at.map_or_else(|| self.url.clone(), |at| self.tags.remove(at).1));
