@@ -306,7 +306,7 @@ impl Vu {
         (!all.is_empty()).then(|| Tags::new(all))
     }
 
-    /// The progress of its scenario from 0 to 1: by iterations if their number is known, or by time.
+    /// The progress of its scenario from 0 to 1: by iterations if their number is known, else time.
     #[must_use]
     pub fn progress(&self) -> f64 {
         if let Some(iterations) = self.scenario.iterations {

@@ -237,7 +237,7 @@ impl StreamMessages for GrpcStream {
                 self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
-            None if self.is_finished.get() => BodyPiece::ExchangeEnd,
+            None if self.is_finished.get() => BodyPiece::End,
             None => {
                 self.sender.set(Some(cx.waker().clone()));
                 BodyPiece::Pending
