@@ -1,11 +1,11 @@
-//! Builds what strips types from TypeScript, so that the binary carries it.
+//! Bundles the program that strips types from TypeScript into the crate.
 
 mod node;
 
 use node::WebFile;
 
 fn main() {
-    // Without a file TypeScript is refused: see src/typescript.rs.
+    // An empty file: TypeScript is refused (src/typescript.rs).
     let stripper = WebFile {
         what: "TypeScript for scripts",
         folder: "typescript",

@@ -1,4 +1,4 @@
-//! Statistics of metrics that thresholds compare and summaries show.
+//! Statistics of metrics, for thresholds and summaries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use gake_core::metric::MetricKind;
 pub enum Aggregation {
     /// The sum of a counter.
     Count,
-    /// A counter's sum a second; the share of a rate that is not zero.
+    /// The sum of a counter a second, or the share of a rate's non-zero samples.
     Rate,
     /// The last value of a gauge.
     Value,
@@ -58,7 +58,7 @@ impl FromStr for Aggregation {
 }
 
 impl Aggregation {
-    /// The methods that a metric of this kind has.
+    /// The statistics of metrics of this kind, as k6 lists them.
     #[must_use]
     pub fn of_kind(kind: MetricKind) -> &'static str {
         match kind {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// Names and networks to which no request is sent.
+/// Host names and networks to which no request is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedTargets {
     /// In lower case; `*` only at the start.
@@ -10,7 +10,6 @@ pub struct BlockedTargets {
     networks: Vec<IpNetwork>,
 }
 
-/// Addresses that begin with the same bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct IpNetwork {
     text: String,
@@ -18,22 +17,20 @@ struct IpNetwork {
     bits: u8,
 }
 
-/// Why a request is blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Blocked {
-    /// k6's code.
+pub(crate) struct BlockReason {
+    /// k6's error code.
     pub(crate) code: u32,
-    /// What the response's `error` says.
+    /// The response's `error`.
     pub(crate) error: &'static str,
-    /// What the log says.
-    pub(crate) told: String,
+    pub(crate) log_message: String,
 }
 
 impl BlockedTargets {
-    /// Reads the two options.
+    /// Parses the two options.
     ///
     /// # Errors
-    /// When a pattern or network cannot be read, in k6's words.
+    /// When a pattern or network is invalid, in k6's words.
     pub fn read(hostnames: &[String], networks: &[String]) -> Result<Self, String> {
         let names = hostnames.iter().map(|pattern| {
             let rest = pattern.strip_prefix('*').unwrap_or(pattern);
@@ -54,8 +51,8 @@ impl BlockedTargets {
         })
     }
 
-    /// Why a host is blocked, if it is. An address is not a name.
-    pub(crate) fn host(&self, host: &str) -> Option<Blocked> {
+    /// Why a host name is blocked, if it is; addresses never are.
+    pub(crate) fn host(&self, host: &str) -> Option<BlockReason> {
         if self.names.is_empty() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
             return None;
         }
@@ -64,21 +61,21 @@ impl BlockedTargets {
             Some(end) => name.ends_with(end),
             None => **pattern == name,
         })?;
-        let told = format!("hostname ({host}) is in a blocked pattern ({pattern})");
-        Some(Blocked { code: 1111, error: "hostname is blocked", told })
+        let log_message = format!("hostname ({host}) is in a blocked pattern ({pattern})");
+        Some(BlockReason { code: 1111, error: "hostname is blocked", log_message })
     }
 
-    /// Whether any address may be blocked.
-    pub(crate) fn looks_at_addresses(&self) -> bool {
+    pub(crate) fn has_networks(&self) -> bool {
         !self.networks.is_empty()
     }
 
-    /// Why a host with these addresses is blocked, if it is: one blocked address is enough.
-    pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<Blocked> {
+    /// Why a host with these addresses is blocked: one blocked address is enough.
+    pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<BlockReason> {
         addresses.iter().find_map(|address| {
             let network = self.networks.iter().find(|network| network.holds(*address))?;
-            let told = format!("IP ({address}) is in a blacklisted range ({})", network.text);
-            Some(Blocked { code: 1110, error: "ip is blacklisted", told })
+            let log_message =
+                format!("IP ({address}) is in a blacklisted range ({})", network.text);
+            Some(BlockReason { code: 1110, error: "ip is blacklisted", log_message })
         })
     }
 }

@@ -1,6 +1,5 @@
-//! The bodies of responses that scripts hold: bounded over all users of a process.
-//!
-//! QuickJS bounds the heap of each user, and knows nothing of what lies outside of it.
+//! Response bodies that scripts hold, bounded over all users of a process: they lie outside of the
+//! heaps that QuickJS bounds.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,22 +11,22 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rquickjs::Ctx;
 
-/// What is held at most in all when nothing says so and memory is short.
+/// The smallest default bound.
 const LEAST_BOUND: u64 = 1 << 30;
 
-/// Bytes of each user that are not counted, so that users with small bodies share nothing.
+/// Bytes of each user that are not counted: users with small bodies never touch the shared counter.
 const UNCOUNTED: u64 = 64 << 10;
 
-/// Bytes that a user holds before its garbage is collected for them: in time of plenty, and once
-/// half of the bound is taken.
+/// A user with this many bytes collects its garbage.
 const COLLECTED_FROM: u64 = 8 << 20;
+/// The same once half of the bound is taken.
 const COLLECTED_EARLY_FROM: u64 = 1 << 20;
 
-/// A body that is shorter doubles its room when it grows.
-const AHEAD_MAX: usize = 1 << 20;
+/// Up to this capacity, a body doubles when it grows.
+const DOUBLING_MAX: usize = 1 << 20;
 
-/// The bytes of bodies that the scripts of a test hold when nothing says how many: a quarter of the
-/// memory of the machine or its container, and at least 1 GiB.
+/// The default bound on all bodies: a quarter of the memory of the machine or container, at least
+/// 1 GiB.
 pub(crate) fn default_bound() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
@@ -36,7 +35,6 @@ pub(crate) fn default_bound() -> u64 {
     memory.map_or(LEAST_BOUND, |bytes| (bytes / 4).max(LEAST_BOUND))
 }
 
-/// The bytes after `MemTotal:`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -48,7 +46,7 @@ fn total(meminfo: &str) -> Option<u64> {
 pub(crate) struct HeldBodies(AtomicU64);
 
 impl HeldBodies {
-    /// Adds to them, up to the bound. Returns whether there was room.
+    /// Takes bytes up to the bound. Returns whether they fit.
     fn take(&self, bytes: u64, bound: u64) -> bool {
         let add = |held: u64| held.checked_add(bytes).filter(|held| *held <= bound);
         self.0.fetch_update(Relaxed, Relaxed, add).is_ok()
@@ -63,26 +61,23 @@ impl HeldBodies {
     }
 }
 
-/// The bodies of one user.
+/// The bytes of bodies that one user holds.
 pub(crate) struct UserBodies {
     all: Arc<HeldBodies>,
-    /// Bytes that all users may hold.
+    /// Of all users.
     bound: u64,
-    /// Bytes.
     held: Cell<u64>,
-    /// Bytes at which its garbage is collected.
+    /// The next threshold of garbage collection.
     collected_at: Cell<u64>,
 }
 
 impl UserBodies {
-    /// Those of a user among all of its process, who may hold `bound` bytes.
     pub(crate) fn new(all: &Arc<HeldBodies>, bound: u64) -> Rc<Self> {
         let (held, collected_at) = (Cell::new(0), Cell::new(0));
         Rc::new(Self { all: Arc::clone(all), bound, held, collected_at })
     }
 
-    /// Collects the user's garbage if it may hold many bytes of bodies: QuickJS sees only a small
-    /// object for each.
+    /// Collects garbage if it may keep large bodies: QuickJS sees only a small object for each.
     pub(crate) fn collect(&self, ctx: &Ctx<'_>) {
         if self.held.get() < COLLECTED_EARLY_FROM.max(self.collected_at.get()) {
             return;
@@ -94,7 +89,7 @@ impl UserBodies {
         }
     }
 
-    /// Counts more bytes. Returns whether there was room.
+    /// Counts more bytes. Returns whether they fit.
     fn add(&self, bytes: u64) -> bool {
         let held = self.held.get();
         let more = counted(held.saturating_add(bytes)) - counted(held);
@@ -115,7 +110,7 @@ impl UserBodies {
     }
 }
 
-/// What of a user's bytes is counted with those of others.
+/// A user's share of the shared counter.
 fn counted(held: u64) -> u64 {
     held.saturating_sub(UNCOUNTED)
 }
@@ -126,28 +121,27 @@ impl fmt::Debug for UserBodies {
     }
 }
 
-/// The body of a response, or nothing where it had no room.
+/// The body of a response; empty if it did not fit within the bound.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct ResponseBody {
     bytes: Vec<u8>,
-    /// Bytes that are counted for it: its own, and those of its copies.
+    /// Counted bytes, its copies included.
     held: Cell<u64>,
     is_refused: bool,
     user: Rc<UserBodies>,
 }
 
-impl Body {
-    /// An empty one.
+impl ResponseBody {
     pub(crate) fn new(user: &Rc<UserBodies>) -> Self {
         Self { bytes: Vec::new(), held: Cell::new(0), is_refused: false, user: Rc::clone(user) }
     }
 
-    /// Adds bytes to it; once there is no room, it lets go of all.
+    /// Appends bytes; a body that does not fit drops all of them.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         if self.is_refused {
             return;
         }
-        if self.has_room_for(bytes.len()) {
+        if self.reserve(bytes.len()) {
             self.bytes.extend_from_slice(bytes);
         } else {
             self.clear();
@@ -155,15 +149,15 @@ impl Body {
         }
     }
 
-    /// Makes room for more bytes. Returns whether there is any.
-    fn has_room_for(&mut self, more: usize) -> bool {
+    /// Reserves capacity for more bytes. Returns whether it fits.
+    fn reserve(&mut self, more: usize) -> bool {
         let (length, capacity) = (self.bytes.len(), self.bytes.capacity());
         let missing = (length + more).saturating_sub(capacity);
         if missing == 0 {
             return true;
         }
-        // What is reserved ahead is held too, so that a large body reserves little.
-        let ahead = if capacity < AHEAD_MAX { capacity } else { capacity / 4 };
+        // Reserved bytes count, too: a large body reserves little ahead.
+        let ahead = if capacity < DOUBLING_MAX { capacity } else { capacity / 4 };
         let Some(room) = [missing.max(ahead), missing].into_iter().find(|room| self.count(*room))
         else {
             return false;
@@ -172,21 +166,19 @@ impl Body {
         true
     }
 
-    /// Makes it empty.
     pub(crate) fn clear(&mut self) {
         self.bytes = Vec::new();
         self.is_refused = false;
         self.user.give_back(self.held.take());
     }
 
-    /// Takes its bytes out.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let bytes = std::mem::take(&mut self.bytes);
         self.clear();
         bytes
     }
 
-    /// Puts other bytes in the place of its own.
+    /// Replaces its bytes.
     pub(crate) fn put(&mut self, bytes: Vec<u8>) {
         self.clear();
         self.is_refused = !self.count(bytes.capacity());
@@ -195,22 +187,21 @@ impl Body {
         }
     }
 
-    /// Counts a copy that lives as long as it. Returns whether there was room.
+    /// Counts a copy that lives as long as the body. Returns whether it fits.
     pub(crate) fn count_copy(&self) -> bool {
         self.count(self.bytes.len())
     }
 
-    /// Whether there was no room for it.
     pub(crate) fn is_refused(&self) -> bool {
         self.is_refused
     }
 
-    /// Why there was no room, for the script.
+    /// The script's error for a body that did not fit.
     pub(crate) fn refusal(&self) -> String {
         let bound = self.user.bound;
         format!(
-            "no memory for the response body: the bodies that all users hold may take {bound} \
-             bytes (--body-memory)"
+            "no memory for the response body: the bodies of all users may take {bound} bytes \
+             (--body-memory)"
         )
     }
 
@@ -223,7 +214,7 @@ impl Body {
     }
 }
 
-impl Deref for Body {
+impl Deref for ResponseBody {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -231,7 +222,7 @@ impl Deref for Body {
     }
 }
 
-impl Drop for Body {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.user.give_back(self.held.get());
     }
@@ -248,17 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_let_go_makes_room() {
+    fn dropped_bodies_free_their_bytes() {
         let all = Arc::default();
         let (one, other) = (user(&all, 10 * MIB), user(&all, 10 * MIB));
-        let (mut kept, mut late) = (Body::new(&one), Body::new(&other));
+        let (mut kept, mut late) = (ResponseBody::new(&one), ResponseBody::new(&other));
         kept.extend(&vec![1; 6 * MIB]);
         late.extend(&vec![2; 3 * MIB]);
         assert!(!late.is_refused() && !kept.count_copy());
         late.extend(&vec![2; 2 * MIB]);
         assert!(late.is_refused() && late.is_empty());
         assert_eq!(all.bytes(), 6 * MIB as u64 - UNCOUNTED);
-        // It takes part no more, whatever else comes of it.
+        // A refused body stays empty.
         late.extend(b"more");
         assert!(late.is_empty());
         drop(kept);
@@ -269,10 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn a_body_in_pieces_is_held_for_what_is_reserved() {
+    fn a_growing_body_counts_its_capacity() {
         let all = Arc::default();
         let user = user(&all, 100 * MIB);
-        let mut body = Body::new(&user);
+        let mut body = ResponseBody::new(&user);
         for _ in 0..20 * 16 {
             body.extend(&[7; 64 << 10]);
         }
@@ -283,17 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn small_bodies_are_each_users_own() {
+    fn small_bodies_need_no_shared_bytes() {
         let user = user(&Arc::default(), 0);
-        let bodies: Vec<Body> = (0..64)
+        let bodies: Vec<ResponseBody> = (0..64)
             .map(|_| {
-                let mut body = Body::new(&user);
+                let mut body = ResponseBody::new(&user);
                 body.extend(&[0; 1024]);
                 body
             })
             .collect();
         assert!(bodies.iter().all(|body| body.len() == 1024));
-        let mut one_more = Body::new(&user);
+        let mut one_more = ResponseBody::new(&user);
         one_more.extend(b"x");
         assert!(one_more.is_refused());
         assert!(one_more.refusal().contains("0 bytes"), "{}", one_more.refusal());

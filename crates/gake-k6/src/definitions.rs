@@ -1,4 +1,4 @@
-//! The definitions of gRPC that scripts load, compiled once for all users.
+//! gRPC definitions that scripts load, compiled once for all users.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use gake_wire::{GrpcError, GrpcSchema};
 
-/// Compiled definitions, by what they were compiled from.
+/// Compiled definitions by their sources.
 #[derive(Default)]
 pub struct GrpcDefinitions(Mutex<HashMap<String, Result<GrpcSchema, GrpcError>>>);
 
 impl GrpcDefinitions {
-    /// The definitions of `key`, which `compile` makes if they are not there yet.
+    /// The definitions of `key`, compiled on first use.
     pub(crate) fn get(
         &self,
         key: String,

@@ -3,8 +3,11 @@
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Exception, Object, Value};
 
-/// The name of errors that come from k6 itself: scripts look at it.
+/// The name of errors that come from k6 itself; scripts test it.
 const NAME: &str = "GoError";
+
+/// A property of an error: the name of k6's function that threw it.
+const NATIVE: &str = "__gake_native";
 
 /// Throws an error of k6's own.
 pub(crate) fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
@@ -19,10 +22,7 @@ pub(crate) fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
     }
 }
 
-/// Where an error keeps the name of k6's function that threw it.
-const NATIVE: &str = "__gake_native";
-
-/// Throws an error of k6's own that came from this function, which stands in its stack.
+/// Throws an error of k6's own whose stack begins with this native function.
 pub(crate) fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
     let error = go_error(ctx, message);
     if !error.is_exception() {
@@ -30,19 +30,23 @@ pub(crate) fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
     }
     let thrown = ctx.catch();
     if let Some(object) = thrown.as_object() {
-        // Not listed among its properties; without it the stack lacks a line.
+        // Not enumerable. On failure the stack only lacks a line.
         let _ = object.prop(NATIVE, Property::from(native));
     }
     ctx.throw(thrown)
 }
 
-/// The function of k6's that threw an error, if that is known.
+/// A native function that throws, for JavaScript of k6's modules.
+pub(crate) fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
+    Err(go_error(&ctx, &message))
+}
+
+/// The native function that threw an error, if known.
 pub(crate) fn native_frame(thrown: &Value<'_>) -> Option<String> {
     thrown.as_object()?.get::<_, Option<String>>(NATIVE).ok()?
 }
 
-/// A result that came through this function of k6's, which stands in the stack of an error between
-/// the frames of what it called and those of its caller.
+/// Inserts a native function into the stack of an error, between its callee and its caller.
 pub(crate) fn through_native<T>(
     ctx: &Ctx<'_>,
     native: &str,
@@ -61,7 +65,7 @@ pub(crate) fn through_native<T>(
         let own = format!("    at {native} (native)");
         if let Some(place) = frames.len().checked_sub(outer) {
             frames.insert(place, &own);
-            // Without it the stack lacks a line.
+            // On failure the stack only lacks a line.
             let _ = object.set("stack", frames.join("\n") + "\n");
         }
     }

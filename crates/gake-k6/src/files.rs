@@ -1,4 +1,4 @@
-//! The files and modules that a script reads, one copy for all users.
+//! The files and modules that a script reads, shared by all users.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -19,41 +19,41 @@ pub type FetchModule = Arc<dyn Fn(&str) -> Result<FetchedModule, String> + Send 
 pub struct FetchedModule {
     /// Its text.
     pub text: Vec<u8>,
-    /// What the user should know, when it came over the network.
+    /// A message for the user if it came over the network.
     pub note: Option<String>,
 }
 
-/// Files by path and modules by URL, kept once read.
+/// Files by path and modules by URL, cached.
 #[derive(Default)]
 pub struct ScriptFiles {
     known: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
-    /// Whether nothing but what is known may be read.
+    /// Whether only cached files may be read.
     is_closed: bool,
     fetch: Option<FetchModule>,
 }
 
 impl ScriptFiles {
-    /// The files of the disk, and modules that `fetch` gets.
+    /// Files on disk; `fetch` loads remote modules.
     #[must_use]
     pub fn on_disk(fetch: Option<FetchModule>) -> Self {
         Self { fetch, ..Self::default() }
     }
 
-    /// The files of an archive, by absolute path or URL; there are no others.
+    /// The files of an archive, by absolute path or URL, and no others.
     #[must_use]
     pub fn of_archive(files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Self {
         let files = files.into_iter().map(|(path, bytes)| (path, bytes.into()));
         Self { known: Mutex::new(files.collect()), is_closed: true, fetch: None }
     }
 
-    /// Gives the file at `path` these bytes, whatever is on the disk.
+    /// Overrides the file at `path`.
     #[must_use]
     pub fn with(self, path: &Path, bytes: Vec<u8>) -> Self {
         self.known().insert(path.to_owned(), bytes.into());
         self
     }
 
-    /// Everything that was read so far, in order of path or URL.
+    /// Everything read so far, sorted by path or URL.
     pub fn all(&self) -> Vec<(PathBuf, Arc<[u8]>)> {
         let mut all: Vec<_> = self.known().clone().into_iter().collect();
         all.sort();
@@ -81,7 +81,7 @@ impl ScriptFiles {
         Ok(bytes)
     }
 
-    /// A module, and what the user should know of it.
+    /// A module, and a message for the user.
     pub(crate) fn fetch(&self, url: &str) -> Result<(Arc<[u8]>, Option<String>), String> {
         let mut known = self.known();
         if let Some(text) = known.get(Path::new(url)) {

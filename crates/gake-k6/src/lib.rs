@@ -1,41 +1,37 @@
-//! k6's scripts on gake's engine: what a script may say, and what k6 would print of the run.
+//! k6 scripts on gake's engine: options, modules, metrics, thresholds, summary, outputs.
 //!
-//! [`options`] defines the run, [`threshold`] its objectives, [`summary`] its
-//! result. [`duration`] reads and writes durations as k6 does. The crate prints nothing and sees
-//! neither arguments nor environment: the binary does.
-//!
-//! [`user`] is one user with its script, [`modules`] what the script can import, [`work`] joins users
-//! with the engine. What users of a test share is its [`test::Test`].
+//! [`options`] define the run, [`threshold`] its objectives, [`summary`] its result. A
+//! [`test::Test`] is what all users share, [`user`] is one user with its script, [`modules`] are
+//! its imports, [`work`] is what the engine fires. The crate prints nothing and sees neither
+//! arguments nor environment.
 
 pub mod aggregation;
 pub mod archive;
 pub mod blocked;
 mod bodies;
+mod counters;
 mod definitions;
-pub mod duration;
 mod errors;
 pub mod files;
-mod go_json;
-mod html;
-mod levels;
 pub mod metrics;
 pub mod modules;
-pub mod of_no_user;
 pub mod options;
 pub mod out;
 mod paths;
 pub mod profile;
 pub mod scenario;
 pub mod secrets;
-mod standing;
 pub mod summary;
 pub mod test;
+mod test_progress;
 pub mod threshold;
 mod typescript;
+pub mod unattributed_samples;
 pub mod user;
 pub mod values;
 pub mod work;
 
+pub use gake_go::duration;
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
 pub use user::loader::not_on_disk;

@@ -6,30 +6,30 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry};
 
 /// A built-in metric of k6, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Builtin {
+pub enum BuiltinMetric {
     /// Active users.
     Vus,
     /// Users that were initialised.
     VusMax,
     /// Completed iterations.
     Iterations,
-    /// How long they took.
+    /// Durations of completed iterations.
     IterationDuration,
-    /// Iterations for which no user was free.
+    /// Iterations not started because no user was free.
     DroppedIterations,
     /// Checks that passed.
     Checks,
-    /// How long groups took.
+    /// Durations of groups.
     GroupDuration,
     /// Requests.
     HttpReqs,
-    /// Requests whose response was not as expected.
+    /// The share of requests with an unexpected status.
     HttpReqFailed,
     /// From the first byte written to the last byte read.
     HttpReqDuration,
     /// The wait for a connection.
     HttpReqBlocked,
-    /// Opening connections.
+    /// TCP handshakes.
     HttpReqConnecting,
     /// TLS handshakes.
     HttpReqTlsHandshaking,
@@ -39,25 +39,25 @@ pub enum Builtin {
     HttpReqWaiting,
     /// Reading responses.
     HttpReqReceiving,
-    /// Tries to open a WebSocket.
+    /// Attempts to open a WebSocket.
     WsSessions,
-    /// How long they took.
+    /// Durations of those attempts.
     WsConnecting,
-    /// How long sessions were open.
+    /// Durations of WebSocket sessions.
     WsSessionDuration,
-    /// Messages sent.
+    /// WebSocket messages sent.
     WsMsgsSent,
-    /// Messages received.
+    /// WebSocket messages received.
     WsMsgsReceived,
     /// From a ping to its pong.
     WsPing,
-    /// From sending calls of gRPC to their statuses.
+    /// From sending a gRPC call to its status.
     GrpcReqDuration,
-    /// Streams of gRPC.
+    /// gRPC streams.
     GrpcStreams,
-    /// Messages sent in them.
+    /// Messages sent in gRPC streams.
     GrpcStreamsMsgsSent,
-    /// Messages received in them.
+    /// Messages received in gRPC streams.
     GrpcStreamsMsgsReceived,
     /// Bytes written.
     DataSent,
@@ -65,10 +65,10 @@ pub enum Builtin {
     DataReceived,
 }
 
-impl Builtin {
+impl BuiltinMetric {
     /// All built-in metrics, by number.
     pub const ALL: [(Self, &str, MetricKind, MetricUnit); 28] = {
-        use Builtin::*;
+        use BuiltinMetric::*;
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use MetricUnit::{Bytes, Number, Time};
         [
@@ -103,14 +103,14 @@ impl Builtin {
         ]
     };
 
-    /// Its number.
+    /// Its number: built-in metrics come first.
     #[must_use]
     pub fn number(self) -> MetricNumber {
         MetricNumber(self as u16)
     }
 }
 
-/// The number of a metric among those of a script.
+/// The index of a metric in a script's [`SeriesIndex`](crate::user::series_index::SeriesIndex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricNumber(pub(crate) u16);
 
@@ -123,7 +123,7 @@ impl From<MetricNumber> for usize {
 /// k6's own metrics, by number.
 #[must_use]
 pub fn builtin() -> Vec<Arc<Definition>> {
-    let each = Builtin::ALL.iter().map(|&(_, name, kind, unit)| Definition {
+    let each = BuiltinMetric::ALL.iter().map(|&(_, name, kind, unit)| Definition {
         name: name.to_owned(),
         kind,
         unit,
@@ -136,7 +136,7 @@ pub fn builtin() -> Vec<Arc<Definition>> {
 pub fn registry(metrics: &[Arc<Definition>]) -> Registry {
     let mut registry = Registry::default();
     for metric in metrics {
-        // Names were checked when the metrics were made; a second of one name is the first.
+        // Names were checked when the metrics were created; a duplicate is the first one.
         let _ = registry.define((**metric).clone());
     }
     registry
@@ -147,10 +147,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_places() {
-        for (place, (metric, ..)) in Builtin::ALL.iter().enumerate() {
-            assert_eq!(metric.number(), MetricNumber(place as u16));
+    fn numbers_are_indices() {
+        for (index, (metric, ..)) in BuiltinMetric::ALL.iter().enumerate() {
+            assert_eq!(metric.number(), MetricNumber(index as u16));
         }
-        assert_eq!(registry(&builtin()).metrics().count(), Builtin::ALL.len());
+        assert_eq!(registry(&builtin()).metrics().count(), BuiltinMetric::ALL.len());
     }
 }

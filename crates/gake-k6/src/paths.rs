@@ -1,19 +1,19 @@
-//! Paths of scripts and what they read.
+//! Paths of scripts, modules and data files.
 
 use std::path::{Component, Path, PathBuf};
 
 use url::Url;
 
-/// What names of modules in files begin with.
+/// The scheme of local modules.
 pub(crate) const FILE: &str = "file://";
 
-/// The folder of a module, by its name.
+/// The folder of a module.
 pub(crate) fn folder(module: &str) -> PathBuf {
     let path = Path::new(module.strip_prefix(FILE).unwrap_or("/"));
     path.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
-/// The absolute path of what a module in `folder` imports as `name`, which is a relative URL.
+/// The absolute path of the relative URL `name`, imported by a module in `folder`.
 pub(crate) fn imported(folder: &Path, name: &str) -> PathBuf {
     let escaped = || {
         let folder = Url::from_directory_path(folder).ok()?;
@@ -29,16 +29,16 @@ pub(crate) fn file_url(path: &Path) -> String {
     url.unwrap_or_else(|()| format!("{FILE}{}", path.display()))
 }
 
-/// The path that a URL of a file means, or a path as it is.
+/// The path of a `file://` URL or path.
 pub(crate) fn file_path(text: &str) -> PathBuf {
     let url = text.strip_prefix(FILE).and_then(|_| Url::parse(text).ok()?.to_file_path().ok());
     normal(&url.unwrap_or_else(|| Path::new("/").join(text.strip_prefix(FILE).unwrap_or(text))))
 }
 
-/// What `import.meta.resolve` gives a module for this name.
+/// `import.meta.resolve(name)` of a module.
 ///
 /// # Errors
-/// In k6's words, for what cannot be imported.
+/// For names that cannot be imported, in k6's words.
 pub(crate) fn resolved(module: &str, name: &str) -> Result<String, String> {
     if name.is_empty() {
         return Err("require() can't be used with an empty specifier".to_owned());
@@ -60,27 +60,27 @@ pub(crate) fn resolved(module: &str, name: &str) -> Result<String, String> {
 /// A path without `.` and `..`.
 pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
+    for component in path.components() {
+        match component {
             Component::CurDir => {}
             Component::ParentDir => drop(normal.pop()),
-            part => normal.push(part),
+            component => normal.push(component),
         }
     }
     normal
 }
 
-/// A path without the name of the user in whose home it is.
+/// A path without the name of its home folder's owner.
 pub(crate) fn anonymous(path: &Path) -> PathBuf {
-    let mut parts = path.components();
-    let home = (parts.next(), parts.next(), parts.next());
+    let mut components = path.components();
+    let home = (components.next(), components.next(), components.next());
     match home {
         (Some(root), Some(homes), Some(_))
             if ["home", "Users"].iter().any(|name| homes.as_os_str() == *name) =>
         {
             let mut anonymous = PathBuf::from(root.as_os_str());
             anonymous.extend([homes.as_os_str(), "nobody".as_ref()]);
-            anonymous.extend(parts);
+            anonymous.extend(components);
             anonymous
         }
         _ => path.to_owned(),

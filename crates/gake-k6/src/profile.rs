@@ -1,4 +1,4 @@
-//! Which lines of a script do its work: a count of samples of its stack.
+//! A sampling profile of a script's lines.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -6,40 +6,38 @@ use std::sync::{Mutex, PoisonError};
 
 use gake_script::user::SAMPLE_STEPS;
 
-/// Lines that are told apart; the others count as one.
+/// Distinct lines; all others count as one.
 const LINES_MAX: usize = 10_000;
 
-/// Lines that are shown.
 const SHOWN_MAX: usize = 20;
 
-/// What a stack has as the place of a function that has called nothing yet.
+/// The location of a function that has called nothing yet.
 const UNKNOWN: &str = "missing";
 
-/// Samples below which shares mean little.
+/// Below this many samples, shares mean little.
 const SAMPLES_MIN: u64 = 100;
 
-/// Where a sample found a script.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct ScriptLine {
+struct ProfiledLine {
     function: String,
-    /// As `/home/me/script.js:12`.
-    place: String,
+    /// `/home/me/script.js:12`
+    location: String,
 }
 
-/// How often samples found each line, over all users. Samples come after a number of calls and
-/// branches; native functions run between two of them.
+/// Samples by line, over all users. A sample is taken after a number of calls and branches, so that
+/// native functions are never sampled.
 #[derive(Debug, Default)]
 pub struct ScriptProfile {
-    lines: Mutex<HashMap<ScriptLine, u64>>,
+    lines: Mutex<HashMap<ProfiledLine, u64>>,
 }
 
 impl ScriptProfile {
-    /// Counts a sample: the stack as JavaScript has it, innermost call first.
-    pub fn note(&self, stack: &str) {
+    /// Counts a sample: a JavaScript stack, innermost call first.
+    pub fn count(&self, stack: &str) {
         let Some(line) = innermost(stack) else { return };
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let is_room = lines.len() < LINES_MAX || lines.contains_key(&line);
-        let other = || ScriptLine { function: String::new(), place: "other lines".to_owned() };
+        let other = || ProfiledLine { function: String::new(), location: "other lines".to_owned() };
         *lines.entry(if is_room { line } else { other() }).or_default() += 1;
     }
 
@@ -57,11 +55,11 @@ impl ScriptProfile {
         if total < SAMPLES_MIN {
             text += "too few samples for shares to mean much: run longer\n";
         }
-        let width = |line: &&(&ScriptLine, &u64)| line.0.function.chars().count();
-        let width = lines.iter().take(SHOWN_MAX).map(|line| width(&line)).max().unwrap_or(0);
-        for (ScriptLine { function, place }, samples) in lines.iter().take(SHOWN_MAX) {
+        let shown = lines.iter().take(SHOWN_MAX);
+        let width = shown.clone().map(|(line, _)| line.function.chars().count()).max().unwrap_or(0);
+        for (ProfiledLine { function, location }, samples) in shown {
             let share = **samples as f64 * 100.0 / total as f64;
-            let _ = writeln!(text, "  {share:5.1}%  {function:width$}  {place}");
+            let _ = writeln!(text, "  {share:5.1}%  {function:width$}  {location}");
         }
         let rest = lines.get(SHOWN_MAX..).unwrap_or_default();
         if !rest.is_empty() {
@@ -73,29 +71,29 @@ impl ScriptProfile {
     }
 }
 
-/// The innermost call of a script: of `    at f (file:///a.js:3:9)`. A function that has called
-/// nothing yet has no line; then it is the line that calls it.
-fn innermost(stack: &str) -> Option<ScriptLine> {
+/// The innermost call of a script in a stack of `    at f (file:///a.js:3:9)`. A function that has
+/// called nothing yet has no line: its caller's line stands for it.
+fn innermost(stack: &str) -> Option<ProfiledLine> {
+    let line =
+        |function: &str, location| Some(ProfiledLine { function: function.to_owned(), location });
     let mut callee = None;
     for call in stack.lines().filter_map(|line| line.trim().strip_prefix("at ")) {
-        // A path may hold " (" too.
+        // A path may contain " (" too.
         let parts = call.strip_suffix(')').and_then(|call| call.split_once(" ("));
-        let (function, place) = parts.unwrap_or(("", call));
-        if place == UNKNOWN {
+        let (function, location) = parts.unwrap_or(("", call));
+        if location == UNKNOWN {
             callee.get_or_insert(function);
         }
-        let is_script = place.starts_with("file://") || place.starts_with("https://");
-        let Some((place, _column)) = place.rsplit_once(':').filter(|_| is_script) else { continue };
-        let place = place.strip_prefix("file://").unwrap_or(place);
-        return Some(match callee {
-            Some(callee) => {
-                ScriptLine { function: callee.to_owned(), place: format!("called at {place}") }
-            }
-            None => ScriptLine { function: function.to_owned(), place: place.to_owned() },
-        });
+        let is_script = location.starts_with("file://") || location.starts_with("https://");
+        let location = location.rsplit_once(':').filter(|_| is_script);
+        let Some((location, _column)) = location else { continue };
+        let location = location.strip_prefix("file://").unwrap_or(location);
+        return match callee {
+            Some(callee) => line(callee, format!("called at {location}")),
+            None => line(function, location.to_owned()),
+        };
     }
-    let place = "line unknown".to_owned();
-    callee.map(|function| ScriptLine { function: function.to_owned(), place })
+    line(callee?, "line unknown".to_owned())
 }
 
 #[cfg(test)]
@@ -111,31 +109,31 @@ mod tests {
                  at work (file:///a b/s.js:{line}:7)\n    at default (file:///a b/s.js:1:1)\n"
             )
         };
-        (0..3).for_each(|_| profile.note(&stack(12)));
-        profile.note("    at https://a.test/x.js:3:9\n");
-        profile.note(
+        (0..3).for_each(|_| profile.count(&stack(12)));
+        profile.count("    at https://a.test/x.js:3:9\n");
+        profile.count(
             "    at <eval> (eval_script:1:4)\n    at busy (missing)\n    at g (file:///s.js:9:1)",
         );
-        profile.note("    at <eval> (eval_script:1:4)\n");
-        profile.note("    at <eval> (eval_script:1:4)\n    at default (missing)");
-        profile.note("");
+        profile.count("    at <eval> (eval_script:1:4)\n");
+        profile.count("    at <eval> (eval_script:1:4)\n    at default (missing)");
+        profile.count("");
         let text = profile.text();
-        assert!(
-            text.starts_with("script profile: 6 samples, one every 10000 calls and branches;"),
-            "{text}"
-        );
-        assert!(text.contains("too few samples"), "{text}");
-        assert!(text.contains("\n   50.0%  work     /a b/s.js:12\n"), "{text}");
-        assert!(text.contains("\n   16.7%           https://a.test/x.js:3\n"), "{text}");
-        assert!(text.contains("\n   16.7%  default  line unknown\n"), "{text}");
-        assert!(text.contains("\n   16.7%  busy     called at /s.js:9\n"), "{text}");
+        expect_test::expect![[r#"
+            script profile: 6 samples, one every 10000 calls and branches; native functions are not sampled
+            too few samples for shares to mean much: run longer
+               50.0%  work     /a b/s.js:12
+               16.7%           https://a.test/x.js:3
+               16.7%  busy     called at /s.js:9
+               16.7%  default  line unknown
+        "#]]
+        .assert_eq(&text);
     }
 
     #[test]
     fn its_memory_is_bounded() {
         let profile = ScriptProfile::default();
         for line in 0..=LINES_MAX as u32 + 5 {
-            profile.note(&format!("at f (file:///s.js:{line}:1)"));
+            profile.count(&format!("at f (file:///s.js:{line}:1)"));
         }
         let text = profile.text();
         assert!(text.contains("other lines"), "{text}");

@@ -1,23 +1,23 @@
-//! The scenario of users, and how far it is.
+//! The scenario of a user, and its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use gake_core::clock::Nanos;
 
-/// How far the iterations of a scenario are, in this process.
+/// Iterations of a scenario in this process.
 #[derive(Debug, Default)]
 pub struct ScenarioProgress {
-    /// Those that have begun.
+    /// Started iterations.
     pub begun: AtomicU64,
-    /// Those that run now.
+    /// Iterations in progress.
     pub running: AtomicU64,
-    /// When the last of them ended, in nanoseconds of the run.
+    /// The end of the last iteration, in nanoseconds of the run.
     pub last_end: AtomicU64,
 }
 
 impl ScenarioProgress {
-    /// Those that have ended.
+    /// Ended iterations.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.begun.load(Relaxed).saturating_sub(self.running.load(Relaxed))
@@ -35,9 +35,9 @@ pub struct ScenarioFacts {
     pub function: String,
     /// Its duration, or 0 if unknown.
     pub length: Nanos,
-    /// How many iterations end it, where a number does.
+    /// Its total of iterations, if it has one.
     pub iterations: Option<u64>,
-    /// How far its iterations are.
+    /// The progress of its iterations.
     pub progress: Arc<ScenarioProgress>,
     /// Additions to `__ENV`.
     pub environment: Vec<(String, String)>,

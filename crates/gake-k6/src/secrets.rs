@@ -1,12 +1,11 @@
-//! Secrets of scripts: where they come from, and what the log shows in their place.
+//! Secrets of scripts: their sources, and their redaction in the log.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the log shows in the place of a secret.
 const REDACTED: &str = "***SECRET_REDACTED***";
 
-/// The secrets that the command line names.
+/// The secrets from the sources that the command line names.
 #[derive(Debug, Default)]
 pub struct Secrets {
     sources: Vec<SecretSource>,
@@ -26,11 +25,11 @@ impl Secrets {
         Self { sources: Vec::new() }
     }
 
-    /// Reads sources as `--secret-source` names them: `mock=a=1,b=2` or `file=PATH`, also
+    /// Reads the sources of `--secret-source`: `mock=a=1,b=2`, `file=PATH` or
     /// `file=name=N,filename=PATH,default`. `read` reads a file.
     ///
     /// # Errors
-    /// When a source is unknown, has the same name as another, or cannot be read.
+    /// When a source is unknown, has the name of another, or cannot be read.
     pub fn read(
         sources: &[String],
         read: impl Fn(&PathBuf) -> std::io::Result<String>,
@@ -59,7 +58,7 @@ impl Secrets {
                 "mock" => {}
                 "file" => {
                     let path =
-                        path.ok_or_else(|| format!("--secret-source {text}: it names no file"))?;
+                        path.ok_or_else(|| format!("--secret-source {text}: a file is missing"))?;
                     let lines = read(&path).map_err(|error| {
                         format!("the secrets in {} cannot be read: {error}", path.display())
                     })?;
@@ -67,7 +66,7 @@ impl Secrets {
                 }
                 other => {
                     return Err(format!(
-                        "no secret source of kind {other:?}: there are mock and file"
+                        "unknown kind of secret source {other:?}: use mock or file"
                     ));
                 }
             }
@@ -101,7 +100,7 @@ impl Secrets {
         found.values.get(name).map(String::as_str).ok_or_else(|| "no value".to_owned())
     }
 
-    /// The text without its secrets; `None` when it has no secret.
+    /// The text with its secrets redacted; `None` if it has none.
     #[must_use]
     pub fn redacted(&self, text: &str) -> Option<String> {
         let values = self.sources.iter().flat_map(|source| source.values.values());
@@ -116,7 +115,7 @@ impl Secrets {
     }
 }
 
-/// `key=value` a line; empty lines and those of `#` are left out.
+/// Lines of `key=value`; `#` begins a comment.
 fn pairs(lines: &str) -> BTreeMap<String, String> {
     let lines = lines.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| line.split_once('='));
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_shows_none() {
+    fn secrets_are_redacted() {
         let secrets = read(&["mock=a=one1,b="]).unwrap();
         assert_eq!(secrets.redacted("x one1 y"), Some(format!("x {REDACTED} y")));
         assert_eq!(secrets.redacted("one"), None);

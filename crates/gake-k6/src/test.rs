@@ -14,9 +14,9 @@ use gake_script::user::Builtins;
 
 use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
+pub use crate::counters::TestCounters;
 use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
-pub use crate::levels::Levels;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
@@ -45,21 +45,21 @@ pub struct LogLine {
     pub level: LogLevel,
     /// Its text; may have several lines.
     pub message: String,
-    /// Fields beside it, in order.
+    /// Structured fields, in order.
     pub fields: Vec<(&'static str, String)>,
 }
 
 /// The destination of log lines, from all threads.
 pub type ScriptLog = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
-/// A single sample, as it is written.
+/// A single sample, for outputs that take every one.
 #[derive(Debug, Clone)]
-pub struct WrittenSample {
+pub struct RawSample {
     /// The metric.
     pub metric: Arc<Definition>,
     /// All of its tags.
     pub tags: Tags,
-    /// What is said of it besides: the script's metadata, and `vu` and `iter` where it asks for them.
+    /// The script's metadata, and `vu` and `iter` if they are system tags.
     pub metadata: Tags,
     /// The value; a time in nanoseconds.
     pub value: f64,
@@ -67,20 +67,20 @@ pub struct WrittenSample {
     pub unix_ns: i128,
 }
 
-/// The number of active users (whose scenario runs) at an instant of the run, from all threads.
+/// The number of users whose scenario runs at an instant; called from all threads.
 pub type ActiveUsers = Arc<dyn Fn(Nanos) -> usize + Send + Sync>;
 
-/// Takes single samples, from all threads. Must not block: it counts what it cannot take.
-pub type SampleTap = Arc<dyn Fn(Vec<WrittenSample>) + Send + Sync>;
+/// Takes single samples from all threads. Must not block: it counts the samples that it drops.
+pub type SampleTap = Arc<dyn Fn(Vec<RawSample>) + Send + Sync>;
 
 /// A script's request to end the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
-    /// Why.
+    /// The script's reason.
     pub reason: String,
 }
 
-/// Settings of users: how they send requests, and what they see.
+/// Settings of users.
 #[derive(Debug, Clone)]
 pub struct UserSettings {
     /// `__ENV`.
@@ -93,11 +93,11 @@ pub struct UserSettings {
     pub user_agent: String,
     /// Concurrent requests of one `http.batch`.
     pub batch: usize,
-    /// The same to one host.
+    /// Concurrent requests of one `http.batch` to one host.
     pub batch_per_host: usize,
     /// Whether a request that fails throws.
     pub throw: bool,
-    /// Whether cookies stay from one iteration to the next.
+    /// Whether cookies are kept across iterations.
     pub no_cookies_reset: bool,
     /// Whether response bodies are dropped unless a request asks for them.
     pub discard_response_bodies: bool,
@@ -109,24 +109,24 @@ pub struct UserSettings {
     pub blocked: BlockedTargets,
     /// Maximum requests a second, of all users together.
     pub rps: Option<NonZeroU64>,
-    /// Which parts of requests and responses are logged.
-    pub http_debug: Option<DebugParts>,
-    /// Bytes that a user's heap may take.
+    /// Whether requests and responses are logged.
+    pub http_debug: Option<HttpDebug>,
+    /// Maximum bytes of a user's heap.
     pub memory: usize,
-    /// Bytes of responses' bodies that all users of the process may hold outside of their heaps.
+    /// Maximum bytes of response bodies that all users of the process hold outside of their heaps.
     pub bodies: u64,
-    /// Whether the bodies of failed answers are counted.
+    /// Whether the bodies of failed responses are counted.
     pub failed_bodies: bool,
-    /// Counts which lines of the script run, where that is asked for.
+    /// Takes samples of the running lines, if set.
     pub profile: Option<Arc<ScriptProfile>>,
 }
 
-/// What `httpDebug` logs.
+/// The value of `httpDebug`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DebugParts {
-    /// Lines and headers.
+pub enum HttpDebug {
+    /// Start lines and headers.
     Headers,
-    /// Bodies too.
+    /// Start lines, headers and bodies.
     Full,
 }
 
@@ -155,17 +155,17 @@ impl Default for UserSettings {
     }
 }
 
-/// A test: its script, and what its users share.
+/// A test: its script, and the state that its users share.
 pub struct Test {
     /// The script's URL, as `file:///home/me/script.js`.
     pub main: String,
     /// The settings of users before the script's options are known.
     pub early: UserSettings,
-    /// Set once, after the first look at the script has shown its options.
+    /// The settings of users, once the script's options are known.
     pub settings: OnceLock<UserSettings>,
     /// The consolidated options as JSON, for `exec.test.options`.
     pub options: OnceLock<String>,
-    /// Takes every single sample, if set. Set before any user runs.
+    /// Takes every single sample. Set before any user runs.
     pub tap: OnceLock<SampleTap>,
     /// The system tags of single samples.
     pub system_tags: OnceLock<Vec<String>>,
@@ -173,34 +173,31 @@ pub struct Test {
     pub secrets: OnceLock<Secrets>,
     /// The files and modules that it has read.
     pub files: ScriptFiles,
-    /// The bodies of responses that its users hold.
     pub(crate) bodies: Arc<HeldBodies>,
-    /// Its TypeScript modules without their types.
     pub(crate) stripped: StrippedModules,
-    /// The definitions of gRPC that it has loaded.
+    /// The gRPC definitions that it has loaded.
     pub definitions: GrpcDefinitions,
-    /// The parts of the language that modules use, by name.
+    /// JavaScript built-ins that modules use, by module name.
     builtins: Mutex<HashMap<String, Builtins>>,
     /// When the test began.
     pub began: Instant,
-    /// How many users and iterations there are.
-    pub levels: Levels,
+    /// Its users and iterations.
+    pub counters: TestCounters,
     /// Nanoseconds that `setup` and `teardown` have taken.
     stages: AtomicU64,
-    /// How many users are made before the first iteration.
+    /// Users to be initialised before the first iteration.
     planned: AtomicU64,
     /// When the run began, before `setup`.
     started: OnceLock<Instant>,
     /// When its load began, after `setup`.
     pub(crate) load_began: OnceLock<Instant>,
-    /// Its scenarios and when they start, for who shows how far they are.
+    /// Its scenarios and their start times, for progress lines.
     pub(crate) scenarios: OnceLock<Vec<(ScenarioFacts, Nanos)>>,
-    /// How many users are active. Set before any user runs an iteration.
+    /// The number of active users. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
-    /// When all users must be loaded, if that must not take for ever. Set before any is.
+    /// The deadline for loading all users. Set before any is loaded.
     pub load_until: OnceLock<Instant>,
-    /// This process's share of what all processes with users have together, if it is not the only one.
-    /// Set before any user runs.
+    /// This process's share of the users of all processes; 1 if unset. Set before any user runs.
     pub share: OnceLock<f64>,
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
@@ -231,7 +228,7 @@ impl Test {
             system_tags: OnceLock::new(),
             secrets: OnceLock::new(),
             began: Instant::now(),
-            levels: Levels::default(),
+            counters: TestCounters::default(),
             stages: AtomicU64::new(0),
             planned: AtomicU64::new(0),
             started: OnceLock::new(),
@@ -251,33 +248,34 @@ impl Test {
         }
     }
 
-    /// Notes that its run begins, of so many users.
+    /// Marks the beginning of its run with this number of users.
     pub fn start(&self, users: u64) {
         self.planned.store(users, Relaxed);
         let _ = self.started.set(Instant::now());
     }
 
-    /// Notes that an iteration of a scenario begins that starts so long after the load.
-    pub(crate) fn note_load_began(&self, start: Nanos) {
+    /// Derives the beginning of the load from an iteration of a scenario that starts `start` after
+    /// it.
+    pub(crate) fn set_load_began(&self, start: Nanos) {
         self.load_began.get_or_init(|| {
             let now = Instant::now();
             now.checked_sub(Duration::from_nanos(start)).unwrap_or(now)
         });
     }
 
-    /// Makes its scenarios known, and when they start.
+    /// Sets its scenarios and their start times, for progress lines.
     pub fn show_scenarios(&self, scenarios: Vec<(ScenarioFacts, Nanos)>) {
         let _ = self.scenarios.set(scenarios);
     }
 
-    /// How long its run has gone on.
+    /// The time since the run began.
     pub fn running_for(&self) -> Duration {
         self.started.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// How many users are made. In k6 all are before `setup`, here after it.
+    /// The number of initialised users. k6 initialises all before `setup`, gake after it.
     pub fn initialized(&self) -> u64 {
-        match self.levels.ready() {
+        match self.counters.ready() {
             0 => self.planned.load(Relaxed),
             ready => ready,
         }
@@ -288,26 +286,25 @@ impl Test {
         self.stages.fetch_add(nanos(took), Relaxed);
     }
 
-    /// How long a test has taken whose users ran for `load`: k6 counts `setup` and `teardown`, too.
+    /// The duration of a test whose users ran for `load`: k6 adds `setup` and `teardown`.
     pub fn duration(&self, load: Duration) -> Duration {
         load + Duration::from_nanos(self.stages.load(Relaxed))
     }
 
     /// Users that are active at an instant of the run.
     pub fn active(&self, at: Nanos) -> usize {
-        let iterating = usize::try_from(self.levels.iterating()).unwrap_or(usize::MAX);
+        let iterating = usize::try_from(self.counters.iterating()).unwrap_or(usize::MAX);
         self.active_users.get().map_or(0, |active| active(at)).max(iterating)
     }
 
-    /// Reserves a request under this process's part of the bound `rps`; returns how long to wait
-    /// before sending it.
+    /// Reserves a request under this process's share of `rps`; returns the wait before sending it.
     pub fn pace(&self) -> Option<Duration> {
         let share = self.share.get().copied().unwrap_or(1.0);
         let gap = ((SECOND / self.settings().rps?) as f64 / share) as Nanos;
         let now = nanos(self.began.elapsed());
-        let place = |next: u64| Some(next.max(now).saturating_add(gap));
-        let before = self.next_request.fetch_update(Relaxed, Relaxed, place).unwrap_or(now);
-        Some(Duration::from_nanos(before.saturating_sub(now)))
+        let reserve = |next: u64| Some(next.max(now).saturating_add(gap));
+        let due = self.next_request.fetch_update(Relaxed, Relaxed, reserve).unwrap_or(now);
+        Some(Duration::from_nanos(due.saturating_sub(now)))
     }
 
     /// Milliseconds since 1970.
@@ -327,7 +324,7 @@ impl Test {
         since.map_or(0, |since| since.as_nanos() as i128)
     }
 
-    /// The tags of a sample that belongs to no user: those of the run, and its scenario.
+    /// The tags of a sample that belongs to no user: the run's tags, and the scenario.
     pub(crate) fn own_tags<'a>(
         &'a self,
         scenario: Option<&'a str>,
@@ -336,8 +333,7 @@ impl Test {
         scenario.map(|name| ("scenario", name)).into_iter().chain(of_run)
     }
 
-    /// Writes samples that belong to no user, `times` the same, where samples are written one by
-    /// one.
+    /// Writes a sample that belongs to no user `times` to the tap, if there is one.
     pub fn write_samples(
         &self,
         metric: &Arc<Definition>,
@@ -348,16 +344,16 @@ impl Test {
         let Some(tap) = self.tap.get() else { return };
         let (metric, tags) = (Arc::clone(metric), Tags::new(self.own_tags(scenario)));
         let (metadata, unix_ns) = (Tags::default(), self.unix_ns());
-        let sample = WrittenSample { metric, tags, metadata, value, unix_ns };
+        let sample = RawSample { metric, tags, metadata, value, unix_ns };
         tap(vec![sample; usize::try_from(times).unwrap_or(usize::MAX)]);
     }
 
-    /// How users send requests.
+    /// The settings of users.
     pub fn settings(&self) -> &UserSettings {
         self.settings.get().unwrap_or(&self.early)
     }
 
-    /// Logs a warning once, however many users have reason to.
+    /// Logs a warning once for all users.
     pub(crate) fn warn_once(&self, message: &'static str) {
         if lock(&self.warned).insert(message) {
             self.log(LogLevel::Warning, message, &[]);
@@ -368,7 +364,7 @@ impl Test {
     pub fn log(&self, level: LogLevel, message: &str, fields: &[(&'static str, &str)]) {
         let shown = |text: &str| {
             let mut text = self.secrets().redacted(text).unwrap_or_else(|| text.to_owned());
-            // After the redaction, which does not know half a secret.
+            // After the redaction, which does not recognise half a secret.
             text.truncate(text.floor_char_boundary(LINE_MAX));
             text
         };
@@ -402,7 +398,7 @@ impl Test {
         Ok(text)
     }
 
-    /// The parts of the language that the text of a module may use; read once for all users.
+    /// The JavaScript built-ins that a module may use; scanned once for all users.
     pub(crate) fn builtins(&self, module: &str, text: &str) -> Builtins {
         let mut known = lock(&self.builtins);
         if let Some(known) = known.get(module) {
@@ -411,7 +407,7 @@ impl Test {
         *known.entry(module.to_owned()).or_insert(Builtins::named_in(text))
     }
 
-    /// The elements of a shared array, each as JSON, if it exists already.
+    /// The elements of a shared array, each as JSON, if it exists.
     pub fn array(&self, name: &str) -> Option<Arc<[String]>> {
         lock(&self.arrays).get(name).cloned()
     }
@@ -424,8 +420,8 @@ impl Test {
     /// Ends the test; the first reason is kept.
     pub fn abort(&self, reason: String) {
         lock(&self.abort).get_or_insert(Abort { reason });
-        if let Some(tell) = &*lock(&self.on_abort) {
-            tell();
+        if let Some(callback) = &*lock(&self.on_abort) {
+            callback();
         }
     }
 
@@ -434,22 +430,22 @@ impl Test {
         lock(&self.abort).clone()
     }
 
-    /// Calls `tell` when the script ends the test.
-    pub fn on_abort(&self, tell: impl Fn() + Send + 'static) {
-        *lock(&self.on_abort) = Some(Box::new(tell));
+    /// Sets the callback for when the script ends the test.
+    pub fn on_abort(&self, callback: impl Fn() + Send + 'static) {
+        *lock(&self.on_abort) = Some(Box::new(callback));
     }
 
     /// Marks the test as failed; it continues.
     pub fn fail(&self) {
         self.failed.store(true, Relaxed);
-        if let Some(tell) = &*lock(&self.on_fail) {
-            tell();
+        if let Some(callback) = &*lock(&self.on_fail) {
+            callback();
         }
     }
 
-    /// Calls `tell` when the script marks the test as failed.
-    pub fn on_fail(&self, tell: impl Fn() + Send + 'static) {
-        *lock(&self.on_fail) = Some(Box::new(tell));
+    /// Sets the callback for when the script marks the test as failed.
+    pub fn on_fail(&self, callback: impl Fn() + Send + 'static) {
+        *lock(&self.on_fail) = Some(Box::new(callback));
     }
 
     /// Whether the script marked it as failed.

@@ -1,4 +1,4 @@
-//! TypeScript: its types are stripped once for all users, with the lines of the source.
+//! Strips types from TypeScript, once for all users; lines stay the same.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -9,41 +9,30 @@ use std::{fmt, thread};
 use flate2::read::GzDecoder;
 use rquickjs::{CatchResultExt, CaughtError, Context, Function, Object, Runtime};
 
-/// `typescript/` as one script, compressed; empty where it was built without Node.js.
+/// `typescript/` as one compressed script; empty if it was built without Node.js.
 const STRIPPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/typescript.js.gz"));
 
-/// Bytes of the thread's stack: the parser descends into nested expressions.
+/// Bytes of the thread's stack: the parser is recursive.
 const STACK_BYTES: usize = 16 << 20;
-
-/// The part of the stack that the parser may fill.
 const PARSER_STACK_BYTES: usize = STACK_BYTES - (1 << 20);
+const PARSER_HEAP_BYTES: usize = 1 << 30;
 
-/// Bytes that the parser's heap may take.
-const MEMORY: usize = 1 << 30;
+/// The time limit of one module.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The time that one module may take.
-const TIME: Duration = Duration::from_secs(60);
-
-/// Why a module has no JavaScript.
+/// Why a module cannot be converted to JavaScript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TypeScriptError {
-    /// This gake has nothing to strip types with.
+    /// This gake was built without the stripper.
     Absent,
-    /// It is not valid TypeScript.
-    Syntax {
-        /// What is wrong.
-        message: String,
-        /// The line, from 1.
-        line: u32,
-        /// The column, from 1.
-        column: u32,
-    },
-    /// It is too large, or something is wrong with the parser.
+    /// It is not valid TypeScript. Line and column begin at 1.
+    Syntax { message: String, line: u32, column: u32 },
+    /// It is too large, or the parser is broken.
     Failed(String),
 }
 
 impl fmt::Display for TypeScriptError {
-    /// What comes right after the name of the module.
+    /// The rest of a message that begins with the name of the module.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent => f.write_str(
@@ -56,23 +45,23 @@ impl fmt::Display for TypeScriptError {
     }
 }
 
-/// Whether a module is TypeScript by its path or URL.
+/// Whether a module is TypeScript, by the extension of its path or URL.
 pub(crate) fn is_typescript(name: &str) -> bool {
     let is_remote = name.starts_with("https://");
     let end = name.find(['?', '#']).filter(|_| is_remote).unwrap_or(name.len());
     name[..end].ends_with(".ts")
 }
 
-/// The JavaScript of the TypeScript modules that a test has loaded so far.
+/// The JavaScript of a test's TypeScript modules, by module name.
 #[derive(Default)]
 pub(crate) struct StrippedModules {
     known: Mutex<HashMap<String, Arc<str>>>,
 }
 
 impl StrippedModules {
-    /// The JavaScript of the module `name`. Blocks.
+    /// The JavaScript of a module. Blocks.
     pub(crate) fn javascript(&self, name: &str, text: &str) -> Result<Arc<str>, TypeScriptError> {
-        // Held meanwhile, so that the users of other threads wait instead of doing it again.
+        // Locked meanwhile: users of other threads wait instead of repeating the work.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(javascript) = known.get(name) {
             return Ok(Arc::clone(javascript));
@@ -83,7 +72,6 @@ impl StrippedModules {
     }
 }
 
-/// The JavaScript of a TypeScript text.
 fn strip(text: &str) -> Result<String, TypeScriptError> {
     if STRIPPER.is_empty() {
         return Err(TypeScriptError::Absent);
@@ -103,10 +91,10 @@ fn strip_here(text: &str) -> Result<String, TypeScriptError> {
     let mut stripper = Vec::new();
     GzDecoder::new(STRIPPER).read_to_end(&mut stripper).map_err(|error| failed(&error))?;
     let runtime = Runtime::new().map_err(|error| failed(&error))?;
-    runtime.set_memory_limit(MEMORY);
+    runtime.set_memory_limit(PARSER_HEAP_BYTES);
     runtime.set_max_stack_size(PARSER_STACK_BYTES);
-    let end = Instant::now() + TIME;
-    runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() >= end)));
+    let deadline = Instant::now() + TIMEOUT;
+    runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() >= deadline)));
     let context = Context::full(&runtime).map_err(|error| failed(&error))?;
     context.with(|ctx| {
         let run = || -> rquickjs::Result<String> {
@@ -118,17 +106,17 @@ fn strip_here(text: &str) -> Result<String, TypeScriptError> {
     })
 }
 
-/// What the parser threw: a syntax error has its place.
+/// The exception of the parser: a syntax error has its location.
 fn refusal(caught: &CaughtError<'_>) -> TypeScriptError {
     let CaughtError::Exception(exception) = caught else {
         return TypeScriptError::Failed(caught.to_string());
     };
     let message = exception.message().unwrap_or_default();
-    let place = || -> rquickjs::Result<(u32, u32)> {
-        let place: Object<'_> = exception.as_object().get("loc")?;
-        Ok((place.get("line")?, place.get("column")?))
+    let location = || -> rquickjs::Result<(u32, u32)> {
+        let location: Object<'_> = exception.as_object().get("loc")?;
+        Ok((location.get("line")?, location.get("column")?))
     };
-    match place() {
+    match location() {
         Ok((line, column)) => {
             let message = message.trim_end_matches(&format!(" ({line}:{column})")).to_owned();
             TypeScriptError::Syntax { message, line, column }
@@ -141,7 +129,7 @@ fn refusal(caught: &CaughtError<'_>) -> TypeScriptError {
 mod tests {
     use super::*;
 
-    /// The value of `expression` after a text in TypeScript.
+    /// The JSON of `expression` after a TypeScript text.
     fn value(text: &str, expression: &str) -> String {
         let javascript = strip(text).unwrap();
         assert_eq!(javascript.lines().count(), text.lines().count(), "{javascript}");
@@ -152,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn types_go_and_values_stay() {
+    fn types_are_stripped() {
         if STRIPPER.is_empty() {
             assert_eq!(strip("1"), Err(TypeScriptError::Absent));
             return;
@@ -180,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_have_what_they_export() {
+    fn namespaces_become_objects() {
         if STRIPPER.is_empty() {
             return;
         }
@@ -209,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syntax_error_has_its_place() {
+    fn a_syntax_error_has_its_location() {
         if STRIPPER.is_empty() {
             return;
         }
@@ -230,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn typescript_is_known_by_its_ending() {
+    fn typescript_is_known_by_its_extension() {
         for (name, expected) in [
             ("file:///a.ts", true),
             ("file:///a.ts.js", false),

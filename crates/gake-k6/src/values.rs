@@ -1,6 +1,5 @@
-//! What of a metric k6 shows and compares: `avg`, `p(95)`, `count`, `rate` and the like.
-//!
-//! Core counts times in nanoseconds; k6 in milliseconds.
+//! k6's figures of a metric: `avg`, `p(95)`, `count`, `rate` and so on, with times in milliseconds
+//! instead of core's nanoseconds.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use gake_core::record::Histogram;
 
 use crate::aggregation::Aggregation;
 
-/// What core's number is in k6's unit.
+/// A number of core in k6's unit.
 #[must_use]
 pub fn scaled(unit: MetricUnit, number: f64) -> f64 {
     match unit {
@@ -18,8 +17,8 @@ pub fn scaled(unit: MetricUnit, number: f64) -> f64 {
     }
 }
 
-/// A figure of a metric in k6's unit, where its kind has it. `elapsed` is the time that rates of
-/// counters are over.
+/// A figure of a metric in k6's unit, or `None` if its kind has no such figure. `elapsed` is the
+/// period of counter rates.
 #[must_use]
 pub fn figure(
     aggregation: Aggregation,
@@ -41,14 +40,14 @@ pub fn figure(
     })
 }
 
-/// A sum over a time as a rate a second.
+/// A sum over a period as a rate a second; 0 for an empty period.
 pub(crate) fn per_second(sum: f64, elapsed: Duration) -> f64 {
     if elapsed.is_zero() { 0.0 } else { sum / elapsed.as_secs_f64() }
 }
 
-/// A share of a whole; of nothing it is 0.
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+/// `count / total`, or 0 when `total` is 0.
+pub(crate) fn share(count: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { count as f64 / total as f64 }
 }
 
 fn of_trend(aggregation: Aggregation, histogram: &Histogram) -> Option<f64> {

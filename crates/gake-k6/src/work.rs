@@ -1,4 +1,4 @@
-//! What the engine fires: iterations of scripted users.
+//! Iterations of scripted users, as the engine's work.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,21 +17,21 @@ use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
-use crate::metrics::Builtin;
-use crate::of_no_user::add_dropped;
+use crate::metrics::BuiltinMetric;
 use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
-use crate::user::book::Book;
+use crate::unattributed_samples::add_dropped;
 use crate::user::clock::UserClock;
-use crate::user::kept::keep;
+use crate::user::lingering::linger;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
-use crate::user::vu::VuParts;
+use crate::user::series_index::SeriesIndex;
+use crate::user::vu::VuContext;
 
-/// Users that are made before others of the thread get their turn.
-const USERS_AT_ONCE: usize = 8;
+/// Users loaded between two yields to other tasks of the thread.
+const USERS_PER_YIELD: usize = 8;
 
-/// The context in which the users of a worker and scenario are made.
+/// The users of one worker in one scenario: the input of [`ScriptFactory`].
 #[derive(Debug, Clone)]
 pub struct ScriptLoad {
     /// The test that all users share.
@@ -40,51 +40,51 @@ pub struct ScriptLoad {
     pub network: Arc<Network>,
     /// The scenario.
     pub scenario: ScenarioFacts,
-    /// From the start of the run to that of the scenario.
+    /// From the start of the run to the start of the scenario.
     pub start: Nanos,
-    /// Users of the scenarios before this one: the first user's number is one more.
+    /// Users of the preceding scenarios: the first user's number is one more.
     pub users_before: u64,
-    /// Those of them in this process.
+    /// The same of this process.
     pub users_before_here: u64,
-    /// The part of the scenario's users that are in this process.
+    /// This process's slice of the scenario's users.
     pub process: Slice,
-    /// What `setup` returned, as JSON.
+    /// The return value of `setup` as JSON.
     pub data: Option<Arc<str>>,
-    /// Tags by which series are distinguished, besides those of the summary.
+    /// Tags by which series are distinguished, in addition to the summary's.
     pub keys: Arc<[String]>,
     /// The minimum duration of an iteration.
     pub least: Nanos,
-    /// Which iterations of the whole scenario these are, in an execution segment.
+    /// The numbers of these iterations in the whole scenario, in an execution segment.
     pub stripes: Option<Arc<NumberPattern>>,
-    /// Which users of the whole test.
+    /// The numbers of these users in the whole test, in an execution segment.
     pub users_in_whole: Option<Arc<NumberPattern>>,
-    /// Whether nothing runs because `setup` did not complete: no user is made.
+    /// Whether `setup` failed: no user is loaded and nothing runs.
     pub is_void: bool,
 }
 
-/// The number in the whole test, from 0, of a user or an iteration of this part of it.
+/// The number of a user or iteration in the whole test, from 0.
 fn in_whole(stripes: Option<&NumberPattern>, number: u64) -> u64 {
     stripes.map_or(number, |stripes| stripes.number(number))
 }
 
-/// Makes the users of one worker, for one scenario.
+/// Loads the users of one worker for one scenario.
 pub struct ScriptFactory {
     load: ScriptLoad,
     scenario: Rc<ScenarioFacts>,
     slice: Slice,
     clock: UserClock,
     client: Client<UserClock>,
-    /// Speaks HTTP/2 alone.
+    /// HTTP/2 only.
     grpc: Client<UserClock>,
-    book: Rc<Book>,
+    series_index: Rc<SeriesIndex>,
     requests: Rc<RequestCache>,
     stacks: Rc<Stacks>,
-    /// The users made and not yet given out.
+    /// Loaded users that no lane has taken yet.
     ready: RefCell<VecDeque<ScriptUser>>,
 }
 
 impl ScriptFactory {
-    /// The factory of the worker that has `slice` of the scenario.
+    /// The factory of the worker with `slice` of the scenario.
     #[must_use]
     pub fn new(load: ScriptLoad, slice: Slice, clock: impl Clock + 'static) -> Self {
         let clock = UserClock::new(clock);
@@ -92,7 +92,8 @@ impl ScriptFactory {
         let http2 = Arc::new(load.network.of_http2());
         let grpc = Client::new(http2, slice, clock.clone());
         let wants_all = load.test.tap.get().is_some();
-        let book = Rc::new(Book::new(load.keys.iter().map(String::as_str), wants_all));
+        let series_index =
+            Rc::new(SeriesIndex::new(load.keys.iter().map(String::as_str), wants_all));
         let scenario = Rc::new(load.scenario.clone());
         Self {
             load,
@@ -101,7 +102,7 @@ impl ScriptFactory {
             clock,
             client,
             grpc,
-            book,
+            series_index,
             requests: Rc::default(),
             stacks: Stacks::new(),
             ready: RefCell::default(),
@@ -113,9 +114,9 @@ impl ScriptFactory {
         let here = self.load.users_before + before as u64;
         let number_in_test = in_whole(self.load.users_in_whole.as_deref(), here) + 1;
         let number = self.load.users_before_here + self.load.process.own(before) as u64 + 1;
-        let parts = VuParts {
+        let parts = VuContext {
             test: Arc::clone(&self.load.test),
-            book: Rc::clone(&self.book),
+            series_index: Rc::clone(&self.series_index),
             requests: Rc::clone(&self.requests),
             clock: self.clock.clone(),
             scenario: Rc::clone(&self.scenario),
@@ -124,32 +125,30 @@ impl ScriptFactory {
         };
         let user = ScriptUser::load(&self.stacks, parts);
         let mut user =
-            user.map_err(|error| format!("user {number_in_test} was not made: {error}"))?;
+            user.map_err(|error| format!("user {number_in_test} could not be loaded: {error}"))?;
         if let Some(data) = &self.load.data {
             user.give_data(data);
         }
         user.profile();
         user.vu.scenario_start.set(self.load.start);
-        user.vu.test.levels.count_ready();
+        user.vu.test.counters.count_ready();
         *user.vu.client.borrow_mut() = Some(self.client.with_own_connections());
         *user.vu.grpc.borrow_mut() = Some(self.grpc.clone());
         Ok(user)
     }
-}
 
-impl ScriptFactory {
-    /// Adds the iterations that never began to the metric of them, unless they are there already.
-    fn note_dropped(&self, tally: &mut Tally) {
-        let number = Builtin::DroppedIterations.number();
-        let Some(metric) = self.book.definition(number) else { return };
-        let noted: u64 = tally
+    /// Adds dropped iterations that are not yet in their metric.
+    fn record_dropped(&self, tally: &mut Tally) {
+        let number = BuiltinMetric::DroppedIterations.number();
+        let Some(metric) = self.series_index.definition(number) else { return };
+        let recorded: u64 = tally
             .series
             .select(&metric.name, &Tags::default())
             .map(|(_, value)| value.samples())
             .sum();
-        let fresh = tally.counts.dropped.saturating_sub(noted);
+        let fresh = tally.counts.dropped.saturating_sub(recorded);
         let scenario = Some(self.scenario.name.as_str());
-        add_dropped(&self.load.test, &self.book, scenario, (fresh, fresh), tally);
+        add_dropped(&self.load.test, &self.series_index, scenario, (fresh, fresh), tally);
     }
 }
 
@@ -163,15 +162,15 @@ impl Factory for ScriptFactory {
         for lane in 0..lanes {
             let user = self.user(lane)?;
             self.ready.borrow_mut().push_back(user);
-            if lane % USERS_AT_ONCE == 0 {
+            if lane % USERS_PER_YIELD == 0 {
                 yield_once().await;
             }
         }
         Ok(())
     }
 
-    /// Scripts take rows of their data by the number of the iteration. With a seed, who makes which
-    /// iteration is to be the same again.
+    /// Scripts index data by the number of the iteration. With a seed, each user must repeat its
+    /// own iterations instead.
     fn wants_order(&self) -> bool {
         self.load.test.settings().seed.is_none()
     }
@@ -179,7 +178,7 @@ impl Factory for ScriptFactory {
     fn work(&self, _lane: usize) -> ScriptWork {
         let user = self.ready.borrow_mut().pop_front();
         if let Some(user) = &user {
-            user.vu.test.levels.join();
+            user.vu.test.counters.join();
         }
         ScriptWork {
             user,
@@ -195,7 +194,7 @@ impl Factory for ScriptFactory {
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
-        self.note_dropped(tally);
+        self.record_dropped(tally);
         let http = self.client.observe(&mut tally.counts);
         http.plus(self.grpc.observe(&mut tally.counts))
     }
@@ -204,16 +203,16 @@ impl Factory for ScriptFactory {
 /// One user's iterations.
 #[derive(Debug)]
 pub struct ScriptWork {
-    /// Only without one when the engine asks for more than it announced.
+    /// `None` only if the engine asks for more lanes than it announced.
     user: Option<ScriptUser>,
     iterations: u64,
-    /// Whether no other process has a part of the scenario.
+    /// Whether no other process runs the scenario.
     is_alone: bool,
     progress: Arc<ScenarioProgress>,
     stripes: Option<Arc<NumberPattern>>,
     least: Nanos,
     is_fired: bool,
-    /// How its last iteration ended, until the engine hears of it.
+    /// The end of its last iteration, until it is reported to the engine.
     ended: Option<IterationEnd>,
     clock: UserClock,
 }
@@ -222,9 +221,9 @@ impl Drop for ScriptWork {
     fn drop(&mut self) {
         let Some(user) = &self.user else { return };
         if let Some(client) = user.vu.client.take() {
-            keep(&user.vu.test, client);
+            linger(&user.vu.test, client);
         }
-        user.vu.test.levels.leave();
+        user.vu.test.counters.leave();
     }
 }
 
@@ -236,18 +235,18 @@ impl Work for ScriptWork {
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
         if vu.test.aborted().is_some() {
-            // The engine hears of it a moment later.
+            // The engine stops a moment later.
             return Err(Exhausted);
         }
         let number = iteration.arrival.number;
         vu.scenario_iteration.set(in_whole(stripes.as_deref(), number));
         vu.own_iteration.set(*iterations);
         *is_fired = true;
-        vu.test.note_load_began(vu.scenario_start.get());
-        vu.test.levels.begin();
+        vu.test.set_load_began(vu.scenario_start.get());
+        vu.test.counters.begin();
         progress.running.fetch_add(1, Relaxed);
         let before = progress.begun.fetch_add(1, Relaxed);
-        // With several processes a number may come from another one, which is lost.
+        // With several processes, the number may have come from one that is lost.
         let here = if *is_alone { number } else { before };
         vu.instance_iteration.set(here);
         let mut polls = 0_u32;
@@ -256,14 +255,14 @@ impl Work for ScriptWork {
             poll_fn(|cx| {
                 polls += 1;
                 let polled = call.as_mut().poll(cx);
-                vu.notes.record(&vu.test, &vu.book, iteration);
+                vu.pending.flush(&vu.test, &vu.series_index, iteration);
                 polled
             })
             .await
         };
         *is_fired = false;
         *iterations += 1;
-        vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
+        vu.test.counters.end(end == CallEnd::Ended && !vu.aborts.get());
         progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
         progress.last_end.store(now, Relaxed);
@@ -282,7 +281,7 @@ impl Work for ScriptWork {
         };
         *ended = Some(how);
         if polls == 1 {
-            // It waited for nothing, and neither may the next: others must have their turn.
+            // It never waited, and the next may not either: yield, or others starve.
             yield_once().await;
         }
         let earliest = iteration.fired.saturating_add(*least);
@@ -296,22 +295,22 @@ impl Work for ScriptWork {
     fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         if let Some(user) = &self.user {
             if std::mem::take(&mut self.is_fired) {
-                user.vu.test.levels.end(true);
+                user.vu.test.counters.end(true);
                 self.progress.running.fetch_sub(1, Relaxed);
                 self.iterations += 1;
-                user.vu.note_traffic();
+                user.vu.record_traffic();
             }
-            user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
+            user.vu.pending.flush(&user.vu.test, &user.vu.series_index, iteration);
         }
-        // Its script was done; only the engine was not told yet.
+        // A completed iteration that was not reported yet.
         self.ended.take().unwrap_or_else(|| IterationEnd::interrupted(self.clock.now()))
     }
 }
 
-/// What k6 puts before an error that rejected a promise.
+/// k6's prefix of an error that rejected a promise.
 pub const REJECTED: &str = "Uncaught (in promise) ";
 
-/// Writes what an iteration threw, or its promise was rejected with, to the log, as k6 does.
+/// Logs the exception of an iteration, or of its rejected promise, as k6 does.
 pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception, is_rejected: bool) {
     let mut fields = Vec::new();
     if !scenario.name.is_empty() {
@@ -327,7 +326,7 @@ pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception, 
     test.log(LogLevel::Error, &stack_text(exception), &fields);
 }
 
-/// An exception with its calls, as k6 writes it.
+/// An exception with its stack, as k6 writes it.
 #[must_use]
 pub fn stack_text(exception: &Exception) -> String {
     let mut text = exception.message.clone();

@@ -1,4 +1,4 @@
-//! What the engine is told of k6's executors.
+//! The engine's scenarios for k6's executors.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -9,11 +9,11 @@ use gake_core::Load;
 use gake_core::plan::{Overflow, UserStage};
 use gake_core::schedule::{Schedule, Slice};
 use gake_core::spec::{RequestSource, ScenarioSpec};
-use gake_k6::options::{Options, Tiers, scenario_specs, vus_needed};
+use gake_k6::options::{K6Options, Tiers, scenario_specs, vus_needed};
 use serde_json::{Value, json};
 
-fn options(script: Value) -> Options {
-    let script = Options::read(&script).unwrap().options;
+fn options(script: Value) -> K6Options {
+    let script = K6Options::read(&script).unwrap().options;
     Tiers { script, ..Tiers::default() }.consolidate().unwrap().options
 }
 
@@ -115,14 +115,14 @@ fn segments_share_everything_out() {
         "shared": { "executor": "shared-iterations", "vus": 3, "iterations": 10 },
         "alone": { "executor": "per-vu-iterations" },
     });
-    let parts = ["0:1/3", "1/3:1"].map(|segment| {
+    let segments = ["0:1/3", "1/3:1"].map(|segment| {
         let script = json!({ "scenarios": all, "executionSegment": segment });
         specs(script)
     });
-    let needed = parts.each_ref().map(|part| vus_needed(part));
+    let needed = segments.each_ref().map(|segment| vus_needed(segment));
     assert_eq!(needed, [2 + 2 + 3 + 1, 3 + 5 + 6 + 2 + 1]);
-    let loads = |part: usize, name: &str| {
-        let spec = parts[part].iter().find(|spec| spec.name == name);
+    let loads = |segment: usize, name: &str| {
+        let spec = segments[segment].iter().find(|spec| spec.name == name);
         spec.map(|spec| spec.load.clone())
     };
     assert_eq!(loads(0, "alone"), None);
@@ -162,13 +162,13 @@ fn the_arrivals_of_segments_are_those_of_the_whole() {
     let sequence = "0,1/3,1/2,1";
     for scenario in [rate, ramp] {
         let whole = due(&scenario, "0:1", "0,1");
-        let parts = ["0:1/3", "1/3:1/2", "1/2:1"].map(|part| due(&scenario, part, sequence));
-        assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
-        let mut all = parts.concat();
+        let segments = ["0:1/3", "1/3:1/2", "1/2:1"].map(|one| due(&scenario, one, sequence));
+        assert!(segments.iter().all(|segment| !segment.is_empty()), "{segments:?}");
+        let mut all = segments.concat();
         all.sort_unstable();
         assert_eq!(all.len(), whole.len());
         // Rates of a third are rounded, and so are their instants.
-        let is_due = all.iter().zip(&whole).all(|(part, whole)| part.abs_diff(*whole) <= 2);
+        let is_due = all.iter().zip(&whole).all(|(due, whole)| due.abs_diff(*whole) <= 2);
         assert!(is_due, "{all:?} are not {whole:?}");
     }
 }

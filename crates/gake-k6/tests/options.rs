@@ -1,10 +1,10 @@
-//! Options against what k6 1.8.1 made of the same ones: `data/options.json` has both.
+//! Options compared with k6 1.8.1: `data/options.json` has inputs and results.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
 use std::collections::BTreeMap;
 
-use gake_k6::options::{Options, Tiers, from_environment, validate};
+use gake_k6::options::{K6Options, Tiers, from_environment, validate};
 use serde_json::Value;
 
 #[derive(serde::Deserialize)]
@@ -21,17 +21,16 @@ struct Case {
     /// Flags by the option they set.
     #[serde(default)]
     flags: BTreeMap<String, String>,
-    k6: Seen,
+    k6: K6Result,
 }
 
-/// What k6 did.
 #[derive(serde::Deserialize)]
-struct Seen {
+struct K6Result {
     exit: i32,
     error: Option<String>,
     #[serde(default)]
     warnings: Vec<String>,
-    /// `exec.test.options` without what is as usual.
+    /// `exec.test.options` without defaults.
     options: Option<Value>,
 }
 
@@ -39,16 +38,16 @@ fn cases() -> Vec<Case> {
     serde_json::from_str(include_str!("data/options.json")).unwrap()
 }
 
-/// What gake makes of a case: options and warnings, or an error.
-fn made(case: &Case) -> Result<(Options, Vec<String>), String> {
+/// gake's options and warnings, or its error.
+fn made(case: &Case) -> Result<(K6Options, Vec<String>), String> {
     let text = |error: gake_k6::options::OptionsError| error.to_string();
-    let mut flags = Options::default();
+    let mut flags = K6Options::default();
     for (key, value) in &case.flags {
         flags.set_text(key, value).map_err(text)?;
     }
     let environment = from_environment(&case.env).map_err(text)?;
-    let script = Options::read(&case.script).map_err(text)?;
-    let file = Options::read(&case.file).map_err(text)?.options;
+    let script = K6Options::read(&case.script).map_err(text)?;
+    let file = K6Options::read(&case.file).map_err(text)?.options;
     let mut warnings: Vec<String> =
         script.unknown.iter().map(|key| format!("json: unknown field {key:?}")).collect();
     let tiers = Tiers { file, script: script.options, environment, flags };
@@ -58,9 +57,9 @@ fn made(case: &Case) -> Result<(Options, Vec<String>), String> {
     Ok((consolidated.options, warnings))
 }
 
-/// What differs from a run that says nothing.
-fn unusual(options: &Options) -> Value {
-    let shown = |options: &Options| match serde_json::to_value(options.shown_to_scripts()) {
+/// Options that differ from the defaults.
+fn unusual(options: &K6Options) -> Value {
+    let shown = |options: &K6Options| match serde_json::to_value(options.shown_to_scripts()) {
         Ok(Value::Object(shown)) => shown,
         other => panic!("{other:?}"),
     };
@@ -72,7 +71,7 @@ fn unusual(options: &Options) -> Value {
 }
 
 #[test]
-fn options_are_what_k6_makes_of_them() {
+fn options_are_merged_as_by_k6() {
     let mut different = Vec::new();
     for case in cases() {
         let name = &case.name;
@@ -94,19 +93,19 @@ fn options_are_what_k6_makes_of_them() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// Words that come from Go's decoder are no promise; k6's own are.
+/// The errors of Go's decoder are not compared, only k6's own.
 #[test]
-fn what_is_wrong_is_said_as_k6_says_it() {
+fn errors_are_in_k6s_words() {
     let mut compared = 0;
     for case in cases() {
-        let (Err(said), Some(expected)) = (made(&case), &case.k6.error) else { continue };
+        let (Err(error), Some(expected)) = (made(&case), &case.k6.error) else { continue };
         if expected.contains("Go struct field")
             || expected.contains("while parsing")
             || expected.starts_with("envconfig")
         {
             continue;
         }
-        assert_eq!(said, *expected, "{}", case.name);
+        assert_eq!(error, *expected, "{}", case.name);
         compared += 1;
     }
     assert!(compared > 100, "{compared}");
@@ -116,7 +115,7 @@ fn what_is_wrong_is_said_as_k6_says_it() {
 #[test]
 fn scripts_see_the_keys_in_the_order_of_k6() {
     let script = serde_json::json!({ "vus": 2, "iterations": 10 });
-    let script = Options::read(&script).unwrap().options;
+    let script = K6Options::read(&script).unwrap().options;
     let options = Tiers { script, ..Tiers::default() }.consolidate().unwrap().options;
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap();
     assert_eq!(shown, include_str!("data/shown-options.json").trim());

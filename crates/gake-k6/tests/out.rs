@@ -1,4 +1,4 @@
-//! Samples in k6's forms, against what k6 1.8.1 wrote of one run as JSON and as CSV.
+//! Outputs compared with the JSON and CSV of k6 1.8.1 for one run.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -9,12 +9,12 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_k6::duration::GoDuration;
 use gake_k6::options::ThresholdOptions;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
-use gake_k6::test::WrittenSample;
+use gake_k6::test::RawSample;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The samples that k6 wrote.
-fn samples() -> Vec<WrittenSample> {
+/// k6's samples.
+fn samples() -> Vec<RawSample> {
     let mut metrics: BTreeMap<String, Arc<Definition>> = BTreeMap::new();
     let mut samples = Vec::new();
     for line in include_str!("data/out.json").lines() {
@@ -37,7 +37,7 @@ fn samples() -> Vec<WrittenSample> {
         let time: Timestamp = data["time"].as_str().unwrap().parse().unwrap();
         let metadata =
             |key: &'static str| (key, data["metadata"][key].as_str().unwrap().to_owned());
-        samples.push(WrittenSample {
+        samples.push(RawSample {
             tags: Tags::new(tags.map(|(key, value)| (key.clone(), value.as_str().unwrap()))),
             metadata: Tags::new([metadata("vu"), metadata("iter")]),
             value: data["value"].as_f64().unwrap() * scale,
@@ -48,7 +48,7 @@ fn samples() -> Vec<WrittenSample> {
     samples
 }
 
-/// Those that the run asked for.
+/// The system tags of the run.
 fn system_tags() -> Vec<String> {
     ["group", "url", "status", "check", "error", "vu", "iter"].map(ToOwned::to_owned).to_vec()
 }
@@ -100,7 +100,7 @@ fn csv_lines_are_those_of_k6() {
 #[test]
 fn times_have_the_format_asked_for() {
     let unix_ns = 1_795_370_935_078_822_153;
-    let sample = WrittenSample { unix_ns, ..samples().remove(0) };
+    let sample = RawSample { unix_ns, ..samples().remove(0) };
     let time = |format: &str| {
         let mut written = Vec::new();
         let mut lines = CsvLines::new(&[], TimeFormat::parse(format).unwrap());
@@ -121,14 +121,14 @@ fn times_have_the_format_asked_for() {
 }
 
 #[test]
-fn the_submetric_of_expected_responses_is_there_when_samples_have_the_tag() {
+fn expected_responses_have_a_submetric_if_samples_have_the_tag() {
     let metric = Definition {
         name: "http_req_duration".to_owned(),
         kind: MetricKind::Trend,
         unit: MetricUnit::Time,
     };
     let (metric, tags, metadata) = (Arc::new(metric), Tags::default(), Tags::default());
-    let sample = WrittenSample { metric, tags, metadata, value: 1e6, unix_ns: 0 };
+    let sample = RawSample { metric, tags, metadata, value: 1e6, unix_ns: 0 };
     let described = |system_tags: &[&str]| {
         let tags: Vec<_> = system_tags.iter().map(|tag| (*tag).to_owned()).collect();
         let mut written = Vec::new();

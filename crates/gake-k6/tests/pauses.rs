@@ -1,4 +1,4 @@
-//! How long a user of a script pauses when its garbage is collected.
+//! The pauses of a user's garbage collection.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -12,10 +12,10 @@ use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
 use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{Test, UserSettings};
-use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::ScriptUser;
-use gake_k6::user::vu::VuParts;
+use gake_k6::user::series_index::SeriesIndex;
+use gake_k6::user::vu::VuContext;
 use rustix::time::{ClockId, clock_gettime};
 
 /// A script with the modules that most import, and a thousand records of its own.
@@ -54,7 +54,7 @@ impl Clock for Still {
     async fn sleep_until(&self, _: Nanos) {}
 }
 
-/// What this thread has had of its core: what others do on the machine is not in it.
+/// The CPU time of this thread, independent of the machine's load.
 fn spent() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
@@ -64,9 +64,9 @@ fn a_collection_takes_a_fraction_of_a_millisecond() {
     let main = Path::new("/s.js");
     let files = ScriptFiles::on_disk(None).with(main, SCRIPT.into());
     let test = Test::new(main, files, UserSettings::default(), Arc::new(|_| {}));
-    let parts = VuParts {
+    let parts = VuContext {
         test: Arc::new(test),
-        book: Rc::new(Book::new([], false)),
+        series_index: Rc::new(SeriesIndex::new([], false)),
         requests: Rc::default(),
         clock: UserClock::new(Still),
         scenario: Rc::new(ScenarioFacts::default()),

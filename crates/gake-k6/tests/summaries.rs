@@ -1,5 +1,4 @@
-//! Summaries against those of k6 1.8.1: `data/summaries.json` has for some scripts what
-//! `--summary-export` wrote and what was printed.
+//! Summaries compared with k6 1.8.1: `data/summaries.json` has exports and texts of some scripts.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -7,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesTable, Tags};
-use gake_k6::options::{Options, Tiers};
+use gake_k6::options::{K6Options, Tiers};
 use gake_k6::summary::{
     SummaryCheck, SummaryData, SummaryGroup, SummaryInput, SummaryMetric, SummaryMode,
     SummaryScope, summary_data,
@@ -60,8 +59,8 @@ impl Case {
         Some(self.args[at + 1].clone())
     }
 
-    fn options(&self) -> Options {
-        let mut flags = Options::default();
+    fn options(&self) -> K6Options {
+        let mut flags = K6Options::default();
         for (flag, key) in [
             ("--summary-trend-stats", "summaryTrendStats"),
             ("--summary-time-unit", "summaryTimeUnit"),
@@ -70,11 +69,11 @@ impl Case {
                 flags.set_text(key, &text).unwrap();
             }
         }
-        let script = Options::read(&self.options).unwrap().options;
+        let script = K6Options::read(&self.options).unwrap().options;
         Tiers { script, flags, ..Tiers::default() }.consolidate().unwrap().options
     }
 
-    /// The summary that the export describes.
+    /// The summary of the export.
     fn data(&self) -> SummaryData {
         let options = self.options();
         let metrics = self.export["metrics"].as_object().unwrap();
@@ -98,7 +97,7 @@ impl Case {
         }
     }
 
-    fn metric(&self, name: &str, figures: &Value, options: &Options) -> SummaryMetric {
+    fn metric(&self, name: &str, figures: &Value, options: &K6Options) -> SummaryMetric {
         let (kind, contains) = kind(name);
         let values = figures.as_object().unwrap().iter().filter_map(|(name, value)| {
             let is_share = kind == MetricKind::Rate && name == "value";
@@ -157,7 +156,7 @@ fn group(group_data: &Value) -> SummaryGroup {
     }
 }
 
-/// Everything but the recorded percentile that k6 does not export.
+/// All lines but the percentile that k6 does not export.
 fn comparable(text: &str) -> Vec<&str> {
     text.split('\n').filter(|line| !line.contains("p(99.5)=")).collect()
 }
@@ -250,8 +249,8 @@ fn groups_are_shown_as_k6_shows_them() {
     }
 }
 
-/// Lines without how long iterations took, and without what that widens. Which of two scenarios
-/// made the first check is chance, so they are in no order.
+/// Lines without durations of iterations and their alignment, sorted: the order of two scenarios is
+/// random.
 fn without_times(text: &str) -> Vec<String> {
     let lines = text.split('\n').filter(|line| !line.contains("iteration_duration"));
     let mut lines: Vec<_> =
@@ -308,7 +307,7 @@ fn scripts_are_given_the_data_of_k6() {
     assert_eq!(given["root_group"]["checks"][0]["path"], json!("::top"));
     assert_eq!(given["options"]["noColor"], json!(true));
     assert_eq!(given.get("setup_data"), None, "undefined without a setup");
-    // Everything but times is what k6 exported.
+    // Equal to k6's export, except for times.
     let exported: Value = serde_json::from_str(&data.for_export()).unwrap();
     assert_eq!(exported["root_group"], case.export["root_group"]);
     let without = |metrics: &Value| -> Map<String, Value> {
@@ -321,7 +320,7 @@ fn scripts_are_given_the_data_of_k6() {
     assert_eq!(without(&exported["metrics"]), without(&case.export["metrics"]));
 }
 
-/// Figures without how fast they came.
+/// Figures without rates.
 fn without_rate(figures: &Value) -> Value {
     let figures = figures.as_object().unwrap().iter();
     figures

@@ -1,4 +1,4 @@
-//! Thresholds against what k6 1.8.1 made of the same ones: `data/thresholds.json` has both.
+//! Thresholds compared with k6 1.8.1: `data/thresholds.json` has inputs and results.
 //!
 //! k6's script added 5, 10 and 20 to the trend `t1`, 3 to the counter `c1`, a yes and a no to the
 //! rate `r1`, and 7, then 4 to the gauge `g1`, in one iteration.
@@ -107,7 +107,7 @@ fn thresholds_are_judged_as_k6_judges_them() {
                 let expected = if results.message().is_some() { 99 } else { 0 };
                 assert_eq!((expected, results.message()), (exit, error), "{case}");
             }
-            Err(said) => assert_eq!((104, Some(said)), (exit, error), "{case}"),
+            Err(found) => assert_eq!((104, Some(found)), (exit, error), "{case}"),
         }
     }
 }

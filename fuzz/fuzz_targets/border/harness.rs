@@ -12,10 +12,10 @@ use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
 use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{LogLine, ScriptLog, Test, UserSettings};
-use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser};
-use gake_k6::user::vu::{VuParts, VuStage};
+use gake_k6::user::series_index::SeriesIndex;
+use gake_k6::user::vu::{VuContext, VuStage};
 
 /// The longest line of the log, in bytes.
 const LINE_MAX: usize = 2 << 20;
@@ -54,9 +54,9 @@ pub fn cross(expression: &str) -> Crossed {
     let main = Path::new("/border.js");
     let files = ScriptFiles::on_disk(None).with(main, script);
     let test = Arc::new(Test::new(main, files, settings, log));
-    let parts = VuParts {
+    let parts = VuContext {
         test,
-        book: Rc::new(Book::new([], false)),
+        series_index: Rc::new(SeriesIndex::new([], false)),
         requests: Rc::default(),
         clock: UserClock::new(Impatient(Instant::now())),
         scenario: Rc::new(ScenarioFacts::default()),

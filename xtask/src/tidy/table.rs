@@ -42,6 +42,19 @@ pub const ROOMS: &[Room] = &[
         may_use: &[],
         strangers: &["tokio", "mio", "hyper", "socket2", "clap"],
     },
+    // Pure text to text, too.
+    Room {
+        name: "gake-go",
+        level: 0,
+        may_use: &[],
+        strangers: &["tokio", "mio", "hyper", "socket2", "rustix", "libc", "clap"],
+    },
+    Room {
+        name: "gake-html",
+        level: 0,
+        may_use: &[],
+        strangers: &["tokio", "mio", "hyper", "socket2", "rustix", "libc", "clap"],
+    },
     Room {
         name: "gake-wire",
         level: 2,
@@ -116,7 +129,7 @@ pub const ROOMS: &[Room] = &[
     Room {
         name: "gake-k6",
         level: 3,
-        may_use: &["gake-core", "gake-wire", "gake-script"],
+        may_use: &["gake-core", "gake-go", "gake-html", "gake-wire", "gake-script"],
         strangers: &["clap"],
     },
     Room {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gake_core::spec::RunSpec;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::test::{LogLevel, Test};
 use gake_run::script::ScriptSettings;
 use gake_session::fleet::unsupported;

@@ -8,7 +8,7 @@ use gake_core::record::RunEnd;
 use gake_judge::Summary;
 use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
-use gake_k6::user::script_user::{ReturnedOutputs, SummaryOutputs};
+use gake_k6::user::script_user::{SummaryOutputs, SummaryReturn};
 use gake_report::{Style, failed_bodies};
 use gake_run::RecordedRun;
 use gake_run::script::ScriptEnd;
@@ -95,7 +95,7 @@ pub(super) fn finish(
     }
     let is_cut = interrupted || aborted_by_threshold || test.aborted().is_some();
     let is_whole = setup.is_ok() && !is_cut;
-    if is_whole && test.levels.completed() == 0 {
+    if is_whole && test.counters.completed() == 0 {
         test.log(LogLevel::Warning, NO_ITERATION, &[]);
     }
     if let Some(abort) = test.aborted() {
@@ -155,7 +155,7 @@ fn show(
                     ReturnedOutputs::Outputs(outputs) => {
                         return write_files(outputs, ready, console).map(|()| exported);
                     }
-                    ReturnedOutputs::Wrong => {
+                    SummaryReturn::Wrong => {
                         let why = "handleSummary() should return a map with string keys";
                         let fields = [("error", why)];
                         ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &fields);

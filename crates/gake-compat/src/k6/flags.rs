@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gake_core::spec::SERIES_MAX;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::summary::SummaryMode;
 use gake_text::size::parse_size;
 
@@ -196,8 +196,8 @@ impl RunFlags {
 }
 
 /// The options that flags set.
-fn options(parsed: &Parsed) -> Result<Options, String> {
-    let mut options = Options::default();
+fn options(parsed: &Parsed) -> Result<K6Options, String> {
+    let mut options = K6Options::default();
     for (flag, key) in OPTIONS {
         let mut given: Vec<&str> = parsed.all(flag.names[0]).collect();
         if !REPEATED.contains(key) {

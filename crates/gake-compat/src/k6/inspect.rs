@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::{Options, ShownOptions};
+use gake_k6::options::{K6Options, OptionsView};
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn options_are_written_as_go_writes_them() {
-        let options = Options::read(&json!({ "thresholds": { "checks": ["rate>0.9"] } })).unwrap();
+        let options =
+            K6Options::read(&json!({ "thresholds": { "checks": ["rate>0.9"] } })).unwrap();
         let text = shown(options.options.shown_to_users(), ",\n  \"maxVUs\": 1").unwrap();
         assert!(text.contains("\"rate\\u003e0.9\"") && text.contains("\"ttl\": null"), "{text}");
         assert!(text.ends_with("\"discardResponseBodies\": null,\n  \"maxVUs\": 1\n}"), "{text}");

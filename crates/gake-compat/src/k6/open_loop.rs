@@ -1,6 +1,6 @@
 //! A script's default function as an open loop: `gake run script.js --rate 500`.
 
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use serde_json::json;
 
 /// The duration without `--duration`.
@@ -17,7 +17,7 @@ const USERS: i64 = 100;
 ///
 /// # Errors
 /// When the rate cannot be read.
-pub fn set_rate(options: &mut Options, rate: &str) -> Result<(), String> {
+pub fn set_rate(options: &mut K6Options, rate: &str) -> Result<(), String> {
     let wrong = || format!("--rate {rate}: write iterations a second, as 500, or 30/m");
     let (count, unit) = rate.split_once('/').unwrap_or((rate, "s"));
     let (count, units) = whole(count).ok_or_else(wrong)?;
@@ -31,7 +31,7 @@ pub fn set_rate(options: &mut Options, rate: &str) -> Result<(), String> {
         "executor": "constant-arrival-rate", "rate": count, "timeUnit": unit,
         "duration": duration, "preAllocatedVUs": users,
     });
-    let read = Options::read(&json!({ "scenarios": { "default": scenario } }));
+    let read = K6Options::read(&json!({ "scenarios": { "default": scenario } }));
     options.scenarios = read.map_err(|error| error.to_string())?.options.scenarios;
     Ok(())
 }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_a_scenario() {
-        let mut options = Options { vus: Some(7), ..Options::default() };
+        let mut options = K6Options { vus: Some(7), ..K6Options::default() };
         set_rate(&mut options, "30/m").unwrap();
         let scenarios = options.scenarios.unwrap();
         let scenario = &scenarios["default"];
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(scenario.time_unit, Some(GoDuration::from_secs(60)));
         assert_eq!(scenario.duration, Some(GoDuration::from_secs(10)));
         assert_eq!(options.vus, None);
-        let mut options = Options::default();
+        let mut options = K6Options::default();
         set_rate(&mut options, "1.25").unwrap();
         let scenario = &options.scenarios.unwrap()["default"];
         assert_eq!(
@@ -74,7 +74,7 @@ mod tests {
             (Some(125), Some(GoDuration::from_secs(100)))
         );
         for wrong in ["", "x", "5/", "5/d", "1.", ".", "-1", "1e3", "1.2345"] {
-            assert!(set_rate(&mut Options::default(), wrong).is_err(), "{wrong}");
+            assert!(set_rate(&mut K6Options::default(), wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
-use gake_k6::test::{SampleTap, WrittenSample};
+use gake_k6::test::{RawSample, SampleTap};
 use gake_k6::values::scaled;
 use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 
@@ -121,7 +121,7 @@ fn prometheus(
 /// When one is of a kind that gake does not have, or its file cannot be created.
 pub fn start(
     specs: &[String],
-    options: &Options,
+    options: &K6Options,
     settings: &OutSettings,
     console: &Console,
 ) -> Result<Option<Outputs>, String> {
@@ -202,7 +202,7 @@ impl Outputs {
     }
 }
 
-type Batch = Arc<Vec<WrittenSample>>;
+type Batch = Arc<Vec<RawSample>>;
 
 fn send_batch(
     senders: &[SyncSender<Option<Batch>>],

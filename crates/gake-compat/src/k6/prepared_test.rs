@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::metric::{Registry, SeriesTable};
 use gake_k6::metrics::registry;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::summary::{SummaryData, SummaryInput, summary_data};
 use gake_k6::test::ScriptLog;
 use gake_k6::threshold::{ThresholdResults, Thresholds};
@@ -127,7 +127,7 @@ fn disables_colour() -> bool {
 pub(super) struct SummaryContext<'a> {
     pub(super) metrics: Registry,
     pub(super) thresholds: &'a Thresholds,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a K6Options,
     pub(super) no_color: bool,
     pub(super) console: &'a Console,
 }

@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gake_core::clock::nanos;
-use gake_k6::options::{Options, described, progressed};
+use gake_k6::options::{K6Options, described, progressed};
 use gake_k6::test::Test;
 use gake_text::redact::Redactor;
 
@@ -31,7 +31,7 @@ const BANNER: &str = r"
 /// Prints a description of the run, as k6 does before it starts.
 pub(super) fn head(
     flags: &RunFlags,
-    options: &Options,
+    options: &K6Options,
     execution: &str,
     redactor: &Redactor,
     console: &Console,
@@ -57,7 +57,7 @@ impl ProgressLines {
     /// Starts to print, unless there is `--quiet` or a terminal.
     pub(super) fn start(
         flags: &RunFlags,
-        options: &Options,
+        options: &K6Options,
         test: &Arc<Test>,
         console: &Console,
     ) -> Self {
@@ -99,7 +99,7 @@ impl Drop for ProgressLines {
 /// Prints the progress of a run that ended after this time; `is_cut` is whether it was interrupted.
 pub(super) fn last(
     flags: &RunFlags,
-    options: &Options,
+    options: &K6Options,
     test: &Test,
     (took, is_cut): (Duration, bool),
     console: &Console,
@@ -132,10 +132,10 @@ pub(super) fn line(
 
 /// The progress: `users` are created before the first of them runs, which sets `began`.
 fn status(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
-    let levels = &test.levels;
+    let counters = &test.counters;
     let (ready, completed, interrupted) =
-        (levels.ready(), levels.completed(), levels.interrupted());
-    let has_begun = levels.iterating() + completed + interrupted > 0;
+        (counters.ready(), counters.completed(), counters.interrupted());
+    let has_begun = counters.iterating() + completed + interrupted > 0;
     if ready < users && !has_begun {
         return format!("init  {ready}/{users} VUs initialized");
     }

@@ -1,5 +1,5 @@
-//! The module `k6/browser`: gake drives no browser. A script may import it, as k6's users do for one
-//! scenario among others; a scenario that needs a browser is refused.
+//! The module `k6/browser`, which gake does not support: importing it is allowed, since scripts may
+//! use it in only some of their scenarios; a scenario that needs a browser is refused.
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use super::value::evaluate;
 use crate::errors::go_error;
 use crate::user::vu::Vu;
 
-/// What k6 says where a scenario has no browser.
+/// k6's error in a scenario without a browser.
 const NONE: &str = "browser not found in registry. make sure to set browser type option in scenario \
                     definition in order to use the browser module";
 
-/// Makes the module of a function that throws.
+/// Creates the module from a function that throws.
 const BROWSER: &str = "(fail) => {
     const none = Object.freeze({});
     const reject = (why) => () => Promise.reject(why);
@@ -34,7 +34,7 @@ const BROWSER: &str = "(fail) => {
     });
 }";
 
-/// Its metrics, on which thresholds may be.
+/// Its metrics, for thresholds.
 const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
     ("browser_data_sent", MetricKind::Counter, MetricUnit::Bytes),
     ("browser_data_received", MetricKind::Counter, MetricUnit::Bytes),
@@ -50,7 +50,9 @@ const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     for (name, kind, unit) in METRICS {
-        vu.book.metric(name, kind, unit).map_err(|error| go_error(ctx, &error.to_string()))?;
+        vu.series_index
+            .metric(name, kind, unit)
+            .map_err(|error| go_error(ctx, &error.to_string()))?;
     }
     let fail = |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, NONE)) };
     let make: Function<'js> = evaluate(ctx, BROWSER)?;

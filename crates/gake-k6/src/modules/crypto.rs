@@ -16,7 +16,6 @@ use sha2::Sha512_224;
 use super::value;
 use crate::errors::go_error;
 
-/// A hash algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Algorithm {
     Md4,
@@ -30,7 +29,6 @@ enum Algorithm {
     Sha512To256,
 }
 
-/// The algorithms by their names.
 const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("md4", Algorithm::Md4),
     ("md5", Algorithm::Md5),
@@ -48,7 +46,7 @@ impl Algorithm {
         let found = ALGORITHMS.iter().find(|(known, _)| *known == name);
         found.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
             let known: Vec<_> = ALGORITHMS.iter().map(|(known, _)| *known).collect();
-            let message = format!("invalid algorithm: {name}; there are {}", known.join(", "));
+            let message = format!("invalid algorithm: {name}; supported are {}", known.join(", "));
             go_error(ctx, &message)
         })
     }
@@ -69,7 +67,7 @@ impl Algorithm {
         digest::digest(algorithm, bytes).as_ref().to_vec()
     }
 
-    /// Bytes of a block, for the HMAC.
+    /// Bytes of a block.
     const fn block(self) -> usize {
         match self {
             Self::Md4 | Self::Md5 | Self::Ripemd160 | Self::Sha1 | Self::Sha256 => 64,
@@ -77,7 +75,7 @@ impl Algorithm {
         }
     }
 
-    /// The keyed hash of bytes (RFC 2104).
+    /// HMAC (RFC 2104).
     fn keyed(self, key: &[u8], bytes: &[u8]) -> Vec<u8> {
         let algorithm = match self {
             Self::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
@@ -92,7 +90,7 @@ impl Algorithm {
         hmac::sign(&key, bytes).as_ref().to_vec()
     }
 
-    /// The same for hashes whose HMAC the library does not have.
+    /// HMAC for hashes that aws-lc-rs has no HMAC of.
     fn keyed_by_hand(self, key: &[u8], bytes: &[u8]) -> Vec<u8> {
         let mut block = match key.len() > self.block() {
             true => self.digest(key),
@@ -108,29 +106,26 @@ impl Algorithm {
     }
 }
 
-/// The MD4 of bytes.
 pub(super) fn md4(bytes: &[u8]) -> Vec<u8> {
     Algorithm::Md4.digest(bytes)
 }
 
-/// The HMAC-MD5 of bytes.
 pub(super) fn hmac_md5(key: &[u8], bytes: &[u8]) -> Vec<u8> {
     Algorithm::Md5.keyed(key, bytes)
 }
 
-/// A hash that is fed in parts.
+/// An incremental hash, or an HMAC if it has a key.
 struct Hasher {
     algorithm: Algorithm,
-    /// Of an HMAC.
     key: Option<Vec<u8>>,
-    fed: RefCell<Vec<u8>>,
+    input: RefCell<Vec<u8>>,
 }
 
 impl<'js> Trace<'js> for Hasher {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
-// SAFETY: it holds nothing of a script.
+// SAFETY: it holds no value of a script.
 unsafe impl<'js> JsLifetime<'js> for Hasher {
     type Changed<'to> = Self;
 }
@@ -155,8 +150,8 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     for (name, algorithm) in ALGORITHMS {
         let hash = move |ctx: Ctx<'js>, input: Opt<Value<'js>>, encoding: Opt<Value<'js>>| {
-            let bytes = value::bytes_of(&ctx, input.0)
-                .map_err(|why| why.told(&ctx, &format!("{name} failed: ")))?;
+            let bytes = value::bytes_argument(&ctx, input.0)
+                .map_err(|why| why.into_js(&ctx, &format!("{name} failed: ")))?;
             encoded(&ctx, algorithm.digest(&bytes), encoding.0)
         };
         module.set(name, Func::from(hash))?;
@@ -166,27 +161,27 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                 key: Opt<Value<'js>>,
                 input: Opt<Value<'js>>,
                 encoding: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
         let (key, bytes) = (input_bytes(&ctx, key.0)?, input_bytes(&ctx, input.0)?);
         encoded(&ctx, algorithm.keyed(&key, &bytes), encoding.0)
     };
     module.set("hmac", Func::from(hmac))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
-        Class::instance(ctx, Hasher { algorithm, key: None, fed: RefCell::default() })
+        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
+        Class::instance(ctx, Hasher { algorithm, key: None, input: RefCell::default() })
     };
     module.set("createHash", Func::from(create))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>, key: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
         let key = Some(input_bytes(&ctx, key.0)?);
-        Class::instance(ctx, Hasher { algorithm, key, fed: RefCell::default() })
+        Class::instance(ctx, Hasher { algorithm, key, input: RefCell::default() })
     };
     module.set("createHMAC", Func::from(create))?;
     let encode =
         |ctx: Ctx<'js>, input: Opt<Value<'js>>| input_bytes(&ctx, input.0).map(|bytes| hex(&bytes));
     module.set("hexEncode", Func::from(encode))?;
     let bytes = |ctx: Ctx<'js>, count: Opt<Value<'js>>| {
-        let count = value::taken_number(&ctx, count.0)?;
+        let count = value::number_argument(&ctx, count.0)?;
         if count.is_nan() || count < 1.0 {
             return Err(go_error(&ctx, "invalid size"));
         }
@@ -205,8 +200,16 @@ pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// 16 random bytes as a UUID of version 4.
+pub(crate) fn uuid(mut bytes: Vec<u8>) -> String {
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex = hex(&bytes);
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
 fn input_bytes<'js>(ctx: &Ctx<'js>, input: Option<Value<'js>>) -> rquickjs::Result<Vec<u8>> {
-    value::bytes_of(ctx, input).map_err(|why| why.told(ctx, ""))
+    value::bytes_argument(ctx, input).map_err(|why| why.into_js(ctx, ""))
 }
 
 fn update<'js>(
@@ -215,7 +218,7 @@ fn update<'js>(
     input: Opt<Value<'js>>,
 ) -> rquickjs::Result<()> {
     let bytes = input_bytes(&ctx, input.0)?;
-    this.0.borrow().fed.borrow_mut().extend_from_slice(&bytes);
+    this.0.borrow().input.borrow_mut().extend_from_slice(&bytes);
     Ok(())
 }
 
@@ -225,15 +228,15 @@ fn finish<'js>(
     encoding: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
     let hasher = this.0.borrow();
-    let fed = hasher.fed.borrow();
+    let input = hasher.input.borrow();
     let bytes = match &hasher.key {
-        Some(key) => hasher.algorithm.keyed(key, &fed),
-        None => hasher.algorithm.digest(&fed),
+        Some(key) => hasher.algorithm.keyed(key, &input),
+        None => hasher.algorithm.digest(&input),
     };
     encoded(&ctx, bytes, encoding.0)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -242,7 +245,7 @@ fn encoded<'js>(
     bytes: Vec<u8>,
     encoding: Option<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
-    match value::taken_text(ctx, encoding)?.as_str() {
+    match value::text_argument(ctx, encoding)?.as_str() {
         "base64" => STANDARD.encode(bytes).into_js(ctx),
         "base64url" => URL_SAFE.encode(bytes).into_js(ctx),
         "base64rawurl" => URL_SAFE_NO_PAD.encode(bytes).into_js(ctx),
@@ -259,9 +262,9 @@ fn encoded<'js>(
 mod tests {
     use super::*;
 
-    /// RFC 2202, and what a library that has it gives.
+    /// RFC 2202, and the results of aws-lc-rs.
     #[test]
-    fn keyed_hashes_follow_the_standard() {
+    fn hmacs_follow_the_standard() {
         let made = Algorithm::Md5.keyed(&[0x0b; 16], b"Hi There");
         assert_eq!(hex(&made), "9294727a3638bb1c13f48ef8158bfc9d");
         for key in [&[7_u8; 20][..], &[9; 200]] {

@@ -1,4 +1,4 @@
-//! The module `k6/data`: arrays that a process holds once.
+//! The module `k6/data`: arrays shared by all users of a process.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::value;
 use crate::errors::go_error;
 use crate::user::vu::{Vu, VuStage};
 
-/// What makes an array of a function that gives its length and elements.
+/// Creates an array proxy from a length and a function that returns an element.
 const PROXY: &str = include_str!("shared_array.js");
 
-/// What makes a constructor of a function.
+/// Creates a constructor from a function.
 const CONSTRUCTOR: &str = "(make) => function SharedArray(name, elements) {
     return make(name, elements);
 }";
@@ -45,23 +45,26 @@ fn shared_array<'js>(
     }
     let shared = match vu.test.array(name) {
         Some(known) => known,
-        None => vu.test.keep_array(name, taken(ctx, elements)?),
+        None => vu.test.keep_array(name, json_elements(ctx, elements)?),
     };
     proxied(ctx, &shared)
 }
 
-/// An array of elements that all users share.
+/// A JavaScript array of shared elements.
 pub(super) fn proxied<'js>(ctx: &Ctx<'js>, shared: &Arc<[String]>) -> rquickjs::Result<Value<'js>> {
-    // Not kept by the host function: what it holds, no collection sees.
+    // Not captured by the host function: the garbage collector cannot see captured values.
     let proxy: Function<'js> = value::evaluate(ctx, PROXY)?;
     let shared = Arc::clone(shared);
     let len = shared.len();
-    let element = move |ctx: Ctx<'js>, place: usize| element(&ctx, &shared, place);
+    let element = move |ctx: Ctx<'js>, index: usize| match shared.get(index) {
+        Some(json) => ctx.json_parse(json.as_str()),
+        None => Ok(Value::new_undefined(ctx)),
+    };
     proxy.call((len, Func::from(element)))
 }
 
 /// The elements that a function returns, each as JSON.
-fn taken<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<String>> {
+fn json_elements<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<String>> {
     let returned: Value<'js> = elements.call(())?;
     let Some(array): Option<&Array<'js>> = returned.as_array() else {
         let message = "only arrays can be made into SharedArray";
@@ -72,15 +75,4 @@ fn taken<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<
         json.map_or_else(|| Ok("null".to_owned()), |json| json.to_string())
     };
     value::elements(ctx, array)?.map(json).collect()
-}
-
-fn element<'js>(
-    ctx: &Ctx<'js>,
-    shared: &Arc<[String]>,
-    place: usize,
-) -> rquickjs::Result<Value<'js>> {
-    match shared.get(place) {
-        Some(json) => ctx.json_parse(json.as_str()),
-        None => Ok(Value::new_undefined(ctx.clone())),
-    }
 }

@@ -16,7 +16,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(module)
 }
 
-/// What a name means: `std`, `rawstd`, `url`, `rawurl`.
+/// The engine of a variant: `std`, `rawstd`, `url`, `rawurl`.
 fn engine(name: &str) -> GeneralPurpose {
     let (alphabet, is_raw) = match name {
         "rawstd" => (&STANDARD, true),
@@ -30,7 +30,7 @@ fn engine(name: &str) -> GeneralPurpose {
     };
     let config =
         GeneralPurposeConfig::new().with_encode_padding(!is_raw).with_decode_padding_mode(padding);
-    // As in Go, bits behind the last byte may be anything.
+    // As in Go, bits after the last byte are ignored.
     let config = config.with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(alphabet, config)
 }
@@ -40,8 +40,8 @@ fn encode<'js>(
     input: Opt<Value<'js>>,
     variant: Opt<Value<'js>>,
 ) -> rquickjs::Result<String> {
-    let bytes = value::bytes_of(&ctx, input.0).map_err(|why| why.told(&ctx, ""))?;
-    Ok(engine(&value::taken_text(&ctx, variant.0)?).encode(bytes))
+    let bytes = value::bytes_argument(&ctx, input.0).map_err(|why| why.into_js(&ctx, ""))?;
+    Ok(engine(&value::text_argument(&ctx, variant.0)?).encode(bytes))
 }
 
 fn decode<'js>(
@@ -50,19 +50,19 @@ fn decode<'js>(
     variant: Opt<Value<'js>>,
     format: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
-    let input = value::taken_text(&ctx, input.0)?;
+    let input = value::text_argument(&ctx, input.0)?;
     let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let decoded = engine(&value::taken_text(&ctx, variant.0)?).decode(&input);
+    let decoded = engine(&value::text_argument(&ctx, variant.0)?).decode(&input);
     let bytes = decoded.map_err(|error| {
         let at = match error {
             DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
-            // Go names where the group of four begins that is not whole.
+            // Go reports the start of the incomplete group of four.
             DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => input.len() / 4 * 4,
         };
         let native = "go.k6.io/k6/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
         go_error_of(&ctx, native, &format!("illegal base64 data at input byte {at}"))
     })?;
-    match value::taken_text(&ctx, format.0)?.as_str() {
+    match value::text_argument(&ctx, format.0)?.as_str() {
         "s" => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
         _ => value::buffer(&ctx, bytes)?.into_js(&ctx),
     }

@@ -1,4 +1,4 @@
-//! The module `k6/execution`: what a script can know of the test, and end.
+//! The module `k6/execution`: information about test, scenario and user; `abort`, `fail`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::user::vu::{Vu, VuStage};
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
 
-/// What a frame of a script holds.
+/// A substring of stack frames of a script.
 const FILE: &str = "file://";
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
@@ -28,15 +28,15 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     Ok(module)
 }
 
-/// An object of the module with what it tells and when it may be read.
-struct Part<'js> {
+/// An object whose properties can be read in some stages only.
+struct InfoObject<'js> {
     object: Object<'js>,
     vu: Rc<Vu>,
-    /// k6's words for why it cannot be read in a stage.
+    /// k6's error in a stage.
     refuses: fn(VuStage) -> Option<&'static str>,
 }
 
-impl<'js> Part<'js> {
+impl<'js> InfoObject<'js> {
     fn new(
         ctx: &Ctx<'js>,
         vu: &Rc<Vu>,
@@ -45,7 +45,7 @@ impl<'js> Part<'js> {
         Ok(Self { object: Object::new(ctx.clone())?, vu: Rc::clone(vu), refuses })
     }
 
-    /// Gives it a property that is read anew each time.
+    /// Adds a property that is evaluated on each read.
     fn getter<T: IntoJs<'js> + 'js>(
         &self,
         name: &str,
@@ -59,10 +59,10 @@ impl<'js> Part<'js> {
         self.object.prop(name, Accessor::new_get(get).enumerable().configurable())
     }
 
-    /// Gives it a property that is always the same object.
+    /// Adds a property that is always the same object.
     fn constant(&self, name: &str, object: Object<'js>) -> rquickjs::Result<()> {
         let (vu, refuses) = (Rc::clone(&self.vu), self.refuses);
-        // Not held by the host function: what it holds, no collection sees.
+        // Not captured by the host function: the garbage collector cannot see captured values.
         let hidden = format!("__{name}");
         self.object.prop(hidden.as_str(), Property::from(object))?;
         let get = move |ctx: Ctx<'js>, this: This<Object<'js>>| match refuses(vu.stage.get()) {
@@ -93,7 +93,7 @@ fn milliseconds(span: Nanos) -> f64 {
 }
 
 fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let scenario = Part::new(ctx, vu, of_scenarios)?;
+    let scenario = InfoObject::new(ctx, vu, of_scenarios)?;
     scenario.getter("name", |vu| vu.scenario.name.clone())?;
     scenario.getter("executor", |vu| vu.scenario.executor.clone())?;
     scenario.getter("startTime", |vu| {
@@ -107,11 +107,11 @@ fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 }
 
 fn instance<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let instance = Part::new(ctx, vu, of_instances)?;
+    let instance = InfoObject::new(ctx, vu, of_instances)?;
     instance.getter("vusActive", |vu| vu.test.active(vu.now()) as f64)?;
     instance.getter("vusInitialized", |vu| vu.test.initialized() as f64)?;
-    instance.getter("iterationsCompleted", |vu| vu.test.levels.completed() as f64)?;
-    instance.getter("iterationsInterrupted", |vu| vu.test.levels.interrupted() as f64)?;
+    instance.getter("iterationsCompleted", |vu| vu.test.counters.completed() as f64)?;
+    instance.getter("iterationsInterrupted", |vu| vu.test.counters.interrupted() as f64)?;
     instance.getter("currentTestRunDuration", |vu| vu.test.running_for().as_secs_f64() * 1e3)?;
     Ok(instance.object)
 }
@@ -123,12 +123,12 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         let reason = given(reason.0).map(|reason| value::text(&ctx, &reason)).transpose()?;
         let reason = reason
             .map_or_else(|| "test aborted".to_owned(), |reason| format!("test aborted: {reason}"));
-        let place = match user.stage.get() {
+        let location = match user.stage.get() {
             VuStage::Setup | VuStage::Teardown | VuStage::Summary => String::new(),
-            VuStage::Init | VuStage::Iteration => place(&ctx),
+            VuStage::Init | VuStage::Iteration => location(&ctx),
         };
         user.aborts.set(true);
-        user.test.abort(reason + &place);
+        user.test.abort(reason + &location);
         Err(user.end(&ctx))
     };
     test.set("abort", Func::from(abort))?;
@@ -157,21 +157,21 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     Ok(test)
 }
 
-/// Where the script is, as ` at function (file:line)`; empty when that is not known.
-fn place(ctx: &Ctx<'_>) -> String {
+/// The script's location as ` at function (file:line)`; empty if unknown.
+fn location(ctx: &Ctx<'_>) -> String {
     let stack = Exception::from_message(ctx.clone(), "").ok().and_then(|error| error.stack());
     let stack = stack.unwrap_or_default();
     let frame = stack.lines().find(|line| line.contains(FILE)).map(str::trim);
-    // Outside of functions there is a file alone.
+    // Outside of functions, k6 writes only the file.
     let outside = frame.and_then(|frame| frame.strip_prefix("at <anonymous> ("));
     match outside {
-        Some(place) => format!(" at {}", place.trim_end_matches(')')),
+        Some(location) => format!(" at {}", location.trim_end_matches(')')),
         None => frame.map_or_else(String::new, |frame| format!(" {frame}")),
     }
 }
 
 fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let object = Part::new(ctx, vu, of_users)?;
+    let object = InfoObject::new(ctx, vu, of_users)?;
     object.getter("iterationInInstance", |vu| vu.iteration.get() as f64)?;
     object.getter("iterationInScenario", |vu| vu.own_iteration.get() as f64)?;
     object.getter("idInInstance", |vu| vu.number as f64)?;
@@ -185,32 +185,31 @@ fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     Ok(object.object)
 }
 
-/// Where a user keeps names with texts.
-type Kept = RefCell<Vec<(String, String)>>;
+type OwnPairs = RefCell<Vec<(String, String)>>;
 
-/// Names with texts that a script reads and sets.
-struct Pairs {
-    /// One of them.
+/// Access to a user's key-value pairs, for an object of the script.
+struct PairAccess {
+    /// In errors: a pair.
     kind: &'static str,
-    /// The text of one.
+    /// In errors: a value.
     value: &'static str,
-    own: fn(&Vu) -> &Kept,
+    own: fn(&Vu) -> &OwnPairs,
     get: fn(&Vu, &str) -> Option<String>,
     names: fn(&Vu) -> Vec<String>,
 }
 
 /// The tags of a user's samples.
-const TAGS: Pairs = Pairs {
+const TAGS: PairAccess = PairAccess {
     kind: "tag",
-    // In the plural, as k6 has it.
+    // k6's plural.
     value: "tag values",
     own: |vu| &vu.tags,
     get: |vu, name| vu.own_tag(name),
     names: |vu| vu.tag_names(),
 };
 
-/// What is said of a user's samples besides.
-const METADATA: Pairs = Pairs {
+/// The metadata of a user's samples.
+const METADATA: PairAccess = PairAccess {
     kind: "metadata",
     value: "metadata value",
     own: |vu| &vu.metadata,
@@ -221,8 +220,12 @@ const METADATA: Pairs = Pairs {
     names: |vu| vu.metadata.borrow().iter().map(|(name, _)| name.clone()).collect(),
 };
 
-/// An object whose properties are those of a user.
-fn pairs<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, pairs: &'static Pairs) -> rquickjs::Result<Object<'js>> {
+/// An object that reads and writes a user's pairs.
+fn pairs<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    pairs: &'static PairAccess,
+) -> rquickjs::Result<Object<'js>> {
     let make: rquickjs::Function<'js> = value::evaluate(
         ctx,
         "(get, set, remove, names) => new Proxy({}, {

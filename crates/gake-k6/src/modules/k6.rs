@@ -13,22 +13,21 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::value::{self, given, truthy};
 use crate::errors::{go_error, go_error_of, through_native};
-use crate::metrics::Builtin;
-use crate::user::vu::{Tagged, Vu, VuStage};
+use crate::metrics::BuiltinMetric;
+use crate::user::vu::{SampleTags, Vu, VuStage};
 
-/// What k6 says of a check that is a promise.
+/// k6's error for a check that returns a promise.
 const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \
      library as a replacement. Refer to \
      https://grafana.com/docs/k6/latest/javascript-api/jslib/utils/check/ for more info";
 
-/// What k6 says of a group that is an async function.
+/// k6's error for a group that is an async function.
 const ASYNC_GROUP: &str = "group() does not support async functions as arguments, please see \
      https://grafana.com/docs/k6/latest/javascript-api/k6/group/ for more info";
 
-/// What separates the names of a group's path.
+/// Separates the names of a group's path.
 const SEPARATOR: &str = "::";
 
-/// What the module has.
 pub(super) static LIST: LazyList =
     LazyList::new(&[c"check", c"group", c"sleep", c"fail", c"randomSeed"], make_property);
 
@@ -54,13 +53,13 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
         }
         "group" => {
             let group = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, function: Opt<Value<'js>>| {
-                group(&ctx, &vu, &value::taken_text(&ctx, name.0)?, function.0)
+                group(&ctx, &vu, &value::text_argument(&ctx, name.0)?, function.0)
             };
             module.set(name, Func::from(group))
         }
         "sleep" => {
             let sleep = move |ctx: Ctx<'js>, seconds: Opt<Value<'js>>| {
-                sleep(&ctx, &vu, value::taken_number(&ctx, seconds.0)?)
+                sleep(&ctx, &vu, value::number_argument(&ctx, seconds.0)?)
             };
             module.set(name, Func::from(sleep))
         }
@@ -74,7 +73,7 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
         }
         _ => {
             let seed = |ctx: Ctx<'js>, seed: Opt<Value<'js>>| {
-                let seed = value::taken_number(&ctx, seed.0)?;
+                let seed = value::number_argument(&ctx, seed.0)?;
                 seed_random(&ctx, seed as i64 as u64)
             };
             module.set(name, Func::from(seed))
@@ -89,7 +88,7 @@ fn checked_name(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
     Ok(())
 }
 
-/// Whether all checks pass; each is counted, until one throws.
+/// Runs checks and records each, until one throws. Returns whether all pass.
 fn check<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
@@ -104,7 +103,6 @@ fn check<'js>(
     if given(Some(sets.clone())).is_none() {
         return Err(Exception::throw_type(ctx, "Cannot convert undefined or null to object"));
     }
-    // Only objects have checks.
     let Some(sets) = sets.as_object() else { return Ok(true) };
     let mut tags = value::tags(ctx, tags)?.map_err(|why| go_error(ctx, &why))?;
     tags.push(("check".to_owned(), String::new()));
@@ -126,8 +124,8 @@ fn check<'js>(
         if let Some(tag) = tags.last_mut() {
             tag.1 = name;
         }
-        let set = vu.book.set(&Tagged { vu, tags: &tags });
-        vu.note(Builtin::Checks, &set, f64::from(passed));
+        let set = vu.series_index.tag_set(&SampleTags { vu, tags: &tags });
+        vu.record(BuiltinMetric::Checks, &set, f64::from(passed));
         through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm", result)?;
         all &= passed;
     }
@@ -151,19 +149,18 @@ fn group<'js>(
     }
     checked_name(ctx, name)?;
     let outer = Rc::clone(&vu.group.borrow());
-    // One without a name is the group around it.
+    // A group without a name is its outer group.
     if !name.is_empty() {
         *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
     }
     let start = vu.now();
     let result = function.call::<_, Value<'js>>(());
-    let set = vu.book.set(vu);
-    vu.note(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
+    let set = vu.series_index.tag_set(vu);
+    vu.record(BuiltinMetric::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
     *vu.group.borrow_mut() = outer;
     through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm", result)
 }
 
-/// Whether a function is an `async` one.
 fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {
     let tag: Option<String> = function.get(PredefinedAtom::SymbolToStringTag)?;
     Ok(tag.as_deref() == Some("AsyncFunction"))
@@ -172,7 +169,7 @@ fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {
 fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
     let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::ZERO);
     if vu.stage.get() == VuStage::Init {
-        // Nothing else goes on while a script is loaded.
+        // Loading is blocking anyway.
         std::thread::sleep(pause);
         return Ok(());
     }
@@ -180,7 +177,7 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
     vu.pause(ctx, until)
 }
 
-/// Makes `Math.random` repeatable.
+/// Replaces `Math.random` by a seeded generator.
 pub(crate) fn seed_random(ctx: &Ctx<'_>, seed: u64) -> rquickjs::Result<()> {
     let math: Object<'_> = ctx.globals().get("Math")?;
     let sequence = std::cell::RefCell::new(SplitMix64::new(seed));

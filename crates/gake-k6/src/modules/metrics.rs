@@ -1,4 +1,4 @@
-//! The module `k6/metrics`: a script's own metrics.
+//! The module `k6/metrics`: custom metrics.
 
 use std::ffi::CStr;
 use std::rc::Rc;
@@ -16,28 +16,27 @@ use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
 
-/// Nanoseconds in what a trend of time is given.
 const MILLISECOND: f64 = 1e6;
 
 /// A metric of a script.
-struct Metric {
+struct ScriptMetric {
     vu: Rc<Vu>,
     name: String,
     number: MetricNumber,
-    /// What a value is multiplied by.
+    /// Converts a script's values to core's: milliseconds to nanoseconds.
     scale: f64,
 }
 
-impl<'js> Trace<'js> for Metric {
+impl<'js> Trace<'js> for ScriptMetric {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
-// SAFETY: it holds nothing of a script.
-unsafe impl<'js> JsLifetime<'js> for Metric {
+// SAFETY: it holds no value of a script.
+unsafe impl<'js> JsLifetime<'js> for ScriptMetric {
     type Changed<'to> = Self;
 }
 
-impl<'js> JsClass<'js> for Metric {
+impl<'js> JsClass<'js> for ScriptMetric {
     const NAME: &'static str = "Metric";
     type Mutable = Readable;
 
@@ -52,7 +51,6 @@ impl<'js> JsClass<'js> for Metric {
     }
 }
 
-/// What the module has.
 pub(super) static LIST: LazyList =
     LazyList::new(&[c"Counter", c"Gauge", c"Rate", c"Trend"], make_property);
 
@@ -75,7 +73,7 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
     let make = move |ctx: Ctx<'js>, name: String, is_time: Opt<Value<'js>>| {
         metric(&ctx, &vu, kind, name, is_time.0)
     };
-    module.set(name, Constructor::new_class::<Metric, _, _>(ctx.clone(), make)?)
+    module.set(name, Constructor::new_class::<ScriptMetric, _, _>(ctx.clone(), make)?)
 }
 
 fn metric<'js>(
@@ -84,26 +82,26 @@ fn metric<'js>(
     kind: MetricKind,
     name: String,
     is_time: Option<Value<'js>>,
-) -> rquickjs::Result<Class<'js, Metric>> {
+) -> rquickjs::Result<Class<'js, ScriptMetric>> {
     if vu.stage.get() != VuStage::Init {
         let message = "metrics must be declared in the init context";
         return Err(go_error(ctx, message));
     }
     let is_time = given(is_time).map_or(Ok(false), |value| truthy(ctx, value))?;
     let unit = if is_time { MetricUnit::Time } else { MetricUnit::Number };
-    let number = vu.book.metric(&name, kind, unit);
+    let number = vu.series_index.metric(&name, kind, unit);
     let number = number.map_err(|error| go_error(ctx, &error.to_string()))?;
     let scale = if is_time { MILLISECOND } else { 1.0 };
-    let metric = Metric { vu: Rc::clone(vu), name: name.clone(), number, scale };
+    let metric = ScriptMetric { vu: Rc::clone(vu), name: name.clone(), number, scale };
     let metric = Class::instance(ctx.clone(), metric)?;
     metric.prop("name", Property::from(name).enumerable())?;
     Ok(metric)
 }
 
-/// Adds a sample; false if it is not a number.
+/// Records a sample; returns false if it is not a number.
 fn add<'js>(
     ctx: Ctx<'js>,
-    this: This<Class<'js, Metric>>,
+    this: This<Class<'js, ScriptMetric>>,
     sample: Opt<Value<'js>>,
     tags: Opt<Value<'js>>,
 ) -> rquickjs::Result<bool> {
@@ -126,7 +124,7 @@ fn add<'js>(
         true => f64::NAN,
         false => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,
     };
-    // As in k6, what counts as true is 1 where its number is 0.
+    // As in k6, a truthy value whose number is 0 counts as 1.
     let is_one = number == 0.0 && truthy(&ctx, sample.clone())?;
     let value = if is_one { 1.0 } else { number };
     if !value.is_finite() {
@@ -139,6 +137,6 @@ fn add<'js>(
     let tags = value::tags(&ctx, tags.0)?.map_err(|why| {
         go_error(&ctx, &format!("cannot add tags for the '{name}' custom metric: {why}"))
     })?;
-    vu.note_tagged(metric.number, &tags, value * metric.scale);
+    vu.record_tagged(metric.number, &tags, value * metric.scale);
     Ok(true)
 }

@@ -1,4 +1,4 @@
-//! k6's own modules, made for one user.
+//! k6's own modules, created for each user.
 
 mod browser;
 mod crypto;
@@ -19,7 +19,7 @@ mod value;
 mod websocket;
 mod x509;
 
-pub(crate) use crypto::random;
+pub(crate) use crypto::{hex, random, uuid};
 pub(crate) use crypto_subtle::make as subtle;
 pub(crate) use http::type_name;
 pub(crate) use k6::seed_random;
@@ -56,11 +56,11 @@ pub const NAMES: [&str; 19] = [
     "k6/ws",
 ];
 
-/// The properties of modules that are made when a script looks them up.
+/// The lazy properties of modules.
 pub(crate) const LISTS: [&LazyList; 5] =
     [&http::LIST, &k6::LIST, &metrics::LIST, &http::RESPONSE_METHODS, &http::RESPONSE];
 
-/// Modules that k6 has no longer, and what it says of them.
+/// Modules that k6 removed, and its errors.
 const REMOVED: [(&str, &str); 5] = [
     (
         "k6/experimental/browser",
@@ -92,20 +92,19 @@ const REMOVED: [(&str, &str); 5] = [
     ),
 ];
 
-/// What k6 says of a module that has a successor.
+/// k6's warning for a module with a successor.
 const OLD_WEBSOCKETS: &str = "k6/experimental/websockets is deprecated and will be removed in a future \
                               release. Please use k6/websockets instead.";
 
-/// What is said of the client for Redis.
-const NO_REDIS: &str = "cannot import \"k6/experimental/redis\": gake has no client for Redis";
+const NO_REDIS: &str = "cannot import \"k6/experimental/redis\": gake has no Redis client";
 
-/// Whether a module of this name is k6's, supported or not.
+/// Whether a module is k6's own, supported or not.
 #[must_use]
 pub fn is_builtin(name: &str) -> bool {
     name == "k6" || name.starts_with("k6/")
 }
 
-/// Whether k6 knows a module of its own by this name.
+/// Whether k6 has, or had, a module of this name.
 pub(crate) fn is_known(name: &str) -> bool {
     let is_removed = || REMOVED.iter().any(|(removed, _)| *removed == name);
     NAMES.contains(&name) || name == "k6/experimental/redis" || is_removed()
@@ -143,17 +142,16 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
     }
 }
 
-/// Why a module is not there.
 fn absent(name: &str) -> String {
     if name == "k6/experimental/redis" {
         return NO_REDIS.to_owned();
     }
-    // k6 ends what it says of them with a line.
+    // With k6's line break.
     let removed = REMOVED.iter().find(|(module, _)| *module == name);
     removed.map_or_else(|| unknown(name), |(_, why)| format!("{why}\n"))
 }
 
-/// What k6 says of a module of its own, or of an extension, that it does not know.
+/// k6's error for an unknown module of its own or of an extension.
 pub(crate) fn unknown(name: &str) -> String {
     format!(
         "unknown modules [{name:?}] were tried to be loaded, but couldn't - this likely means \

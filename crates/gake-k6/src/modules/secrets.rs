@@ -1,4 +1,4 @@
-//! The module `k6/secrets`: values that the log never shows.
+//! The module `k6/secrets`: values that the log redacts.
 
 use std::rc::Rc;
 
@@ -8,11 +8,11 @@ use rquickjs::{Ctx, Function, Object};
 use super::value::evaluate;
 use crate::user::vu::Vu;
 
-/// Makes the module of a function that gives a value or says why there is none.
+/// Creates the module from a function that returns a value or an error.
 const SECRETS: &str = "(read) => {
     const get = (source) => async (name) => {
-        const [value, wrong] = read(source, String(name));
-        if (wrong !== undefined && wrong !== null) throw wrong;
+        const [value, error] = read(source, String(name));
+        if (error !== undefined && error !== null) throw error;
         return value;
     };
     return {
@@ -25,7 +25,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     let user = Rc::clone(vu);
     let read = move |source: String, name: String| match user.test.secrets().get(&source, &name) {
         Ok(value) => vec![Some(value.to_owned()), None],
-        Err(wrong) => vec![None, Some(wrong)],
+        Err(error) => vec![None, Some(error)],
     };
     let make: Function<'js> = evaluate(ctx, SECRETS)?;
     make.call((Func::from(read),))

@@ -1,4 +1,4 @@
-// An array that looks like one and cannot be changed: each read makes its element anew.
+// An immutable array proxy: each read creates its element anew.
 (length, element) => {
   const freeze = (value) => {
     if (value !== null && typeof value === 'object') {

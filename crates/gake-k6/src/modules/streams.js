@@ -1,7 +1,7 @@
 // `k6/experimental/streams`: readable streams of the Streams standard, with default readers.
 () => {
   const reject = (message) => Promise.reject(new TypeError(message));
-  // What a stream holds; scripts see none of it.
+  // The state of streams, hidden from scripts.
   const inner = new WeakMap();
 
   class CountQueuingStrategy {
@@ -32,7 +32,7 @@
     state.reader?.settle();
   };
 
-  // Asks the source for more, once at a time.
+  // Pulls from the source, one call at a time.
   const pull = (state) => {
     const wants = state.waiting.length > 0 || desired(state) > 0;
     if (state.is !== 'readable' || state.ends || !state.started || !wants) return;

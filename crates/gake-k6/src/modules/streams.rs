@@ -4,7 +4,6 @@ use rquickjs::{Ctx, Function, Object};
 
 use super::value::evaluate;
 
-/// Makes the classes.
 const STREAMS: &str = include_str!("streams.js");
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {

@@ -1,4 +1,4 @@
-//! The module `k6/timers`: the timers that every script has, by import.
+//! The module `k6/timers`: re-exports the global timers.
 
 use rquickjs::{Ctx, Object, Value};
 

@@ -1,4 +1,4 @@
-//! Values of a script, as k6 takes and shows them.
+//! Converts JavaScript values as k6 does: arguments of functions, the text of `console.log`.
 
 use std::fmt::Write;
 
@@ -8,17 +8,16 @@ use rquickjs::{Array, Coerced, Ctx, Exception, FromJs, Object, Value};
 
 use crate::errors::go_error;
 
-/// How deep a value is shown.
+/// The nesting of shown values.
 const DEPTH_MAX: usize = 16;
 
-/// Bytes after which nothing more of a value is shown: an array without elements may be four
-/// billion long.
+/// Bytes of a shown value: a sparse array may have four billion elements.
 const SHOWN_MAX: usize = 1 << 20;
 
-/// Elements of an array that is taken whole.
+/// Elements of an array that is converted as a whole.
 const ELEMENTS_MAX: u32 = 1 << 24;
 
-/// A value as `String(value)` has it.
+/// `String(value)`.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
     if let Some(text) = value.as_string() {
         return lossy(ctx, text);
@@ -26,7 +25,7 @@ pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<
     Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0)
 }
 
-/// A string, whose lone surrogates become U+FFFD.
+/// A string with lone surrogates replaced by U+FFFD.
 pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquickjs::Result<String> {
     match text.to_string() {
         Ok(text) => Ok(text),
@@ -38,9 +37,8 @@ pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquick
     }
 }
 
-/// A text that a function of k6 takes: `String(value)`, and nothing where none is given or it is
-/// `null`.
-pub(crate) fn taken_text<'js>(
+/// A text argument: `String(value)`, or empty if missing or `null`.
+pub(crate) fn text_argument<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<String> {
@@ -48,8 +46,8 @@ pub(crate) fn taken_text<'js>(
     value.map_or_else(|| Ok(String::new()), |value| text(ctx, &value))
 }
 
-/// A number that a function of k6 takes: `Number(value)`, and 0 where none is given.
-pub(crate) fn taken_number<'js>(
+/// A number argument: `Number(value)`, or 0 if missing.
+pub(crate) fn number_argument<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<f64> {
@@ -57,27 +55,26 @@ pub(crate) fn taken_number<'js>(
     Ok(number.map_or(0.0, |number| number.0))
 }
 
-/// Whether a value counts as true.
 pub(crate) fn truthy<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<bool> {
     Coerced::<bool>::from_js(ctx, value).map(|truth| truth.0)
 }
 
-/// Whether a value is given: neither `undefined` nor `null`.
+/// A value that is neither `undefined` nor `null`.
 pub(crate) fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
     value.filter(|value| !value.is_undefined() && !value.is_null())
 }
 
-/// The tags of an object, in its order; else why it has none, in k6's words.
+/// The tags of an object in its order, or k6's error.
 pub(crate) fn tags<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<Result<Vec<(String, String)>, String>> {
     let Some(value) = given(value) else { return Ok(Ok(Vec::new())) };
     if value.is_string() {
-        // Its characters by their places, as of any object.
+        // The properties of a string are its characters.
         let text = text(ctx, &value)?;
         let named = text.chars().enumerate();
-        return Ok(Ok(named.map(|(place, c)| (place.to_string(), c.to_string())).collect()));
+        return Ok(Ok(named.map(|(index, c)| (index.to_string(), c.to_string())).collect()));
     }
     let Some(object) = value.as_object() else {
         return Ok(Err("metric tags must be an object".to_owned()));
@@ -96,12 +93,12 @@ pub(crate) fn tags<'js>(
     Ok(Ok(tags))
 }
 
-/// The length of an array, which may be more than an `i32` holds.
+/// The length of an array, which may exceed an `i32`.
 pub(crate) fn length(array: &Object<'_>) -> rquickjs::Result<u32> {
     array.get::<_, f64>("length").map(|length| length as u32)
 }
 
-/// The elements of an array that is taken whole.
+/// The elements of an array; throws if there are too many.
 pub(crate) fn elements<'js>(
     ctx: &Ctx<'js>,
     array: &Array<'js>,
@@ -119,10 +116,10 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
     }
     let Some(object) = value.as_object() else { return Ok(None) };
     if let Some(buffer) = object.as_array_buffer() {
-        // SAFETY: no code of the script runs until they are copied.
+        // SAFETY: no script runs until the bytes are copied.
         return Ok(unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec));
     }
-    // Without the constructor there is no view either.
+    // Without the constructor there are no views.
     let buffers: Option<Object<'js>> = ctx.globals().get("ArrayBuffer")?;
     let Some(buffers) = buffers else { return Ok(None) };
     let is_view: rquickjs::Function<'js> = buffers.get("isView")?;
@@ -131,23 +128,23 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
     }
     let buffer: rquickjs::ArrayBuffer<'js> = object.get("buffer")?;
     let (offset, len): (usize, usize) = (object.get("byteOffset")?, object.get("byteLength")?);
-    // SAFETY: no code of the script runs until they are copied.
+    // SAFETY: no script runs until the bytes are copied.
     let all = unsafe { buffer.as_bytes() };
     Ok(all.and_then(|all| all.get(offset..offset.checked_add(len)?)).map(<[u8]>::to_vec))
 }
 
 /// Why a value has no bytes.
 #[derive(Debug)]
-pub(crate) enum NoBytes {
-    /// It is of a type that has none, as k6 names it.
+pub(crate) enum BytesError {
+    /// Its type, in k6's words, has none.
     Type(&'static str),
     /// Reading them threw.
     Thrown(rquickjs::Error),
 }
 
-impl NoBytes {
-    /// It as an error of a script, in k6's words.
-    pub(crate) fn told(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
+impl BytesError {
+    /// k6's error, with a prefix.
+    pub(crate) fn into_js(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
         match self {
             Self::Thrown(error) => error,
             Self::Type(name) => go_error(
@@ -158,14 +155,14 @@ impl NoBytes {
     }
 }
 
-/// The bytes of what a function takes that wants a string or an `ArrayBuffer`.
-///
-/// # Errors
-/// When it is neither, or none is given.
-pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<u8>, NoBytes> {
-    let Some(value) = given(value) else { return Err(NoBytes::Type("<nil>")) };
-    bytes(ctx, &value).map_err(NoBytes::Thrown)?.ok_or_else(|| {
-        NoBytes::Type(match () {
+/// A bytes argument: a string, an `ArrayBuffer` or a view.
+pub(crate) fn bytes_argument<'js>(
+    ctx: &Ctx<'js>,
+    value: Option<Value<'js>>,
+) -> Result<Vec<u8>, BytesError> {
+    let Some(value) = given(value) else { return Err(BytesError::Type("<nil>")) };
+    bytes(ctx, &value).map_err(BytesError::Thrown)?.ok_or_else(|| {
+        BytesError::Type(match () {
             () if value.is_bool() => "bool",
             () if value.is_int() => "int64",
             () if value.is_number() => "float64",
@@ -175,7 +172,6 @@ pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result
     })
 }
 
-/// An `ArrayBuffer` with these bytes.
 pub(crate) fn buffer<'js>(
     ctx: &Ctx<'js>,
     bytes: Vec<u8>,
@@ -184,7 +180,7 @@ pub(crate) fn buffer<'js>(
     rquickjs::ArrayBuffer::new(ctx.clone(), bytes)
 }
 
-/// The value of a text that belongs to a module.
+/// Evaluates the JavaScript of a module.
 pub(crate) fn evaluate<'js, T: FromJs<'js>>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<T> {
     add_builtins(ctx, Builtins::named_in(text))?;
     ctx.eval(text)
@@ -200,12 +196,12 @@ pub(crate) fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     shown
 }
 
-/// Appends a value; `around` are the objects that hold it, the outermost first.
-fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, around: &mut Vec<Value<'js>>, out: &mut String) {
-    if value.is_null() || (value.is_undefined() && !around.is_empty()) {
+/// Appends a value. `parents` are the enclosing objects, the outermost first.
+fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, parents: &mut Vec<Value<'js>>, out: &mut String) {
+    if value.is_null() || (value.is_undefined() && !parents.is_empty()) {
         out.push_str("null");
     } else if let Some(string) = value.as_string() {
-        // As in k6, quotes inside stay as they are.
+        // As in k6, quotes are not escaped.
         let _ = write!(out, "\"{}\"", lossy(ctx, string).unwrap_or_default());
     } else if value.is_function() {
         out.push_str("[object Function]");
@@ -213,21 +209,21 @@ fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, around: &mut Vec<Value<'js>>, o
         let description = symbol.description().ok();
         let description = description.and_then(|text_| text(ctx, &text_).ok());
         let description = description.unwrap_or_default();
-        match around.is_empty() {
+        match parents.is_empty() {
             true => out.push_str(&description),
             false => drop(write!(out, "\"{description}\"")),
         }
     } else if let (Some(object), false) = (value.as_object(), value.is_error()) {
-        if around.contains(value) {
+        if parents.contains(value) {
             out.push_str("[Circular]");
             return;
         }
-        around.push(value.clone());
-        show_object(ctx, object, around, out);
-        around.pop();
+        parents.push(value.clone());
+        show_object(ctx, object, parents, out);
+        parents.pop();
     } else {
         out.push_str(&text(ctx, value).unwrap_or_else(|_| {
-            // What cannot be shown is no reason to fail whoever logs it.
+            // Logging must not throw.
             let _ = ctx.catch();
             value.type_name().to_owned()
         }));
@@ -237,10 +233,10 @@ fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, around: &mut Vec<Value<'js>>, o
 fn show_object<'js>(
     ctx: &Ctx<'js>,
     object: &Object<'js>,
-    around: &mut Vec<Value<'js>>,
+    parents: &mut Vec<Value<'js>>,
     out: &mut String,
 ) {
-    if around.len() > DEPTH_MAX {
+    if parents.len() > DEPTH_MAX {
         out.push_str("...");
         return;
     }
@@ -256,13 +252,13 @@ fn show_object<'js>(
         }
         out.push('[');
         let length = length(object).unwrap_or(0);
-        for place in 0..length {
+        for index in 0..length {
             if out.len() > SHOWN_MAX {
                 break;
             }
-            out.push_str(if place == 0 { " " } else { ", " });
-            match object.get::<_, Value<'js>>(place) {
-                Ok(element) => show(ctx, &element, around, out),
+            out.push_str(if index == 0 { " " } else { ", " });
+            match object.get::<_, Value<'js>>(index) {
+                Ok(element) => show(ctx, &element, parents, out),
                 Err(_) => drop(ctx.catch()),
             }
         }
@@ -279,7 +275,7 @@ fn show_object<'js>(
             break;
         }
         let _ = write!(out, "{separator}{name}: ");
-        show(ctx, &value, around, out);
+        show(ctx, &value, parents, out);
         separator = ", ";
     }
     if separator != "{ " {
@@ -292,9 +288,9 @@ fn show_object<'js>(
     }
 }
 
-/// A date as ISO 8601 has it; nothing of any other object, and of a date that is none.
+/// A `Date` by ISO 8601; `None` for other objects and invalid dates.
 pub(crate) fn date<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
-    let asked = || {
+    let text = || {
         add_builtins(ctx, Builtins::named_in("Date"))?;
         let dates: Value<'js> = ctx.globals().get("Date")?;
         if !dates.is_function() || !object.is_instance_of(&dates) {
@@ -303,23 +299,23 @@ pub(crate) fn date<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> 
         let to_text: rquickjs::Function<'js> = object.get("toISOString")?;
         to_text.call::<_, String>((rquickjs::function::This(object.clone()),)).map(Some)
     };
-    asked().inspect_err(|_: &rquickjs::Error| drop(ctx.catch())).ok().flatten()
+    text().inspect_err(|_: &rquickjs::Error| drop(ctx.catch())).ok().flatten()
 }
 
-/// Whether an object is an array, or a shared one.
+/// `Array.isArray(object)`: shared arrays are proxies.
 fn is_array<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> bool {
-    let asked = || {
+    let is_array = || {
         let arrays: Object<'js> = ctx.globals().get("Array")?;
         let is_array: rquickjs::Function<'js> = arrays.get("isArray")?;
         is_array.call::<_, bool>((object.clone(),))
     };
     object.is_array()
-        || (object.is_proxy() && asked().inspect_err(|_| drop(ctx.catch())).unwrap_or(false))
+        || (object.is_proxy() && is_array().inspect_err(|_| drop(ctx.catch())).unwrap_or(false))
 }
 
-/// The name of what shows a buffer as numbers, as `Uint8Array`.
+/// The class of a typed array, as `Uint8Array`.
 fn view_name<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
-    let asked = || {
+    let name = || {
         let buffers: Option<Object<'js>> = ctx.globals().get("ArrayBuffer")?;
         let Some(buffers) = buffers else { return Ok(None) };
         let is_view: rquickjs::Function<'js> = buffers.get("isView")?;
@@ -328,17 +324,17 @@ fn view_name<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
         }
         object.get::<_, Object<'js>>("constructor")?.get::<_, Option<String>>("name")
     };
-    let name = asked().inspect_err(|_: &rquickjs::Error| drop(ctx.catch())).ok().flatten();
+    let name = name().inspect_err(|_: &rquickjs::Error| drop(ctx.catch())).ok().flatten();
     name.filter(|name| name.ends_with("Array"))
 }
 
 fn show_buffer(bytes: &[u8], out: &mut String) {
     out.push_str("ArrayBuffer { [Uint8Contents]: <");
-    for (place, byte) in bytes.iter().enumerate() {
+    for (index, byte) in bytes.iter().enumerate() {
         if out.len() > SHOWN_MAX {
             break;
         }
-        let _ = write!(out, "{}{byte:02x}", if place == 0 { "" } else { " " });
+        let _ = write!(out, "{}{byte:02x}", if index == 0 { "" } else { " " });
     }
     let _ = write!(out, ">, byteLength: {} }}", bytes.len());
 }

@@ -1,4 +1,4 @@
-//! The module `k6/crypto/x509`: what X.509 certificates say.
+//! The module `k6/crypto/x509`: parses X.509 certificates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,10 +20,9 @@ use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 use super::value;
 use crate::errors::go_error;
 
-/// The largest text that is taken for a certificate.
 const TEXT_MAX: usize = 1 << 20;
 
-/// Attributes of names (X.520).
+/// Attribute types of names (X.520).
 const COMMON_NAME: &str = "2.5.4.3";
 const COUNTRY: &str = "2.5.4.6";
 const LOCALITY: &str = "2.5.4.7";
@@ -33,7 +32,7 @@ const ORGANIZATION: &str = "2.5.4.10";
 const UNIT: &str = "2.5.4.11";
 const POSTAL_CODE: &str = "2.5.4.17";
 
-/// The names of signature algorithms, as k6 writes them.
+/// Signature algorithms, with k6's names.
 const SIGNATURES: [(&str, &str); 11] = [
     ("1.2.840.113549.1.1.4", "MD5-RSA"),
     ("1.2.840.113549.1.1.5", "SHA1-RSA"),
@@ -48,12 +47,12 @@ const SIGNATURES: [(&str, &str); 11] = [
     ("1.2.840.10045.4.3.4", "ECDSA-SHA512"),
 ];
 
-/// A certificate, with the properties and the order that k6 gives it.
+/// A certificate with k6's properties, in k6's order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CertificateFacts {
-    subject: Subject,
-    issuer: Issuer,
+    subject: SubjectName,
+    issuer: IssuerName,
     not_before: String,
     not_after: String,
     alt_names: Vec<String>,
@@ -64,7 +63,7 @@ struct CertificateFacts {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Subject {
+struct SubjectName {
     common_name: String,
     country: String,
     postal_code: String,
@@ -73,22 +72,22 @@ struct Subject {
     street_address: String,
     organization_name: String,
     organizational_unit_name: Vec<String>,
-    names: Vec<Attribute>,
+    names: Vec<NameAttribute>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Issuer {
+struct IssuerName {
     common_name: String,
     country: String,
     state_or_province_name: String,
     locality_name: String,
     organization_name: String,
-    names: Vec<Attribute>,
+    names: Vec<NameAttribute>,
 }
 
 #[derive(Serialize)]
-struct Attribute {
+struct NameAttribute {
     #[serde(rename = "type")]
     oid: String,
     value: String,
@@ -108,14 +107,14 @@ enum Key {
         e: u64,
     },
     Ecdsa {
-        /// Scripts see no property of it.
+        /// Empty for scripts.
         curve: BTreeMap<String, String>,
         x: BigInt,
         y: BigInt,
     },
 }
 
-/// A number that becomes a `BigInt` of the script.
+/// A number that the script receives as a `BigInt`.
 #[derive(Serialize)]
 struct BigInt {
     /// In hexadecimal digits.
@@ -170,8 +169,7 @@ fn subject<'js>(ctx: Ctx<'js>, encoded: Value<'js>) -> rquickjs::Result<Value<'j
     read(&ctx, &encoded, |_, certificate| Ok(subject_facts(certificate.subject())))
 }
 
-/// What `facts` finds in a certificate, as a value of the script. It gets the certificate's DER
-/// too. Each [`BigInt`] becomes one of the script.
+/// The result of `facts` for a certificate (and its DER), as a JavaScript value.
 fn read<'js, T: Serialize>(
     ctx: &Ctx<'js>,
     encoded: &Value<'js>,
@@ -191,7 +189,7 @@ fn read<'js, T: Serialize>(
     revive.call((facts,))
 }
 
-/// The DER in a PEM file.
+/// The DER of a PEM file.
 fn contents(text: &str) -> Result<Vec<u8>, String> {
     let pem = (text.len() <= TEXT_MAX).then(|| parse_x509_pem(text.as_bytes()).ok()).flatten();
     let (_, pem) = pem.ok_or("failed to decode certificate PEM file")?;
@@ -206,8 +204,8 @@ fn certificate(der: &[u8]) -> Result<X509Certificate<'_>, String> {
     }
 }
 
-fn subject_facts(name: &X509Name<'_>) -> Subject {
-    Subject {
+fn subject_facts(name: &X509Name<'_>) -> SubjectName {
+    SubjectName {
         common_name: last(name, COMMON_NAME),
         country: first(name, COUNTRY),
         postal_code: first(name, POSTAL_CODE),
@@ -220,8 +218,8 @@ fn subject_facts(name: &X509Name<'_>) -> Subject {
     }
 }
 
-fn issuer_facts(name: &X509Name<'_>) -> Issuer {
-    Issuer {
+fn issuer_facts(name: &X509Name<'_>) -> IssuerName {
+    IssuerName {
         common_name: last(name, COMMON_NAME),
         country: first(name, COUNTRY),
         state_or_province_name: first(name, STATE),
@@ -240,29 +238,28 @@ fn first(name: &X509Name<'_>, oid: &str) -> String {
     values(name, oid).next().unwrap_or_default()
 }
 
-/// k6 takes the first of all attributes but the common name.
+/// k6 takes the last common name, but the first of all other attributes.
 fn last(name: &X509Name<'_>, oid: &str) -> String {
     values(name, oid).last().unwrap_or_default()
 }
 
-fn attributes(name: &X509Name<'_>) -> Vec<Attribute> {
+fn attributes(name: &X509Name<'_>) -> Vec<NameAttribute> {
     let attribute = |attribute: &AttributeTypeAndValue<'_>| {
-        Some(Attribute { oid: attribute.attr_type().to_id_string(), value: text(attribute)? })
+        Some(NameAttribute { oid: attribute.attr_type().to_id_string(), value: text(attribute)? })
     };
     name.iter_attributes().filter_map(attribute).collect()
 }
 
-/// The text of an attribute that is one.
 fn text(attribute: &AttributeTypeAndValue<'_>) -> Option<String> {
     attribute.as_str().ok().map(str::to_owned)
 }
 
-/// A point in time by RFC 3339, in UTC.
+/// An instant by RFC 3339, in UTC.
 fn timestamp(time: ASN1Time) -> String {
     jiff::Timestamp::from_second(time.timestamp()).unwrap_or_default().to_string()
 }
 
-/// The alternative names of the subject: host names, mail addresses, addresses, URIs.
+/// The alternative names of the subject: DNS names, mail addresses, IP addresses, URIs.
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
     let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
     let mut kinds: [Vec<String>; 4] = Default::default();
@@ -301,7 +298,7 @@ fn public_key(certificate: &X509Certificate<'_>) -> Result<KeyFacts, String> {
             Ok(KeyFacts { algorithm: "RSA", key })
         }
         Ok(PublicKey::EC(point)) => {
-            // Uncompressed: 4, then both coordinates in the same number of bytes.
+            // Uncompressed: 4, then two coordinates of equal length.
             let coordinates = point.data().strip_prefix(&[4]).ok_or_else(unsupported)?;
             let (x, y) = coordinates.split_at(coordinates.len() / 2);
             let (x, y) = (BigInt::new(x), BigInt::new(y));

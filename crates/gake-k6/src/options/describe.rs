@@ -1,20 +1,20 @@
-//! What a run is about to do, in k6's words.
+//! The description of a run before it starts, in k6's words.
 
 use super::load::{GRACE, MAX_DURATION};
-use super::{Executor, Options, RampStage, ScenarioOptions};
+use super::{Executor, K6Options, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
-/// The scenarios as k6 lists them before a run: a line of all and one of each, in the order in which
-/// they start. Nothing for an execution segment, whose part of each number is another.
+/// The scenarios as k6 lists them before a run: a line for all and one for each, in the order of
+/// their starts. `None` for an execution segment, whose numbers differ.
 #[must_use]
-pub fn described(options: &Options) -> Option<String> {
+pub fn described(options: &K6Options) -> Option<String> {
     if options.execution_segment.is_some() {
         return None;
     }
     let scenarios = sorted(options);
     let ones = scenarios.iter().map(|(_, one)| *one);
     let longest = ones.clone().map(|one| end(one).nanos()).max().unwrap_or(0);
-    // As many as there may be at once, if they all are under way at one instant.
+    // The maximum of concurrent users, if all scenarios overlap.
     let users: i64 = ones.map(users).sum();
     let plural = if scenarios.len() == 1 { "" } else { "s" };
     let mut text = format!(
@@ -29,14 +29,14 @@ pub fn described(options: &Options) -> Option<String> {
     Some(text)
 }
 
-/// The scenarios in the order in which they start.
-pub(super) fn sorted(options: &Options) -> Vec<(&String, &ScenarioOptions)> {
+/// The scenarios in the order of their starts.
+pub(super) fn sorted(options: &K6Options) -> Vec<(&String, &ScenarioOptions)> {
     let mut scenarios: Vec<_> = options.scenarios.iter().flatten().collect();
     scenarios.sort_by_key(|(name, one)| (one.start_time.unwrap_or_default(), *name));
     scenarios
 }
 
-/// The most users at once.
+/// The maximum of concurrent users.
 pub(super) fn users(scenario: &ScenarioOptions) -> i64 {
     match scenario.executor {
         Executor::RampingVus => most(scenario.stages.as_deref(), scenario.start_vus.unwrap_or(1)),
@@ -48,7 +48,7 @@ pub(super) fn users(scenario: &ScenarioOptions) -> i64 {
     }
 }
 
-/// The highest target, or what it starts with.
+/// The maximum of the targets and the start.
 pub(super) fn most(stages: Option<&[RampStage]>, start: i64) -> i64 {
     stages.unwrap_or_default().iter().filter_map(|stage| stage.target).fold(start, i64::max)
 }
@@ -58,7 +58,7 @@ fn length(stages: Option<&[RampStage]>) -> GoDuration {
     GoDuration::from_nanos(stages.map(GoDuration::nanos).fold(0, i64::saturating_add))
 }
 
-/// How long it lasts, without what is under way at its end.
+/// The duration without the graceful stop.
 pub(super) fn duration(scenario: &ScenarioOptions) -> GoDuration {
     match scenario.executor {
         Executor::SharedIterations | Executor::PerVuIterations => {
@@ -69,7 +69,7 @@ pub(super) fn duration(scenario: &ScenarioOptions) -> GoDuration {
     }
 }
 
-/// When the last iteration must have ended.
+/// The latest end of an iteration.
 pub(super) fn end(scenario: &ScenarioOptions) -> GoDuration {
     let grace = scenario.graceful_stop.unwrap_or(GRACE).nanos();
     let nanos = match scenario.executor {
@@ -80,7 +80,7 @@ pub(super) fn end(scenario: &ScenarioOptions) -> GoDuration {
     GoDuration::from_nanos(scenario.start_time.unwrap_or_default().nanos().saturating_add(nanos))
 }
 
-/// The same of users whose number ramps: those who left before its end have their own grace.
+/// The same for ramping users: users that leave early have their own grace.
 fn ramp_end(scenario: &ScenarioOptions, grace: i64) -> i64 {
     let stages = scenario.stages.as_deref().unwrap_or_default();
     let whole = length(Some(stages)).nanos();
@@ -88,13 +88,13 @@ fn ramp_end(scenario: &ScenarioOptions, grace: i64) -> i64 {
     if idle == 0 {
         return whole.saturating_add(grace);
     }
-    // The last stage that ends without users is where they leave; what follows it has none.
+    // The users leave in the first of the last stages with target 0.
     let until = length(Some(&stages[..=stages.len() - idle])).nanos();
     let leaving = scenario.graceful_ramp_down.unwrap_or(GRACE).nanos();
     until.saturating_add(leaving).min(whole.saturating_add(grace))
 }
 
-/// What its users do.
+/// The load.
 fn what(scenario: &ScenarioOptions) -> String {
     let users = users(scenario);
     let iterations = scenario.iterations.unwrap_or(1);
@@ -125,7 +125,7 @@ fn what(scenario: &ScenarioOptions) -> String {
     }
 }
 
-/// What else was set, in parentheses.
+/// Other settings, in parentheses.
 fn details(scenario: &ScenarioOptions) -> String {
     if scenario.executor == Executor::ExternallyControlled {
         return String::new();
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// What k6 1.8.1 prints for the same options.
+    /// The output of k6 1.8.1.
     #[test]
     fn scenarios_are_described_in_k6s_words() {
         let options = json!({ "scenarios": {
@@ -179,7 +179,7 @@ mod tests {
                    "stages": [{ "duration": "2s", "target": 3 }], "preAllocatedVUs": 2 },
             "g": { "executor": "externally-controlled", "vus": 1, "maxVUs": 2, "duration": "2s" },
         } });
-        let options = Options::read(&options).unwrap().options;
+        let options = K6Options::read(&options).unwrap().options;
         let expected = "\
 scenarios: (100.00%) 7 scenarios, 17 max VUs, 10m31s max duration (incl. graceful stop):
 * a: 4 iterations shared among 2 VUs (maxDuration: 10s, gracefulStop: 30s)
@@ -193,7 +193,7 @@ scenarios: (100.00%) 7 scenarios, 17 max VUs, 10m31s max duration (incl. gracefu
     }
 
     #[test]
-    fn a_ramp_to_nobody_ends_when_the_last_may_have_left() {
+    fn a_ramp_to_zero_ends_after_the_graceful_ramp_down() {
         let stage =
             |secs: f64, target: i64| json!({ "duration": format!("{secs}s"), "target": target });
         for (stages, other, end) in [
@@ -210,7 +210,7 @@ scenarios: (100.00%) 7 scenarios, 17 max VUs, 10m31s max duration (incl. gracefu
                 scenario[key] = value.clone();
             }
             let options =
-                Options::read(&json!({ "scenarios": { "d": scenario } })).unwrap().options;
+                K6Options::read(&json!({ "scenarios": { "d": scenario } })).unwrap().options;
             let text = described(&options).unwrap();
             assert!(text.contains(&format!("3 max VUs, {end} max duration")), "{text}");
         }

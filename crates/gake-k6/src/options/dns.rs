@@ -8,11 +8,11 @@ use super::value::{OptionValue, known, object};
 /// The options of name resolution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DnsOptions {
-    /// How long an answer is cached: a duration, `inf` or `0`.
+    /// The time to live of cached addresses: a duration, `inf` or `0`.
     pub ttl: Option<String>,
-    /// Which address is taken: `first`, `random`, `roundRobin`.
+    /// The selection of an address: `first`, `random`, `roundRobin`.
     pub select: Option<String>,
-    /// Which family: `preferIPv4`, `preferIPv6`, `onlyIPv4`, `onlyIPv6`, `any`.
+    /// The address family: `preferIPv4`, `preferIPv6`, `onlyIPv4`, `onlyIPv6`, `any`.
     pub policy: Option<String>,
 }
 

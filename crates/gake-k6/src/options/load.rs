@@ -1,4 +1,4 @@
-//! From scenarios as k6 knows them to scenarios of the engine.
+//! Converts k6's scenarios to the engine's.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,28 +10,31 @@ use gake_core::plan::{Overflow, Stage, UserStage};
 use gake_core::schedule::Process;
 use gake_core::spec::{RequestSource, ScenarioSpec, ScriptSpec};
 
-use super::segment::Stripes;
-use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
+use super::segment::SegmentNumbers;
+use super::{Executor, K6Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
-/// How long iterations under way may take at the end of a scenario, or of a user's stay.
+/// The default `gracefulStop` and `gracefulRampDown`.
 pub(super) const GRACE: GoDuration = GoDuration::from_secs(30);
 
-/// How long users with a number of iterations have for them.
+/// The default `maxDuration`.
 pub(super) const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 
-/// The scenarios of the engine for validated options, in the order of their names. Scenarios in
-/// which the execution segment has no part are left out.
+/// The engine's scenarios for validated options, sorted by name, without scenarios in which the
+/// execution segment has no users.
 ///
 /// # Errors
-/// When the execution segment is not one of its sequence.
-pub fn scenario_specs(options: &Options, script: &Path) -> Result<Vec<ScenarioSpec>, OptionsError> {
-    let stripes = Stripes::of(options).map_err(OptionsError)?;
+/// When the execution segment is not in its sequence.
+pub fn scenario_specs(
+    options: &K6Options,
+    script: &Path,
+) -> Result<Vec<ScenarioSpec>, OptionsError> {
+    let segment = SegmentNumbers::of(options).map_err(OptionsError)?;
     let scenarios = options.scenarios.iter().flatten();
-    Ok(scenarios.filter_map(|(name, one)| spec(name, one, &stripes, script)).collect())
+    Ok(scenarios.filter_map(|(name, one)| spec(name, one, &segment, script)).collect())
 }
 
-/// The maximum number of users that the scenarios need at once.
+/// The maximum of concurrent users, if all scenarios overlap.
 #[must_use]
 pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
     specs.iter().map(|spec| spec.load.users().unwrap_or(spec.max_in_flight)).sum()
@@ -40,7 +43,7 @@ pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
 fn spec(
     name: &str,
     scenario: &ScenarioOptions,
-    stripes: &Stripes,
+    segment: &SegmentNumbers,
     script: &Path,
 ) -> Option<ScenarioSpec> {
     let source = RequestSource::Script(ScriptSpec {
@@ -50,10 +53,10 @@ fn spec(
     });
     let users = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
     let iterations = match scenario.executor {
-        Executor::SharedIterations => Cow::Owned(stripes.among(users)?),
-        _ => Cow::Borrowed(stripes),
+        Executor::SharedIterations => Cow::Owned(segment.among(users)?),
+        _ => Cow::Borrowed(segment),
     };
-    let load = load(scenario, stripes, &iterations)?;
+    let load = load(scenario, segment, &iterations)?;
     let mut spec = ScenarioSpec::new(source, load);
     spec.name = name.to_owned();
     spec.start = std(scenario.start_time, GoDuration::ZERO);
@@ -75,7 +78,7 @@ fn spec(
     spec.stripes = iterations.numbers();
     if scenario.executor.is_open() {
         let allocated = scenario.pre_allocated_vus.unwrap_or(0);
-        let lanes = stripes.users(Some(scenario.max_vus.unwrap_or(allocated)));
+        let lanes = segment.users(Some(scenario.max_vus.unwrap_or(allocated)));
         if lanes == 0 {
             return None;
         }
@@ -86,23 +89,26 @@ fn spec(
     Some(spec)
 }
 
-/// How iterations come, whose numbers are those of `iterations`; `None` where the segment has no part
-/// of them.
-fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> Option<Load> {
-    let users = stripes.users(Some(scenario.vus.unwrap_or(1)));
+/// A scenario's load, with the numbers of its iterations; `None` if the segment has no users.
+fn load(
+    scenario: &ScenarioOptions,
+    segment: &SegmentNumbers,
+    iterations: &SegmentNumbers,
+) -> Option<Load> {
+    let users = segment.users(Some(scenario.vus.unwrap_or(1)));
     let per_second = |rate: Option<i64>| {
         let unit = scenario.time_unit.unwrap_or(GoDuration::from_secs(1));
-        rate.unwrap_or(0) as f64 * stripes.fraction() / unit.secs()
+        rate.unwrap_or(0) as f64 * segment.fraction() / unit.secs()
     };
     let ramp = scenario.stages.as_deref().unwrap_or_default();
     Some(match scenario.executor {
         Executor::ConstantVus => Load::closed(Some(users).filter(|users| *users > 0)?),
         Executor::RampingVus => {
-            let start = stripes.users(Some(scenario.start_vus.unwrap_or(1)));
+            let start = segment.users(Some(scenario.start_vus.unwrap_or(1)));
             let stages = ramped(
                 start,
                 ramp,
-                |target| stripes.users(target),
+                |target| segment.users(target),
                 |from, to, duration| UserStage { from, to, duration },
             );
             stages.iter().any(|stage| stage.from.max(stage.to) > 0).then_some(())?;
@@ -123,25 +129,25 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> 
         }
         Executor::RampingArrivalRate => {
             let start = per_second(scenario.start_rate);
-            let first = FIRST * stripes.fraction();
+            let first = FIRST * segment.fraction();
             let stages =
                 ramped(start, ramp, per_second, |from, to, duration| Stage { from, to, duration });
             Load::Open { stages: from_first_due(&stages, first), process: Process::Uniform }
         }
         Executor::ExternallyControlled => {
-            let users = stripes.users(scenario.vus);
-            let max = stripes.users(scenario.max_vus.or(scenario.vus));
+            let users = segment.users(scenario.vus);
+            let max = segment.users(scenario.max_vus.or(scenario.vus));
             Load::External { users, max }
         }
     })
 }
 
-/// The area at which a ramp's first arrival is due: a little less than 1, so that one that is due
-/// exactly at the end comes too, as k6's does.
+/// The area under the rate at which a ramp's first arrival is due: just below 1, so that an arrival
+/// due exactly at the end is not lost, as in k6.
 const FIRST: f64 = 1.0 - 1e-6;
 
-/// The same rates without the time before the first arrival of the whole: k6's is due where the area
-/// under the rate reaches `needed`, the engine's at the start.
+/// The same rates without the time before the first arrival: k6's is due where the area under the
+/// rate reaches `needed`, the engine's at the start.
 fn from_first_due(stages: &[Stage], mut needed: f64) -> Vec<Stage> {
     let mut from_first = Vec::with_capacity(stages.len() + 1);
     for (number, stage) in stages.iter().enumerate() {
@@ -165,7 +171,7 @@ fn from_first_due(stages: &[Stage], mut needed: f64) -> Vec<Stage> {
     from_first
 }
 
-/// The stages that lead from a start to the target of each stage in turn.
+/// Stages from a start to each target in sequence.
 fn ramped<N: Copy, S>(
     start: N,
     ramp: &[RampStage],
@@ -182,8 +188,8 @@ fn ramped<N: Copy, S>(
     through.collect()
 }
 
-impl Stripes {
-    /// Its part of a number of users.
+impl SegmentNumbers {
+    /// Its share of a number of users.
     fn users(&self, total: Option<i64>) -> usize {
         let total = u64::try_from(total.unwrap_or(0)).unwrap_or(0);
         usize::try_from(self.share(total)).unwrap_or(usize::MAX)

@@ -1,8 +1,7 @@
-//! k6's options, as scripts, files, the environment and flags set them.
+//! k6's options from scripts, files, the environment and flags.
 //!
-//! Each of those is a tier: an [`Options`] in which most fields are unset. [`Tiers`] merges them
-//! and turns the shortcuts into scenarios; [`validate()`] reports what is wrong in the
-//! result, in k6's words.
+//! Each source is a tier: [`K6Options`] in which most fields are unset. [`Tiers`] merges them and
+//! converts shortcuts into scenarios; [`validate()`] reports errors in k6's words.
 
 mod describe;
 mod dns;
@@ -30,25 +29,25 @@ pub use env::from_environment;
 pub use load::{scenario_specs, vus_needed};
 pub use progress::{RunProgress, ScenarioState, progressed};
 pub use scenario::{Executor, RampStage, ScenarioOptions};
-pub use segment::{Segment, SegmentError, Sequence, segment_users};
+pub use segment::{ExecutionSegment, SegmentError, SegmentSequence, segment_users};
 pub use threshold::ThresholdOptions;
-pub use tiers::{Consolidated, Tier, Tiers};
+pub use tiers::{ConsolidatedOptions, Tier, Tiers};
 pub use validate::{validate, validate_trend_stats};
 use value::{OptionValue, known, object};
 
 /// The name of the scenario that a shortcut defines.
 pub const DEFAULT_SCENARIO: &str = "default";
 
-/// Defines the options once: the struct, the names of its keys, and how one tier overrides another.
+/// Defines the options: the struct, its keys, and how one tier overrides another.
 macro_rules! options {
     ($($(#[$doc:meta])* $field:ident $key:literal: $type:ty,)*) => {
         /// The options that one tier sets; `None` leaves an option to the tier below.
         #[derive(Debug, Clone, Default, PartialEq)]
-        pub struct Options {
+        pub struct K6Options {
             $($(#[$doc])* pub $field: Option<$type>,)*
         }
 
-        impl Options {
+        impl K6Options {
             /// The keys of all options, as scripts write them, in the order in which k6 shows them.
             pub const KEYS: &[&str] = &[$($key),*];
 
@@ -76,20 +75,20 @@ macro_rules! options {
 options! {
     /// Whether the run waits for a command before it starts.
     paused "paused": bool,
-    /// Users.
+    /// The number of users.
     vus "vus": i64,
     /// How long users iterate.
     duration "duration": GoDuration,
-    /// Iterations of all users together.
+    /// The total of iterations of all users.
     iterations "iterations": i64,
     /// Numbers of users over time.
     stages "stages": Vec<RampStage>,
-    /// Loads by name.
+    /// Scenarios by name.
     scenarios "scenarios": BTreeMap<String, ScenarioOptions>,
-    /// The part of the run that this process does.
-    execution_segment "executionSegment": Segment,
-    /// All parts of the run.
-    execution_segment_sequence "executionSegmentSequence": Sequence,
+    /// This process's segment of the run.
+    execution_segment "executionSegment": ExecutionSegment,
+    /// All segments of the run.
+    execution_segment_sequence "executionSegmentSequence": SegmentSequence,
     /// Whether `setup` is left out.
     no_setup "noSetup": bool,
     /// Time limit of `setup`.
@@ -100,15 +99,15 @@ options! {
     teardown_timeout "teardownTimeout": GoDuration,
     /// Maximum requests a second, of all users together.
     rps "rps": i64,
-    /// How names are resolved.
+    /// Name resolution.
     dns "dns": DnsOptions,
     /// Maximum redirects followed for one request.
     max_redirects "maxRedirects": i64,
-    /// The `User-Agent` of requests that have none.
+    /// The default `User-Agent`.
     user_agent "userAgent": String,
     /// Maximum concurrent requests of a `batch`.
     batch "batch": i64,
-    /// Maximum of those to one host.
+    /// Maximum concurrent requests of a `batch` to one host.
     batch_per_host "batchPerHost": i64,
     /// Logs requests and responses: `headers`, or `full` with bodies.
     http_debug "httpDebug": String,
@@ -116,9 +115,9 @@ options! {
     insecure_skip_tls_verify "insecureSkipTLSVerify": bool,
     /// The cipher suites that are offered.
     tls_cipher_suites "tlsCipherSuites": Vec<String>,
-    /// The versions of TLS that are offered: a text or an object of `min` and `max`.
+    /// The versions of TLS that are offered: a string, or an object of `min` and `max`.
     tls_version "tlsVersion": Value,
-    /// Certificates of the client, each for some domains.
+    /// Client certificates, each for some domains.
     tls_auth "tlsAuth": Value,
     /// Whether a failed request throws.
     throw "throw": bool,
@@ -126,9 +125,9 @@ options! {
     thresholds "thresholds": BTreeMap<String, Vec<ThresholdOptions>>,
     /// Networks to which no request is sent.
     blacklist_ips "blacklistIPs": Vec<String>,
-    /// Names to which no request is sent; `*` is allowed only at the start.
+    /// Host names to which no request is sent; `*` only at the start.
     block_hostnames "blockHostnames": Vec<String>,
-    /// Addresses of names, as `/etc/hosts` has them.
+    /// Addresses by host name, as in `/etc/hosts`.
     hosts "hosts": BTreeMap<String, String>,
     /// Whether every request opens a connection.
     no_connection_reuse "noConnectionReuse": bool,
@@ -140,15 +139,15 @@ options! {
     cloud "cloud": Value,
     /// Options of extensions.
     ext "ext": Value,
-    /// What the summary shows of trends.
+    /// The statistics of trends in the summary.
     summary_trend_stats "summaryTrendStats": Vec<String>,
     /// The unit of times in the summary.
     summary_time_unit "summaryTimeUnit": String,
-    /// The tags that k6 itself gives to samples.
+    /// The tags that k6 itself adds to samples.
     system_tags "systemTags": Vec<String>,
     /// Tags of every sample.
     tags "tags": BTreeMap<String, String>,
-    /// The size of a k6 buffer that gake does not have.
+    /// Ignored: the size of a k6 buffer that gake does not have.
     metric_samples_buffer_size "metricSamplesBufferSize": i64,
     /// Whether cookies are kept across iterations.
     no_cookies_reset "noCookiesReset": bool,
@@ -160,34 +159,34 @@ options! {
     local_ips "localIPs": String,
 }
 
-/// The options that flags and environment alone set.
+/// The options that only flags and environment set.
 const FLAGS_ONLY: [&str; 2] = ["consoleOutput", "localIPs"];
 
 /// The shortcuts for one scenario.
 const SHORTCUTS: [&str; 4] = ["vus", "duration", "iterations", "stages"];
 
-/// Options that cannot be read, in k6's words.
+/// An error in options, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionsError(String);
 
-/// Options as they were read.
+/// Parsed options.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ReadOptions {
-    /// What they set.
-    pub options: Options,
-    /// The first key that is not an option. k6 warns of one in a script.
+pub struct ParsedOptions {
+    /// The options that are set.
+    pub options: K6Options,
+    /// The first unknown key, of which k6 warns in scripts.
     pub unknown: Option<String>,
 }
 
-impl Options {
-    /// Reads the options of a script or of a file. `null` and `undefined` set nothing.
+impl K6Options {
+    /// Parses the options of a script or file. `null` and `undefined` set nothing.
     ///
     /// # Errors
-    /// When a value does not fit its option, in k6's words.
-    pub fn read(value: &Value) -> Result<ReadOptions, OptionsError> {
+    /// When a value is invalid, in k6's words.
+    pub fn read(value: &Value) -> Result<ParsedOptions, OptionsError> {
         if value.is_null() {
-            return Ok(ReadOptions::default());
+            return Ok(ParsedOptions::default());
         }
         let wrong =
             |reason| OptionsError(format!("parsing options from script got error: {reason}"));
@@ -199,31 +198,30 @@ impl Options {
         for (key, value) in entries {
             options.read_entry(key, value).map_err(OptionsError)?;
         }
-        Ok(ReadOptions { options, unknown: unknown.map(str::to_owned) })
+        Ok(ParsedOptions { options, unknown: unknown.map(str::to_owned) })
     }
 
-    /// These options as `exec.test.options` shows them: without the shortcuts, which scenarios
-    /// have replaced.
+    /// These options as `exec.test.options` shows them: scenarios replace the shortcuts.
     #[must_use]
-    pub const fn shown_to_scripts(&self) -> ShownOptions<'_> {
-        ShownOptions { options: self, left_out: &SHORTCUTS }
+    pub const fn shown_to_scripts(&self) -> OptionsView<'_> {
+        OptionsView { options: self, left_out: &SHORTCUTS }
     }
 
     /// These options as `k6 inspect` shows them.
     #[must_use]
-    pub const fn shown_to_users(&self) -> ShownOptions<'_> {
-        ShownOptions { options: self, left_out: &FLAGS_ONLY }
+    pub const fn shown_to_users(&self) -> OptionsView<'_> {
+        OptionsView { options: self, left_out: &FLAGS_ONLY }
     }
 }
 
-/// Options in the form in which k6 shows them.
+/// Options as k6 shows them.
 #[derive(Debug, Clone, Copy)]
-pub struct ShownOptions<'a> {
-    options: &'a Options,
+pub struct OptionsView<'a> {
+    options: &'a K6Options,
     left_out: &'static [&'static str],
 }
 
-impl Serialize for ShownOptions<'_> {
+impl Serialize for OptionsView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         let mut left_out = self.left_out.to_vec();

@@ -1,46 +1,46 @@
-//! How far a run is, as k6 writes it where no terminal shows it: a line of all, and one of each
+//! The progress of a run as k6 writes it without a terminal: a line for the run and one for each
 //! scenario.
 
 use super::describe::{duration, end, most, sorted, users};
-use super::{Executor, Options, ScenarioOptions};
+use super::{Executor, K6Options, ScenarioOptions};
 use crate::duration::GoDuration;
 
 /// Nanoseconds in a tenth of a second, to which times are rounded.
 const TENTH: i64 = 100_000_000;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunProgress {
-    /// How long it has gone on.
+    /// The time since its start.
     pub elapsed: GoDuration,
-    /// Users that are active, and all that are made.
+    /// Active and initialised users.
     pub users: (u64, u64),
-    /// Iterations that are complete, and that were interrupted.
+    /// Complete and interrupted iterations.
     pub iterations: (u64, u64),
-    /// How far its scenarios are, by name.
+    /// The progress of scenarios by name.
     pub scenarios: Vec<(String, ScenarioState)>,
-    /// Whether `setup` runs.
+    /// Whether `setup` is running.
     pub is_set_up: bool,
 }
 
-/// How far a scenario is.
+/// The progress of a scenario.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScenarioState {
-    /// How long it has gone on: below 0 before its start, nothing before the run's.
+    /// The time since its start: negative before it, `None` before the load begins.
     pub elapsed: Option<GoDuration>,
-    /// Users that run an iteration.
+    /// Users running an iteration.
     pub active: u64,
-    /// Iterations that have ended.
+    /// Ended iterations.
     pub done: u64,
-    /// Whether it is over, and whether it was ended before its time.
+    /// Whether it has ended.
     pub is_over: bool,
-    /// Whether something ended the run.
+    /// Whether the run was cut short before its end.
     pub is_cut: bool,
 }
 
-/// What k6 prints of a run that is so far.
+/// k6's progress lines of a run.
 #[must_use]
-pub fn progressed(options: &Options, progress: &RunProgress) -> String {
+pub fn progressed(options: &K6Options, progress: &RunProgress) -> String {
     let scenarios = sorted(options);
     let left = scenarios.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(4);
     let left = left.min(LEFT_MAX);
@@ -61,7 +61,7 @@ pub fn progressed(options: &Options, progress: &RunProgress) -> String {
         let found = progress.scenarios.iter().find(|(known, _)| known == name);
         found.map(|(_, state)| *state).unwrap_or_default()
     };
-    let bars: Vec<(&str, Bar)> =
+    let bars: Vec<(&str, ProgressBar)> =
         scenarios.iter().map(|(name, one)| (name.as_str(), bar(one, state(name)))).collect();
     // All but the last column are aligned.
     let mut widths = [0; 2];
@@ -86,25 +86,25 @@ pub fn progressed(options: &Options, progress: &RunProgress) -> String {
     text
 }
 
-/// The longest name that is shown whole.
+/// The longest name that is not cut.
 const LEFT_MAX: usize = 30;
 
-/// A line of a scenario.
-struct Bar {
+/// The line of a scenario.
+struct ProgressBar {
     mark: char,
     share: f64,
     right: Vec<String>,
 }
 
-fn bar(scenario: &ScenarioOptions, state: ScenarioState) -> Bar {
+fn bar(scenario: &ScenarioOptions, state: ScenarioState) -> ProgressBar {
     let Some(elapsed) = state.elapsed else {
-        return Bar { mark: ' ', share: 0.0, right: Vec::new() };
+        return ProgressBar { mark: ' ', share: 0.0, right: Vec::new() };
     };
     let spent = elapsed.nanos();
     if spent < 0 {
         let start = scenario.start_time.unwrap_or_default().nanos();
         let right = vec!["waiting".to_owned(), fixed(-spent, start)];
-        return Bar { mark: '•', share: 0.0, right };
+        return ProgressBar { mark: '•', share: 0.0, right };
     }
     let length = duration(scenario);
     let is_late = spent > length.nanos();
@@ -156,10 +156,10 @@ fn bar(scenario: &ScenarioOptions, state: ScenarioState) -> Bar {
         () if state.is_cut || share < 1.0 => '✗',
         () => '✓',
     };
-    Bar { mark, share, right }
+    ProgressBar { mark, share, right }
 }
 
-/// The rate of an arrival rate now, with the digits of its highest.
+/// The current arrival rate, in the width of its maximum.
 fn rate(scenario: &ScenarioOptions, spent: i64) -> String {
     let second = 1e9;
     let per_second = |rate: f64| {
@@ -192,12 +192,12 @@ fn rate(scenario: &ScenarioOptions, spent: i64) -> String {
     format!("{:0width$.2}", per_second(now))
 }
 
-/// How many digits a number has.
+/// The number of digits.
 fn digits(number: i64) -> usize {
     number.max(0).to_string().len()
 }
 
-/// A time of a fixed width: the parts that the longest has.
+/// A time in the units and width of the longest.
 fn fixed(nanos: i64, longest: i64) -> String {
     let rounded = |nanos: i64| (nanos.saturating_abs() + TENTH / 2) / TENTH;
     let (time, longest) = (rounded(nanos), rounded(longest.max(nanos)));
@@ -252,7 +252,7 @@ mod tests {
             "rate": { "executor": "ramping-arrival-rate", "startRate": 0, "timeUnit": "1s",
                    "stages": [{ "duration": "2s", "target": 20 }], "preAllocatedVUs": 2 },
         } });
-        let options = Options::read(&options).unwrap().options;
+        let options = K6Options::read(&options).unwrap().options;
         let state = |elapsed: f64, done, is_over| ScenarioState {
             elapsed: Some(seconds(elapsed)),
             active: 1,
@@ -294,7 +294,7 @@ later • [   0% ] waiting  09.0s
         let options = json!({ "scenarios": {
             "default": { "executor": "shared-iterations", "vus": 1, "iterations": 2 },
         } });
-        let options = Options::read(&options).unwrap().options;
+        let options = K6Options::read(&options).unwrap().options;
         let state = ScenarioState {
             elapsed: Some(seconds(0.01)),
             active: 0,

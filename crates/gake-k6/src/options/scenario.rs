@@ -1,4 +1,4 @@
-//! A scenario as the user writes it: an executor and its settings.
+//! The options of a scenario: an executor and its settings.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use crate::duration::GoDuration;
 /// How a scenario starts its iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
-    /// A number of users for a time.
+    /// A fixed number of users for a duration.
     ConstantVus,
     /// Numbers of users over time.
     RampingVus,
-    /// Users who share a number of iterations.
+    /// A total of iterations shared by users.
     SharedIterations,
-    /// Users who each make a number of iterations.
+    /// A number of iterations for each user.
     PerVuIterations,
-    /// Iterations at a rate.
+    /// Iterations at a fixed rate.
     ConstantArrivalRate,
     /// Iterations at rates over time.
     RampingArrivalRate,
-    /// Users whose number is set from outside.
+    /// A number of users set from outside during the run.
     ExternallyControlled,
 }
 
-/// A period in which a number of users, or a rate, moves to its target.
+/// A period in which the number of users, or the rate, changes linearly to a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RampStage {
     /// How long it lasts.
@@ -44,7 +44,7 @@ pub struct ScenarioOptions {
     pub executor: Executor,
     /// When it starts.
     pub start_time: Option<GoDuration>,
-    /// How long iterations in progress may take at its end.
+    /// The grace period for iterations in progress at its end.
     pub graceful_stop: Option<GoDuration>,
     /// Its environment.
     pub env: Option<BTreeMap<String, String>>,
@@ -54,9 +54,9 @@ pub struct ScenarioOptions {
     pub tags: Option<BTreeMap<String, String>>,
     /// Options of the browser module.
     pub options: Option<Value>,
-    /// Users.
+    /// The number of users.
     pub vus: Option<i64>,
-    /// Iterations, of all users or of each.
+    /// Iterations, in total or of each user.
     pub iterations: Option<i64>,
     /// How long it lasts.
     pub duration: Option<GoDuration>,
@@ -66,15 +66,15 @@ pub struct ScenarioOptions {
     pub start_vus: Option<i64>,
     /// The targets of its users or rate.
     pub stages: Option<Vec<RampStage>>,
-    /// How long the iteration of a leaving user may take.
+    /// The grace period for the iteration of a leaving user.
     pub graceful_ramp_down: Option<GoDuration>,
     /// Iterations in each `time_unit`.
     pub rate: Option<i64>,
     /// The rate at its start.
     pub start_rate: Option<i64>,
-    /// The time that rates are over.
+    /// The period of rates.
     pub time_unit: Option<GoDuration>,
-    /// Users made before the start.
+    /// Users initialised before the start.
     pub pre_allocated_vus: Option<i64>,
     /// Maximum number of users.
     pub max_vus: Option<i64>,
@@ -92,7 +92,7 @@ impl Executor {
         Self::ExternallyControlled,
     ];
 
-    /// Its name.
+    /// Its name in options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -123,19 +123,19 @@ impl Executor {
         }
     }
 
-    /// Whether iterations come whatever the server does.
+    /// Whether its load is open: iterations start regardless of responses.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::ConstantArrivalRate | Self::RampingArrivalRate)
     }
 }
 
-/// The keys that every scenario may have, in k6's order.
+/// The keys of all scenarios, in k6's order.
 const COMMON: [&str; 7] =
     ["executor", "startTime", "gracefulStop", "env", "exec", "tags", "options"];
 
 impl ScenarioOptions {
-    /// Whether it is one of `k6/browser`.
+    /// Whether it needs `k6/browser`.
     #[must_use]
     pub fn wants_browser(&self) -> bool {
         let kind = self.options.as_ref().and_then(|options| options.pointer("/browser/type"));
@@ -168,7 +168,6 @@ impl ScenarioOptions {
         }
     }
 
-    /// Reads the scenario of this name.
     fn read(name: &str, value: &Value) -> Result<Self, String> {
         let written = object(value, "lib.protoExecutorConfig")?;
         let kind = known(written, &["executor"]).0.into_iter().next();
@@ -244,7 +243,7 @@ impl ScenarioOptions {
 }
 
 impl Serialize for ScenarioOptions {
-    /// As k6 shows it: what every scenario may say, then its executor's own, `null` for the unsaid.
+    /// As k6 shows it: common keys, then its executor's own; `null` if unset.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("executor", self.executor.name())?;
@@ -273,7 +272,7 @@ impl OptionValue for ScenarioOptions {
     }
 }
 
-/// Reads the stages of a scenario, where unknown keys are an error.
+/// Parses the stages of a scenario, where unknown keys are an error.
 fn read_stages(value: &Value) -> Result<Vec<RampStage>, String> {
     let stages = value.as_array().ok_or_else(|| mismatch(value, "[]executor.Stage"))?;
     stages
@@ -286,7 +285,7 @@ fn read_stages(value: &Value) -> Result<Vec<RampStage>, String> {
 }
 
 impl RampStage {
-    /// A stage, and the first key that it has too many.
+    /// A stage, and its first unknown key.
     fn read(value: &Value) -> Result<(Self, Option<&str>), String> {
         let (entries, unknown) = known(object(value, "lib.Stage")?, &["duration", "target"]);
         let mut stage = Self::default();
@@ -301,7 +300,7 @@ impl RampStage {
 }
 
 impl OptionValue for RampStage {
-    /// A stage of the shortcut, where other keys, and stages without a duration, are left out.
+    /// A stage of the shortcut, where unknown keys, and stages without a duration, are ignored.
     fn from_json(value: &Value) -> Result<Option<Self>, String> {
         let (stage, _) = Self::read(value)?;
         Ok(Some(stage).filter(|stage| stage.duration.is_some()))

@@ -1,8 +1,8 @@
-//! Execution segments: the part of a run that one process does, as a fraction of the whole.
+//! Execution segments: the slice of a run that one process does, as an interval of fractions.
 //!
-//! Users, and iterations of arrival rates, have numbers. The segments of a sequence share them
-//! in stripes: over a period as long as their common denominator, each segment has as many places
-//! as its part says, spread evenly; the largest chooses first.
+//! Users, and iterations of arrival rates, are numbered. The segments of a sequence stripe these
+//! numbers: of each period (their common denominator) a segment has offsets in proportion to its
+//! share, spread evenly; the largest segment chooses first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,43 +11,44 @@ use gake_core::schedule::NumberPattern;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Options;
+use super::K6Options;
 use super::value::{OptionValue, mismatch};
 
-/// Largest denominator of a sequence that is worked with: its stripes take that much room.
+/// The largest supported common denominator: memory is proportional to it.
 const PERIOD_MAX: u64 = 1_000_000;
 
 /// A fraction from 0 to 1, in lowest terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fraction {
-    part: u64,
-    of: u64,
+    numerator: u64,
+    denominator: u64,
 }
 
-/// The part of a run from one fraction to another.
+/// The slice of a run from one fraction to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
+pub struct ExecutionSegment {
     from: Fraction,
     to: Fraction,
 }
 
-/// Segments that follow each other.
+/// Adjacent segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sequence(Vec<Segment>);
+pub struct SegmentSequence(Vec<ExecutionSegment>);
 
-/// Why a text is not a segment or sequence, in k6's words.
+/// An error in a segment or sequence, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SegmentError(String);
 
-/// The numbers that a segment has: those that are at `places` of each period.
+/// The numbers of a segment: at `offsets` of each period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stripes {
+pub(super) struct SegmentNumbers {
     period: u64,
-    /// In order, below `period`.
-    places: Vec<u64>,
-    /// How many places each segment of the sequence has, and which of them this is.
-    parts: Vec<u64>,
+    /// Sorted, below `period`.
+    offsets: Vec<u64>,
+    /// The number of offsets of each segment of the sequence.
+    sizes: Vec<u64>,
+    /// The index of this segment in the sequence.
     index: usize,
 }
 
@@ -56,23 +57,23 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 impl Fraction {
-    const ZERO: Self = Self { part: 0, of: 1 };
-    const ONE: Self = Self { part: 1, of: 1 };
+    const ZERO: Self = Self { numerator: 0, denominator: 1 };
+    const ONE: Self = Self { numerator: 1, denominator: 1 };
 
-    fn new(part: u64, of: u64) -> Self {
-        let common = gcd(part, of).max(1);
-        Self { part: part / common, of: of / common }
+    fn new(numerator: u64, denominator: u64) -> Self {
+        let common = gcd(numerator, denominator).max(1);
+        Self { numerator: numerator / common, denominator: denominator / common }
     }
 
     fn value(self) -> f64 {
-        self.part as f64 / self.of as f64
+        self.numerator as f64 / self.denominator as f64
     }
 
     /// `1/4`, `25%` or `0.25`.
     fn parse(text: &str) -> Option<Self> {
-        if let Some((part, of)) = text.split_once('/') {
-            let of = of.parse().ok().filter(|of| *of > 0)?;
-            return Some(Self::new(part.parse().ok()?, of));
+        if let Some((numerator, denominator)) = text.split_once('/') {
+            let denominator = denominator.parse().ok().filter(|number| *number > 0)?;
+            return Some(Self::new(numerator.parse().ok()?, denominator));
         }
         let (number, scale) = match text.strip_suffix('%') {
             Some(number) => (number, 100),
@@ -80,21 +81,21 @@ impl Fraction {
         };
         let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
         let power = 10_u64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
-        let part: u64 = format!("{whole}{decimals}").parse().ok()?;
-        Some(Self::new(part, power.checked_mul(scale)?))
+        let numerator: u64 = format!("{whole}{decimals}").parse().ok()?;
+        Some(Self::new(numerator, power.checked_mul(scale)?))
     }
 }
 
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.of {
-            1 => write!(f, "{}", self.part),
-            of => write!(f, "{}/{of}", self.part),
+        match self.denominator {
+            1 => write!(f, "{}", self.numerator),
+            denominator => write!(f, "{}/{denominator}", self.numerator),
         }
     }
 }
 
-impl Segment {
+impl ExecutionSegment {
     /// The whole run.
     pub const WHOLE: Self = Self { from: Fraction::ZERO, to: Fraction::ONE };
 
@@ -119,10 +120,10 @@ fn fraction(text: &str) -> Result<Fraction, SegmentError> {
     Fraction::parse(text).ok_or_else(|| SegmentError(wrong()))
 }
 
-impl FromStr for Segment {
+impl FromStr for ExecutionSegment {
     type Err = SegmentError;
 
-    /// `1/4:1/2`; without a start, the one from 0.
+    /// `1/4:1/2`; the default start is 0.
     fn from_str(text: &str) -> Result<Self, SegmentError> {
         match text.split_once(':') {
             _ if text.is_empty() => Ok(Self::WHOLE),
@@ -132,16 +133,16 @@ impl FromStr for Segment {
     }
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for ExecutionSegment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.from, self.to)
     }
 }
 
-impl FromStr for Sequence {
+impl FromStr for SegmentSequence {
     type Err = SegmentError;
 
-    /// `0,1/4,1`: where its segments meet.
+    /// `0,1/4,1`: the bounds of its segments.
     fn from_str(text: &str) -> Result<Self, SegmentError> {
         let points: Vec<_> = text.split(',').collect();
         if points.len() < 2 {
@@ -151,12 +152,13 @@ impl FromStr for Sequence {
             )));
         }
         let pairs = points.windows(2);
-        let segments = pairs.map(|pair| Segment::new(fraction(pair[0])?, fraction(pair[1])?));
+        let segments =
+            pairs.map(|pair| ExecutionSegment::new(fraction(pair[0])?, fraction(pair[1])?));
         segments.collect::<Result<_, _>>().map(Self)
     }
 }
 
-impl fmt::Display for Sequence {
+impl fmt::Display for SegmentSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(first) = self.0.first() {
             write!(f, "{}", first.from)?;
@@ -165,48 +167,50 @@ impl fmt::Display for Sequence {
     }
 }
 
-impl Sequence {
-    /// The shortest sequence with a segment in it.
-    fn around(segment: Segment) -> Self {
+impl SegmentSequence {
+    /// The shortest sequence that contains a segment.
+    fn around(segment: ExecutionSegment) -> Self {
         let mut points = vec![Fraction::ZERO, segment.from, segment.to, Fraction::ONE];
         points.dedup();
-        Self(points.windows(2).map(|pair| Segment { from: pair[0], to: pair[1] }).collect())
+        Self(
+            points.windows(2).map(|pair| ExecutionSegment { from: pair[0], to: pair[1] }).collect(),
+        )
     }
 }
 
-impl Stripes {
-    /// The numbers of one of several parts: `parts[index]` of each `sum(parts)`.
-    fn new(parts: Vec<u64>, index: usize) -> Self {
-        let common = parts.iter().copied().fold(0, gcd).max(1);
-        let parts: Vec<u64> = parts.into_iter().map(|part| part / common).collect();
-        let period = parts.iter().sum::<u64>();
-        let mut order: Vec<usize> = (0..parts.len()).collect();
-        order.sort_by_key(|at| std::cmp::Reverse(parts[*at]));
+impl SegmentNumbers {
+    /// `sizes[index]` of each `sum(sizes)` numbers.
+    fn new(sizes: Vec<u64>, index: usize) -> Self {
+        let common = sizes.iter().copied().fold(0, gcd).max(1);
+        let sizes: Vec<u64> = sizes.into_iter().map(|size| size / common).collect();
+        let period = sizes.iter().sum::<u64>();
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(sizes[*at]));
         let mut taken = vec![false; usize::try_from(period).unwrap_or(0)];
-        let mut places = Vec::new();
+        let mut offsets = Vec::new();
         for at in order {
-            places.clear();
-            for place in 0..parts[at] {
-                let even = (place * period).div_ceil(parts[at]) as usize;
-                let free = (even..taken.len()).chain(0..even).find(|place| !taken[*place]);
+            offsets.clear();
+            for number in 0..sizes[at] {
+                let even = (number * period).div_ceil(sizes[at]) as usize;
+                let free = (even..taken.len()).chain(0..even).find(|offset| !taken[*offset]);
                 if let Some(free) = free {
                     taken[free] = true;
-                    places.push(free as u64);
+                    offsets.push(free as u64);
                 }
             }
             if at == index {
                 break;
             }
         }
-        places.sort_unstable();
-        Self { period, places, parts, index }
+        offsets.sort_unstable();
+        Self { period, offsets, sizes, index }
     }
 
-    /// The numbers of the segment that the options name, or why they name none.
-    pub(super) fn of(options: &Options) -> Result<Self, String> {
-        let segment = options.execution_segment.unwrap_or(Segment::WHOLE);
+    /// The numbers of the options' segment, or why it is invalid.
+    pub(super) fn of(options: &K6Options) -> Result<Self, String> {
+        let segment = options.execution_segment.unwrap_or(ExecutionSegment::WHOLE);
         let sequence = options.execution_segment_sequence.clone();
-        let sequence = sequence.unwrap_or_else(|| Sequence::around(segment));
+        let sequence = sequence.unwrap_or_else(|| SegmentSequence::around(segment));
         let Some(index) = sequence.0.iter().position(|one| *one == segment) else {
             return Err(format!(
                 "provided segment {segment} can't be found in sequence {sequence}"
@@ -216,71 +220,74 @@ impl Stripes {
             let least = so_far / gcd(so_far, next) * next;
             Some(least).filter(|least| *least <= PERIOD_MAX)
         };
-        let ends = sequence.0.iter().flat_map(|segment| [segment.from.of, segment.to.of]);
-        let period = ends.clone().all(|of| of <= PERIOD_MAX);
-        let period = if period { ends.into_iter().try_fold(1, multiple) } else { None };
+        let denominators = sequence
+            .0
+            .iter()
+            .flat_map(|segment| [segment.from.denominator, segment.to.denominator]);
+        let is_fine = denominators.clone().any(|denominator| denominator > PERIOD_MAX);
+        let period = if is_fine { None } else { denominators.into_iter().try_fold(1, multiple) };
         let Some(period) = period else {
             return Err(format!("the sequence {sequence} is finer than 1/{PERIOD_MAX}"));
         };
-        let at = |fraction: Fraction| fraction.part * (period / fraction.of);
-        let mut parts: Vec<u64> =
+        let at = |fraction: Fraction| fraction.numerator * (period / fraction.denominator);
+        let mut sizes: Vec<u64> =
             sequence.0.iter().map(|segment| at(segment.to) - at(segment.from)).collect();
-        // What lies before and behind the sequence is of others.
+        // The rest of the run, before and after the sequence.
         let first = sequence.0.first().map_or(0, |segment| at(segment.from));
         let last = sequence.0.last().map_or(period, |segment| at(segment.to));
-        parts.extend([first, period - last].into_iter().filter(|part| *part > 0));
-        Ok(Self::new(parts, index))
+        sizes.extend([first, period - last].into_iter().filter(|size| *size > 0));
+        Ok(Self::new(sizes, index))
     }
 
-    /// How many of the numbers 0..`total` it has.
+    /// How many of the numbers `0..total` it has.
     pub(super) fn share(&self, total: u64) -> u64 {
         let rest = total % self.period;
-        let within = self.places.iter().filter(|place| **place < rest).count() as u64;
-        total / self.period * self.places.len() as u64 + within
+        let within = self.offsets.iter().filter(|offset| **offset < rest).count() as u64;
+        total / self.period * self.offsets.len() as u64 + within
     }
 
-    /// Its part of the whole.
+    /// Its share of the whole.
     pub(super) fn fraction(&self) -> f64 {
-        self.places.len() as f64 / self.period as f64
+        self.offsets.len() as f64 / self.period as f64
     }
 
-    /// Which arrivals of the whole are its own, unless all or none are.
+    /// Its numbers; `None` if it has all or none.
     pub(super) fn numbers(&self) -> Option<NumberPattern> {
-        if self.places.len() as u64 == self.period {
+        if self.offsets.len() as u64 == self.period {
             return None;
         }
-        NumberPattern::new(self.period, self.places.clone())
+        NumberPattern::new(self.period, self.offsets.clone())
     }
 
-    /// The numbers of what `users`, shared out by these stripes, do in turn; `None` where the
-    /// segment has none of them.
+    /// The numbers of iterations that this many users share, in proportion to the users of each
+    /// segment; `None` if this segment has no user.
     pub(super) fn among(&self, users: u64) -> Option<Self> {
-        let shares = |index| Self::new(self.parts.clone(), index).share(users);
-        let parts: Vec<u64> = (0..self.parts.len()).map(shares).collect();
-        (parts[self.index] > 0).then(|| Self::new(parts, self.index))
+        let shares = |index| Self::new(self.sizes.clone(), index).share(users);
+        let sizes: Vec<u64> = (0..self.sizes.len()).map(shares).collect();
+        (sizes[self.index] > 0).then(|| Self::new(sizes, self.index))
     }
 }
 
-/// Which users of the whole test those of the execution segment are, unless it has all.
+/// The numbers of the execution segment's users in the whole test; `None` if it has all.
 ///
 /// # Errors
-/// When the segment is not one of its sequence.
-pub fn segment_users(options: &Options) -> Result<Option<NumberPattern>, String> {
-    Stripes::of(options).map(|stripes| stripes.numbers())
+/// When the segment is not in its sequence.
+pub fn segment_users(options: &K6Options) -> Result<Option<NumberPattern>, String> {
+    SegmentNumbers::of(options).map(|stripes| stripes.numbers())
 }
 
-/// Whether the segment is one of its sequence.
-pub(super) fn within(options: &Options) -> Result<(), String> {
-    Stripes::of(options).map(drop)
+/// Checks that the segment is in its sequence.
+pub(super) fn within(options: &K6Options) -> Result<(), String> {
+    SegmentNumbers::of(options).map(drop)
 }
 
-impl OptionValue for Segment {
+impl OptionValue for ExecutionSegment {
     fn from_json(value: &Value) -> Result<Option<Self>, String> {
         from_text(value, "*lib.ExecutionSegment")
     }
 }
 
-impl OptionValue for Sequence {
+impl OptionValue for SegmentSequence {
     fn from_json(value: &Value) -> Result<Option<Self>, String> {
         from_text(value, "*lib.ExecutionSegmentSequence")
     }
@@ -294,13 +301,13 @@ fn from_text<T: FromStr<Err = SegmentError>>(
     text.parse().map(Some).map_err(|error: SegmentError| error.to_string())
 }
 
-impl Serialize for Segment {
+impl Serialize for ExecutionSegment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl Serialize for Sequence {
+impl Serialize for SegmentSequence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -310,22 +317,22 @@ impl Serialize for Sequence {
 mod tests {
     use super::*;
 
-    fn options(segment: &str, sequence: Option<&str>) -> Options {
-        Options {
+    fn options(segment: &str, sequence: Option<&str>) -> K6Options {
+        K6Options {
             execution_segment: Some(segment.parse().unwrap()),
             execution_segment_sequence: sequence.map(|text| text.parse().unwrap()),
-            ..Options::default()
+            ..K6Options::default()
         }
     }
 
     fn numbers(segment: &str, sequence: Option<&str>, total: u64) -> Vec<u64> {
-        let stripes = Stripes::of(&options(segment, sequence)).unwrap();
-        (0..total).filter(|n| stripes.places.contains(&(n % stripes.period))).collect()
+        let stripes = SegmentNumbers::of(&options(segment, sequence)).unwrap();
+        (0..total).filter(|n| stripes.offsets.contains(&(n % stripes.period))).collect()
     }
 
-    /// The iterations that k6 ran of an arrival rate.
+    /// Iterations of an arrival rate that k6 ran.
     #[test]
-    fn stripes_are_those_of_k6() {
+    fn numbers_are_those_of_k6() {
         for (segment, sequence, expected) in [
             ("1/3:1", None, vec![0, 2, 3, 5, 6, 8, 9, 11]),
             ("0:1/3", None, vec![1, 4, 7, 10]),
@@ -348,7 +355,7 @@ mod tests {
         for total in 0..200 {
             let segments = ["0:1/7", "1/7:2/5", "2/5:1/2", "1/2:4/5", "4/5:1"];
             let shares = segments.map(|segment| {
-                let stripes = Stripes::of(&options(segment, Some(sequence))).unwrap();
+                let stripes = SegmentNumbers::of(&options(segment, Some(sequence))).unwrap();
                 assert_eq!(
                     stripes.share(total),
                     numbers(segment, Some(sequence), total).len() as u64
@@ -359,9 +366,9 @@ mod tests {
         }
     }
 
-    /// What k6 ran: users and iterations of the segment.
+    /// Users and iterations of segments that k6 ran.
     #[test]
-    fn shared_iterations_go_by_the_segments_users() {
+    fn shared_iterations_are_proportional_to_users() {
         for (segment, users, iterations, expected) in [
             ("0:1/2", 3, 10, (2, 7)),
             ("1/2:1", 3, 10, (1, 3)),
@@ -369,11 +376,11 @@ mod tests {
             ("0:1/3", 6, 20, (2, 7)),
             ("1/3:1", 6, 20, (4, 13)),
         ] {
-            let stripes = Stripes::of(&options(segment, None)).unwrap();
+            let stripes = SegmentNumbers::of(&options(segment, None)).unwrap();
             let among = stripes.among(users).unwrap();
             assert_eq!((stripes.share(users), among.share(iterations)), expected, "{segment}");
         }
-        assert_eq!(Stripes::of(&options("0:1/3", None)).unwrap().among(1), None);
+        assert_eq!(SegmentNumbers::of(&options("0:1/3", None)).unwrap().among(1), None);
     }
 
     #[test]
@@ -386,12 +393,12 @@ mod tests {
             ("0.25:0.5", "1/4:1/2"),
             ("", "0:1"),
         ] {
-            assert_eq!(text.parse::<Segment>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<ExecutionSegment>().unwrap().to_string(), shown);
         }
-        let sequence: Sequence = "0,0.25,2/4,1".parse().unwrap();
+        let sequence: SegmentSequence = "0,0.25,2/4,1".parse().unwrap();
         assert_eq!(sequence.to_string(), "0,1/4,1/2,1");
         for text in ["x", "2/3:1/3", "0:2", "1/3:1/3", "1/0", "-1:1", "1e9:1"] {
-            assert!(text.parse::<Segment>().is_err(), "{text}");
+            assert!(text.parse::<ExecutionSegment>().is_err(), "{text}");
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{DEFAULT_SCENARIO, Executor, Options, OptionsError, ScenarioOptions};
+use super::{DEFAULT_SCENARIO, Executor, K6Options, OptionsError, ScenarioOptions};
 
-/// Makes a scenario of the shortcuts, where there are any or no scenarios.
+/// Adds the scenario of the shortcuts, or the default one without scenarios.
 pub(super) fn derive(
-    options: &mut Options,
+    options: &mut K6Options,
     warnings: &mut Vec<String>,
 ) -> Result<(), OptionsError> {
     let stages = options.stages.as_deref().unwrap_or_default();
@@ -65,8 +65,8 @@ pub(super) fn derive(
     Ok(())
 }
 
-/// What k6 warns of when it makes one iteration although something was said.
-fn one_iteration(options: &Options) -> Vec<String> {
+/// k6's warnings when it runs one iteration despite other options.
+fn one_iteration(options: &K6Options) -> Vec<String> {
     let vus = options.vus.filter(|vus| *vus != 1).map(|vus| {
         format!(
             "`vus={vus}` option will be ignored, it only works in conjunction with `iterations`, \

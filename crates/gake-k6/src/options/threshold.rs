@@ -1,4 +1,4 @@
-//! A threshold as the user writes it.
+//! The options of a threshold.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::value::{OptionValue, known, mismatch};
 use crate::duration::GoDuration;
 
-/// A threshold: its expression, and what happens when it fails.
+/// A threshold: its expression, and whether its failure aborts the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThresholdOptions {
     /// The expression, such as `p(95)<200`.
     pub expression: String,
-    /// Whether its failure ends the run.
+    /// Whether its failure aborts the run.
     pub abort_on_fail: bool,
-    /// How long after the start of the run it cannot end the run.
+    /// The time from the start of the run during which it cannot abort.
     pub delay_abort_eval: Option<GoDuration>,
 }
 
@@ -46,7 +46,7 @@ impl OptionValue for ThresholdOptions {
 }
 
 impl Serialize for ThresholdOptions {
-    /// The expression alone where nothing else is said.
+    /// Only the expression if nothing else is set.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.abort_on_fail && self.delay_abort_eval.is_none() {
             return serializer.serialize_str(&self.expression);

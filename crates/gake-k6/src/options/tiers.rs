@@ -1,12 +1,12 @@
-//! Merging the tiers of options.
+//! Merges the tiers of options.
 
 use super::shortcuts;
-use super::{DnsOptions, Options, OptionsError};
+use super::{DnsOptions, K6Options, OptionsError};
 
-/// What trends show when nothing says so.
+/// The default statistics of trends.
 const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 
-/// The tags that k6 gives to samples when nothing says so.
+/// The default system tags.
 pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "check",
     "error",
@@ -24,7 +24,7 @@ pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "url",
 ];
 
-/// Further tags that k6 gives to samples when asked.
+/// System tags that are off by default.
 pub(crate) const OPTIONAL_SYSTEM_TAGS: [&str; 4] = ["ip", "iter", "ocsp_status", "vu"];
 
 /// The sources of options, from the lowest tier to the highest.
@@ -44,35 +44,35 @@ pub enum Tier {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tiers {
     /// The file of `--config`.
-    pub file: Options,
+    pub file: K6Options,
     /// The script's `options`.
-    pub script: Options,
+    pub script: K6Options,
     /// The environment.
-    pub environment: Options,
+    pub environment: K6Options,
     /// The command line.
-    pub flags: Options,
+    pub flags: K6Options,
 }
 
 /// The merged options of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Consolidated {
+pub struct ConsolidatedOptions {
     /// The options, with scenarios in place of the shortcuts.
-    pub options: Options,
+    pub options: K6Options,
     /// The options with the shortcuts as they were given, as archives have them.
-    pub given: Options,
-    /// k6's warnings, in sentences.
+    pub given: K6Options,
+    /// k6's warnings.
     pub warnings: Vec<String>,
 }
 
 impl Tiers {
-    /// Merges the tiers: each overrides those below, and one that sets a load (`duration`,
+    /// Merges the tiers: each overrides the lower ones, and one that sets a load (`duration`,
     /// `iterations`, `stages` or `scenarios`) drops theirs. Shortcuts become scenarios.
     ///
     /// # Errors
     /// When two shortcuts contradict each other, in k6's words.
-    pub fn consolidate(self) -> Result<Consolidated, OptionsError> {
+    pub fn consolidate(self) -> Result<ConsolidatedOptions, OptionsError> {
         let mut warnings = Vec::new();
-        let mut options = Options::default();
+        let mut options = K6Options::default();
         for (tier, higher) in [
             (Tier::File, self.file),
             (Tier::Script, self.script),
@@ -80,7 +80,7 @@ impl Tiers {
             (Tier::Flags, self.flags),
         ] {
             if higher.sets_a_load() {
-                // As in k6 also by none.
+                // As in k6, even if the scenarios are empty.
                 if options.scenarios.is_some() {
                     warnings.push(format!(
                         "\"{}\" level configuration overrode scenarios configuration entirely",
@@ -97,7 +97,7 @@ impl Tiers {
         fill_in(&mut options);
         let given = options.clone();
         shortcuts::derive(&mut options, &mut warnings)?;
-        Ok(Consolidated { options, given, warnings })
+        Ok(ConsolidatedOptions { options, given, warnings })
     }
 }
 
@@ -113,7 +113,7 @@ impl Tier {
     }
 }
 
-impl Options {
+impl K6Options {
     fn sets_a_load(&self) -> bool {
         self.duration.is_some()
             || self.iterations.is_some()
@@ -122,8 +122,8 @@ impl Options {
     }
 }
 
-/// The defaults that scripts are shown.
-fn fill_in(options: &mut Options) {
+/// Sets the defaults that scripts see.
+fn fill_in(options: &mut K6Options) {
     options.dns.get_or_insert_with(DnsOptions::default);
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     options.summary_trend_stats.get_or_insert_with(|| owned(&TREND_STATS));

@@ -1,17 +1,17 @@
-//! What is wrong in options, in k6's words.
+//! Validates options, with k6's errors.
 
-use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
+use super::{Executor, K6Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
-/// Shortest load by time.
+/// The shortest duration of a load.
 const SHORTEST: GoDuration = GoDuration::from_secs(1);
 
-/// Checks the options of a run. `has_function` says whether the script exports a function.
+/// Checks the options of a run. `has_function` returns whether the script exports a function.
 ///
 /// # Errors
-/// Everything that is wrong, in one text.
+/// All problems in one text.
 pub fn validate(
-    options: &Options,
+    options: &K6Options,
     has_function: &dyn Fn(&str) -> bool,
 ) -> Result<(), OptionsError> {
     let mut problems = Vec::new();
@@ -42,11 +42,11 @@ pub fn validate(
     )))
 }
 
-/// Checks what the summary is to show of trends.
+/// Checks `summaryTrendStats`.
 ///
 /// # Errors
-/// The first that is wrong.
-pub fn validate_trend_stats(options: &Options) -> Result<(), OptionsError> {
+/// The first invalid statistic.
+pub fn validate_trend_stats(options: &K6Options) -> Result<(), OptionsError> {
     for stat in options.summary_trend_stats.iter().flatten() {
         if ["", "avg", "min", "med", "max", "count"].contains(&stat.as_str()) {
             continue;
@@ -96,7 +96,7 @@ fn of_scenario(name: &str, scenario: &ScenarioOptions) -> Vec<String> {
     wrong
 }
 
-/// What any scenario may have wrong.
+/// Problems that any scenario may have.
 fn of_any(name: &str, scenario: &ScenarioOptions) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! A value of an option in JSON, in the words of k6's users where it does not fit.
+//! Parses the JSON values of options, with k6's errors.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 
 use crate::duration::GoDuration;
 
-/// A value that an option may have.
+/// The type of an option.
 pub(super) trait OptionValue: Sized {
-    /// Reads it; `None` where the text is empty, which leaves the option to the tier below.
+    /// Parses it; `None` for an empty string, which leaves the option to the lower tier.
     fn from_json(value: &Value) -> Result<Option<Self>, String>;
 
-    /// Reads the one that stands under a name.
+    /// Parses the entry of a map.
     fn from_entry(_name: &str, value: &Value) -> Result<Option<Self>, String> {
         Self::from_json(value)
     }
 }
 
-/// What Go calls the type of a value; it has no word for those of several values here.
+/// Go's type name of a value; empty for arrays and objects.
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -28,7 +28,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A value has another type than the option.
+/// Go's error for a value of a wrong type.
 pub(super) fn mismatch(value: &Value, wanted: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {wanted}", type_name(value))
 }
@@ -99,13 +99,13 @@ impl<T: OptionValue> OptionValue for BTreeMap<String, T> {
     }
 }
 
-/// The object that a value is.
+/// A value as an object.
 pub(super) fn object<'a>(value: &'a Value, wanted: &str) -> Result<&'a Map<String, Value>, String> {
     value.as_object().ok_or_else(|| mismatch(value, wanted))
 }
 
-/// The entries of an object under these keys, whose case makes no difference, with `null` left out;
-/// and the first key that is not among them.
+/// The entries of an object with these keys (ignoring case, and `null` values), and its first
+/// unknown key.
 pub(super) fn known<'a>(
     object: &'a Map<String, Value>,
     keys: &[&'static str],

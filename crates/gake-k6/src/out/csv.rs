@@ -1,12 +1,12 @@
-//! One line of CSV per sample; system tags have their own columns.
+//! `--out csv`: a line a sample; system tags have their own columns.
 
 use std::io::{self, Write};
 
 use super::json::time;
-use crate::test::WrittenSample;
+use crate::test::RawSample;
 use crate::values::scaled;
 
-/// How `--out csv` writes instants.
+/// The format of timestamps in `--out csv`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimeFormat {
     /// Unix seconds.
@@ -32,11 +32,11 @@ pub struct CsvLines {
     line: String,
 }
 
-/// System tags that are not tags of samples.
+/// System tags that are metadata of samples.
 const METADATA: [&str; 2] = ["iter", "vu"];
 
 impl TimeFormat {
-    /// The format of this name, as `K6_CSV_TIME_FORMAT` has it.
+    /// Parses the value of `K6_CSV_TIME_FORMAT`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -80,15 +80,15 @@ impl CsvLines {
     /// When the writer fails.
     pub fn begin(&mut self, out: &mut impl Write) -> io::Result<()> {
         let columns = self.columns.join(",");
-        let between = if columns.is_empty() { "" } else { "," };
-        writeln!(out, "metric_name,timestamp,metric_value,{columns}{between}extra_tags,metadata")
+        let separator = if columns.is_empty() { "" } else { "," };
+        writeln!(out, "metric_name,timestamp,metric_value,{columns}{separator}extra_tags,metadata")
     }
 
     /// Writes a sample. Tags without a column follow in the order of their keys.
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&mut self, out: &mut impl Write, sample: &WrittenSample) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut impl Write, sample: &RawSample) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         line.push_str(&sample.metric.name);
@@ -116,7 +116,7 @@ fn joined<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> String {
     pairs.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
 }
 
-/// A field, in quotes where Go's writer puts it in quotes.
+/// A field, quoted as by Go's `encoding/csv`.
 fn field(line: &mut String, text: &str) {
     let is_plain = !text.contains([',', '"', '\r', '\n'])
         && !text.starts_with(char::is_whitespace)

@@ -1,25 +1,24 @@
-//! One line of JSON per sample, and one before the first sample of each metric.
+//! `--out json`: a line a sample, and one before the first sample of each metric.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 use gake_core::metric::{Definition, MetricUnit, Tags};
+use gake_go::number::shortest;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::number;
 use crate::options::ThresholdOptions;
-use crate::test::WrittenSample;
-use crate::threshold::Selector;
+use crate::test::RawSample;
+use crate::threshold::MetricSelector;
 use crate::values::scaled;
 
 /// Writes samples as k6's `--out json` does.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     thresholds: BTreeMap<String, Vec<ThresholdOptions>>,
-    /// Whether samples say if their response was expected.
     has_expected_response: bool,
-    /// The metrics that had their line.
+    /// Metrics whose line is written.
     described: HashSet<String>,
 }
 
@@ -49,7 +48,7 @@ struct Submetric<'a> {
 }
 
 impl JsonLines {
-    /// Lines of a run with these thresholds, shown in the metrics' own lines, and system tags.
+    /// Lines of a run; the lines of metrics list their thresholds.
     #[must_use]
     pub fn new(
         thresholds: BTreeMap<String, Vec<ThresholdOptions>>,
@@ -63,7 +62,7 @@ impl JsonLines {
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&mut self, out: &mut impl Write, sample: &WrittenSample) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut impl Write, sample: &RawSample) -> io::Result<()> {
         let name = sample.metric.name.as_str();
         if !self.described.contains(name) {
             self.describe(out, &sample.metric)?;
@@ -72,14 +71,14 @@ impl JsonLines {
         let of = |tags: &Tags| {
             let pairs = tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
             serde_json::to_string(&pairs.collect::<BTreeMap<_, _>>())
-                .map(|text| safe_in_pages(&text))
+                .map(|text| html_escaped(&text))
         };
         write!(
             out,
             r#"{{"metric":{},"type":"Point","data":{{"time":"{}","value":{},"tags":{}"#,
             serde_json::to_string(name)?,
             time(sample.unix_ns),
-            number::shortest(scaled(sample.metric.unit, sample.value)),
+            shortest(scaled(sample.metric.unit, sample.value)),
             of(&sample.tags)?,
         )?;
         if !sample.metadata.is_empty() {
@@ -109,11 +108,11 @@ impl JsonLines {
         write_line(out, &line)
     }
 
-    /// The sub-metrics that thresholds ask for, and the one that k6 always has.
+    /// The sub-metrics of thresholds, and the one that k6 always defines.
     fn submetrics(&self, metric: &str) -> impl Iterator<Item = Submetric<'_>> {
         let asked = self.thresholds.keys().filter_map(move |key| {
             let (parent, suffix) = key.strip_suffix('}')?.split_once('{')?;
-            Selector::parse(key).ok().filter(|_| parent == metric)?;
+            MetricSelector::parse(key).ok().filter(|_| parent == metric)?;
             let tags = suffix.split(',').filter_map(|tag| {
                 let (key, value) = tag.split_once(':')?;
                 Some((unquoted(key), unquoted(value)))
@@ -133,8 +132,8 @@ impl JsonLines {
     }
 }
 
-/// JSON as Go writes it by default: what means something in a page is escaped.
-fn safe_in_pages(json: &str) -> String {
+/// JSON as Go writes it by default: with HTML's characters escaped.
+fn html_escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
@@ -151,7 +150,7 @@ fn unquoted(text: &str) -> &str {
     text.trim().trim_matches(['"', '\''])
 }
 
-/// An instant as RFC 3339 has it, with as many decimals as it needs.
+/// An instant by RFC 3339, with as many decimals as needed.
 pub(super) fn time(unix_ns: i128) -> String {
     Timestamp::from_nanosecond(unix_ns).unwrap_or_default().to_string()
 }

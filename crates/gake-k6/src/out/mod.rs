@@ -1,10 +1,7 @@
-//! Single samples, in the formats of `--out json` and `--out csv`.
-//!
-//! Samples are written through [`JsonLines`] or [`CsvLines`].
+//! Single samples in the formats of `--out json` and `--out csv`.
 
 mod csv;
 mod json;
-mod number;
 
 pub use csv::{CsvLines, TimeFormat};
 pub use json::JsonLines;

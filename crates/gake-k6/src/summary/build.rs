@@ -10,23 +10,23 @@ use serde_json::Value;
 use super::collate::{compare, compare_metrics};
 use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric, SummaryScope};
 use crate::aggregation::Aggregation;
-use crate::options::{DEFAULT_SCENARIO, Options};
+use crate::options::{DEFAULT_SCENARIO, K6Options};
 use crate::threshold::{ThresholdResults, Thresholds};
 use crate::values::{figure, per_second, scaled, share};
 
-/// What is between the names of groups.
+/// Separates the names of a group's path.
 const SEPARATOR: &str = "::";
 
-/// The groups of what runs outside of iterations; k6 shows them only if they hold a check or a group.
+/// The groups of setup and teardown; k6 shows them only if they contain a check or a group.
 const STAGES: [&str; 2] = ["::setup", "::teardown"];
 
-/// The sub-metrics that k6 makes by itself: a metric and a tag.
+/// The sub-metrics that k6 always defines: a metric and a tag.
 const AUTOMATIC: [(&str, &str, &str); 1] = [("http_req_duration", "expected_response", "true")];
 
 /// The input of a summary.
 #[derive(Debug, Clone, Copy)]
 pub struct SummaryInput<'a> {
-    /// Everything that was recorded, with the tags `scenario`, `group` and `check` among others.
+    /// All series, with at least the tags `scenario`, `group` and `check`.
     pub series: &'a SeriesTable,
     /// The defined metrics.
     pub metrics: &'a Registry,
@@ -35,10 +35,10 @@ pub struct SummaryInput<'a> {
     /// The results of the thresholds.
     pub results: &'a ThresholdResults,
     /// The options of the run.
-    pub options: &'a Options,
+    pub options: &'a K6Options,
     /// How long the run took.
     pub elapsed: Duration,
-    /// What the script's `setup` returned.
+    /// The return value of the script's `setup`.
     pub setup_data: Option<&'a Value>,
     /// Whether colours are off.
     pub no_color: bool,
@@ -51,8 +51,10 @@ pub struct SummaryInput<'a> {
 /// The summary of a run.
 #[must_use]
 pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
-    let builder =
-        Builder { input, stats: input.options.summary_trend_stats.clone().unwrap_or_default() };
+    let builder = SummaryBuilder {
+        input,
+        stats: input.options.summary_trend_stats.clone().unwrap_or_default(),
+    };
     let paths = group_paths(input.series);
     let scenarios = input.options.scenarios.iter().flatten().map(|scenario| scenario.0.as_str());
     let mut scenarios: Vec<_> = scenarios.collect();
@@ -74,12 +76,12 @@ pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
     }
 }
 
-struct Builder<'a> {
+struct SummaryBuilder<'a> {
     input: &'a SummaryInput<'a>,
     stats: Vec<String>,
 }
 
-/// The paths of all groups that samples name, and of those around them, as they came first.
+/// The paths of all groups in samples, and of their outer groups, in order of first appearance.
 fn group_paths(series: &SeriesTable) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for (key, _) in series.series() {
@@ -95,7 +97,7 @@ fn group_paths(series: &SeriesTable) -> Vec<String> {
     paths
 }
 
-/// The groups directly in the one of this path: their names and paths.
+/// The names and paths of the direct subgroups of a path.
 fn inner<'a>(path: &'a str, paths: &'a [String]) -> impl Iterator<Item = (&'a str, &'a str)> {
     paths.iter().filter_map(move |one| {
         let name = one.strip_prefix(path)?.strip_prefix(SEPARATOR)?;
@@ -103,8 +105,7 @@ fn inner<'a>(path: &'a str, paths: &'a [String]) -> impl Iterator<Item = (&'a st
     })
 }
 
-impl Builder<'_> {
-    /// The whole run.
+impl SummaryBuilder<'_> {
     fn total(&self, paths: &[String]) -> SummaryScope {
         let everything = Tags::default();
         let metrics = self.all_metrics();
@@ -137,7 +138,7 @@ impl Builder<'_> {
                 continue;
             }
             all.entry(key.to_owned()).or_insert_with(|| (Arc::clone(&on.metric), value));
-            // A sub-metric stands below its metric, also when that has no samples.
+            // A sub-metric is listed below its metric, even one without samples.
             all.entry(on.metric.name.clone())
                 .or_insert_with(|| (Arc::clone(&on.metric), SeriesValue::new(on.metric.kind)));
         }
@@ -148,7 +149,7 @@ impl Builder<'_> {
         metrics
     }
 
-    /// What samples with these tags add up to, by metric.
+    /// The merged values of samples with these tags, by metric.
     fn sums(&self, tags: &Tags) -> BTreeMap<String, (Arc<Definition>, SeriesValue)> {
         let mut sums = BTreeMap::new();
         for (key, value) in self.input.series.series().filter(|(key, _)| key.tags.contains(tags)) {
@@ -210,7 +211,7 @@ impl Builder<'_> {
         aggregation.and_then(shown).unwrap_or(0.0)
     }
 
-    /// The metrics and checks of what has these tags, and its groups inside the one of a path.
+    /// The metrics and checks of samples with these tags, and the subgroups of a path.
     fn scope(&self, name: &str, tags: &Tags, path: &str, paths: &[String]) -> SummaryScope {
         let metrics = self.sums(tags).into_iter();
         let metrics = metrics.map(|(name, (metric, value))| SummaryMetric {
@@ -252,7 +253,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The checks whose samples have these tags, as they came first.
+    /// The checks of samples with these tags, in order of first appearance.
     fn checks(&self, tags: &Tags) -> Vec<SummaryCheck> {
         let mut checks: Vec<SummaryCheck> = Vec::new();
         for (key, value) in self.input.series.select(CHECKS, tags) {

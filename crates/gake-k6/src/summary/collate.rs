@@ -1,29 +1,27 @@
-//! The order of names for people: `alpha`, `Beta`, `zeta`, as JavaScript's `localeCompare` has it.
+//! The order of JavaScript's `localeCompare`: `alpha`, `Beta`, `zeta`.
 
 use std::cmp::Ordering;
 
-/// ASCII from the first character to the last; letters of both cases are equal unless nothing else
-/// decides. Other characters follow, by number.
+/// ASCII in order; case decides last. Other characters follow by code point.
 const ORDER: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// How two texts are ordered.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
-    let letters = |text: &str| text.chars().map(place).collect::<Vec<_>>();
+    let letters = |text: &str| text.chars().map(rank).collect::<Vec<_>>();
     let cases = |text: &str| text.chars().map(|c| c.is_ascii_uppercase()).collect::<Vec<_>>();
     letters(a).cmp(&letters(b)).then_with(|| cases(a).cmp(&cases(b)))
 }
 
-/// How the names of two metrics are ordered: sub-metrics follow their metric.
+/// The order of two metrics: sub-metrics follow their metric.
 pub(super) fn compare_metrics(a: &str, b: &str) -> Ordering {
-    let parts = |name: &'_ str| {
+    let split = |name: &'_ str| {
         let at = name.find('{').unwrap_or(name.len());
         (name[..at].to_owned(), name[at..].to_owned())
     };
-    let ((a, a_tags), (b, b_tags)) = (parts(a), parts(b));
+    let ((a, a_tags), (b, b_tags)) = (split(a), split(b));
     compare(&a, &b).then_with(|| compare(&a_tags, &b_tags))
 }
 
-fn place(c: char) -> usize {
+fn rank(c: char) -> usize {
     let known = ORDER.find(c.to_ascii_lowercase());
     known.unwrap_or(ORDER.len() + u32::from(c) as usize)
 }

@@ -1,4 +1,4 @@
-//! The summary at the end: its data, as text, and as scripts receive it.
+//! The end-of-test summary: its data, as text, and as JSON for scripts.
 
 mod build;
 mod collate;
@@ -15,7 +15,7 @@ pub use text::SummaryMode;
 use crate::threshold::ThresholdResult;
 use gake_core::metric::{MetricKind, MetricUnit};
 
-/// Everything that a summary shows.
+/// The data of a summary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SummaryData {
     /// The whole run.
@@ -26,9 +26,9 @@ pub struct SummaryData {
     pub root_group: SummaryGroup,
     /// The statistics shown of trends, in order.
     pub trend_stats: Vec<String>,
-    /// The unit of times: `s`, `ms`, `us`; by default, the one that fits.
+    /// The unit of times: `s`, `ms`, `us`; by default it depends on each value.
     pub time_unit: Option<String>,
-    /// How long the run took, in milliseconds.
+    /// The duration of the run in milliseconds.
     pub duration_ms: f64,
     /// Whether colours are off.
     pub no_color: bool,
@@ -36,20 +36,20 @@ pub struct SummaryData {
     pub is_stdout_terminal: bool,
     /// Whether standard error is a terminal.
     pub is_stderr_terminal: bool,
-    /// What the script's `setup` returned.
+    /// The return value of the script's `setup`.
     pub setup_data: Option<Value>,
 }
 
-/// The figures of a part of the run: all of it, a scenario, a group.
+/// The figures of the run, of a scenario or of a group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SummaryScope {
     /// The scenario's or group's name.
     pub name: String,
-    /// Metrics and sub-metrics, in the order of their names for people.
+    /// Metrics and sub-metrics, in the order of `localeCompare`.
     pub metrics: Vec<SummaryMetric>,
-    /// Checks, in the order in which they came first; `None` where nothing is about checks.
+    /// Checks in order of first appearance; `None` without the metric `checks`.
     pub checks: Option<Vec<SummaryCheck>>,
-    /// Its groups.
+    /// Its groups, with their own figures.
     pub groups: Vec<SummaryScope>,
 }
 
@@ -58,9 +58,9 @@ pub struct SummaryScope {
 pub struct SummaryMetric {
     /// Its name, with the tags of a sub-metric: `http_req_duration{name:login}`.
     pub name: String,
-    /// How its samples are aggregated.
+    /// The aggregation of its samples.
     pub kind: MetricKind,
-    /// Their unit; times are in milliseconds here.
+    /// Their unit; times are in milliseconds.
     pub contains: MetricUnit,
     /// Its figures by name: `avg`, `p(95)`, `count`, `rate`.
     pub values: Vec<(String, f64)>,
@@ -68,34 +68,34 @@ pub struct SummaryMetric {
     pub thresholds: Vec<ThresholdResult>,
 }
 
-/// A check.
+/// The results of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryCheck {
-    /// Its name.
+    /// Its name, without its group.
     pub name: String,
-    /// The path of its group, with its name.
+    /// The path of its group and its name, joined by `::`.
     pub path: String,
     /// How often it passed.
     pub passes: u64,
-    /// How often it did not.
+    /// How often it failed.
     pub fails: u64,
 }
 
 /// A group with its checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryGroup {
-    /// Its name.
+    /// Its name; the root has none.
     pub name: String,
-    /// Its name with those of the groups around it, each after `::`.
+    /// The names of its outer groups and its own, each after `::`.
     pub path: String,
-    /// Its checks.
+    /// Checks directly in it.
     pub checks: Vec<SummaryCheck>,
-    /// The groups in it.
+    /// Its subgroups.
     pub groups: Vec<SummaryGroup>,
 }
 
 impl SummaryMetric {
-    /// A figure.
+    /// The figure of a name.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         self.values.iter().find(|value| value.0 == name).map(|value| value.1)

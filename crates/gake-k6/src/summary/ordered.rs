@@ -1,5 +1,4 @@
-//! JSON whose objects keep the order of their members: a summary shows checks and groups in the
-//! order of the script.
+//! JSON whose objects keep the order of their members, for checks and groups in the script's order.
 
 use std::fmt;
 
@@ -9,19 +8,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 use serde_json::ser::{PrettyFormatter, Serializer as JsonSerializer};
 
-/// A value of JSON.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Json {
+pub(super) enum OrderedJson {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    List(Vec<OrderedJson>),
+    Object(Vec<(String, OrderedJson)>),
 }
 
-impl Json {
-    /// An object of these members.
+impl OrderedJson {
     pub(super) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         Self::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -30,12 +27,11 @@ impl Json {
         Self::Text(text.to_owned())
     }
 
-    /// A member of an object.
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
         self.members().iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The members of an object; none of any other value.
+    /// The members of an object; empty for other values.
     pub(super) fn members(&self) -> &[(String, Self)] {
         match self {
             Self::Object(members) => members,
@@ -43,18 +39,18 @@ impl Json {
         }
     }
 
-    /// It as text, indented by four blanks.
+    /// Pretty-printed with an indent of four blanks.
     pub(super) fn pretty(&self) -> String {
         let mut bytes = Vec::new();
         let mut out =
             JsonSerializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
-        // Writing texts to memory cannot fail.
+        // Writing to memory cannot fail.
         let _ = self.serialize(&mut out);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-impl From<serde_json::Value> for Json {
+impl From<serde_json::Value> for OrderedJson {
     fn from(value: serde_json::Value) -> Self {
         use serde_json::Value;
         match value {
@@ -70,7 +66,7 @@ impl From<serde_json::Value> for Json {
     }
 }
 
-impl Serialize for Json {
+impl Serialize for OrderedJson {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => out.serialize_unit(),
@@ -91,59 +87,59 @@ impl Serialize for Json {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
+impl<'de> Deserialize<'de> for OrderedJson {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader)
+        from.deserialize_any(OrderedJsonVisitor)
     }
 }
 
-struct Reader;
+struct OrderedJsonVisitor;
 
-impl<'de> Visitor<'de> for Reader {
-    type Value = Json;
+impl<'de> Visitor<'de> for OrderedJsonVisitor {
+    type Value = OrderedJson;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value of JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
+    fn visit_unit<E>(self) -> Result<OrderedJson, E> {
+        Ok(OrderedJson::Null)
     }
 
-    fn visit_bool<E>(self, truth: bool) -> Result<Json, E> {
-        Ok(Json::Bool(truth))
+    fn visit_bool<E>(self, truth: bool) -> Result<OrderedJson, E> {
+        Ok(OrderedJson::Bool(truth))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
-        Ok(Json::Number(number.into()))
+    fn visit_i64<E>(self, number: i64) -> Result<OrderedJson, E> {
+        Ok(OrderedJson::Number(number.into()))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
-        Ok(Json::Number(number.into()))
+    fn visit_u64<E>(self, number: u64) -> Result<OrderedJson, E> {
+        Ok(OrderedJson::Number(number.into()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Json, E> {
-        Ok(Number::from_f64(number).map_or(Json::Null, Json::Number))
+    fn visit_f64<E>(self, number: f64) -> Result<OrderedJson, E> {
+        Ok(Number::from_f64(number).map_or(OrderedJson::Null, OrderedJson::Number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(Json::text(text))
+    fn visit_str<E>(self, text: &str) -> Result<OrderedJson, E> {
+        Ok(OrderedJson::text(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Json, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<OrderedJson, A::Error> {
         let mut list = Vec::new();
         while let Some(value) = from.next_element()? {
             list.push(value);
         }
-        Ok(Json::List(list))
+        Ok(OrderedJson::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<OrderedJson, A::Error> {
         let mut members = Vec::new();
         while let Some(member) = from.next_entry()? {
             members.push(member);
         }
-        Ok(Json::Object(members))
+        Ok(OrderedJson::Object(members))
     }
 }
 
@@ -155,8 +151,8 @@ mod tests {
     fn members_keep_their_order() {
         let text =
             "{\n    \"z\": [\n        1,\n        -2,\n        0.5\n    ],\n    \"a\": {}\n}";
-        let json: Json = serde_json::from_str(text).unwrap();
+        let json: OrderedJson = serde_json::from_str(text).unwrap();
         assert_eq!(json.pretty(), text);
-        assert_eq!(json.get("a"), Some(&Json::Object(Vec::new())));
+        assert_eq!(json.get("a"), Some(&OrderedJson::Object(Vec::new())));
     }
 }

@@ -1,23 +1,23 @@
-//! Expressions of thresholds: `p(95) < 200`.
+//! Threshold expressions: `p(95) < 200`.
 
 use std::str::FromStr;
 
 use crate::aggregation::Aggregation;
 
-/// An aggregation method, an operator and a number.
+/// A statistic, an operator and a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expression {
+pub struct ThresholdExpression {
     /// The statistic of the metric.
     pub aggregation: Aggregation,
-    /// The comparison.
-    pub operator: Operator,
-    /// The bound; in milliseconds for times.
+    /// The comparison operator.
+    pub operator: ThresholdOperator,
+    /// The bound; times are in milliseconds.
     pub bound: f64,
 }
 
-/// How a figure is compared with its bound.
+/// The comparison of a figure with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub enum ThresholdOperator {
     /// `<`
     Less,
     /// `<=`
@@ -32,33 +32,33 @@ pub enum Operator {
     NotEqual,
 }
 
-/// Operators as they are written, the longer of two that begin alike first.
-const OPERATORS: [(&str, Operator); 7] = [
-    ("<=", Operator::LessOrEqual),
-    ("<", Operator::Less),
-    (">=", Operator::GreaterOrEqual),
-    (">", Operator::Greater),
-    ("===", Operator::Equal),
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
+/// The longer of two operators with the same prefix comes first.
+const OPERATORS: [(&str, ThresholdOperator); 7] = [
+    ("<=", ThresholdOperator::LessOrEqual),
+    ("<", ThresholdOperator::Less),
+    (">=", ThresholdOperator::GreaterOrEqual),
+    (">", ThresholdOperator::Greater),
+    ("===", ThresholdOperator::Equal),
+    ("==", ThresholdOperator::Equal),
+    ("!=", ThresholdOperator::NotEqual),
 ];
 
-/// Why a text is not a threshold's expression, in k6's words.
+/// An error in an expression, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
     /// It has no operator, or nothing after it.
     #[error("failed parsing threshold expression {0:?}; reason: malformed threshold expression")]
     Malformed(String),
-    /// The part before the operator is not an aggregation method.
+    /// The left-hand side is not an aggregation method.
     #[error("failed parsing threshold expression's {text:?} left hand side; reason: {reason}")]
     Method {
         /// The expression.
         text: String,
-        /// What is wrong with its method.
+        /// The error of its method.
         reason: String,
     },
-    /// The part after the operator is not a number.
-    // The spelling is k6's: users search for it.
+    /// The right-hand side is not a number.
+    // The misspelling is k6's: users search for it.
     #[error(
         "failed parsing threshold expresion's {text:?} right hand side; reason: \
          strconv.ParseFloat: parsing {bound:?}: invalid syntax"
@@ -66,22 +66,22 @@ pub enum ExpressionError {
     Bound {
         /// The expression.
         text: String,
-        /// The part that is not a number.
+        /// The right-hand side.
         bound: String,
     },
 }
 
-impl FromStr for Expression {
+impl FromStr for ThresholdExpression {
     type Err = ExpressionError;
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
         let malformed = || ExpressionError::Malformed(text.to_owned());
-        let places = OPERATORS.iter().filter_map(|(sign, operator)| {
+        let found = OPERATORS.iter().filter_map(|(sign, operator)| {
             let at = text.find(sign)?;
             Some((at, *sign, *operator))
         });
-        // Of those that begin at one place, the first listed is the longest.
-        let (at, sign, operator) = places.min_by_key(|place| place.0).ok_or_else(malformed)?;
+        // Of several at the same index, the first listed is the longest.
+        let (at, sign, operator) = found.min_by_key(|found| found.0).ok_or_else(malformed)?;
         let method = text[..at].trim();
         let bound = text[at + sign.len()..].trim();
         if bound.is_empty() {
@@ -98,7 +98,7 @@ impl FromStr for Expression {
     }
 }
 
-impl Operator {
+impl ThresholdOperator {
     /// Whether the comparison of `figure` with `bound` holds.
     #[must_use]
     pub fn holds(self, figure: f64, bound: f64) -> bool {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesTable, SeriesValue};
 
-pub use expression::{Expression, ExpressionError, Operator};
-pub use selector::{Selector, SelectorError};
+pub use expression::{ExpressionError, ThresholdExpression, ThresholdOperator};
+pub use selector::{MetricSelector, SelectorError};
 
 use crate::aggregation::Aggregation;
 use crate::options::ThresholdOptions;
@@ -19,7 +19,7 @@ use crate::values::figure;
 /// How often thresholds are judged during a run.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
-/// The thresholds of a run, by the key under which the script has them.
+/// The thresholds of a run, by their keys in the script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Thresholds(BTreeMap<String, MetricThresholds>, IsOff);
 
@@ -30,7 +30,7 @@ type IsOff = bool;
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricThresholds {
     /// The metric and tags that they apply to.
-    pub selector: Selector,
+    pub selector: MetricSelector,
     /// The metric.
     pub metric: Arc<Definition>,
     thresholds: Vec<Threshold>,
@@ -39,15 +39,15 @@ pub struct MetricThresholds {
 #[derive(Debug, Clone, PartialEq)]
 struct Threshold {
     source: String,
-    expression: Expression,
-    /// After what time its failure ends the run, if ever.
+    expression: ThresholdExpression,
+    /// The time after which its failure aborts the run, if ever.
     aborts_after: Option<Duration>,
 }
 
-/// Why thresholds cannot be had, in k6's words.
+/// An error in thresholds, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// An expression is not valid.
+    /// An expression is invalid.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
     /// A key names no metric.
@@ -56,7 +56,7 @@ pub enum ThresholdError {
     /// The metric does not exist.
     #[error("invalid threshold defined on {0}; reason: no metric name {0:?} found")]
     Unknown(String),
-    /// Metrics of this kind do not have the statistic asked for.
+    /// Metrics of this kind do not have the requested statistic.
     #[error(
         "invalid threshold {source_text:?} applied on metric {metric}; reason: unsupported \
          aggregation method {aggregation} on metric of type {}. supported aggregation methods \
@@ -81,7 +81,7 @@ pub enum ThresholdError {
 pub struct ThresholdResults {
     /// Expressions and whether they hold, by key.
     pub metrics: BTreeMap<String, Vec<ThresholdResult>>,
-    /// Whether a failed threshold ends the run.
+    /// Whether a failed threshold aborts the run.
     pub aborts: bool,
 }
 
@@ -111,10 +111,10 @@ impl Thresholds {
             let list = list.iter().map(Threshold::new).collect::<Result<Vec<_>, _>>()?;
             Ok((key, list))
         });
-        // Every expression is read before any metric is looked for, as in k6.
+        // As in k6, all expressions are parsed before any metric is looked up.
         let parsed = parsed.collect::<Result<Vec<_>, ThresholdError>>()?;
         let one = |(key, thresholds): (&String, Vec<Threshold>)| {
-            let selector = Selector::parse(key)?;
+            let selector = MetricSelector::parse(key)?;
             let metric = metrics.get(&selector.metric).cloned();
             let metric = metric.ok_or_else(|| ThresholdError::Unknown(key.clone()))?;
             for threshold in &thresholds {
@@ -125,7 +125,7 @@ impl Thresholds {
         parsed.into_iter().map(one).collect::<Result<_, _>>().map(|all| Self(all, false))
     }
 
-    /// The same without a bound: their sub-metrics are shown where they have samples.
+    /// The same without bounds: sub-metrics are shown if they have samples.
     #[must_use]
     pub fn off(mut self) -> Self {
         self.0.values_mut().for_each(|metric| metric.thresholds.clear());
@@ -145,13 +145,13 @@ impl Thresholds {
         self.0.is_empty()
     }
 
-    /// Those on metrics and on samples with tags, by their keys.
+    /// The thresholds of each metric or sub-metric, by key.
     pub fn metrics(&self) -> impl Iterator<Item = (&str, &MetricThresholds)> {
         self.0.iter().map(|(key, thresholds)| (key.as_str(), thresholds))
     }
 
-    /// Judges what was recorded in `elapsed`, in all of these tables. During the run, thresholds
-    /// without samples are not judged; `is_over` tells that the run has ended.
+    /// Judges the samples in all of these tables, recorded in `elapsed`. Until the run `is_over`,
+    /// thresholds without samples hold.
     #[must_use]
     pub fn judge(
         &self,
@@ -166,7 +166,7 @@ impl Thresholds {
             let one = |threshold: &Threshold| {
                 let figure = threshold.figure(&value, on, elapsed);
                 let ok = !judged || threshold.holds(figure, &value);
-                // At the end there is nothing to end.
+                // A run that is over cannot be aborted.
                 results.aborts |=
                     !is_over && !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
                 ThresholdResult {
@@ -188,7 +188,7 @@ impl MetricThresholds {
         self.thresholds.iter().map(|threshold| threshold.source.as_str())
     }
 
-    /// Whether the metric is of times, which thresholds write in milliseconds.
+    /// Whether the metric is a time, whose bounds are in milliseconds.
     #[must_use]
     pub fn is_time(&self) -> bool {
         self.metric.unit == MetricUnit::Time
@@ -235,12 +235,12 @@ impl Threshold {
     }
 
     fn figure(&self, value: &SeriesValue, on: &MetricThresholds, elapsed: Duration) -> f64 {
-        // Checked when it was made, so that there is one.
+        // `check` has verified that it exists.
         figure(self.expression.aggregation, value, on.metric.unit, elapsed).unwrap_or(0.0)
     }
 
-    /// Whether it holds. The rate of no samples holds whatever is asked, as in k6; any other figure
-    /// of none is 0.
+    /// Whether it holds. As in k6, a rate without samples holds any bound; other figures without
+    /// samples are 0.
     fn holds(&self, figure: f64, value: &SeriesValue) -> bool {
         let is_empty_rate = value.kind() == MetricKind::Rate && value.samples() == 0;
         is_empty_rate || self.expression.operator.holds(figure, self.expression.bound)

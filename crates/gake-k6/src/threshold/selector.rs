@@ -1,23 +1,23 @@
-//! What a threshold applies to: a metric, or its samples with some tags.
+//! The key of a threshold: a metric, or a sub-metric by tags.
 
 use gake_core::metric::Tags;
 
 /// A metric and the tags that its samples must have: `http_req_duration{name:login}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selector {
+pub struct MetricSelector {
     /// The metric.
     pub metric: String,
     /// The tags; none for the metric itself.
     pub tags: Tags,
 }
 
-/// Why a text names no metric, in k6's words.
+/// An error in a key, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// A brace is not closed or not opened.
     #[error("metric {0:?} has unmatched opening/close curly brace")]
     Braces(String),
-    /// Something follows the tags.
+    /// A text follows the tags.
     #[error("metric {0:?} lacks a closing curly brace in its last position")]
     Rest(String),
     /// A tag is not `key:value`.
@@ -25,11 +25,11 @@ pub enum SelectorError {
     Tag(String),
 }
 
-impl Selector {
-    /// Reads the key of a threshold.
+impl MetricSelector {
+    /// Parses the key of a threshold.
     ///
     /// # Errors
-    /// When its tags have another form.
+    /// When its tags are malformed.
     pub fn parse(key: &str) -> Result<Self, SelectorError> {
         let Some((metric, tags)) = key.split_once('{').filter(|(metric, _)| !metric.is_empty())
         else {
@@ -50,7 +50,7 @@ impl Selector {
 fn tag(text: &str) -> Result<(String, String), SelectorError> {
     let malformed = || SelectorError::Tag(text.to_owned());
     let (key, value) = text.split_once(':').ok_or_else(malformed)?;
-    let plain = |part: &str| part.trim().trim_matches(['"', '\'']).to_owned();
+    let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
     let (key, value) = (plain(key), plain(value));
     if key.is_empty() || value.is_empty() { Err(malformed()) } else { Ok((key, value)) }
 }

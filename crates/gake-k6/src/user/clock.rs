@@ -1,4 +1,4 @@
-//! The clock of a user, for any clock of the run.
+//! The clock of users.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,16 +6,16 @@ use std::rc::Rc;
 
 use gake_core::clock::{Clock, Nanos};
 
-/// A clock behind a pointer: users and their clients are of one type.
+/// A type-erased clock, so that users and their clients are not generic.
 #[derive(Clone)]
-pub struct UserClock(Rc<dyn AnyClock>);
+pub struct UserClock(Rc<dyn DynClock>);
 
-trait AnyClock {
+trait DynClock {
     fn now(&self) -> Nanos;
     fn sleep_until(&self, at: Nanos) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
-impl<C: Clock> AnyClock for C {
+impl<C: Clock> DynClock for C {
     fn now(&self) -> Nanos {
         Clock::now(self)
     }
@@ -26,7 +26,7 @@ impl<C: Clock> AnyClock for C {
 }
 
 impl UserClock {
-    /// The clock `clock`.
+    /// Erases the type of a clock.
     #[must_use]
     pub fn new(clock: impl Clock + 'static) -> Self {
         Self(Rc::new(clock))

@@ -1,4 +1,4 @@
-//! `console`: lines of the log.
+//! `console`: writes to the log.
 
 use std::ffi::CStr;
 
@@ -10,11 +10,9 @@ use super::vu::Vu;
 use crate::modules::shown;
 use crate::test::LogLevel;
 
-/// What it has.
 pub(crate) static LIST: LazyList =
     LazyList::new(&[c"log", c"info", c"debug", c"warn", c"error"], make_property);
 
-/// A script's `console`.
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let console = Object::new(ctx.clone())?;
     lazily(&console, &LIST)?;
@@ -32,8 +30,8 @@ fn make_property<'js>(console: &Object<'js>, name: &'static CStr) -> rquickjs::R
     };
     let write = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
         let mut line = String::new();
-        for (place, value) in values.0.iter().enumerate() {
-            if place > 0 {
+        for (index, value) in values.0.iter().enumerate() {
+            if index > 0 {
                 line.push(' ');
             }
             line += &shown(&ctx, value);

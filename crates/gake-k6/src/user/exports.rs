@@ -1,17 +1,17 @@
-//! Modules without a text of their own: they export what an object has.
+//! Modules made from an object instead of a source text.
 
 use gake_script::user::open_module;
 use rquickjs::module::{Declarations, Declared, Exports, ModuleDef};
 use rquickjs::{Ctx, Module, Value};
 
-/// Where a module keeps the object until it is evaluated.
+/// The property of `import.meta` that holds the object until the module is evaluated.
 const OBJECT: &str = "exports";
 
 const DEFAULT: &str = "default";
 
-struct OfObject;
+struct ObjectModule;
 
-impl ModuleDef for OfObject {
+impl ModuleDef for ObjectModule {
     fn declare<'js>(declarations: &Declarations<'js>) -> rquickjs::Result<()> {
         declarations.declare(DEFAULT).map(drop)
     }
@@ -26,17 +26,15 @@ impl ModuleDef for OfObject {
     }
 }
 
-/// A module that exports what an object has, and its `default`, which is the object itself where it
-/// has none. Anything else is the default alone.
-///
-/// A name is exported when somebody imports it, and is `undefined` where the object lacks it, as in
-/// k6.
+/// A module that exports the properties of an object, and its `default` (the object itself if it
+/// has none). Any other value is only the default. As in k6, an import of a missing name is
+/// `undefined`.
 pub(super) fn module_of<'js>(
     ctx: &Ctx<'js>,
     name: &str,
     exports: &Value<'js>,
 ) -> rquickjs::Result<Module<'js, Declared>> {
-    let module = Module::declare_def::<OfObject, _>(ctx.clone(), name)?;
+    let module = Module::declare_def::<ObjectModule, _>(ctx.clone(), name)?;
     module.meta()?.set(OBJECT, exports.clone())?;
     if let Some(object) = exports.as_object() {
         open_module(ctx, name, object)?;

@@ -1,4 +1,4 @@
-//! What a script finds without importing it: `__VU`, `__ITER`, `__ENV`, timers.
+//! Globals of a script: `__VU`, `__ITER`, `__ENV`, `crypto`, `console`, timers and others.
 
 use std::ffi::{CStr, CString};
 use std::rc::Rc;
@@ -14,18 +14,17 @@ use super::timers::INTERVAL;
 use super::vu::Vu;
 use super::{console, loader};
 use crate::errors::go_error;
-use crate::modules::{buffer, evaluate, given, random, seed_random, subtle};
+use crate::modules::{buffer, evaluate, given, random, seed_random, subtle, uuid};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
 
-/// The object with the environment's variables.
 const ENV: &str = "__ENV";
 
-/// Between the seeds of two users: an odd number of random bits.
+/// Difference between the seeds of two users: an odd number of random bits.
 const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Globals that are made when a script looks them up.
+/// Globals that are created on first use.
 pub(crate) static LIST: LazyList = LazyList::new(
     &[
         c"__ENV",
@@ -41,7 +40,6 @@ pub(crate) static LIST: LazyList = LazyList::new(
     make_global,
 );
 
-/// Gives a script its globals.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
     let globals = ctx.globals();
     lazily(&globals, &LIST)?;
@@ -106,7 +104,7 @@ fn start_timer<'js>(
     let repeats = name == INTERVAL;
     let number = vu.timers.next(repeats);
     let arguments = arguments.0.into_js(ctx)?;
-    let timer = Timer {
+    let timer = ScriptTimer {
         number,
         delay: (delay.max(0.0) * MILLISECOND) as u64,
         repeats,
@@ -117,7 +115,7 @@ fn start_timer<'js>(
     Ok(number)
 }
 
-/// The function that a timer calls, or k6's words for other values.
+/// The callback of a timer; throws k6's errors for other values.
 fn callback_of<'js>(
     ctx: &Ctx<'js>,
     timer: &str,
@@ -139,13 +137,13 @@ fn callback_of<'js>(
     }
 }
 
-/// The variables of the process's first test, which other tests mostly have too.
+/// The variables of the process's first test; other tests mostly have the same.
 static VARIABLES: OnceLock<&LazyList> = OnceLock::new();
 
-/// The list of the environment's variables. A script reads few of them.
+/// The environment's variables as a lazy list: a script reads few of them.
 pub(crate) fn variables(environment: &[(String, String)]) -> &'static LazyList {
     VARIABLES.get_or_init(|| {
-        // No variable has a zero in its name.
+        // Names of variables contain no zero byte.
         let names = environment.iter().filter_map(|(name, _)| CString::new(name.as_str()).ok());
         LazyList::leaked(names.collect(), make_variable)
     })
@@ -178,14 +176,14 @@ fn environment<'js>(ctx: &Ctx<'js>, vu: &Vu) -> rquickjs::Result<Object<'js>> {
     Ok(made)
 }
 
-/// `crypto.subtle`, made when it is first read: most scripts never do.
+/// `crypto.subtle`, created on first use: most scripts have none.
 fn subtle_once<'js>(ctx: Ctx<'js>, this: This<Object<'js>>) -> rquickjs::Result<Object<'js>> {
     let made = subtle(&ctx)?;
     this.0.prop("subtle", Property::from(made.clone()).enumerable().configurable())?;
     Ok(made)
 }
 
-/// The part of WebCrypto that needs no key.
+/// WebCrypto without keys.
 fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let crypto = Object::new(ctx.clone())?;
     let fill = |ctx: Ctx<'js>, view: Object<'js>| -> rquickjs::Result<Object<'js>> {
@@ -201,7 +199,7 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         }
         let length: usize = view.get("byteLength")?;
         let bytes = buffer(&ctx, random(&ctx, length)?)?;
-        // As bytes, whatever the view counts in.
+        // As bytes, whatever the element type of the view.
         let write: Function<'js> = evaluate(
             &ctx,
             "(view, bytes) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
@@ -211,20 +209,13 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         Ok(view)
     };
     crypto.set("getRandomValues", Func::from(fill))?;
-    let uuid = |ctx: Ctx<'js>| -> rquickjs::Result<String> {
-        let mut bytes = random(&ctx, 16)?;
-        bytes[6] = (bytes[6] & 0x0f) | 0x40;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-        Ok(parts.join("-"))
-    };
-    crypto.set("randomUUID", Func::from(uuid))?;
+    let random_uuid = |ctx: Ctx<'js>| random(&ctx, 16).map(uuid);
+    crypto.set("randomUUID", Func::from(random_uuid))?;
     Ok(crypto)
 }
 
 #[derive(Clone)]
-struct Timer {
+struct ScriptTimer {
     number: u32,
     delay: u64,
     repeats: bool,
@@ -232,7 +223,7 @@ struct Timer {
     arguments: Persistent<Value<'static>>,
 }
 
-impl Timer {
+impl ScriptTimer {
     fn start(self, vu: &Rc<Vu>) {
         let user = Rc::clone(vu);
         vu.tasks.add(async move {

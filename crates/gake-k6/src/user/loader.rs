@@ -1,4 +1,4 @@
-//! Modules: k6's own, files, CommonJS and JSON.
+//! Resolves and loads modules: k6's own, ES modules, CommonJS, JSON; `open` and `require`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,19 +22,18 @@ use crate::modules;
 use crate::paths::{FILE, file_path, folder, imported, normal, resolved};
 use crate::typescript::is_typescript;
 
-/// What a module says that uses what it knows about itself.
+/// Modules whose text contains this get `import.meta.resolve`.
 const META: &str = "import.meta";
 
-/// What names of modules from the network begin with.
 const HTTPS: &str = "https://";
 
 /// The modules of one user.
 #[derive(Clone)]
 pub(crate) struct Modules {
     vu: Rc<Vu>,
-    /// What was made already, by name; forgotten before the user's runtime is.
+    /// Loaded modules by name; dropped before the user's runtime.
     made: Rc<RefCell<HashMap<String, Persistent<Object<'static>>>>>,
-    /// Why an import was not found or not read.
+    /// Why the last import could not be resolved.
     unresolved: Rc<RefCell<Option<String>>>,
 }
 
@@ -43,30 +42,27 @@ impl Modules {
         Self { vu: Rc::clone(vu), made: Rc::default(), unresolved: Rc::default() }
     }
 
-    /// Why an import was not found or not read, if `thrown` is that.
+    /// Why an import could not be resolved, if `thrown` is that error.
     pub(crate) fn unresolved(&self, thrown: &Caught) -> Option<String> {
         let why = self.unresolved.borrow().clone()?;
-        thrown.message.strip_prefix("GoError: ").is_some_and(|said| said == why).then_some(why)
+        (thrown.message.strip_prefix("GoError: ")? == why).then_some(why)
     }
 
-    /// Lets go of everything that belongs to the user's runtime.
+    /// Drops everything that belongs to the user's runtime.
     pub(crate) fn forget(&self) {
         self.made.borrow_mut().clear();
     }
 
-    /// The modules of the user whose context this is.
     fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
-        let known = ctx.userdata::<OfContext>().map(|kept| kept.0.clone());
+        let known = ctx.userdata::<ModulesUserData>().map(|kept| kept.0.clone());
         known.ok_or(rquickjs::Error::Unknown)
     }
 
-    /// Makes the modules known to the context of their user.
-    pub(crate) fn keep_in(&self, ctx: &Ctx<'_>) {
-        // It fails only while somebody reads it, which nobody can yet.
-        let _ = ctx.store_userdata(OfContext(self.clone()));
+    pub(crate) fn store_in(&self, ctx: &Ctx<'_>) {
+        // Fails only if the data is borrowed; it does not exist yet.
+        let _ = ctx.store_userdata(ModulesUserData(self.clone()));
     }
 
-    /// The main module.
     pub(crate) fn main<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -121,10 +117,9 @@ impl Modules {
         Ok(format!("{FILE}{}", path.display()))
     }
 
-    /// What `require` gives.
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
         if self.vu.stage.get() != VuStage::Init {
-            return Err(go_error(ctx, &init_alone("require")));
+            return Err(go_error(ctx, &init_only("require")));
         }
         let native = "go.k6.io/k6/internal/js.(*requireImpl).require-fm";
         let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
@@ -154,7 +149,7 @@ impl Modules {
         Ok(exports)
     }
 
-    /// The `module` of a CommonJS file, which is run unless it was.
+    /// The `module` of a CommonJS file, which runs on first use.
     fn common_js<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -166,7 +161,7 @@ impl Modules {
         }
         let module = Object::new(ctx.clone())?;
         module.set("exports", Object::new(ctx.clone())?)?;
-        // Before it runs: modules may require each other.
+        // Before it runs: modules may be circular.
         let kept = Persistent::save(ctx, module.clone());
         self.made.borrow_mut().insert(name.to_owned(), kept);
         let mut options = rquickjs::context::EvalOptions::default();
@@ -213,7 +208,7 @@ impl Modules {
         text: String,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if name.ends_with(".json") {
-            // A line separator is JSON, and is JavaScript by now.
+            // JSON is a subset of JavaScript, line separators included (ES2019).
             return Module::declare(ctx.clone(), name, format!("export default {text}"));
         }
         if !is_es_module(&text) {
@@ -241,7 +236,7 @@ impl Modules {
     ) -> rquickjs::Result<Value<'js>> {
         use rquickjs::IntoJs;
         if self.vu.stage.get() != VuStage::Init {
-            return Err(go_error(ctx, &init_alone("open")));
+            return Err(go_error(ctx, &init_only("open")));
         }
         let path = match name.starts_with(FILE) {
             true => file_path(name),
@@ -274,7 +269,7 @@ impl Resolver for Modules {
         name: &str,
         _attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
-        // Thrown, so that it reads as k6's does and not as an error of resolving.
+        // Thrown, so that it reads as k6's error and not as one of QuickJS's resolver.
         self.find(base, name).map_err(|why| {
             self.unresolved.replace(Some(why.clone()));
             go_error(ctx, &why)
@@ -298,13 +293,13 @@ impl Loader for Modules {
     }
 }
 
-/// A script's `require`.
+/// The global `require`.
 pub(super) fn require<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
     let modules = Modules::of(&ctx)?;
     modules.require(&ctx, &caller(&ctx, &modules.vu.test.main), &name)
 }
 
-/// A script's `open`.
+/// The global `open`.
 pub(super) fn open<'js>(
     ctx: Ctx<'js>,
     name: String,
@@ -313,30 +308,30 @@ pub(super) fn open<'js>(
     Modules::of(&ctx)?.open(&ctx, &name, mode.0.as_deref())
 }
 
-/// What a context keeps of its user's modules.
-struct OfContext(Modules);
+/// The user data of a context: its user's modules.
+struct ModulesUserData(Modules);
 
-// SAFETY: what it holds of a script is persistent, and forgotten before the runtime is freed.
-unsafe impl<'js> JsLifetime<'js> for OfContext {
+// SAFETY: its values of the script are persistent, and dropped before the runtime.
+unsafe impl<'js> JsLifetime<'js> for ModulesUserData {
     type Changed<'to> = Self;
 }
 
-/// What k6 says of a function that only init code may call.
-fn init_alone(function: &str) -> String {
+/// k6's error for a function that only init code may call.
+fn init_only(function: &str) -> String {
     format!(
         "the \"{function}\" function is only available in the init stage (i.e. the global scope), see \
          https://grafana.com/docs/k6/latest/using-k6/test-lifecycle/ for more information"
     )
 }
 
-/// What a script threw, or what went wrong around it.
+/// The exception that a script threw, or an error of the engine.
 pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     if error.is_exception() {
         let thrown = ctx.catch();
         let native = native_frame(&thrown);
         ctx.throw(thrown);
         let mut caught = Caught::caught(ctx);
-        // The JavaScript of k6's own modules is no part of the script.
+        // Without frames of k6's own modules.
         let own = caught.stack.lines().filter(|line| !line.contains("(eval_script:"));
         let native = native.map(|native| format!("at {native} (native)"));
         caught.stack = native.into_iter().chain(own.map(frame)).collect::<Vec<_>>().join("\n");
@@ -346,17 +341,17 @@ pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     Caught { message: error.to_string(), place: String::new(), stack: String::new() }
 }
 
-/// A frame of a stack as k6 writes it: a function without a name is its place alone, and a getter
-/// has the name of its property.
+/// A stack frame as k6 writes it: an anonymous function is only its location, a getter has the name
+/// of its property.
 fn frame(line: &str) -> String {
-    let place = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
-    match place.filter(|place| place.starts_with(FILE) || is_remote(place)) {
-        Some(place) => format!("at {place}"),
+    let location = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
+    match location.filter(|location| location.starts_with(FILE) || is_remote(location)) {
+        Some(location) => format!("at {location}"),
         None => line.trim().replacen("at get ", "at ", 1),
     }
 }
 
-/// What k6 says of an import that is no file.
+/// k6's error for an import that is not a file.
 pub fn not_on_disk(name: &str) -> String {
     format!(
         "The moduleSpecifier \"{name}\" couldn't be found on local disk. Make sure that you've \
@@ -367,16 +362,15 @@ pub fn not_on_disk(name: &str) -> String {
     )
 }
 
-/// What k6 says of addresses that it once took for modules.
+/// k6's error for shortcuts that it supported once.
 const NO_SPECIAL: &str =
     "'special' urls are no longer supported - please use real ones. You can get yours by";
 
-/// Whether a module comes from the network.
 fn is_remote(module: &str) -> bool {
     module.starts_with(HTTPS)
 }
 
-/// The URL of what `base` imports by this name, when it comes from the network.
+/// The URL of a remote module that `base` imports by this name.
 fn remote(base: &str, name: &str, is_path: bool) -> Option<String> {
     if is_remote(name) {
         return Some(name.to_owned());
@@ -385,7 +379,7 @@ fn remote(base: &str, name: &str, is_path: bool) -> Option<String> {
     base.join(name).ok().map(String::from)
 }
 
-/// The module that calls a host function; the main one if no module calls.
+/// The module that calls a host function, by default the main one.
 fn caller(ctx: &Ctx<'_>, main: &str) -> String {
     let mut names = (0..=1).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
     let is_module = |name: &String| name.starts_with(FILE) || is_remote(name);
@@ -397,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_from_the_network_import_beside_themselves() {
+    fn remote_modules_resolve_imports_against_their_url() {
         let base = "https://a.test/lib/1.0/index.js#sha256=00";
         let found = |name, is_path| remote(base, name, is_path);
         assert_eq!(found("./b.js", true).as_deref(), Some("https://a.test/lib/1.0/b.js"));

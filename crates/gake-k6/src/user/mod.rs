@@ -1,15 +1,15 @@
-//! One scripted user, and what it notes for the record.
+//! One user with its script, and its pending records.
 
-pub mod book;
 pub mod clock;
 mod console;
 mod exports;
 mod globals;
-pub(crate) mod kept;
+pub(crate) mod lingering;
 pub(crate) mod loader;
-pub mod notes;
+pub mod pending;
 pub mod requests;
 pub mod script_user;
+pub mod series_index;
 mod syntax;
 mod timers;
 pub mod vu;

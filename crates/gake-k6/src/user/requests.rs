@@ -1,4 +1,4 @@
-//! Requests that the users of a worker send again as they are: neither parsed nor rendered anew.
+//! A cache of prepared requests, shared by the users of a worker.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,13 +6,13 @@ use std::rc::Rc;
 use gake_wire::PreparedRequest;
 use url::Url;
 
-/// Requests that are remembered; one whose place is taken takes it over.
-const PLACES: usize = 64;
+/// Slots of the cache; on a collision the newer request replaces the older.
+const SLOTS: usize = 64;
 
-/// Bytes of a URL that is remembered.
+/// Bytes of the longest cached URL.
 const URL_MAX: usize = 4_096;
 
-/// What a request without a body says: method, URL as it was written, headers.
+/// The key of a request without a body.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestKey<'a> {
     /// The method.
@@ -23,20 +23,20 @@ pub struct RequestKey<'a> {
     pub headers: &'a [(String, String)],
 }
 
-/// A request that was sent before.
+/// A cached request.
 #[derive(Debug)]
-pub struct KnownRequest {
+pub struct CachedRequest {
     method: String,
     text: String,
     headers: Vec<(String, String)>,
-    /// Its URL.
+    /// Its parsed URL.
     pub url: Rc<Url>,
-    /// What is sent.
+    /// The bytes to send.
     pub prepared: Rc<PreparedRequest>,
 }
 
-impl KnownRequest {
-    /// What was prepared for `key`.
+impl CachedRequest {
+    /// The cache entry of `key`.
     #[must_use]
     pub fn new(key: &RequestKey<'_>, url: Rc<Url>, prepared: Rc<PreparedRequest>) -> Self {
         let (method, text) = (key.method.to_owned(), key.url.to_owned());
@@ -44,39 +44,39 @@ impl KnownRequest {
     }
 }
 
-/// The requests of a worker's users, bounded in number and size.
+/// The cached requests of a worker's users, bounded in number and size.
 #[derive(Debug, Default)]
-pub struct RequestCache(RefCell<Vec<Option<Rc<KnownRequest>>>>);
+pub struct RequestCache(RefCell<Vec<Option<Rc<CachedRequest>>>>);
 
 impl RequestCache {
-    /// The request of a key, if it is remembered.
+    /// The cached request of a key.
     #[must_use]
-    pub fn get(&self, key: &RequestKey<'_>) -> Option<Rc<KnownRequest>> {
-        let places = self.0.borrow();
-        let known = places.get(place(key.url))?.as_ref()?;
-        let is_it = known.text == key.url
-            && known.method == key.method
-            && known.headers.as_slice() == key.headers;
-        is_it.then(|| Rc::clone(known))
+    pub fn get(&self, key: &RequestKey<'_>) -> Option<Rc<CachedRequest>> {
+        let slots = self.0.borrow();
+        let cached = slots.get(slot(key.url))?.as_ref()?;
+        let is_hit = cached.text == key.url
+            && cached.method == key.method
+            && cached.headers.as_slice() == key.headers;
+        is_hit.then(|| Rc::clone(cached))
     }
 
-    /// Remembers a request.
-    pub fn put(&self, known: KnownRequest) {
-        if known.text.len() > URL_MAX {
+    /// Caches a request, unless its URL is too long.
+    pub fn put(&self, request: CachedRequest) {
+        if request.text.len() > URL_MAX {
             return;
         }
-        let mut places = self.0.borrow_mut();
-        if places.is_empty() {
-            places.resize_with(PLACES, || None);
+        let mut slots = self.0.borrow_mut();
+        if slots.is_empty() {
+            slots.resize_with(SLOTS, || None);
         }
-        let place = place(&known.text);
-        places[place] = Some(Rc::new(known));
+        let slot = slot(&request.text);
+        slots[slot] = Some(Rc::new(request));
     }
 }
 
-/// The place of a URL: FNV-1a over its bytes.
-fn place(url: &str) -> usize {
+/// The slot of a URL: FNV-1a of its bytes.
+fn slot(url: &str) -> usize {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = url.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    (hash ^ (hash >> 32)) as usize % PLACES
+    (hash ^ (hash >> 32)) as usize % SLOTS
 }

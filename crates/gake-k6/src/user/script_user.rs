@@ -1,4 +1,4 @@
-//! A user with its script: loading it, running its functions.
+//! A user with its script: loads it and calls its functions.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,20 +14,19 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 
 use super::loader::Modules;
-use super::vu::{Vu, VuParts, VuStage};
+use super::vu::{Vu, VuContext, VuStage};
 use super::{console, globals, loader};
-use crate::go_json::parse_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::modules::{LISTS, bytes, evaluate, truthy, type_name};
+use gake_go::json::parse_error;
 
-/// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
-/// bits.
+/// Shifts the samples of a profile from iteration to iteration: an odd number of random bits.
 const SHIFT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Where `handleSummary` finds what `setup` returned.
+/// The property of `handleSummary`'s argument with the value that `setup` returned.
 const SETUP_DATA_KEY: &str = "setup_data";
 
-/// What makes JSON of what `setup` returned.
+/// Serialises the value that `setup` returned.
 const SETUP_DATA: &str = include_str!("setup_data.js");
 
 /// A user whose script is loaded.
@@ -35,7 +34,7 @@ pub struct ScriptUser {
     /// The user's state for its modules.
     pub vu: Rc<Vu>,
     exports: Option<Persistent<Object<'static>>>,
-    /// What `setup` returned, as this user has it.
+    /// This user's copy of the value that `setup` returned.
     data: Option<Persistent<Value<'static>>>,
     modules: Modules,
     user: User,
@@ -44,35 +43,35 @@ pub struct ScriptUser {
 /// How a function of a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallEnd {
-    /// It returned; its value as JSON, where it has one.
+    /// It returned; with its value as JSON if requested.
     Returned(Option<String>),
     /// It threw.
     Thrown(Exception),
     /// It returned a promise that was rejected.
     Rejected(Exception),
-    /// `setup` returned a value that cannot be written as JSON; in k6's words.
+    /// `setup` returned a value that has no JSON; with k6's error.
     NoData(String),
-    /// It was ended from outside, or ended the test.
+    /// It was interrupted, or ended the test.
     Ended,
 }
 
-/// What `handleSummary` did.
+/// The results of `handleSummary`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SummaryOutputs {
-    /// Its argument as it left it, as JSON.
+    /// Its argument after the call, as JSON.
     pub data: String,
-    /// What it returned.
-    pub outputs: ReturnedOutputs,
+    /// Its return value.
+    pub outputs: SummaryReturn,
 }
 
-/// What `handleSummary` returned.
+/// The return value of `handleSummary`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum ReturnedOutputs {
-    /// Nothing.
+pub enum SummaryReturn {
+    /// A falsy value.
     Nothing,
-    /// No map of outputs.
+    /// A value that is not a map of outputs.
     Wrong,
-    /// What is written, by path; or the type of what cannot be written, in k6's words.
+    /// Contents by path; an error is the type of an unsupported content, in k6's words.
     Outputs(Vec<(String, Result<Vec<u8>, String>)>),
 }
 
@@ -82,13 +81,13 @@ pub enum LoadError {
     /// It is not valid JavaScript, or imports a module that does not exist.
     #[error("{0}")]
     Syntax(Exception),
-    /// It imports what is not there.
+    /// An import cannot be resolved.
     #[error("{0}")]
     Unresolved(String),
     /// It threw while it was loaded.
     #[error("{0}")]
     Thrown(Exception),
-    /// A promise was rejected while it was loaded, and nobody waits for it.
+    /// A promise that nothing awaits was rejected while it was loaded.
     #[error("{0}")]
     Rejected(Exception),
     /// It ended the test while it was loaded.
@@ -103,18 +102,18 @@ pub enum LoadError {
 }
 
 impl ScriptUser {
-    /// A user that has loaded its script.
+    /// Loads a script.
     ///
     /// # Errors
-    /// When the script cannot be loaded, or not by when its test or [`within`] wants it.
-    pub fn load(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+    /// When the script cannot be loaded, or not before the deadline of its test or of [`within`].
+    pub fn load(stacks: &Rc<Stacks>, parts: VuContext) -> Result<Self, LoadError> {
         match parts.test.load_until.get().copied() {
             Some(until) => within(until, || Self::load_in_time(stacks, parts)),
             None => Self::load_in_time(stacks, parts),
         }
     }
 
-    fn load_in_time(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+    fn load_in_time(stacks: &Rc<Stacks>, parts: VuContext) -> Result<Self, LoadError> {
         if is_late() {
             return Err(LoadError::Late);
         }
@@ -160,7 +159,7 @@ impl ScriptUser {
             unresolved.map_or(LoadError::Syntax(caught), LoadError::Unresolved)
         })?;
         let (module, promise) = Module::eval(module).map_err(thrown)?;
-        // Also what the script does not wait for: it may want what only init code may do.
+        // Also jobs that the script does not await: they may call functions of init code.
         while !is_late() && ctx.execute_pending_job() {}
         if is_late() {
             return Err(LoadError::Late);
@@ -176,13 +175,12 @@ impl ScriptUser {
     }
 
     fn globals<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
-        self.vu.keep_in(ctx);
-        self.modules.keep_in(ctx);
+        self.vu.store_in(ctx);
+        self.modules.store_in(ctx);
         globals::install(ctx, &self.vu)
     }
 
-    /// Collects what of its script nothing can reach any more. QuickJS does so by itself as the heap
-    /// grows.
+    /// Runs the garbage collector, which QuickJS also does by itself as the heap grows.
     pub fn collect_garbage(&self) {
         self.user.with(|ctx| ctx.run_gc());
     }
@@ -190,19 +188,19 @@ impl ScriptUser {
     /// The names of the functions that the script exports.
     #[must_use]
     pub fn functions(&self) -> Vec<String> {
-        let functions = self.look(|_, exports| {
+        let functions = self.with_exports(|_, exports| {
             let properties = exports.props::<String, Value<'_>>().flatten();
             properties.filter(|(_, value)| value.is_function()).map(|(name, _)| name).collect()
         });
         functions.unwrap_or_default()
     }
 
-    /// What the script exports as `options`, as JSON.
+    /// The script's `options` as JSON.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// When they have no JSON.
     pub fn options(&self) -> Result<Option<String>, Exception> {
-        let json = self.look(|ctx, exports| {
+        let json = self.with_exports(|ctx, exports| {
             let options: Value<'_> = exports.get("options")?;
             let json = ctx.json_stringify(options)?;
             json.map(|json| json.to_string()).transpose()
@@ -217,12 +215,15 @@ impl ScriptUser {
         }
     }
 
-    fn look<T>(&self, look: impl for<'js> FnOnce(&Ctx<'js>, Object<'js>) -> T) -> Option<T> {
+    fn with_exports<T>(
+        &self,
+        read: impl for<'js> FnOnce(&Ctx<'js>, Object<'js>) -> T,
+    ) -> Option<T> {
         let exports = self.exports.clone()?;
-        self.user.with(|ctx| Some(look(ctx, exports.restore(ctx).ok()?)))
+        self.user.with(|ctx| Some(read(ctx, exports.restore(ctx).ok()?)))
     }
 
-    /// Gives the user what `setup` returned, as JSON.
+    /// Gives the user the value that `setup` returned, as JSON.
     pub fn give_data(&mut self, json: &str) {
         self.data = self.user.with(|ctx| {
             let value = ctx.json_parse(json).ok()?;
@@ -230,19 +231,18 @@ impl ScriptUser {
         });
     }
 
-    /// Counts in the test's profile, if it has one, which lines run from now on.
+    /// Samples the running lines for the test's profile, if it has one.
     pub(crate) fn profile(&self) {
         if let Some(profile) = &self.vu.test.settings().profile {
             let profile = Arc::clone(profile);
-            self.user.sample(move |stack| profile.note(stack));
+            self.user.sample(move |stack| profile.count(stack));
         }
     }
 
-    /// Calls an exported function in this stage; returns its value as JSON on request.
-    /// Waits for a returned promise, and for everything started meanwhile.
+    /// Calls an exported function. Awaits a returned promise and all tasks started meanwhile.
     ///
     /// # Errors
-    /// When no stack can be allocated for it.
+    /// When no stack can be allocated.
     pub fn call<'a>(
         &'a self,
         stage: VuStage,
@@ -251,13 +251,13 @@ impl ScriptUser {
     ) -> std::io::Result<Fiber<'a, CallEnd>> {
         self.vu.stage.set(stage);
         self.user.run(move |ctx| {
-            // What was rejected while the script was loaded is no matter of this call.
+            // Rejections of init code do not belong to this call.
             self.user.rejections().clear();
             let result = self.called(ctx, stage, function, argument);
             self.vu.tasks.clear();
             self.vu.timers.stop(&self.vu.test);
             self.user.rejections().clear();
-            self.vu.end_held();
+            self.vu.close_open();
             *self.vu.group.borrow_mut() = "".into();
             result
         })
@@ -300,7 +300,7 @@ impl ScriptUser {
         }
     }
 
-    /// What a function of the script is called with: this JSON, or what `setup` returned.
+    /// The argument of a call: this JSON, or the value that `setup` returned.
     fn argument<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -313,7 +313,7 @@ impl ScriptUser {
             (None, None) => Value::new_undefined(ctx.clone()),
         };
         if let (VuStage::Summary, Some(data)) = (stage, argument.as_object()) {
-            // Of a script without `setup` it is there and undefined.
+            // Present and undefined in a script without `setup`.
             if !data.contains_key(SETUP_DATA_KEY)? {
                 data.set(SETUP_DATA_KEY, Value::new_undefined(ctx.clone()))?;
             }
@@ -336,7 +336,7 @@ impl ScriptUser {
         let returned: Value<'js> = function.call((argument,))?;
         let promise = returned.as_promise().cloned();
         let thrown = Cell::new(None);
-        // An exception ends the iteration, whatever is still in progress.
+        // An exception ends the iteration, even with tasks in progress.
         let has_thrown = Cell::new(false);
         let rejections = self.user.rejections();
         let driven = self.vu.tasks.drive(
@@ -352,7 +352,7 @@ impl ScriptUser {
         if let Some(error) = thrown.take() {
             return Err(error);
         }
-        // One that nobody waits for ends the iteration too, and so does the one that is returned.
+        // A rejection ends the iteration, awaited or not.
         if let Some(reason) = rejections.first(ctx) {
             is_rejected.set(true);
             return Err(ctx.throw(reason));
@@ -366,13 +366,12 @@ impl ScriptUser {
         }
     }
 
-    /// Runs an iteration: calls the function with the data of `setup`, and notes its samples.
-    /// Returns how it ended.
+    /// Runs an iteration: calls the function with the data of `setup` and records its samples.
     pub async fn iterate(&self, function: &str, iteration: u64) -> CallEnd {
         let vu = &self.vu;
         vu.iteration.set(iteration);
         self.user.with(|ctx| {
-            // A script may have made it something that cannot be set.
+            // A script may have made it read-only.
             if ctx.globals().set("__ITER", iteration as f64).is_err() {
                 let _ = ctx.catch();
             }
@@ -391,17 +390,17 @@ impl ScriptUser {
         let end = match self.call(VuStage::Iteration, function, None) {
             Ok(fiber) => fiber.await,
             Err(error) => CallEnd::Thrown(Exception {
-                message: format!("there is no stack for the iteration: {error}"),
+                message: format!("no stack for the iteration: {error}"),
                 place: String::new(),
                 stack: String::new(),
             }),
         };
-        vu.note_traffic();
-        let set = vu.book.set(&**vu);
+        vu.record_traffic();
+        let set = vu.series_index.tag_set(&**vu);
         if end != CallEnd::Ended || vu.aborts.get() {
             let took = vu.clock.now().saturating_sub(start);
-            vu.note(Builtin::IterationDuration, &set, took as f64);
-            vu.note(Builtin::Iterations, &set, 1.0);
+            vu.record(BuiltinMetric::IterationDuration, &set, took as f64);
+            vu.record(BuiltinMetric::Iterations, &set, 1.0);
         }
         end
     }
@@ -409,7 +408,7 @@ impl ScriptUser {
 
 impl Drop for ScriptUser {
     fn drop(&mut self) {
-        // What belongs to the runtime goes before it.
+        // Values of the runtime are dropped before it.
         self.vu.tasks.clear();
         self.user.rejections().clear();
         self.modules.forget();
@@ -424,7 +423,7 @@ impl std::fmt::Debug for ScriptUser {
     }
 }
 
-/// What `handleSummary` returned, and what it left of its argument, as JSON of [`SummaryOutputs`].
+/// The [`SummaryOutputs`] of a call, as JSON.
 fn summary_outputs<'js>(
     ctx: &Ctx<'js>,
     argument: &Value<'js>,
@@ -433,8 +432,8 @@ fn summary_outputs<'js>(
     let data = ctx.json_stringify(argument.clone())?;
     let data = data.map(|json| json.to_string()).transpose()?.unwrap_or_default();
     let outputs = match returned.as_object().filter(|object| !object.is_function()) {
-        // As in k6: whatever counts as false is nothing, an array is no map.
-        None if !truthy(ctx, returned.clone())? => ReturnedOutputs::Nothing,
+        // As in k6: falsy values are nothing, arrays are not maps.
+        None if !truthy(ctx, returned.clone())? => SummaryReturn::Nothing,
         Some(object) if !object.is_array() => {
             let mut outputs = Vec::new();
             for property in object.props::<String, Value<'js>>() {
@@ -445,14 +444,14 @@ fn summary_outputs<'js>(
                 };
                 outputs.push((path, content));
             }
-            ReturnedOutputs::Outputs(outputs)
+            SummaryReturn::Outputs(outputs)
         }
-        _ => ReturnedOutputs::Wrong,
+        _ => SummaryReturn::Wrong,
     };
     Ok(serde_json::to_string(&SummaryOutputs { data, outputs }).ok())
 }
 
-/// What `setup` returned: nothing at all, or JSON.
+/// The JSON of the value that `setup` returned; none if it is undefined.
 fn setup_data<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<CallEnd> {
     if value.is_undefined() {
         return Ok(CallEnd::Returned(None));
@@ -466,11 +465,10 @@ fn setup_data<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<CallEn
     }
 }
 
-/// What a promise came to.
+/// The result of a promise; `undefined` if nothing is left that could settle it.
 fn settled<'js>(ctx: &Ctx<'js>, promise: &Promise<'js>) -> rquickjs::Result<Value<'js>> {
     match promise.result::<Value<'js>>() {
         Some(result) => result,
-        // Nothing is left that could settle it.
         None => Ok(Value::new_undefined(ctx.clone())),
     }
 }

@@ -1,4 +1,4 @@
-// What `setup` returned, as other users get it: JSON as k6 writes it, or what is wrong with it.
+// The value that `setup` returned as JSON, as k6 writes it; or why it has none.
 (value) => {
   class Unsupported {
     constructor(what) {

@@ -1,26 +1,26 @@
-//! Which files are ES modules: those with an import or export statement, as k6 tells them apart.
+//! Tells ES modules from CommonJS by an import or export statement, as k6 does.
 
-/// Whether a text has an import or export statement; every other file is CommonJS.
+/// Whether a text has an import or export statement.
 pub(super) fn is_es_module(text: &str) -> bool {
-    let mut scan = Scan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Before::Start };
+    let mut scan =
+        ModuleScan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Preceding::Start };
     if text.starts_with("#!") {
         scan.skip_line();
     }
     scan.finds_statement()
 }
 
-/// What precedes a place, as far as it says what a `/` or a word there means.
+/// The preceding token, which decides the meaning of a `/` or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
-    /// Nothing, an operator, an opening bracket or a keyword: an expression may begin.
+enum Preceding {
+    /// None, an operator, an opening bracket or a keyword: an expression may begin.
     Start,
-    /// A `.`: a property's name follows.
+    /// A `.`: a property name follows.
     Dot,
-    /// A value.
     Value,
 }
 
-/// Words after which an expression begins.
+/// Keywords before an expression.
 const KEYWORDS: [&str; 15] = [
     "return",
     "typeof",
@@ -39,24 +39,23 @@ const KEYWORDS: [&str; 15] = [
     "default",
 ];
 
-/// A walk over JavaScript that knows strings, comments, templates, regular expressions and
-/// brackets.
-struct Scan<'a> {
+/// A scanner of JavaScript for strings, comments, templates, regular expressions and brackets.
+struct ModuleScan<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The brackets that are open; `` ` `` for an expression in a template.
+    /// Open brackets; `` ` `` for an expression in a template.
     open: Vec<u8>,
-    before: Before,
+    before: Preceding,
 }
 
-impl Scan<'_> {
+impl ModuleScan<'_> {
     fn finds_statement(&mut self) -> bool {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
                 b'/' if self.next() == Some(b'/') => self.skip_line(),
                 b'/' if self.next() == Some(b'*') => self.skip_comment(),
-                b'/' if self.before != Before::Value && self.skip_regex() => {
-                    self.before = Before::Value;
+                b'/' if self.before != Preceding::Value && self.skip_regex() => {
+                    self.before = Preceding::Value;
                 }
                 b'"' | b'\'' => self.skip_string(byte),
                 b'`' => {
@@ -65,7 +64,7 @@ impl Scan<'_> {
                 }
                 b'(' | b'[' | b'{' => self.opened(byte),
                 b')' | b']' | b'}' => self.closed(byte),
-                b'.' => self.passed(Before::Dot),
+                b'.' => self.passed(Preceding::Dot),
                 byte if is_word(byte) => {
                     if self.passes_statement() {
                         return true;
@@ -74,7 +73,7 @@ impl Scan<'_> {
                 byte if byte.is_ascii_whitespace() => self.at += 1,
                 // `i++ / 2`
                 b'+' | b'-' if self.next() == Some(byte) => self.at += 2,
-                _ => self.passed(Before::Start),
+                _ => self.passed(Preceding::Start),
             }
         }
         false
@@ -84,35 +83,35 @@ impl Scan<'_> {
         self.bytes.get(self.at + 1).copied()
     }
 
-    fn passed(&mut self, before: Before) {
+    fn passed(&mut self, before: Preceding) {
         self.at += 1;
         self.before = before;
     }
 
     fn opened(&mut self, bracket: u8) {
         self.open.push(bracket);
-        self.passed(Before::Start);
+        self.passed(Preceding::Start);
     }
 
     fn closed(&mut self, bracket: u8) {
         let opening = self.open.pop();
-        // A block may end here, after which a statement begins.
-        self.passed(if bracket == b'}' { Before::Start } else { Before::Value });
+        // A `}` may end a block: a statement begins.
+        self.passed(if bracket == b'}' { Preceding::Start } else { Preceding::Value });
         if opening == Some(b'`') {
             self.skip_template();
         }
     }
 
-    /// Passes a word; whether it begins an import or export statement.
+    /// Passes a word. Returns whether it begins an import or export statement.
     fn passes_statement(&mut self) -> bool {
         let start = self.at;
         while self.bytes.get(self.at).is_some_and(|byte| is_word(*byte)) {
             self.at += 1;
         }
         let word = &self.bytes[start..self.at];
-        let is_name = self.before == Before::Dot;
+        let is_name = self.before == Preceding::Dot;
         let is_keyword = KEYWORDS.iter().any(|keyword| keyword.as_bytes() == word);
-        self.before = if is_keyword && !is_name { Before::Start } else { Before::Value };
+        self.before = if is_keyword && !is_name { Preceding::Start } else { Preceding::Value };
         if is_name || !self.open.is_empty() {
             return false;
         }
@@ -148,7 +147,7 @@ impl Scan<'_> {
                 break;
             }
         }
-        self.before = Before::Value;
+        self.before = Preceding::Value;
     }
 
     /// Up to the end of a template, or into an expression in it.
@@ -156,7 +155,7 @@ impl Scan<'_> {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
                 b'\\' => self.at += 2,
-                b'`' => return self.passed(Before::Value),
+                b'`' => return self.passed(Preceding::Value),
                 b'$' if self.next() == Some(b'{') => {
                     self.at += 1;
                     return self.opened(b'`');
@@ -166,7 +165,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Passes a regular expression; `false` where the line ends before it does, as for a division.
+    /// Passes a regular expression; returns `false` if the line ends within it: it is a division.
     fn skip_regex(&mut self) -> bool {
         let (mut at, mut in_class) = (self.at + 1, false);
         while let Some(&byte) = self.bytes.get(at) {

@@ -1,4 +1,4 @@
-//! One user, as the modules of its script know it.
+//! The state of a user (k6's VU) that the modules of its script share.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -12,22 +12,22 @@ use gake_script::user::{Tasks, WaitError, throw_wait_error, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
 
-use super::book::{Book, TagSet, TagSource};
 use super::clock::UserClock;
-use super::notes::Notes;
+use super::pending::PendingRecords;
 use super::requests::RequestCache;
+use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::timers::Timers;
 use crate::bodies::UserBodies;
 use crate::errors::go_error;
-use crate::metrics::{Builtin, MetricNumber};
+use crate::metrics::{BuiltinMetric, MetricNumber};
 use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
-/// The shortest pause, in nanoseconds, in which a user gives back what it does not need of its
-/// stack. Touching it again takes some microseconds.
+/// The shortest pause, in nanoseconds, for which a user releases unused pages of its stack:
+/// touching them again takes some microseconds.
 const LONG_PAUSE: Nanos = 50_000_000;
 
-/// What a user is doing.
+/// The stage of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VuStage {
     /// Loading the script.
@@ -42,19 +42,19 @@ pub enum VuStage {
     Summary,
 }
 
-/// What a call of the script's function opens and holds, such as a session.
-pub trait Held {
-    /// Ends it and notes its last samples; does nothing once it is over.
+/// A resource that is closed at the end of the function that opened it, such as a session.
+pub trait OpenResource {
+    /// Closes it and records its last samples; does nothing when already closed.
     fn end(&self);
 }
 
 /// The state of a user.
 pub struct Vu {
-    /// What it shares with all users.
+    /// State of all users.
     pub test: Arc<Test>,
     /// The series of its worker.
-    pub book: Rc<Book>,
-    /// The requests that its worker has prepared.
+    pub series_index: Rc<SeriesIndex>,
+    /// The prepared requests of its worker.
     pub requests: Rc<RequestCache>,
     /// The run's clock.
     pub clock: UserClock,
@@ -62,69 +62,66 @@ pub struct Vu {
     pub scenario: Rc<ScenarioFacts>,
     /// `__VU`: its number in this process.
     pub number: u64,
-    /// The headers of a request that names none.
+    /// Default headers of requests.
     pub headers: Rc<Vec<(String, String)>>,
-    /// Its number in the whole test, on however many machines.
+    /// Its number in the whole test, over all processes.
     pub number_in_test: u64,
     /// Its connections; none before the run.
     pub client: RefCell<Option<Client<UserClock>>>,
-    /// What its connections of gRPC are made of; none before the run.
+    /// Template of its gRPC connections; none before the run.
     pub grpc: RefCell<Option<Client<UserClock>>>,
-    /// What it is doing.
+    /// Its stage.
     pub stage: Cell<VuStage>,
     /// `__ITER`.
     pub iteration: Cell<u64>,
-    /// The number of its iteration among its own in the scenario.
+    /// The number of its iteration among the user's own in the scenario.
     pub own_iteration: Cell<u64>,
-    /// The number of its iteration among all in the scenario.
+    /// The number of its iteration among all of the scenario.
     pub scenario_iteration: Cell<u64>,
-    /// The number of its iteration among those of this process in the scenario.
+    /// The number of its iteration among the scenario's in this process.
     pub instance_iteration: Cell<u64>,
     /// When its scenario began.
     pub scenario_start: Cell<Nanos>,
     /// The path of its group, as `::outer::inner`.
     pub group: RefCell<Rc<str>>,
-    /// Its own tags, by `exec.vu.tags`.
+    /// Tags of all its samples (`exec.vu.tags`).
     pub tags: RefCell<Vec<(String, String)>>,
-    /// What it says of its samples besides, by `exec.vu.metrics.metadata`.
+    /// Metadata of all its samples (`exec.vu.metrics.metadata`).
     pub metadata: RefCell<Vec<(String, String)>>,
     /// Its cookies: a new jar each iteration, unless they are kept; a script may hold an old one.
     pub jar: RefCell<Rc<RefCell<CookieStore>>>,
-    /// The bodies of responses that it holds.
     pub(crate) bodies: Rc<UserBodies>,
-    /// Its default for which responses are expected.
-    pub expected: RefCell<Rc<Expected>>,
+    /// Its default expectation of statuses.
+    pub expected: RefCell<Rc<StatusExpectation>>,
     /// Whether it ended the test itself: its iteration counts.
     pub aborts: Cell<bool>,
-    /// Its activity that is not yet recorded.
-    pub notes: Notes,
-    /// Bytes that the current call of its script has sent and received so far.
+    /// Its exchanges and samples that are not yet recorded.
+    pub pending: PendingRecords,
+    /// Bytes sent and received since the last [`Vu::record_traffic`].
     traffic: Cell<(u64, u64)>,
-    /// Its tasks besides the script.
+    /// Its tasks concurrent with the script.
     pub tasks: Tasks,
-    /// Its timers.
     pub(super) timers: Timers,
-    /// What is open, and ends with the call of the script's function.
-    held: RefCell<Vec<Weak<dyn Held>>>,
+    open: RefCell<Vec<Weak<dyn OpenResource>>>,
 }
 
-/// Which statuses are expected.
+/// The statuses that a script expects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
-    /// Those of these ranges.
+pub enum StatusExpectation {
+    /// Inclusive ranges.
     Ranges(Vec<(u16, u16)>),
-    /// No expectation: such requests count in no rate.
+    /// No expectation: the requests have no sample in `http_req_failed`.
     Nothing,
 }
 
-impl Default for Expected {
+impl Default for StatusExpectation {
     fn default() -> Self {
         Self::Ranges(vec![(200, 399)])
     }
 }
 
-impl Expected {
-    /// Whether a status is expected, where anything is.
+impl StatusExpectation {
+    /// Whether a status is expected; `None` without an expectation.
     #[must_use]
     pub fn judge(&self, status: u16) -> Option<bool> {
         match self {
@@ -136,14 +133,14 @@ impl Expected {
     }
 }
 
-/// The parts of a user.
+/// The arguments of [`Vu::new`].
 #[derive(Debug, Clone)]
-pub struct VuParts {
-    /// What it shares with all users.
+pub struct VuContext {
+    /// State of all users.
     pub test: Arc<Test>,
     /// The series of its worker.
-    pub book: Rc<Book>,
-    /// The requests that its worker has prepared.
+    pub series_index: Rc<SeriesIndex>,
+    /// The prepared requests of its worker.
     pub requests: Rc<RequestCache>,
     /// The run's clock.
     pub clock: UserClock,
@@ -151,45 +148,42 @@ pub struct VuParts {
     pub scenario: Rc<ScenarioFacts>,
     /// `__VU`: its number in this process.
     pub number: u64,
-    /// Its number in the whole test, on however many machines.
+    /// Its number in the whole test, over all processes.
     pub number_in_test: u64,
 }
 
-/// What a context keeps of its user.
-struct OfContext(Rc<Vu>);
+/// The user data of a context: its user.
+struct VuUserData(Rc<Vu>);
 
-// SAFETY: it holds nothing of a script.
-unsafe impl<'js> JsLifetime<'js> for OfContext {
+// SAFETY: it holds no value of a script.
+unsafe impl<'js> JsLifetime<'js> for VuUserData {
     type Changed<'to> = Self;
 }
 
 impl Vu {
-    /// The user whose context this is.
-    ///
-    /// # Errors
-    /// When there is none.
+    /// The user of a context; an error if it has none.
     pub(crate) fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Self>> {
-        let known = ctx.userdata::<OfContext>().map(|kept| Rc::clone(&kept.0));
+        let known = ctx.userdata::<VuUserData>().map(|kept| Rc::clone(&kept.0));
         known.ok_or(rquickjs::Error::Unknown)
     }
 
-    /// Makes the user known to the context that it gets.
-    pub(crate) fn keep_in(self: &Rc<Self>, ctx: &Ctx<'_>) {
-        // It fails only while somebody reads it, which nobody can yet.
-        let _ = ctx.store_userdata(OfContext(Rc::clone(self)));
+    pub(crate) fn store_in(self: &Rc<Self>, ctx: &Ctx<'_>) {
+        // Fails only if the data is borrowed; it does not exist yet.
+        let _ = ctx.store_userdata(VuUserData(Rc::clone(self)));
     }
 
     /// A user that is about to load its script.
     #[must_use]
-    pub fn new(parts: VuParts) -> Rc<Self> {
-        let VuParts { test, book, requests, clock, scenario, number, number_in_test } = parts;
-        // An empty one is not sent.
+    pub fn new(parts: VuContext) -> Rc<Self> {
+        let VuContext { test, series_index, requests, clock, scenario, number, number_in_test } =
+            parts;
+        // An empty `User-Agent` is not sent.
         let headers = vec![("User-Agent".to_owned(), test.settings().user_agent.clone())];
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();
         let bodies = UserBodies::new(&test.bodies, test.settings().bodies);
         Rc::new(Self {
             test,
-            book,
+            series_index,
             requests,
             clock,
             scenario,
@@ -211,26 +205,26 @@ impl Vu {
             bodies,
             expected: RefCell::default(),
             aborts: Cell::new(false),
-            notes: Notes::default(),
+            pending: PendingRecords::default(),
             traffic: Cell::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),
-            held: RefCell::default(),
+            open: RefCell::default(),
         })
     }
 
-    /// Waits for a future on behalf of its script.
+    /// Suspends the script until a future is ready.
     ///
     /// # Errors
-    /// When the iteration has to end; scripts cannot catch that.
+    /// When the iteration is interrupted; scripts cannot catch it.
     pub fn wait<T>(&self, ctx: &Ctx<'_>, future: impl Future<Output = T>) -> rquickjs::Result<T> {
         wait(future).map_err(|why| throw_wait_error(ctx, why))
     }
 
-    /// Pauses its script until this instant.
+    /// Suspends the script until this instant.
     ///
     /// # Errors
-    /// When the iteration has to end; scripts cannot catch that.
+    /// When the iteration is interrupted; scripts cannot catch it.
     pub fn pause(&self, ctx: &Ctx<'_>, until: Nanos) -> rquickjs::Result<()> {
         let pause = self.clock.sleep_until(until);
         let paused = match until.saturating_sub(self.now()) {
@@ -240,10 +234,10 @@ impl Vu {
         paused.map_err(|why| throw_wait_error(ctx, why))
     }
 
-    /// Refuses `what` while the script is loaded.
+    /// Refuses `what` in init code.
     ///
     /// # Errors
-    /// Then.
+    /// While the script is loaded.
     pub fn not_in_init(&self, ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> {
         if self.stage.get() == VuStage::Init {
             return Err(go_error(ctx, &format!("{what} in the init context is not supported")));
@@ -257,57 +251,53 @@ impl Vu {
         throw_wait_error(ctx, WaitError::Ended)
     }
 
-    /// Ends `held` when the call of the script's function is over.
-    pub fn hold(&self, held: Weak<dyn Held>) {
-        let mut all = self.held.borrow_mut();
-        if all.len() == all.capacity() {
-            all.retain(|one| one.strong_count() > 0);
+    /// Registers a resource to be closed at the end of the current function.
+    pub fn register_open(&self, resource: Weak<dyn OpenResource>) {
+        let mut open = self.open.borrow_mut();
+        if open.len() == open.capacity() {
+            open.retain(|resource| resource.strong_count() > 0);
         }
-        all.push(held);
+        open.push(resource);
     }
 
-    /// Ends everything that is held.
-    pub fn end_held(&self) {
-        for held in self.held.take() {
-            if let Some(held) = held.upgrade() {
-                held.end();
-            }
-        }
+    /// Closes all registered resources.
+    pub fn close_open(&self) {
+        self.open.take().iter().filter_map(Weak::upgrade).for_each(|resource| resource.end());
     }
 
-    /// Notes a sample of a metric of k6's own under these tags.
-    pub fn note(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
+    /// Records a sample of a built-in metric.
+    pub fn record(&self, metric: BuiltinMetric, set: &Rc<TagSet>, value: f64) {
         self.sample(metric.number(), set, value);
     }
 
-    /// Counts bytes that were sent and received, for [`Vu::note_traffic`].
+    /// Counts bytes sent and received, for [`Vu::record_traffic`].
     pub fn count_traffic(&self, sent: u64, received: u64) {
         let (before, then) = self.traffic.get();
         self.traffic.set((before.saturating_add(sent), then.saturating_add(received)));
     }
 
-    /// Notes the bytes counted since the last time, as one sample each: k6 has one per iteration,
-    /// also of none, and a database keeps only one of those with equal times and tags.
-    pub fn note_traffic(&self) {
+    /// Records the counted bytes as one sample each: k6 writes one an iteration, even of 0 bytes,
+    /// and databases keep only one sample of equal time and tags.
+    pub fn record_traffic(&self) {
         let (sent, received) = self.traffic.take();
-        let set = self.book.set(self);
-        self.note(Builtin::DataSent, &set, sent as f64);
-        self.note(Builtin::DataReceived, &set, received as f64);
+        let set = self.series_index.tag_set(self);
+        self.record(BuiltinMetric::DataSent, &set, sent as f64);
+        self.record(BuiltinMetric::DataReceived, &set, received as f64);
     }
 
-    /// Notes a sample of a script's metric under its own tags.
-    pub fn note_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
-        let set = self.book.set(&Tagged { vu: self, tags });
+    /// Records a sample of a script's metric under its own tags.
+    pub fn record_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
+        let set = self.series_index.tag_set(&SampleTags { vu: self, tags });
         self.sample(metric, &set, value);
     }
 
     fn sample(&self, metric: MetricNumber, set: &Rc<TagSet>, value: f64) {
-        // Who takes samples one by one takes the metadata too.
+        // Only single samples have metadata.
         let metadata = self.test.tap.get().and_then(|_| self.metadata_now());
-        self.notes.sample(metric, set, metadata, value);
+        self.pending.sample(metric, set, metadata, value);
     }
 
-    /// What is said of a sample of this moment besides its tags; `None` when it is nothing.
+    /// The metadata of a sample; `None` if empty.
     fn metadata_now(&self) -> Option<Tags> {
         let system = [("vu", self.number), ("iter", self.iteration.get())].into_iter();
         let system = system.filter(|(name, _)| self.test.has_system_tag(name));
@@ -316,8 +306,7 @@ impl Vu {
         (!all.is_empty()).then(|| Tags::new(all))
     }
 
-    /// The share of its scenario's iterations that are done, or of its time that is over, from 0 to
-    /// 1.
+    /// The progress of its scenario from 0 to 1: by iterations if their number is known, else time.
     #[must_use]
     pub fn progress(&self) -> f64 {
         if let Some(iterations) = self.scenario.iterations {
@@ -328,17 +317,17 @@ impl Vu {
         if length == 0 {
             return 0.0;
         }
-        let over = self.now().saturating_sub(self.scenario_start.get());
-        (over as f64 / length as f64).min(1.0)
+        let elapsed = self.now().saturating_sub(self.scenario_start.get());
+        (elapsed as f64 / length as f64).min(1.0)
     }
 
-    /// The value of a tag that its script sees.
+    /// The value of a tag, as scripts see it.
     #[must_use]
     pub fn own_tag(&self, name: &str) -> Option<String> {
         self.tag(name).map(Cow::into_owned)
     }
 
-    /// The names of the tags that its script sees.
+    /// The names of its tags, as scripts see them.
     #[must_use]
     pub fn tag_names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.tags.borrow().iter().map(|(name, _)| name.clone()).collect();
@@ -348,7 +337,7 @@ impl Vu {
         names
     }
 
-    /// Now.
+    /// The time of the run's clock.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.clock.now()
@@ -378,15 +367,15 @@ impl TagSource for Vu {
     }
 }
 
-/// The tags of a sample, and below them those of the user.
-pub struct Tagged<'a> {
+/// The tags of a sample, which override the user's.
+pub struct SampleTags<'a> {
     /// The user.
     pub vu: &'a Vu,
     /// The sample's own.
     pub tags: &'a [(String, String)],
 }
 
-impl TagSource for Tagged<'_> {
+impl TagSource for SampleTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let own = self.tags.iter().rev().find(|(known, _)| known == key);
         own.map_or_else(|| self.vu.tag(key), |(_, value)| Some(value.as_str().into()))

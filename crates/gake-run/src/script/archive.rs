@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use gake_k6::archive::Archive;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::test::{LogLine, ScriptLog};
 
 use super::{ConfiguredScript, LoadedScript, STDIN, ScriptRun, ScriptSettings, ScriptSource};
@@ -18,7 +18,7 @@ impl LoadedScript {
     /// When the options cannot be written.
     pub fn archive(
         &self,
-        given: &Options,
+        given: &K6Options,
         environment: BTreeMap<String, String>,
     ) -> Result<Archive, String> {
         let path = self.test.main.strip_prefix("file://").unwrap_or(STDIN).into();

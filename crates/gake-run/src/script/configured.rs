@@ -6,7 +6,8 @@ use std::sync::Arc;
 use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
-    Consolidated, Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
+    ConsolidatedOptions, K6Options, ScenarioOptions, Tiers, from_environment, validate,
+    validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};
@@ -119,7 +120,7 @@ impl ConfiguredScript {
             Some(archived) => Some(archived.options),
             None => script.options.clone(),
         };
-        let Consolidated { mut options, given, warnings } =
+        let ConsolidatedOptions { mut options, given, warnings } =
             consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::Options)?;
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
@@ -190,7 +191,7 @@ fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> 
 }
 
 fn run(
-    options: &Options,
+    options: &K6Options,
     path: &std::path::Path,
     asked: &ScriptSettings,
 ) -> Result<ScriptRun, ScriptRefusal> {
@@ -212,11 +213,11 @@ fn consolidated(
     script: &LoadedScript,
     own: Option<&str>,
     asked: &ScriptSettings,
-) -> Result<Consolidated, String> {
+) -> Result<ConsolidatedOptions, String> {
     let mut unknown = None;
-    let mut read = |text: &str| -> Result<Options, String> {
+    let mut read = |text: &str| -> Result<K6Options, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let read = Options::read(&value).map_err(|error| error.to_string())?;
+        let read = K6Options::read(&value).map_err(|error| error.to_string())?;
         unknown = unknown.take().or(read.unknown);
         Ok(read.options)
     };
@@ -225,9 +226,9 @@ fn consolidated(
             let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
             read(&text)?
         }
-        None => Options::default(),
+        None => K6Options::default(),
     };
-    let own = own.map_or_else(|| Ok(Options::default()), &mut read)?;
+    let own = own.map_or_else(|| Ok(K6Options::default()), &mut read)?;
     let tiers = Tiers {
         file,
         script: own,

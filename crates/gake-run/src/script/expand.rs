@@ -122,14 +122,14 @@ fn texts(thresholds: &Thresholds) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use gake_k6::metrics::{builtin, registry};
-    use gake_k6::options::Options;
+    use gake_k6::options::K6Options;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn thresholds_are_objectives() {
-        let options = Options::read(&json!({ "thresholds": {
+        let options = K6Options::read(&json!({ "thresholds": {
             "http_req_duration": ["p(95)<500", "p(99.9) < 2000"],
             "http_req_duration{name:login}": ["avg<200"],
             "checks": ["rate>0.99"],

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesTable, SeriesValue};
 use gake_engine::RunClock;
-use gake_k6::metrics::Builtin;
-use gake_k6::of_no_user::series_of_no_user;
+use gake_k6::metrics::BuiltinMetric;
 use gake_k6::test::Test;
-use gake_k6::user::book::Book;
+use gake_k6::unattributed_samples::unattributed_series;
+use gake_k6::user::series_index::SeriesIndex;
 
 use crate::Interrupt;
 
@@ -32,9 +32,9 @@ impl Levels {
     pub(super) fn new(test: &Arc<Test>, book: &Book, metrics: &[Arc<Definition>]) -> Self {
         let series = |builtin: Builtin| {
             let metric = &metrics[usize::from(builtin.number())];
-            series_of_no_user(test, book, None, Arc::clone(metric))
+            unattributed_series(test, series_index, None, Arc::clone(metric))
         };
-        let (users, users_max) = (series(Builtin::Vus), series(Builtin::VusMax));
+        let (users, users_max) = (series(BuiltinMetric::Vus), series(BuiltinMetric::VusMax));
         Self { test: Arc::clone(test), users, users_max }
     }
 

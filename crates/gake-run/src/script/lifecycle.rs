@@ -8,10 +8,10 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Run, Tally};
 use gake_core::schedule::Slice;
 use gake_engine::{Stop, WorkerContext};
-use gake_k6::of_no_user::add_dropped;
 use gake_k6::test::LogLevel;
 use gake_k6::threshold::INTERVAL;
-use gake_k6::user::book::Book;
+use gake_k6::unattributed_samples::add_dropped;
+use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::work::{ScriptFactory, ScriptLoad};
 use gake_wire::{HttpFactory, Network};
 
@@ -149,8 +149,8 @@ impl ResolvedRun {
     /// Starts the thread that counts the users of all scripts.
     fn user_ticker(&self, phase: &Arc<RunPhase>, interrupt: &Interrupt) -> Option<UserTicker> {
         let first = self.scripts.first()?;
-        let book = Book::new(first.run.keys.iter().map(String::as_str), false);
-        let levels = Levels::new(&first.script.test, &book, &first.script.metrics);
+        let series_index = SeriesIndex::new(first.run.keys.iter().map(String::as_str), false);
+        let levels = Levels::new(&first.script.test, &series_index, &first.script.metrics);
         let tests = self.scripts.iter().map(|of| Arc::clone(&of.script.test)).collect();
         let plans = self.plan.scenarios();
         for of in &self.scripts {
@@ -292,14 +292,14 @@ impl<'a> ScriptLifecycle<'a> {
     /// Adds iterations that never started, or were lost with an agent, as dropped.
     fn add_dropped(&self, scenario_users: &[ScenarioUsers], tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
-        let book = Book::new(self.keys.iter().map(String::as_str), false);
+        let series_index = SeriesIndex::new(self.keys.iter().map(String::as_str), false);
         if script.test.aborted().is_none() {
             for (users, scenario) in scenario_users.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
                 add_dropped(&script.test, &book, name, (users.left(), 1), tally);
             }
         }
-        add_dropped(&script.test, &book, None, (tally.counts.lost, 1), tally);
+        add_dropped(&script.test, &series_index, None, (tally.counts.lost, 1), tally);
     }
 
     /// Warns of scenarios whose users were all busy when an iteration was due.

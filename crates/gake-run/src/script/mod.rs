@@ -192,7 +192,7 @@ impl LoadedScript {
         let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;
         let options = user.user.options().map_err(LoadError::Thrown)?;
-        let metrics = user.user.vu.book.metrics();
+        let metrics = user.user.vu.series_index.metrics();
         let functions = user.user.functions();
         Ok(Self { test, options, metrics, functions, key_log: Arc::default() })
     }

@@ -2,7 +2,7 @@
 
 use gake_core::spec::IpFamily;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 
 /// The option `hosts` as rules of curl's `--connect-to`. Names precede patterns, and longer
 /// patterns precede shorter ones.
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(rule("a.test", "[::1]:81"), "a.test::[::1]:81");
         let pairs = [("*.b.test", "1.1.1.1"), ("*.test", "2.2.2.2"), ("z.test", "3.3.3.3")];
         let hosts = pairs.map(|(host, to)| (host.to_owned(), to.to_owned())).into();
-        let rules = connect_to(&Options { hosts: Some(hosts), ..Options::default() });
+        let rules = connect_to(&K6Options { hosts: Some(hosts), ..K6Options::default() });
         assert_eq!(rules, ["z.test::3.3.3.3:", "*.b.test::1.1.1.1:", "*.test::2.2.2.2:"]);
     }
 }

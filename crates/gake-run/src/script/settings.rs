@@ -7,9 +7,9 @@ use std::time::Duration;
 use gake_core::spec::{RunSpec, TlsSpec};
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::{Options, scenario_specs, segment_users};
-use gake_k6::test::{DebugParts, UserSettings};
-use gake_k6::threshold::Selector;
+use gake_k6::options::{K6Options, scenario_specs, segment_users};
+use gake_k6::test::{HttpDebug, UserSettings};
+use gake_k6::threshold::MetricSelector;
 
 use super::{ScriptRun, network, tls};
 
@@ -21,7 +21,7 @@ const STAGE_LIMIT: Duration = Duration::from_secs(60);
 /// # Errors
 /// An option that is not valid, in k6's words.
 pub(super) fn user_settings(
-    options: &Options,
+    options: &K6Options,
     environment: Vec<(String, String)>,
 ) -> Result<UserSettings, String> {
     let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn user_settings(
             .http_debug
             .as_deref()
             .filter(|parts| !parts.is_empty())
-            .map(|parts| if parts == "full" { DebugParts::Full } else { DebugParts::Headers }),
+            .map(|parts| if parts == "full" { HttpDebug::Full } else { HttpDebug::Headers }),
         memory: default.memory,
         bodies: default.bodies,
         failed_bodies: default.failed_bodies,
@@ -100,7 +100,7 @@ pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, 
 fn keys(options: &Options) -> Vec<String> {
     let mut keys = Vec::new();
     for metric in options.thresholds.iter().flat_map(|all| all.keys()) {
-        if let Ok(selector) = Selector::parse(metric) {
+        if let Ok(selector) = MetricSelector::parse(metric) {
             keys.extend(selector.tags.pairs().iter().map(|(key, _)| key.clone()));
         }
     }

@@ -14,10 +14,10 @@ use gake_engine::RunClock;
 use gake_k6::Stacks;
 use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::Test;
-use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser, SummaryOutputs};
-use gake_k6::user::vu::{VuParts, VuStage};
+use gake_k6::user::series_index::SeriesIndex;
+use gake_k6::user::vu::{VuContext, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -132,9 +132,12 @@ impl StageUser {
     ) -> Result<Self, ScriptRunError> {
         let clock = UserClock::new(RunClock::starting_in(0));
         let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
-        let parts = VuParts {
+        let parts = VuContext {
             test: Arc::clone(test),
-            book: Rc::new(Book::new(keys.iter().map(String::as_str), test.tap.get().is_some())),
+            series_index: Rc::new(SeriesIndex::new(
+                keys.iter().map(String::as_str),
+                test.tap.get().is_some(),
+            )),
             requests: Rc::default(),
             clock: clock.clone(),
             scenario: Rc::new(ScenarioFacts::default()),
@@ -185,7 +188,7 @@ impl StageUser {
             let mut call = pin!(tokio::time::timeout(limit, call));
             let end = poll_fn(|cx| {
                 let polled = call.as_mut().poll(cx);
-                vu.notes.record(&vu.test, &vu.book, &iteration);
+                vu.pending.flush(&vu.test, &vu.series_index, &iteration);
                 polled
             });
             let cut = async {
@@ -201,10 +204,10 @@ impl StageUser {
         })?;
         if is_part_of_run {
             into_group();
-            vu.note_traffic();
+            vu.record_traffic();
             vu.test.count_stage(began.elapsed());
         }
-        vu.notes.record(&vu.test, &vu.book, &iteration);
+        vu.pending.flush(&vu.test, &vu.series_index, &iteration);
         let (recorded, _) = recorder.take(Tally::default());
         tally.merge(&recorded);
         match end {

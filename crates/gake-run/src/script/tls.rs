@@ -1,6 +1,6 @@
 //! TLS settings from k6's options.
 
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use serde_json::Value;
 
 use super::{ScriptTls, TlsIdentity, TlsVersion, tls12_suites};
@@ -59,7 +59,7 @@ pub(super) fn warning(options: &Options) -> Option<String> {
 }
 
 /// The certificates of `tlsAuth`.
-fn identities(options: &Options) -> Result<Vec<TlsIdentity>, String> {
+fn identities(options: &K6Options) -> Result<Vec<TlsIdentity>, String> {
     let list = match &options.tls_auth {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
@@ -144,20 +144,20 @@ mod tests {
         let options = Options { tls_cipher_suites: Some(requested), ..Options::default() };
         assert_eq!(tls(&options).unwrap().suites, Some(names(&[good])));
         assert!(warning(&options).unwrap().ends_with(old));
-        let only_old = Options {
+        let only_old = K6Options {
             tls_cipher_suites: Some(names(&[old])),
             tls_version: Some(json!("tls1.2")),
-            ..Options::default()
+            ..K6Options::default()
         };
         assert!(tls(&only_old).unwrap_err().contains("tlsCipherSuites"));
-        let unknown = Options { tls_cipher_suites: Some(names(&["X"])), ..Options::default() };
+        let unknown = K6Options { tls_cipher_suites: Some(names(&["X"])), ..K6Options::default() };
         assert!(tls(&unknown).unwrap_err().contains("'X'"));
     }
 
     #[test]
     fn certificates_have_a_key() {
         const PEM: &str = "-----BEGIN CERTIFICATE-----";
-        let with = |value| Options { tls_auth: Some(value), ..Options::default() };
+        let with = |value| K6Options { tls_auth: Some(value), ..K6Options::default() };
         let good = json!([{ "domains": ["a.test"], "cert": PEM, "key": PEM }]);
         assert_eq!(tls(&with(good)).unwrap().identities.len(), 1);
         for (wrong, part) in [

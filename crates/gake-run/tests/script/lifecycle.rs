@@ -58,7 +58,7 @@ fn bad_scripts_say_where() {
         ("export default function () {\n  let x = ;\n}", "script.js:2:"),
         (
             "import x from 'k6/experimental/redis'; export default () => 1",
-            "gake has no client for Redis",
+            "gake has no Redis client",
         ),
         ("import x from 'k6/nothing'; export default () => 1", "unknown modules [\"k6/nothing\"]"),
         ("import x from 'lodash'; export default () => 1", "\"lodash\""),

@@ -120,7 +120,7 @@ fn endless_init_code_is_interrupted() {
             log: None,
         };
         let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
-        assert!(refused.contains("was not made: its init code took too long"), "{refused}");
+        assert!(refused.contains("could not be loaded: its init code took too long"), "{refused}");
     }
     // Without a deadline it may take any time.
     load("for (let i = 0; i < 1e5; i++); export default function () {}").unwrap();

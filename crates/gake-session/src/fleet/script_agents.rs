@@ -7,7 +7,7 @@ use gake_core::spec::RunSpec;
 use gake_fleet::{
     Fleet, FleetError, FleetListener, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel,
 };
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_k6::test::Test;
 use gake_run::script::{
     ConfiguredScript, LoadedScript, LostSlices, RemoteUsers, ScriptRun, ScriptSettings, SetupResult,

@@ -2,7 +2,7 @@
 
 use gake_core::Load;
 use gake_core::spec::RunSpec;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_run::script::ScriptSettings;
 
 /// Why agents cannot run a script with these settings and options, if so. `addresses` and `segment`
@@ -10,7 +10,7 @@ use gake_run::script::ScriptSettings;
 #[must_use]
 pub fn unsupported(
     settings: &ScriptSettings,
-    options: &Options,
+    options: &K6Options,
     spec: &RunSpec,
     [addresses, segment]: [&str; 2],
 ) -> Option<String> {

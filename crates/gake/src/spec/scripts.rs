@@ -5,7 +5,7 @@ use std::path::Path;
 use gake_core::spec::value::UsersValue;
 use gake_core::spec::{RunDraft, ScenarioDraft};
 use gake_judge::Objective;
-use gake_k6::options::Options;
+use gake_k6::options::K6Options;
 use gake_run::script::{ConfiguredScript, ScriptSettings, expand};
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::{ScriptLoader, environment, log};
@@ -32,7 +32,7 @@ pub fn load(
     let target = draft.scenarios.iter_mut().find(|one| one.script.is_some());
     let options = match target.filter(|_| args.spec.spec.is_none()) {
         Some(target) => options(target)?,
-        None => Options::default(),
+        None => K6Options::default(),
     };
     let settings = ScriptSettings {
         options,
@@ -149,8 +149,8 @@ fn searchable(thresholds: &[String], console: &Console) -> Vec<String> {
 
 /// A scenario's flags as k6 options, which override those of its script: users, duration, iterations.
 /// A rate, stages or a spike are a load of their own.
-fn options(scenario: &mut ScenarioDraft) -> Result<Options, Failure> {
-    let mut options = Options::default();
+fn options(scenario: &mut ScenarioDraft) -> Result<K6Options, Failure> {
+    let mut options = K6Options::default();
     if scenario.rate.is_some() || scenario.stages.is_some() {
         let users = match scenario.users.take() {
             Some(UsersValue::Number(users)) => Some(users as u64),

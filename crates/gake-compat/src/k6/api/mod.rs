@@ -162,7 +162,7 @@ impl Api {
                 "status": state.stage,
                 "paused": state.is_paused,
                 "vus": users,
-                "vus-max": self.test.levels.ready(),
+                "vus-max": self.test.counters.ready(),
                 "stopped": state.is_stopped,
                 "running": state.stage == stage::RUNNING,
                 "tainted": state.is_tainted,
@@ -190,9 +190,9 @@ impl Api {
             self.pause(pause)?;
         }
         if let Some(most) = attributes["vus-max"].as_u64()
-            && most > self.test.levels.ready()
+            && most > self.test.counters.ready()
         {
-            let ready = self.test.levels.ready();
+            let ready = self.test.counters.ready();
             return Err(NoChange(format!(
                 "vus-max cannot be {most}: gake makes the {ready} users of maxVUs before the start"
             )));

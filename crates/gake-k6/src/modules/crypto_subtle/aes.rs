@@ -8,20 +8,17 @@ use aws_lc_rs::cipher::{
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::iv::FixedLength;
 
-/// Bytes of the start of AES-GCM.
-const GCM_START: usize = 12;
+/// Bytes of the iv of AES-GCM.
+const GCM_IV: usize = 12;
 
-/// Encrypts or decrypts `data` with `key`; `start` is the initialisation vector or counter, and
-/// `aside` what AES-GCM vouches for besides.
-///
-/// # Errors
-/// What of the parameters does not fit, or that the data cannot be decrypted.
+/// Encrypts or decrypts `data`; `iv` is the initialisation vector or counter, `aad` the additional
+/// authenticated data of AES-GCM.
 pub(super) fn run(
     mode: &str,
     encrypts: bool,
     key: &[u8],
-    start: &[u8],
-    aside: &[u8],
+    iv: &[u8],
+    aad: &[u8],
     data: Vec<u8>,
 ) -> Result<Vec<u8>, &'static str> {
     let failed = |_: Unspecified| match encrypts {
@@ -29,22 +26,21 @@ pub(super) fn run(
         false => "the data cannot be decrypted: wrong key, parameters or data",
     };
     match mode {
-        "AES-CBC" => cbc(encrypts, cipher_key(key)?, block(start)?, data).map_err(failed),
-        "AES-CTR" => ctr(encrypts, cipher_key(key)?, block(start)?, data).map_err(failed),
+        "AES-CBC" => cbc(encrypts, cipher_key(key)?, block(iv)?, data).map_err(failed),
+        "AES-CTR" => ctr(encrypts, cipher_key(key)?, block(iv)?, data).map_err(failed),
         "AES-GCM" => {
-            if start.len() != GCM_START {
+            if iv.len() != GCM_IV {
                 return Err("AES-GCM takes an iv of 12 bytes here");
             }
-            gcm(encrypts, key, start, aside, data).map_err(failed)
+            gcm(encrypts, key, iv, aad, data).map_err(failed)
         }
-        _ => Err("unsupported algorithm: there are AES-CBC, AES-CTR and AES-GCM"),
+        _ => Err("unsupported algorithm: use AES-CBC, AES-CTR or AES-GCM"),
     }
 }
 
-fn block(start: &[u8]) -> Result<FixedLength<16>, &'static str> {
-    let start: [u8; 16] =
-        start.try_into().map_err(|_| "the iv or counter must be 16 bytes long")?;
-    Ok(FixedLength::from(start))
+fn block(iv: &[u8]) -> Result<FixedLength<16>, &'static str> {
+    let iv: [u8; 16] = iv.try_into().map_err(|_| "the iv or counter must be 16 bytes long")?;
+    Ok(FixedLength::from(iv))
 }
 
 fn cipher_key(key: &[u8]) -> Result<UnboundCipherKey, &'static str> {
@@ -60,37 +56,37 @@ fn cipher_key(key: &[u8]) -> Result<UnboundCipherKey, &'static str> {
 fn cbc(
     encrypts: bool,
     key: UnboundCipherKey,
-    start: FixedLength<16>,
+    iv: FixedLength<16>,
     mut data: Vec<u8>,
 ) -> Result<Vec<u8>, Unspecified> {
     if encrypts {
         let key = PaddedBlockEncryptingKey::cbc_pkcs7(key)?;
-        key.less_safe_encrypt(&mut data, EncryptionContext::Iv128(start))?;
+        key.less_safe_encrypt(&mut data, EncryptionContext::Iv128(iv))?;
         return Ok(data);
     }
     let key = PaddedBlockDecryptingKey::cbc_pkcs7(key)?;
-    key.decrypt(&mut data, DecryptionContext::Iv128(start)).map(|plain| plain.to_vec())
+    key.decrypt(&mut data, DecryptionContext::Iv128(iv)).map(|plain| plain.to_vec())
 }
 
 fn ctr(
     encrypts: bool,
     key: UnboundCipherKey,
-    start: FixedLength<16>,
+    iv: FixedLength<16>,
     mut data: Vec<u8>,
 ) -> Result<Vec<u8>, Unspecified> {
     if encrypts {
-        EncryptingKey::ctr(key)?.less_safe_encrypt(&mut data, EncryptionContext::Iv128(start))?;
+        EncryptingKey::ctr(key)?.less_safe_encrypt(&mut data, EncryptionContext::Iv128(iv))?;
         return Ok(data);
     }
     let key = DecryptingKey::ctr(key)?;
-    key.decrypt(&mut data, DecryptionContext::Iv128(start)).map(|plain| plain.to_vec())
+    key.decrypt(&mut data, DecryptionContext::Iv128(iv)).map(|plain| plain.to_vec())
 }
 
 fn gcm(
     encrypts: bool,
     key: &[u8],
-    start: &[u8],
-    aside: &[u8],
+    iv: &[u8],
+    aad: &[u8],
     mut data: Vec<u8>,
 ) -> Result<Vec<u8>, Unspecified> {
     let algorithm = match key.len() {
@@ -100,12 +96,12 @@ fn gcm(
         _ => return Err(Unspecified),
     };
     let key = LessSafeKey::new(UnboundKey::new(algorithm, key)?);
-    let nonce = Nonce::try_assume_unique_for_key(start)?;
+    let nonce = Nonce::try_assume_unique_for_key(iv)?;
     if encrypts {
-        key.seal_in_place_append_tag(nonce, Aad::from(aside), &mut data)?;
+        key.seal_in_place_append_tag(nonce, Aad::from(aad), &mut data)?;
         return Ok(data);
     }
-    key.open_in_place(nonce, Aad::from(aside), &mut data).map(|plain| plain.to_vec())
+    key.open_in_place(nonce, Aad::from(aad), &mut data).map(|plain| plain.to_vec())
 }
 
 #[cfg(test)]
@@ -113,17 +109,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_encrypted_can_be_read_again() {
+    fn encrypted_data_can_be_decrypted() {
         let text = b"a text of more than one block".to_vec();
-        for (mode, start) in [("AES-CBC", 16), ("AES-CTR", 16), ("AES-GCM", 12)] {
+        for (mode, iv) in [("AES-CBC", 16), ("AES-CTR", 16), ("AES-GCM", 12)] {
             for length in [16, 24, 32] {
-                let (key, start) = (vec![7; length], vec![9; start]);
-                let secret = run(mode, true, &key, &start, b"aside", text.clone()).unwrap();
+                let (key, iv) = (vec![7; length], vec![9; iv]);
+                let secret = run(mode, true, &key, &iv, b"aad", text.clone()).unwrap();
                 assert_ne!(secret, text, "{mode}");
-                let plain = run(mode, false, &key, &start, b"aside", secret.clone());
+                let plain = run(mode, false, &key, &iv, b"aad", secret.clone());
                 assert_eq!(plain.as_deref(), Ok(&text[..]), "{mode}");
                 if mode == "AES-GCM" {
-                    assert!(run(mode, false, &key, &start, b"other", secret).is_err());
+                    assert!(run(mode, false, &key, &iv, b"other", secret).is_err());
                 }
             }
             assert!(run(mode, true, &[1; 15], &[0; 16], &[], text.clone()).is_err());

@@ -1,24 +1,24 @@
 //! `crypto.subtle`: hashes, HMAC, AES and key pairs of the Web Cryptography API.
 //!
-//! Keys and promises are JavaScript (`subtle.js`, `pairs.js`) on the functions here, which work on bytes.
+//! Keys and promises are JavaScript (`subtle.js`, `key_pairs.js`); native functions work on bytes.
 
 mod aes;
-mod pairs;
+mod key_pairs;
 
 use aws_lc_rs::{constant_time, digest, hmac};
 use rquickjs::function::Func;
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
-use self::pairs::{Pair, Scheme};
+use self::key_pairs::{KeyPairBytes, SignatureScheme};
 use super::crypto::random;
 use super::value;
 use crate::errors::go_error;
 
-/// Makes the object of what is native.
+/// Creates the object from native functions.
 const SUBTLE: &str = include_str!("subtle.js");
 
-/// Makes what that has for key pairs.
-const PAIRS: &str = include_str!("pairs.js");
+/// Creates its functions for key pairs.
+const PAIRS: &str = include_str!("key_pairs.js");
 
 /// The object `crypto.subtle`.
 pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
@@ -46,12 +46,12 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                  mode: String,
                  encrypts: bool,
                  key: Value<'js>,
-                 start: Value<'js>,
-                 aside: Value<'js>,
+                 iv: Value<'js>,
+                 aad: Value<'js>,
                  data: Value<'js>| {
-        let (key, start) = (bytes(&ctx, &key)?, bytes(&ctx, &start)?);
-        let (aside, data) = (bytes(&ctx, &aside)?, bytes(&ctx, &data)?);
-        let done = aes::run(&mode, encrypts, &key, &start, &aside, data);
+        let (key, iv) = (bytes(&ctx, &key)?, bytes(&ctx, &iv)?);
+        let (aad, data) = (bytes(&ctx, &aad)?, bytes(&ctx, &data)?);
+        let done = aes::run(&mode, encrypts, &key, &iv, &aad, data);
         buffer(ctx.clone(), done.map_err(|why| go_error(&ctx, why))?)
     };
     native.set("aes", Func::from(crypt))?;
@@ -60,7 +60,7 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         buffer(ctx, fresh)
     };
     native.set("random", Func::from(fresh))?;
-    // A copy: what the script changes later does not change a key.
+    // A copy protects a key from later changes by the script.
     let copy = |ctx: Ctx<'js>, data: Value<'js>| {
         let copy = bytes(&ctx, &data)?;
         buffer(ctx, copy)
@@ -72,48 +72,47 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     make.call((native, value::evaluate::<Value<'js>>(ctx, PAIRS)?))
 }
 
-/// A value, or what the script is told.
-fn told<T>(ctx: &Ctx<'_>, made: Result<T, &'static str>) -> rquickjs::Result<T> {
+fn or_throw<T>(ctx: &Ctx<'_>, made: Result<T, &'static str>) -> rquickjs::Result<T> {
     made.map_err(|why| go_error(ctx, why))
 }
 
-/// What makes, reads and writes key pairs.
+/// Adds functions that generate, import and export key pairs.
 fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
-    let give = |ctx: &Ctx<'js>, pair: Result<Pair, &'static str>| {
-        let pair = told(ctx, pair)?;
+    let give = |ctx: &Ctx<'js>, pair: Result<KeyPairBytes, &'static str>| {
+        let pair = or_throw(ctx, pair)?;
         let halves = Object::new(ctx.clone())?;
         halves.set("private", buffer(ctx.clone(), pair.private)?)?;
         halves.set("public", buffer(ctx.clone(), pair.public)?)?;
         Ok::<_, rquickjs::Error>(halves)
     };
-    let rsa = move |ctx: Ctx<'js>, bits: u32| give(&ctx, pairs::new_rsa(bits));
+    let rsa = move |ctx: Ctx<'js>, bits: u32| give(&ctx, key_pairs::new_rsa(bits));
     native.set("newRsa", Func::from(rsa))?;
-    let on_curve = move |ctx: Ctx<'js>, curve: String| give(&ctx, pairs::new_on_curve(&curve));
+    let on_curve = move |ctx: Ctx<'js>, curve: String| give(&ctx, key_pairs::new_on_curve(&curve));
     native.set("newOnCurve", Func::from(on_curve))?;
     for (name, make) in [
-        ("private", pairs::private as fn(&str, &[u8]) -> Result<Vec<u8>, &'static str>),
-        ("privateOfNumber", pairs::private_of_number),
-        ("number", pairs::number),
-        ("public", pairs::public),
+        ("private", key_pairs::private as fn(&str, &[u8]) -> Result<Vec<u8>, &'static str>),
+        ("privateOfNumber", key_pairs::private_of_number),
+        ("number", key_pairs::number),
+        ("public", key_pairs::public),
     ] {
         let made = move |ctx: Ctx<'js>, curve: String, key: Value<'js>| {
             let made = make(&curve, &bytes(&ctx, &key)?);
-            buffer(ctx.clone(), told(&ctx, made)?)
+            buffer(ctx.clone(), or_throw(&ctx, made)?)
         };
         native.set(name, Func::from(made))?;
     }
     let point = |ctx: Ctx<'js>, curve: String, is_private: bool, key: Value<'js>| {
-        let point = pairs::point(&curve, is_private, &bytes(&ctx, &key)?);
-        buffer(ctx.clone(), told(&ctx, point)?)
+        let point = key_pairs::point(&curve, is_private, &bytes(&ctx, &key)?);
+        buffer(ctx.clone(), or_throw(&ctx, point)?)
     };
     native.set("point", Func::from(point))?;
     let bits = |ctx: Ctx<'js>, is_private: bool, key: Value<'js>| {
-        told(&ctx, pairs::rsa_bits(is_private, &bytes(&ctx, &key)?))
+        or_throw(&ctx, key_pairs::rsa_bits(is_private, &bytes(&ctx, &key)?))
     };
     native.set("rsaBits", Func::from(bits))
 }
 
-/// What signs, encrypts and agrees with key pairs, and makes keys of passwords.
+/// Adds functions that sign, encrypt, agree and derive keys.
 fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
     let sign = |ctx: Ctx<'js>,
                 curve: String,
@@ -121,9 +120,9 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                 hash: String,
                 key: Value<'js>,
                 data: Value<'js>| {
-        let scheme = Scheme::of(&curve, is_pss);
-        let signed = pairs::sign(&scheme, &hash, &bytes(&ctx, &key)?, &bytes(&ctx, &data)?);
-        buffer(ctx.clone(), told(&ctx, signed)?)
+        let scheme = SignatureScheme::of(&curve, is_pss);
+        let signed = key_pairs::sign(&scheme, &hash, &bytes(&ctx, &key)?, &bytes(&ctx, &data)?);
+        buffer(ctx.clone(), or_throw(&ctx, signed)?)
     };
     native.set("signPair", Func::from(sign))?;
     let verify = |ctx: Ctx<'js>,
@@ -134,8 +133,8 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                   signature: Value<'js>,
                   data: Value<'js>| {
         let (key, signature) = (bytes(&ctx, &key)?, bytes(&ctx, &signature)?);
-        let scheme = Scheme::of(&curve, is_pss);
-        told(&ctx, pairs::verify(&scheme, &hash, &key, &signature, &bytes(&ctx, &data)?))
+        let scheme = SignatureScheme::of(&curve, is_pss);
+        or_throw(&ctx, key_pairs::verify(&scheme, &hash, &key, &signature, &bytes(&ctx, &data)?))
     };
     native.set("verifyPair", Func::from(verify))?;
     let crypt = |ctx: Ctx<'js>,
@@ -145,13 +144,13 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                  label: Value<'js>,
                  data: Value<'js>| {
         let (key, label) = (bytes(&ctx, &key)?, bytes(&ctx, &label)?);
-        let done = pairs::crypt(encrypts, &hash, &key, &label, &bytes(&ctx, &data)?);
-        buffer(ctx.clone(), told(&ctx, done)?)
+        let done = key_pairs::crypt(encrypts, &hash, &key, &label, &bytes(&ctx, &data)?);
+        buffer(ctx.clone(), or_throw(&ctx, done)?)
     };
     native.set("oaep", Func::from(crypt))?;
     let agree = |ctx: Ctx<'js>, curve: String, private: Value<'js>, public: Value<'js>| {
-        let secret = pairs::agree(&curve, &bytes(&ctx, &private)?, &bytes(&ctx, &public)?);
-        buffer(ctx.clone(), told(&ctx, secret)?)
+        let secret = key_pairs::agree(&curve, &bytes(&ctx, &private)?, &bytes(&ctx, &public)?);
+        buffer(ctx.clone(), or_throw(&ctx, secret)?)
     };
     native.set("agree", Func::from(agree))?;
     let of_password = |ctx: Ctx<'js>,
@@ -161,8 +160,8 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                        iterations: u32,
                        length: usize| {
         let (password, salt) = (bytes(&ctx, &password)?, bytes(&ctx, &salt)?);
-        let made = pairs::of_password(&hash, &password, &salt, iterations, length);
-        buffer(ctx.clone(), told(&ctx, made)?)
+        let made = key_pairs::of_password(&hash, &password, &salt, iterations, length);
+        buffer(ctx.clone(), or_throw(&ctx, made)?)
     };
     native.set("ofPassword", Func::from(of_password))
 }

@@ -80,9 +80,9 @@
     if ((algorithm.tagLength ?? 128) !== 128) {
       throw named('NotSupportedError', 'AES-GCM has tags of 128 bits here');
     }
-    const start = name === 'AES-CTR' ? algorithm.counter : algorithm.iv;
-    const aside = algorithm.additionalData ?? new Uint8Array();
-    return native.aes(name, encrypts, bytesOf(key), start, aside, data);
+    const iv = name === 'AES-CTR' ? algorithm.counter : algorithm.iv;
+    const aad = algorithm.additionalData ?? new Uint8Array();
+    return native.aes(name, encrypts, bytesOf(key), iv, aad, data);
   };
 
   const kit = { CryptoKey, named, nameOf, hashOf, allowed, bytesOf, encoded, decoded };

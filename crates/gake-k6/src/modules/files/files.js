@@ -19,8 +19,8 @@
       return typeof value === 'object' && value !== null && #at in value;
     }
 
-    // Where the next byte is read; the file is at its end from then on.
-    static taken(file) {
+    // The current position; moves to the end of the file.
+    static takePosition(file) {
       const at = file.#at;
       file.#at = file.#size;
       return at;
@@ -39,10 +39,10 @@
         refuse('read() failed; reason: into argument must be a Uint8Array');
       }
       if (this.#at >= this.#size) return null;
-      const part = new Uint8Array(native.slice(this.path, this.#at, this.#at + into.length));
-      into.set(part);
-      this.#at += part.length;
-      return part.length;
+      const chunk = new Uint8Array(native.slice(this.path, this.#at, this.#at + into.length));
+      into.set(chunk);
+      this.#at += chunk.length;
+      return chunk.length;
     }
 
     async seek(offset, whence) {
@@ -106,7 +106,7 @@
     }
     const from = Math.max(fromLine ?? 0, Number(skipFirstLine));
     const wanted = { delimiter: String(delimiter), from, to: toLine, asObjects };
-    return native.rows(file.path, File.taken(file), wanted);
+    return native.rows(file.path, File.takePosition(file), wanted);
   };
 
   class Parser {

@@ -1,5 +1,4 @@
-//! The modules `k6/experimental/fs` and `k6/experimental/csv`: files that are read in parts, and
-//! their rows. A process has one copy of a file and of its rows.
+//! The modules `k6/experimental/fs` and `csv`. All users of a process share files and rows.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -11,24 +10,24 @@ use rquickjs::{Ctx, Function, Object, Value};
 
 use super::data::proxied;
 use super::value;
-use crate::errors::go_error;
+use crate::errors::{fail, go_error};
 use crate::paths::{folder, normal};
 use crate::user::vu::{Vu, VuStage};
 
-/// Makes both modules of what is native.
+/// Creates both modules from native functions.
 const FILES: &str = include_str!("files.js");
 
-/// Where a user's globals keep what was made: both modules know the same files.
-const KEPT: &str = "__files";
+/// The hidden global that caches both modules, which share their class of files.
+const CACHE: &str = "__files";
 
-/// The module of this name: `fs` or `csv`.
+/// The module `fs` or `csv`.
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Object<'js>> {
-    if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(KEPT)? {
+    if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(CACHE)? {
         return kit.get(name);
     }
     let make: Function<'js> = value::evaluate(ctx, FILES)?;
     let kit: Object<'js> = make.call((native(ctx, vu)?,))?;
-    ctx.globals().prop(KEPT, Property::from(kit.clone()))?;
+    ctx.globals().prop(CACHE, Property::from(kit.clone()))?;
     kit.get(name)
 }
 
@@ -36,7 +35,6 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     let user = Rc::clone(vu);
     native.set("isInit", Func::from(move || user.stage.get() == VuStage::Init))?;
-    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
     native.set("fail", Func::from(fail))?;
     let user = Rc::clone(vu);
     let path = move |name: String| {
@@ -45,25 +43,24 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     };
     native.set("path", Func::from(path))?;
     let user = Rc::clone(vu);
-    // The size of a file; none when there is no such file.
     let size = move |path: String| user.test.file(Path::new(&path)).ok().map(|bytes| bytes.len());
     native.set("size", Func::from(size))?;
     let user = Rc::clone(vu);
     let slice = move |ctx: Ctx<'js>, path: String, from: usize, to: usize| {
         let bytes = file(&ctx, &user, &path)?;
-        let part = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
-        value::buffer(&ctx, part.to_vec())
+        let slice = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
+        value::buffer(&ctx, slice.to_vec())
     };
     native.set("slice", Func::from(slice))?;
     let user = Rc::clone(vu);
-    let rows = move |ctx: Ctx<'js>, path: String, at: usize, wanted: Object<'js>| {
-        let wanted = Wanted {
-            delimiter: wanted.get("delimiter")?,
-            from: wanted.get("from")?,
-            to: wanted.get("to")?,
-            as_objects: wanted.get("asObjects")?,
+    let rows = move |ctx: Ctx<'js>, path: String, at: usize, options: Object<'js>| {
+        let options = RowOptions {
+            delimiter: options.get("delimiter")?,
+            from: options.get("from")?,
+            to: options.get("to")?,
+            as_objects: options.get("asObjects")?,
         };
-        rows(&ctx, &user, &path, at, &wanted)
+        rows(&ctx, &user, &path, at, &options)
     };
     native.set("rows", Func::from(rows))?;
     Ok(native)
@@ -74,32 +71,31 @@ fn file(ctx: &Ctx<'_>, vu: &Vu, path: &str) -> rquickjs::Result<Arc<[u8]>> {
     file.map_err(|error| go_error(ctx, &format!("{path} cannot be read: {error}")))
 }
 
-/// Which rows of a file are read, and as what.
 #[derive(Debug)]
-struct Wanted {
+struct RowOptions {
     delimiter: String,
     /// The first line, from 0.
     from: usize,
-    /// The last line; none when all are read.
+    /// The last line.
     to: Option<usize>,
     /// Whether the first line has the names of the fields.
     as_objects: bool,
 }
 
-/// The rows of a file from byte `at` on, as an array that all users share.
+/// The rows of a file from byte `at` on, as a shared array.
 fn rows<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
     path: &str,
     at: usize,
-    wanted: &Wanted,
+    options: &RowOptions,
 ) -> rquickjs::Result<Value<'js>> {
-    let name = format!("\0csv {path} {at} {wanted:?}");
+    let name = format!("\0csv {path} {at} {options:?}");
     let shared = match vu.test.array(&name) {
         Some(known) => known,
         None => {
             let bytes = file(ctx, vu, path)?;
-            let rows = read(bytes.get(at..).unwrap_or_default(), wanted);
+            let rows = read(bytes.get(at..).unwrap_or_default(), options);
             let rows = rows.map_err(|error| {
                 go_error(ctx, &format!("failed to read the rows of {path}; reason: {error}"))
             })?;
@@ -109,18 +105,18 @@ fn rows<'js>(
     proxied(ctx, &shared)
 }
 
-/// Rows, each as JSON.
-fn read(bytes: &[u8], wanted: &Wanted) -> Result<Vec<String>, csv::Error> {
-    let delimiter = wanted.delimiter.bytes().next().unwrap_or(b',');
+/// Parses rows, each into JSON.
+fn read(bytes: &[u8], options: &RowOptions) -> Result<Vec<String>, csv::Error> {
+    let delimiter = options.delimiter.bytes().next().unwrap_or(b',');
     let mut reader =
         csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(bytes);
     let mut records = reader.records();
-    let names = match wanted.as_objects {
+    let names = match options.as_objects {
         true => records.next().transpose()?,
         false => None,
     };
-    let first = wanted.from.saturating_sub(usize::from(wanted.as_objects));
-    let most = wanted.to.map_or(usize::MAX, |to| (to + 1).saturating_sub(wanted.from));
+    let first = options.from.saturating_sub(usize::from(options.as_objects));
+    let most = options.to.map_or(usize::MAX, |to| (to + 1).saturating_sub(options.from));
     let mut rows = Vec::new();
     for record in records.skip(first).take(most) {
         let record = record?;
@@ -143,8 +139,8 @@ mod tests {
     use super::*;
 
     fn rows(from: usize, to: Option<usize>, as_objects: bool) -> Vec<String> {
-        let wanted = Wanted { delimiter: ";".to_owned(), from, to, as_objects };
-        read(b"a;b\n1;\"x; y\"\n2;z\n", &wanted).unwrap()
+        let options = RowOptions { delimiter: ";".to_owned(), from, to, as_objects };
+        read(b"a;b\n1;\"x; y\"\n2;z\n", &options).unwrap()
     }
 
     #[test]
@@ -157,7 +153,8 @@ mod tests {
 
     #[test]
     fn rows_of_another_length_are_refused() {
-        let wanted = Wanted { delimiter: ",".to_owned(), from: 0, to: None, as_objects: false };
-        assert!(read(b"a,b\n1\n", &wanted).is_err());
+        let options =
+            RowOptions { delimiter: ",".to_owned(), from: 0, to: None, as_objects: false };
+        assert!(read(b"a,b\n1\n", &options).is_err());
     }
 }

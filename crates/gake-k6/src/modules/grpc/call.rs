@@ -1,4 +1,4 @@
-//! One call: its request, its answer and its samples.
+//! One unary call: its request, its response and its samples.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -12,80 +12,77 @@ use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_fr
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
 
-use super::ask::CallAsk;
-use super::connection::Connection;
-use super::incoming::Incoming;
+use super::connection::GrpcConnection;
+use super::params::CallParams;
+use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::user::vu::Vu;
 
-/// How long a call may take unless the script says otherwise.
+/// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A call about to be made.
-pub(super) struct Call {
+/// A prepared call.
+pub(super) struct GrpcCall {
     vu: Rc<Vu>,
-    connection: Rc<Connection>,
+    connection: Rc<GrpcConnection>,
     method: GrpcMethod,
     /// `/package.Service/Method`
     path: String,
-    ask: CallAsk,
+    params: CallParams,
     request: HttpRequest,
 }
 
-/// What came of a call.
-pub(super) struct ResponseSummary {
+/// The result of a call.
+pub(super) struct GrpcResponse {
     status: GrpcStatus,
-    /// The message as JSON, if there is one.
+    /// As JSON.
     message: Option<String>,
-    /// Why the call failed; empty if it did not.
+    /// Empty if the call succeeded.
     error: String,
     headers: Vec<(String, String)>,
     trailers: Vec<(String, String)>,
 }
 
-impl Call {
-    /// The call of `method` with the message that is `json`.
-    ///
-    /// # Errors
-    /// When the method does not take that message.
+impl GrpcCall {
+    /// Prepares a call with a message in JSON.
     pub(super) fn new(
         vu: Rc<Vu>,
-        connection: Rc<Connection>,
+        connection: Rc<GrpcConnection>,
         method: GrpcMethod,
         json: &str,
-        mut ask: CallAsk,
+        mut params: CallParams,
     ) -> Result<Self, GrpcError> {
-        if ask.timeout.is_zero() {
-            ask.timeout = CALL_TIMEOUT;
+        if params.timeout.is_zero() {
+            params.timeout = CALL_TIMEOUT;
         }
         let path = format!("/{}", method.path());
         let body = grpc_frame(&method.encode(json)?);
-        let metadata = connection.metadata(&vu, &ask.metadata);
+        let metadata = connection.metadata(&vu, &params.metadata);
         let url = format!("{}{path}", connection.origin);
-        let request = grpc_call(url, &metadata, ask.timeout, body);
-        Ok(Self { vu, connection, method, path, ask, request })
+        let request = grpc_call(url, &metadata, params.timeout, body);
+        Ok(Self { vu, connection, method, path, params, request })
     }
 
-    /// Makes the call and notes its samples.
-    pub(super) async fn run(&self) -> ResponseSummary {
+    /// Makes the call and records its samples.
+    pub(super) async fn run(&self) -> GrpcResponse {
         let client = &self.connection.client;
         let start = self.vu.now();
         let mut flight =
-            Flight { call: self, start, exchange: Exchange::unfinished(start), is_over: false };
-        let mut incoming = Incoming::new(self.connection.max_receive);
+            CallFlight { call: self, start, exchange: Exchange::unfinished(start), is_over: false };
+        let mut reader = GrpcReader::new(self.connection.max_receive);
         match client.prepare(&self.request).await {
             Ok(prepared) => {
                 let now = self.vu.now();
-                let deadline = Deadline::within(now, self.ask.timeout);
+                let deadline = Deadline::within(now, self.params.timeout);
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
-                let is_wrong = Rc::clone(&incoming.is_wrong);
+                let is_wrong = Rc::clone(&reader.is_wrong);
                 let mut exchanging =
-                    pin!(client.exchange(&prepared, now, deadline, &mut incoming, exchange));
-                // As in Go, the rest of an answer that is not valid is not awaited.
+                    pin!(client.exchange(&prepared, now, deadline, &mut reader, exchange));
+                // As in Go, the rest of an invalid response is not awaited.
                 poll_fn(|cx| match exchanging.as_mut().poll(cx) {
                     Poll::Pending if is_wrong.get() => Poll::Ready(()),
                     polled => polled,
@@ -95,94 +92,94 @@ impl Call {
             Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
         flight.is_over = true;
-        let mut answer = self.answer(incoming, &flight.exchange);
-        match ended(flight.exchange.end, answer.status) {
+        let mut response = self.response(reader, &flight.exchange);
+        match ended(flight.exchange.end, response.status) {
             end if flight.exchange.end == ExchangeEnd::Unfinished => {
                 client.end(&mut flight.exchange, end)
             }
             end => flight.exchange.end = end,
         }
-        if self.ask.discards {
-            answer.message = None;
+        if self.params.discards {
+            response.message = None;
         }
-        self.note(&answer, &flight.exchange);
-        self.vu.notes.exchange(start, flight.exchange.clone());
-        answer
+        self.record(&response, &flight.exchange);
+        self.vu.pending.exchange(start, flight.exchange.clone());
+        response
     }
 
-    fn answer(&self, mut incoming: Incoming, exchange: &Exchange) -> ResponseSummary {
-        if matches!(exchange.end, ExchangeEnd::Response(answer) if answer.status == 200) {
-            incoming.end();
+    fn response(&self, mut reader: GrpcReader, exchange: &Exchange) -> GrpcResponse {
+        if matches!(exchange.end, ExchangeEnd::Response(response) if response.status == 200) {
+            reader.end();
         }
-        let (headers, trailers) = incoming.metadata();
-        let Incoming { message, wrong, .. } = incoming;
+        let (headers, trailers) = reader.metadata();
+        let GrpcReader { message, wrong, .. } = reader;
         let (status, error) = match wrong {
             Some(wrong) => wrong,
             None => of_end(exchange.end, &headers, &trailers, &self.connection.address),
         };
-        let mut answer = ResponseSummary { status, message: None, error, headers, trailers };
+        let mut response = GrpcResponse { status, message: None, error, headers, trailers };
         // A failed call without a message has an empty one.
         match self.method.decode(message.as_deref().unwrap_or_default()) {
-            Ok(message) => answer.message = Some(message),
+            Ok(message) => response.message = Some(message),
             Err(error) if status == GrpcStatus::OK => {
-                (answer.status, answer.error) = (INTERNAL, error.to_string());
+                (response.status, response.error) = (INTERNAL, error.to_string());
             }
             Err(_) => {}
         }
-        answer
+        response
     }
 
-    fn note(&self, answer: &ResponseSummary, exchange: &Exchange) {
+    fn record(&self, response: &GrpcResponse, exchange: &Exchange) {
         let vu = &self.vu;
-        let tags = vu.book.set(&CallTags {
+        let tags = vu.series_index.tag_set(&CallTags {
             vu,
             connection: &self.connection,
             path: &self.path,
-            own: &self.ask.tags,
-            status: Some(answer.status),
+            own: &self.params.tags,
+            status: Some(response.status),
         });
         let took = exchange.done.saturating_sub(exchange.write);
-        vu.note(Builtin::GrpcReqDuration, &tags, took as f64);
+        vu.record(BuiltinMetric::GrpcReqDuration, &tags, took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
     }
 }
 
-/// The end of a call of this status: an answer that is whole for HTTP may fail as a message.
+/// The end of a call with this status: a complete HTTP response may be an invalid message.
 pub(super) fn ended(end: ExchangeEnd, status: GrpcStatus) -> ExchangeEnd {
     match end {
-        ExchangeEnd::Response(answer) if answer.status == 200 && status != GrpcStatus::OK => {
+        ExchangeEnd::Response(response) if response.status == 200 && status != GrpcStatus::OK => {
             ExchangeEnd::Fault(Fault::Grpc(status))
         }
-        // The rest of the answer was not awaited.
+        // The rest of the response was not awaited.
         ExchangeEnd::Unfinished if status != CANCELED => ExchangeEnd::Fault(Fault::Grpc(status)),
         end => end,
     }
 }
 
-/// A call under way: noted as unfinished when it is dropped before its end.
-struct Flight<'a> {
-    call: &'a Call,
+/// A call in flight: recorded as unfinished if dropped before its end.
+struct CallFlight<'a> {
+    call: &'a GrpcCall,
     start: u64,
     exchange: Exchange,
     is_over: bool,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for CallFlight<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
         self.call.connection.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         if self.exchange.bytes_out > 0 {
-            let answer = self.call.answer(Incoming::default(), &self.exchange);
-            self.call.note(&answer, &self.exchange);
+            let response = self.call.response(GrpcReader::default(), &self.exchange);
+            self.call.record(&response, &self.exchange);
         }
-        self.call.vu.notes.exchange(self.start, self.exchange.clone());
+        self.call.vu.pending.exchange(self.start, self.exchange.clone());
     }
 }
 
-impl ResponseSummary {
-    /// The answer as scripts have it.
+impl GrpcResponse {
+    /// The response for scripts.
     pub(super) fn shown<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         shown.set("status", self.status.number())?;
@@ -204,10 +201,8 @@ impl ResponseSummary {
         }
         Ok(shown)
     }
-}
 
-impl ResponseSummary {
-    /// The answer to a health check, or the error that it failed with.
+    /// The result of a health check; throws if the call failed.
     pub(super) fn health<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         if self.status != GrpcStatus::OK {
             let code = super::constant(self.status.name().unwrap_or("UNKNOWN"));
@@ -215,7 +210,7 @@ impl ResponseSummary {
             let message = format!("rpc error: code = {code} desc = {}", self.error);
             return Err(go_error(ctx, &message));
         }
-        // k6 gives the number of the state, not its name.
+        // k6 returns the number of the state, not its name.
         let state = self.message.as_deref().unwrap_or_default();
         let names = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
         let number = names.iter().position(|name| state.contains(&format!("\"{name}\"")));
@@ -225,13 +220,13 @@ impl ResponseSummary {
     }
 }
 
-/// The values of metadata by name, without what belongs to the protocol.
+/// The values of metadata by name, without the protocol's own.
 fn metadata<'js>(ctx: &Ctx<'js>, lines: &[(String, String)]) -> rquickjs::Result<Value<'js>> {
     let mut shown: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in lines.iter().filter(|(name, _)| !name.starts_with("grpc-")) {
         shown.entry(name).or_default().push(value);
     }
-    // Parsed, even `__proto__` is a name like any other.
+    // JSON keeps a property `__proto__`.
     ctx.json_parse(json!(shown).to_string())
 }
 
@@ -240,15 +235,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_no_message_is_a_fault() {
-        let answered = |status| {
+    fn a_response_with_an_invalid_message_is_a_fault() {
+        let response = |status| {
             ExchangeEnd::Response(gake_core::record::ResponseSummary { status, body_bytes: 5 })
         };
         let fault = ExchangeEnd::Fault(Fault::Grpc(INTERNAL));
         for (end, status, expected) in [
-            (answered(200), GrpcStatus::OK, answered(200)),
-            (answered(200), INTERNAL, fault),
-            (answered(503), GrpcStatus::UNAVAILABLE, answered(503)),
+            (response(200), GrpcStatus::OK, response(200)),
+            (response(200), INTERNAL, fault),
+            (response(503), GrpcStatus::UNAVAILABLE, response(503)),
             (ExchangeEnd::Unfinished, INTERNAL, fault),
             (ExchangeEnd::Unfinished, CANCELED, ExchangeEnd::Unfinished),
             (

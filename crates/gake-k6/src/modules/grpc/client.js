@@ -3,7 +3,7 @@
   const json = (request) => {
     if (request === undefined) native.fail("request cannot be nil");
     if (request === null) throw new TypeError("Cannot convert undefined or null to object");
-    // JSON has no such numbers; that of Protocol Buffers writes them as strings, and so does k6.
+    // Protobuf's JSON, and k6, write infinities and NaN as strings.
     const exact = (_, value) => {
       return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
     };

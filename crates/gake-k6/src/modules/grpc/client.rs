@@ -1,4 +1,4 @@
-//! A client of a script: its definitions and its connection.
+//! A gRPC client of a script: its definitions and its connection.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,16 +10,16 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use super::ask::{CallAsk, ConnectAsk};
-use super::call::Call;
-use super::connection::{Connection, HEALTH_CHECK};
-use super::status::told;
+use super::call::GrpcCall;
+use super::connection::{GrpcConnection, HEALTH_CHECK};
+use super::params::{CallParams, ConnectParams};
+use super::status::go_text;
 use super::stream::GrpcStream;
 use crate::errors::go_error;
 use crate::paths::{FILE, folder, normal};
 use crate::user::vu::{Vu, VuStage};
 
-/// The definition of the health check, as far as it is needed.
+/// The definition of the standard health check.
 const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;
     message HealthCheckRequest { string service = 1; }
     message HealthCheckResponse {
@@ -34,14 +34,13 @@ const INVOKE: &str = "GRPC's client.invoke()";
 /// The error of a client that is not connected.
 const UNCONNECTED: &str = "no gRPC connection, you must call connect first";
 
-/// A client of a script.
 pub(super) struct GrpcClient {
     vu: Rc<Vu>,
-    /// What the script has loaded, which all users share.
+    /// Definitions that the script has loaded.
     loaded: RefCell<Vec<GrpcSchema>>,
-    /// What the server told of itself when the client connected last with `reflect`.
+    /// Definitions from server reflection.
     reflected: RefCell<Option<GrpcSchema>>,
-    connection: RefCell<Option<Rc<Connection>>>,
+    connection: RefCell<Option<Rc<GrpcConnection>>>,
 }
 
 impl GrpcClient {
@@ -54,7 +53,7 @@ impl GrpcClient {
         })
     }
 
-    /// The client as the module's JavaScript has it.
+    /// The native functions of a client, for `client.js`.
     pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         let client = Rc::clone(self);
@@ -73,8 +72,8 @@ impl GrpcClient {
         let client = Rc::clone(self);
         let invoke = move |ctx: Ctx<'js>, method: String, json: String, params: Opt<Value<'js>>| {
             let call = client.call(&ctx, &method, &json, params.0)?;
-            let answer = client.vu.wait(&ctx, call.run())?;
-            answer.shown(&ctx)
+            let response = client.vu.wait(&ctx, call.run())?;
+            response.shown(&ctx)
         };
         shown.set("invoke", Func::from(invoke))?;
         let client = Rc::clone(self);
@@ -82,13 +81,13 @@ impl GrpcClient {
                           method: String,
                           json: String,
                           params: Value<'js>,
-                          heard: Function<'js>| {
+                          callback: Function<'js>| {
             let call = client.call(&ctx, &method, &json, Some(params))?;
-            let heard = Persistent::save(&ctx, heard);
+            let callback = Persistent::save(&ctx, callback);
             client.vu.tasks.add(async move {
-                let answer = call.run().await;
+                let response = call.run().await;
                 Box::new(move |ctx: &Ctx<'_>| {
-                    heard.restore(ctx)?.call::<_, ()>((answer.shown(ctx)?,))
+                    callback.restore(ctx)?.call::<_, ()>((response.shown(ctx)?,))
                 }) as Completion
             });
             Ok::<_, rquickjs::Error>(())
@@ -107,7 +106,7 @@ impl GrpcClient {
         Ok(shown)
     }
 
-    /// Adds the definitions in files; the methods that there are, as JSON.
+    /// Loads definitions from proto files; returns their methods as JSON.
     fn load(
         &self,
         ctx: &Ctx<'_>,
@@ -134,7 +133,7 @@ impl GrpcClient {
         Ok(self.take(compiled))
     }
 
-    /// The same, from a compiled set.
+    /// Loads definitions from a compiled set.
     fn load_set(&self, ctx: &Ctx<'_>, path: &str) -> rquickjs::Result<String> {
         self.only_in_init(ctx, "load must be called in the init context")?;
         let base = folder(&self.vu.test.main);
@@ -159,14 +158,14 @@ impl GrpcClient {
         }
     }
 
-    /// Adds definitions to the client's own; their methods, as JSON.
+    /// Adds definitions; returns their methods as JSON.
     fn take(&self, added: GrpcSchema) -> String {
         let methods: Vec<_> = added.methods().map(|method| information(&method)).collect();
         self.loaded.borrow_mut().push(added);
         json!(methods).to_string()
     }
 
-    /// The method at a path, as it was defined last; the server's own definition comes first.
+    /// The method at a path: the server's own definition, or the one loaded last.
     fn method(&self, path: &str) -> Option<GrpcMethod> {
         let (reflected, loaded) = (self.reflected.borrow(), self.loaded.borrow());
         let mut all = reflected.iter().chain(loaded.iter().rev());
@@ -180,19 +179,19 @@ impl GrpcClient {
         params: Option<Value<'js>>,
     ) -> rquickjs::Result<bool> {
         self.vu.not_in_init(ctx, "connecting to a gRPC server")?;
-        let ask = ConnectAsk::read(ctx, params)?;
+        let params = ConnectParams::read(ctx, params)?;
         let Some(base) = self.vu.grpc.borrow().clone() else {
-            return Err(go_error(ctx, "there is no connection here"));
+            return Err(go_error(ctx, "no connections outside of a run"));
         };
-        let scheme = if ask.is_plain { "http" } else { "https" };
-        let connection = Connection {
+        let scheme = if params.is_plain { "http" } else { "https" };
+        let connection = GrpcConnection {
             client: base.with_own_connections(),
             address: address.to_owned(),
             origin: format!("{scheme}://{address}"),
-            authority: ask.authority.clone(),
-            max_receive: ask.max_receive,
+            authority: params.authority.clone(),
+            max_receive: params.max_receive,
         };
-        let opened = self.vu.wait(ctx, open(&self.vu, &connection, &ask))?;
+        let opened = self.vu.wait(ctx, open(&self.vu, &connection, &params))?;
         let schema = opened.map_err(|error| go_error(ctx, &error))?;
         if schema.is_some() {
             *self.reflected.borrow_mut() = schema;
@@ -201,31 +200,29 @@ impl GrpcClient {
         Ok(true)
     }
 
-    /// The connection; an error without one.
-    fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Connection>> {
+    fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<GrpcConnection>> {
         let connection = self.connection.borrow().clone();
         connection.ok_or_else(|| go_error(ctx, UNCONNECTED))
     }
 
-    /// The call of a method with the message that is `json`.
+    /// Prepares a call of a method with a message in JSON.
     fn call<'js>(
         &self,
         ctx: &Ctx<'js>,
         method: &str,
         json: &str,
         params: Option<Value<'js>>,
-    ) -> rquickjs::Result<Call> {
+    ) -> rquickjs::Result<GrpcCall> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
         let method = self.defined(ctx, method, "")?;
-        let ask = CallAsk::read(ctx, INVOKE, params)?;
-        Call::new(Rc::clone(&self.vu), connection, method, json, ask).map_err(|error| {
+        let params = CallParams::read(ctx, INVOKE, params)?;
+        GrpcCall::new(Rc::clone(&self.vu), connection, method, json, params).map_err(|error| {
             let message = format!("unable to serialise request object to protocol buffer: {error}");
             go_error(ctx, &message)
         })
     }
 
-    /// Opens a stream of a method.
     fn stream<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -236,11 +233,11 @@ impl GrpcClient {
             return Err(go_error(ctx, &format!("invalid GRPC Stream's client: {UNCONNECTED}")));
         };
         let method = self.defined(ctx, method, "invalid GRPC Stream's method: ")?;
-        let ask = CallAsk::read(ctx, "GRPC Stream's", params)?;
-        Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, ask))
+        let params = CallParams::read(ctx, "GRPC Stream's", params)?;
+        Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, params))
     }
 
-    /// The method of a name that the script gives; errors begin with `what`.
+    /// The method of a script's name; `what` is the prefix of errors.
     fn defined(&self, ctx: &Ctx<'_>, method: &str, what: &str) -> rquickjs::Result<GrpcMethod> {
         if method.is_empty() {
             return Err(go_error(ctx, &format!("{what}method to invoke cannot be empty")));
@@ -251,53 +248,52 @@ impl GrpcClient {
         })
     }
 
-    /// Asks for the health of a service; throws what the call fails with.
     fn health<'js>(&self, ctx: &Ctx<'js>, service: &str) -> rquickjs::Result<Value<'js>> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
-        let ask = CallAsk::read(ctx, INVOKE, None)?;
+        let params = CallParams::read(ctx, INVOKE, None)?;
         let schema = self.vu.test.definitions.get("health".to_owned(), || {
             GrpcSchema::compile(&["health.proto".to_owned()], |_| Some(HEALTH.to_owned()))
         });
         let method = schema.and_then(|schema| schema.method(HEALTH_CHECK));
         let method = method.map_err(|error| go_error(ctx, &error.to_string()))?;
         let json = json!({ "service": service }).to_string();
-        let call = Call::new(Rc::clone(&self.vu), connection, method, &json, ask);
+        let call = GrpcCall::new(Rc::clone(&self.vu), connection, method, &json, params);
         let call = call.map_err(|error| go_error(ctx, &error.to_string()))?;
-        let answer = self.vu.wait(ctx, call.run())?;
-        answer.health(ctx)
+        let response = self.vu.wait(ctx, call.run())?;
+        response.health(ctx)
     }
 }
 
-/// Opens the connection, and asks for the definitions if the script wants them.
+/// Opens the connection; loads definitions by server reflection if requested.
 async fn open(
     vu: &Vu,
-    connection: &Connection,
-    ask: &ConnectAsk,
+    connection: &GrpcConnection,
+    params: &ConnectParams,
 ) -> Result<Option<GrpcSchema>, String> {
-    let Connection { client, address, origin, .. } = connection;
+    let GrpcConnection { client, address, origin, .. } = connection;
     let blocked = &vu.test.settings().blocked;
     let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
     if let Some(blocked) = blocked.host(host) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let request = HttpRequest::new("POST", format!("{origin}/"));
-    let prepared = client.prepare(&request).await.map_err(|fault| told(fault, address))?;
+    let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, address))?;
     if let Some(blocked) = blocked.address(&client.network().addresses(&prepared)) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
-    let deadline = Deadline::within(vu.now(), ask.timeout);
-    client.connect(&prepared, deadline).await.map_err(|fault| told(fault, address))?;
-    if !ask.reflects {
+    let deadline = Deadline::within(vu.now(), params.timeout);
+    client.connect(&prepared, deadline).await.map_err(|fault| go_text(fault, address))?;
+    if !params.reflects {
         return Ok(None);
     }
-    let metadata = &ask.reflection_metadata;
-    let reflection = GrpcReflection::new(client, origin.clone(), metadata, ask.timeout);
+    let metadata = &params.reflection_metadata;
+    let reflection = GrpcReflection::new(client, origin.clone(), metadata, params.timeout);
     let schema = reflection.schema(None).await;
     schema.map(Some).map_err(|error| format!("error using grpc reflection: {error}"))
 }
 
-/// What `load` tells of a method.
+/// The description of a method in the result of `load`.
 fn information(method: &GrpcMethod) -> serde_json::Value {
     json!({
         "package": method.package(),

@@ -1,4 +1,4 @@
-//! Where a client is connected to.
+//! The connection of a client.
 
 use gake_wire::Client;
 
@@ -8,9 +8,8 @@ use crate::user::vu::Vu;
 /// The method of the standard health check.
 pub(super) const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// Where a client is connected to.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct GrpcConnection {
     pub(super) client: Client<UserClock>,
     /// As the script wrote it.
     pub(super) address: String,
@@ -21,8 +20,8 @@ pub(super) struct Connection {
     pub(super) max_receive: usize,
 }
 
-impl Connection {
-    /// The metadata of a call: the script's own, and what belongs to all.
+impl GrpcConnection {
+    /// The metadata of a call: the script's own, and defaults.
     pub(super) fn metadata(&self, vu: &Vu, own: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = own.to_vec();
         let has_agent = metadata.iter().any(|(known, _)| known == "user-agent");

@@ -1,12 +1,12 @@
 //! The module `k6/net/grpc`.
 //!
-//! `client.js` has the class; definitions, connections, calls and samples are native.
+//! `client.js` has the classes; definitions, connections, calls and samples are native.
 
-mod ask;
 mod call;
 mod client;
 mod connection;
-mod incoming;
+mod params;
+mod reader;
 mod status;
 mod stream;
 mod tags;
@@ -19,14 +19,14 @@ use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
 use super::value::evaluate;
-use crate::errors::go_error;
+use crate::errors::fail;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
-/// Makes the module from the native functions.
+/// Creates the module from native functions.
 const CLIENT: &str = include_str!("client.js");
 
-/// What a health check tells; the spelling is k6's.
+/// The states of a health check, in k6's spelling.
 const HEALTH: [(&str, u32); 4] = [
     ("HealthCheckUnknown", 0),
     ("HealthCheckServing", 1),
@@ -34,10 +34,8 @@ const HEALTH: [(&str, u32); 4] = [
     ("HealthCheckServiceUnkown", 3),
 ];
 
-/// The module `k6/net/grpc`.
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
-    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
     native.set("fail", Func::from(fail))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
@@ -55,9 +53,8 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     Ok(module)
 }
 
-/// The name of a status as k6 has it: `StatusInvalidArgument`.
+/// k6's name of a status: `StatusInvalidArgument`.
 fn constant(name: &str) -> String {
-    // The two that are not written as their words.
     match name {
         "OK" => return "StatusOK".to_owned(),
         "CANCELLED" => return "StatusCanceled".to_owned(),

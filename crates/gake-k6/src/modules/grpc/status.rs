@@ -1,4 +1,4 @@
-//! The status of a call that has none from its server, as gRPC for Go chooses it.
+//! The status of a call without one from the server, as gRPC for Go derives it.
 
 use gake_core::record::{ErrorCode, ExchangeEnd, Fault, GrpcStatus};
 use gake_wire::percent_decoded;
@@ -6,14 +6,14 @@ use http::StatusCode;
 
 pub(super) const CANCELED: GrpcStatus = GrpcStatus::new(1);
 const PERMISSION_DENIED: GrpcStatus = GrpcStatus::new(7);
-/// The status of an answer that is not valid.
+/// The status of an invalid response.
 pub(super) const INTERNAL: GrpcStatus = GrpcStatus::new(13);
 
-/// A status, and why the call has it.
-pub(super) type Told = (GrpcStatus, String);
+/// A status and its message.
+pub(super) type StatusMessage = (GrpcStatus, String);
 
-/// Of an answer with this HTTP status and content type that is not gRPC's; `None` if it is.
-pub(super) fn of_head(status: u16, content_type: Option<&str>) -> Option<Told> {
+/// The status of a response that is not gRPC; `None` if it is.
+pub(super) fn of_head(status: u16, content_type: Option<&str>) -> Option<StatusMessage> {
     let wrong_type = match content_type {
         Some(kind) if is_grpc(kind) => None,
         Some(kind) => Some(format!("transport: received unexpected content-type {kind:?}")),
@@ -42,38 +42,39 @@ fn is_grpc(content_type: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';']))
 }
 
-/// Of a call that ended so, after these lines of metadata. `address` is the server's.
+/// The status of a call by its end. `address` is the server's.
 pub(super) fn of_end(
     end: ExchangeEnd,
     headers: &[(String, String)],
     trailers: &[(String, String)],
     address: &str,
-) -> Told {
+) -> StatusMessage {
     let line = |lines: &[(String, String)], wanted: &str| {
         lines.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
     };
     match end {
-        ExchangeEnd::Response(answer) if answer.status == 200 => (GrpcStatus::OK, String::new()),
-        ExchangeEnd::Response(answer) => {
-            of_head(answer.status, line(headers, "content-type").as_deref())
+        ExchangeEnd::Response(response) if response.status == 200 => {
+            (GrpcStatus::OK, String::new())
+        }
+        ExchangeEnd::Response(summary) => {
+            of_head(summary.status, line(headers, "content-type").as_deref())
                 .unwrap_or((GrpcStatus::UNKNOWN, String::new()))
         }
         ExchangeEnd::Fault(Fault::Grpc(status)) => {
-            let told = line(trailers, "grpc-message").unwrap_or_default();
-            (status, percent_decoded(&told))
+            let message = line(trailers, "grpc-message").unwrap_or_default();
+            (status, percent_decoded(&message))
         }
         ExchangeEnd::Fault(fault) => of_fault(fault, address, !trailers.is_empty()),
         ExchangeEnd::Unfinished => (CANCELED, "context canceled".to_owned()),
     }
 }
 
-/// Of a call that a fault ended. `address` is the server's; `has_trailers`: whether trailers came.
-fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> Told {
+/// The status of a call that ended with a fault. `address` is the server's.
+fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> StatusMessage {
     match fault {
         fault if fault.is_timeout() => {
             (GrpcStatus::DEADLINE_EXCEEDED, "context deadline exceeded".to_owned())
         }
-        // Trailers that say nothing else.
         Fault::Malformed("grpc_status_missing") if has_trailers => {
             (GrpcStatus::UNKNOWN, String::new())
         }
@@ -84,7 +85,7 @@ fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> Told {
             let why = format!("stream terminated by RST_STREAM with error code: {}", code.name());
             (of_reset(code), why)
         }
-        other => (GrpcStatus::UNAVAILABLE, told(other, address)),
+        other => (GrpcStatus::UNAVAILABLE, go_text(other, address)),
     }
 }
 
@@ -98,8 +99,8 @@ fn of_reset(code: ErrorCode) -> GrpcStatus {
     }
 }
 
-/// A fault as Go tells it.
-pub(super) fn told(fault: Fault, address: &str) -> String {
+/// Go's message for a fault.
+pub(super) fn go_text(fault: Fault, address: &str) -> String {
     let dialing = "connection error: desc = \"transport: error while dialing: dial tcp";
     match fault {
         Fault::ConnectRefused => format!("{dialing} {address}: connect: connection refused\""),
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_grpc_has_the_status_of_its_http() {
+    fn other_responses_have_a_status_by_their_http_status() {
         assert_eq!(of_head(200, Some("application/grpc+proto")), None);
         for (status, kind, code, why) in [
             (
@@ -128,8 +129,8 @@ mod tests {
             (404, Some("text/plain"), 12, "404 (Not Found); transport: received unexpected"),
             (418, Some("application/grpc-web"), 2, "418 (I'm a teapot); transport"),
         ] {
-            let (told, text) = of_head(status, kind).unwrap();
-            assert_eq!(told.number(), code);
+            let (status, text) = of_head(status, kind).unwrap();
+            assert_eq!(status.number(), code);
             assert!(text.contains(why), "{text}");
         }
     }
@@ -147,8 +148,8 @@ mod tests {
             (ErrorCode::RefusedStream, 14),
             (ErrorCode::Cancel, 1),
         ] {
-            let (told, why) = of(Fault::StreamReset(code), false);
-            assert_eq!(told.number(), status);
+            let (found, why) = of(Fault::StreamReset(code), false);
+            assert_eq!(found.number(), status);
             assert!(why.ends_with(&format!("error code: {}", code.name())), "{why}");
         }
         assert_eq!(of(Fault::Reset, false).0, GrpcStatus::UNAVAILABLE);

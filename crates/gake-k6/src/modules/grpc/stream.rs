@@ -1,4 +1,4 @@
-//! A stream of a script: messages both ways while it lasts.
+//! A gRPC stream of a script.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,48 +17,46 @@ use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_fr
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
-use super::ask::CallAsk;
 use super::call::ended;
-use super::connection::Connection;
-use super::incoming::{Incoming, Messages};
+use super::connection::GrpcConnection;
+use super::params::CallParams;
+use super::reader::{GrpcReader, StreamMessages};
 use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
-use crate::user::book::TagSet;
+use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
 
-/// Bytes of messages, as JSON, that may wait for the script.
+/// Maximum bytes of received messages, as JSON, that the script has not consumed.
 const WAITING_MAX: usize = 64 << 20;
 
-/// A stream, which both the script and the task of its call have.
+/// A stream, shared by the script and the task of its call.
 pub(super) struct GrpcStream {
     vu: Rc<Vu>,
-    connection: Rc<Connection>,
+    connection: Rc<GrpcConnection>,
     method: GrpcMethod,
     /// `/package.Service/Method`
     path: String,
-    ask: CallAsk,
-    /// Messages with their prefix that are not sent.
+    params: CallParams,
+    /// Messages with their prefix, not yet sent.
     outgoing: RefCell<VecDeque<Arc<[u8]>>>,
-    /// Whether the script sends no more.
+    /// Whether the script has closed its side.
     is_finished: Cell<bool>,
-    /// What the script has not heard.
+    /// Events that the script has not consumed.
     events: RefCell<VecDeque<StreamEvent>>,
-    /// Bytes of the messages among them.
+    /// Bytes of their messages.
     waiting: Cell<usize>,
     sender: Cell<Option<Waker>>,
     listener: Cell<Option<Waker>>,
 }
 
-/// What came of a stream.
 enum StreamEvent {
-    /// A message, as JSON.
+    /// A message as JSON.
     Message(String),
-    /// It failed, and why.
     Failed(GrpcStatus, String),
-    /// It is over. Nothing comes after it.
+    /// The last event.
     Ended,
 }
 
@@ -69,19 +67,19 @@ impl std::fmt::Debug for GrpcStream {
 }
 
 impl GrpcStream {
-    /// Opens a stream of `method`: its task goes on beside the script.
+    /// Opens a stream of `method`; its task runs concurrently with the script.
     pub(super) fn open(
         vu: Rc<Vu>,
-        connection: Rc<Connection>,
+        connection: Rc<GrpcConnection>,
         method: GrpcMethod,
-        ask: CallAsk,
+        params: CallParams,
     ) -> Rc<Self> {
         let stream = Rc::new(Self {
             vu,
             connection,
             path: format!("/{}", method.path()),
             method,
-            ask,
+            params,
             outgoing: RefCell::default(),
             is_finished: Cell::new(false),
             events: RefCell::default(),
@@ -89,7 +87,7 @@ impl GrpcStream {
             sender: Cell::default(),
             listener: Cell::default(),
         });
-        stream.note(Builtin::GrpcStreams);
+        stream.record(BuiltinMetric::GrpcStreams);
         let held = Rc::clone(&stream);
         stream.vu.tasks.add(async move {
             held.run().await;
@@ -98,7 +96,7 @@ impl GrpcStream {
         stream
     }
 
-    /// The stream as the module's JavaScript has it.
+    /// The native functions of a stream, for `client.js`.
     pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         let held = Rc::clone(self);
@@ -123,14 +121,14 @@ impl GrpcStream {
         };
         shown.set("warn", Func::from(warn))?;
         let held = Rc::clone(self);
-        let next = move |ctx: Ctx<'js>, heard: Function<'js>| held.next_later(&ctx, heard);
+        let next = move |ctx: Ctx<'js>, callback: Function<'js>| held.next_later(&ctx, callback);
         shown.set("next", Func::from(next))?;
         Ok(shown)
     }
 
-    /// Calls `heard` with the next event, beside the script.
-    fn next_later<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, heard: Function<'js>) {
-        let (held, heard) = (Rc::clone(self), Persistent::save(ctx, heard));
+    /// Calls `callback` with the next event.
+    fn next_later<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, callback: Function<'js>) {
+        let (held, callback) = (Rc::clone(self), Persistent::save(ctx, callback));
         self.vu.tasks.add(async move {
             let event = poll_fn(|cx| match held.events.borrow_mut().pop_front() {
                 Some(event) => {
@@ -145,27 +143,27 @@ impl GrpcStream {
                 }
             });
             let event = event.await;
-            Box::new(move |ctx: &Ctx<'_>| heard.restore(ctx)?.call::<_, ()>(event.shown(ctx)?))
+            Box::new(move |ctx: &Ctx<'_>| callback.restore(ctx)?.call::<_, ()>(event.shown(ctx)?))
                 as Completion
         });
     }
 
-    /// Makes the call; what comes of it becomes events.
+    /// Makes the call; its results become events.
     async fn run(self: &Rc<Self>) {
         let client = &self.connection.client;
         let start = self.vu.now();
         let exchange = Exchange::unfinished(start);
-        let mut flight = Flight { stream: self, start, status: CANCELED, exchange };
-        let mut incoming = Incoming::of_stream(self.connection.max_receive, Rc::clone(self) as _);
+        let mut flight = StreamFlight { stream: self, start, status: CANCELED, exchange };
+        let mut reader = GrpcReader::of_stream(self.connection.max_receive, Rc::clone(self) as _);
         match client.prepare(&self.request()).await {
             Ok(prepared) => {
                 let now = self.vu.now();
                 let deadline = Deadline::within(now, self.timeout());
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
-                let is_wrong = Rc::clone(&incoming.is_wrong);
+                let is_wrong = Rc::clone(&reader.is_wrong);
                 let mut exchanging =
-                    pin!(client.exchange(&prepared, now, deadline, &mut incoming, exchange));
+                    pin!(client.exchange(&prepared, now, deadline, &mut reader, exchange));
                 poll_fn(|cx| match exchanging.as_mut().poll(cx) {
                     Poll::Pending if is_wrong.get() => Poll::Ready(()),
                     polled => polled,
@@ -174,68 +172,69 @@ impl GrpcStream {
             }
             Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
-        if matches!(flight.exchange.end, ExchangeEnd::Response(answer) if answer.status == 200) {
-            incoming.end();
+        if matches!(flight.exchange.end, ExchangeEnd::Response(response) if response.status == 200)
+        {
+            reader.end();
         }
-        let (headers, trailers) = incoming.metadata();
-        let (status, why) = incoming.wrong.unwrap_or_else(|| {
+        let (headers, trailers) = reader.metadata();
+        let (status, why) = reader.wrong.unwrap_or_else(|| {
             of_end(flight.exchange.end, &headers, &trailers, &self.connection.address)
         });
         flight.status = status;
         if status != GrpcStatus::OK {
-            // The status may have come with what was wrong, in one read.
+            // The status and the invalid message may have arrived in one read.
             match ended(flight.exchange.end, status) {
                 end if flight.exchange.end == ExchangeEnd::Unfinished => {
                     client.end(&mut flight.exchange, end);
                 }
                 end => flight.exchange.end = end,
             }
-            self.tell(StreamEvent::Failed(status, why));
+            self.emit(StreamEvent::Failed(status, why));
         }
-        self.tell(StreamEvent::Ended);
+        self.emit(StreamEvent::Ended);
     }
 
     fn request(&self) -> HttpRequest {
-        let metadata = self.connection.metadata(&self.vu, &self.ask.metadata);
+        let metadata = self.connection.metadata(&self.vu, &self.params.metadata);
         let url = format!("{}{}", self.connection.origin, self.path);
         let mut request = grpc_call(url, &metadata, self.timeout(), Vec::new());
         request.body = None;
-        if self.ask.timeout.is_zero() {
+        if self.params.timeout.is_zero() {
             request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("grpc-timeout"));
         }
         request
     }
 
-    /// How long it may last: for ever unless the script says otherwise.
+    /// Unlimited by default.
     fn timeout(&self) -> Duration {
-        if self.ask.timeout.is_zero() { Duration::MAX } else { self.ask.timeout }
+        if self.params.timeout.is_zero() { Duration::MAX } else { self.params.timeout }
     }
 
-    fn tell(&self, event: StreamEvent) {
+    fn emit(&self, event: StreamEvent) {
         self.events.borrow_mut().push_back(event);
         self.listener.take().into_iter().for_each(Waker::wake);
     }
 
-    fn note(&self, metric: Builtin) {
-        self.vu.note(metric, &self.tags(None), 1.0);
+    fn record(&self, metric: BuiltinMetric) {
+        self.vu.record(metric, &self.tags(None), 1.0);
     }
 
     fn tags(&self, status: Option<GrpcStatus>) -> Rc<TagSet> {
-        self.vu.book.set(&CallTags {
+        self.vu.series_index.tag_set(&CallTags {
             vu: &self.vu,
             connection: &self.connection,
             path: &self.path,
-            own: &self.ask.tags,
+            own: &self.params.tags,
             status,
         })
     }
 }
 
-impl Messages for GrpcStream {
+impl StreamMessages for GrpcStream {
     fn next_piece(&self, cx: &Context<'_>) -> BodyPiece {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
-                self.note(Builtin::GrpcStreamsMsgsSent);
+                self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
             None if self.is_finished.get() => BodyPiece::End,
@@ -247,20 +246,20 @@ impl Messages for GrpcStream {
     }
 
     fn received(&self, message: &[u8]) -> Result<(), GrpcError> {
-        self.note(Builtin::GrpcStreamsMsgsReceived);
+        self.record(BuiltinMetric::GrpcStreamsMsgsReceived);
         let json = self.method.decode(message)?;
         let waiting = self.waiting.get() + json.len();
         if waiting > WAITING_MAX {
             return Err(GrpcError::Unread(self.waiting.get()));
         }
         self.waiting.set(waiting);
-        self.tell(StreamEvent::Message(json));
+        self.emit(StreamEvent::Message(json));
         Ok(())
     }
 }
 
 impl StreamEvent {
-    /// What a listener is called with: the name of the event, and its details.
+    /// The arguments of a listener: the name of the event, and its details.
     fn shown<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<(&'static str, Value<'js>)> {
         Ok(match self {
             Self::Message(json) => ("data", ctx.json_parse(json)?),
@@ -276,15 +275,15 @@ impl StreamEvent {
     }
 }
 
-/// The call of a stream under way: noted when it ends, or is dropped before its end.
-struct Flight<'a> {
+/// The call of a stream in flight: recorded when dropped.
+struct StreamFlight<'a> {
     stream: &'a GrpcStream,
     start: Nanos,
     status: GrpcStatus,
     exchange: Exchange,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for StreamFlight<'_> {
     fn drop(&mut self) {
         let Self { stream, start, status, exchange } = self;
         let GrpcStream { vu, connection, .. } = stream;
@@ -292,8 +291,8 @@ impl Drop for Flight<'_> {
             connection.client.end(exchange, ExchangeEnd::Unfinished);
         }
         let took = exchange.done.saturating_sub(exchange.write);
-        vu.note(Builtin::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
+        vu.record(BuiltinMetric::GrpcReqDuration, &stream.tags(Some(*status)), took as f64);
         vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
-        vu.notes.exchange(*start, exchange.clone());
+        vu.pending.exchange(*start, exchange.clone());
     }
 }

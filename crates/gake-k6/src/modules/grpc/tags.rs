@@ -1,26 +1,24 @@
-//! The tags of samples of calls and streams.
+//! The tags of calls and streams.
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
 use gake_core::record::GrpcStatus;
 
-use super::connection::{Connection, HEALTH_CHECK};
-use crate::user::book::TagSource;
+use super::connection::{GrpcConnection, HEALTH_CHECK};
+use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
-/// The tags that k6 gives to the samples of a call.
+/// The system tags of a call.
 const SYSTEM_TAGS: [&str; 5] = ["url", "name", "service", "method", "status"];
 
-/// The tags of a call's samples.
 pub(super) struct CallTags<'a> {
     pub(super) vu: &'a Rc<Vu>,
-    pub(super) connection: &'a Connection,
+    pub(super) connection: &'a GrpcConnection,
     /// `/package.Service/Method`
     pub(super) path: &'a str,
     /// The script's own.
     pub(super) own: &'a [(String, String)],
-    /// `None` while there is none.
     pub(super) status: Option<GrpcStatus>,
 }
 
@@ -30,14 +28,14 @@ impl TagSource for CallTags<'_> {
         if let Some((_, value)) = own.iter().rev().find(|(known, _)| known == key) {
             return Some(value.as_str().into());
         }
-        let mut parts = path[1..].split('/');
+        let mut segments = path[1..].split('/');
         match key {
             // In k6, health checks have fewer tags.
             "url" | "name" | "service" | "method" if *path == HEALTH_CHECK => None,
             "url" => Some(format!("{}{path}", connection.address).into()),
             "name" => Some((*path).into()),
-            "service" => parts.next().map(Cow::Borrowed),
-            "method" => parts.nth(1).map(Cow::Borrowed),
+            "service" => segments.next().map(Cow::Borrowed),
+            "method" => segments.nth(1).map(Cow::Borrowed),
             "status" => status.map(|status| status.number().to_string().into()),
             _ => vu.tag(key),
         }

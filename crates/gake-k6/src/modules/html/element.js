@@ -1,6 +1,6 @@
-// The class of elements: what `each` and `get` give. `select` makes a selection of nodes.
+// The class of elements, as passed to `each` and returned by `get`.
 (native, select) => {
-  // Attributes that elements have functions for, by the functions' names.
+  // Attributes by the names of their functions.
   const TEXTS = {
     accept: 'accept', action: 'action', alt: 'alt', charset: 'charset', cite: 'cite',
     content: 'content', coords: 'coords', dateTime: 'datetime', dirName: 'dirname',
@@ -49,15 +49,15 @@
       return nodes.map((node) => this.#one(node));
     }
 
-    // The elements, or all nodes, beside this one: those before it, and those after it.
-    #beside(list) {
+    // The siblings (elements, or all nodes) before and after this one.
+    #siblings(list) {
       const parent = this.#page.parent(this.#node);
       const all = parent === undefined || parent === null ? [] : this.#page[list](parent);
       const at = all.indexOf(this.#node);
       return [all.slice(0, Math.max(at, 0)), all.slice(at + 1)];
     }
 
-    #around(name) {
+    #closest(name) {
       let node = this.#page.parent(this.#node);
       while (node !== undefined && node !== null && this.#page.name(node) !== name) {
         node = this.#page.parent(node);
@@ -71,7 +71,7 @@
     nodeValue() { return this.#page.value(this.#node) ?? undefined; }
     innerHTML() { return this.#page.html(this.#node); }
     textContent() { return this.#page.text(this.#node); }
-    // Some elements alone have it.
+    // Only some elements have it.
     get text() {
       const has = ['a', 'option', 'script', 'title'].includes(this.nodeName());
       return has ? () => this.textContent() : undefined;
@@ -106,10 +106,10 @@
     lastChild() { return this.#one(this.#page.children(this.#node).at(-1)); }
     firstElementChild() { return this.#one(this.#page.elements(this.#node).at(0)); }
     lastElementChild() { return this.#one(this.#page.elements(this.#node).at(-1)); }
-    nextSibling() { return this.#one(this.#beside('children')[1].at(0)); }
-    previousSibling() { return this.#one(this.#beside('children')[0].at(-1)); }
-    nextElementSibling() { return this.#one(this.#beside('elements')[1].at(0)); }
-    previousElementSibling() { return this.#one(this.#beside('elements')[0].at(-1)); }
+    nextSibling() { return this.#one(this.#siblings('children')[1].at(0)); }
+    previousSibling() { return this.#one(this.#siblings('children')[0].at(-1)); }
+    nextElementSibling() { return this.#one(this.#siblings('elements')[1].at(0)); }
+    previousElementSibling() { return this.#one(this.#siblings('elements')[0].at(-1)); }
     parentNode() { return this.#one(this.#page.parent(this.#node)); }
     parentElement() {
       const parent = this.#page.parent(this.#node);
@@ -138,7 +138,7 @@
     }
 
     value() { return this.selection().val() ?? ''; }
-    form() { return this.#around('form'); }
+    form() { return this.#closest('form'); }
     elements() {
       return this.querySelectorAll('input, select, textarea, button, object, output, fieldset');
     }

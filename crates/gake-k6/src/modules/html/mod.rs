@@ -1,9 +1,9 @@
-//! The module `k6/html`, and what responses have of it.
+//! The module `k6/html`, also used by responses.
 //!
-//! Selections and elements are JavaScript (`selection.js`, `element.js`) on the numbers of nodes;
-//! what they ask of a page is in `native`.
+//! Selections and elements are JavaScript (`selection.js`, `element.js`) on node numbers; the
+//! functions of pages are native.
 
-mod native;
+mod page_functions;
 
 use std::rc::Rc;
 
@@ -12,14 +12,14 @@ use rquickjs::{Ctx, Function, Object, Value};
 
 use super::value::evaluate;
 
-/// Makes `parseHTML`, `submitForm` and `clickLink` of what is native.
+/// Creates `parseHTML`, `submitForm` and `clickLink` from native functions.
 const SELECTION: &str = include_str!("selection.js");
 
-/// Makes the class of elements.
+/// Creates the class of elements.
 const ELEMENT: &str = include_str!("element.js");
 
-/// Where the globals keep what was made.
-const KEPT: &str = "__html";
+/// The hidden global that caches these functions.
+const CACHE: &str = "__html";
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
@@ -27,17 +27,16 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(module)
 }
 
-/// The functions for HTML, made once in each user.
+/// The functions for HTML, created once in each user.
 pub(in crate::modules) fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-    if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(KEPT)? {
+    if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(CACHE)? {
         return Ok(kit);
     }
     let element: Function<'js> = evaluate(ctx, ELEMENT)?;
     let selection: Function<'js> = evaluate(ctx, SELECTION)?;
-    let kit: Object<'js> = selection.call((native::make(ctx)?, element))?;
-    ctx.globals().prop(KEPT, Property::from(kit.clone()))?;
+    let kit: Object<'js> = selection.call((page_functions::make(ctx)?, element))?;
+    ctx.globals().prop(CACHE, Property::from(kit.clone()))?;
     Ok(kit)
 }
 
-/// A page that scripts and selections share.
-type SharedPage = Rc<crate::html::Page>;
+type SharedPage = Rc<gake_html::Page>;

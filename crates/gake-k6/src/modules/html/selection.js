@@ -1,4 +1,4 @@
-// Selections: nodes of a page, with jQuery's functions as k6 has them.
+// Selections: sets of nodes with k6's subset of jQuery's functions.
 (native, makeElement) => {
   const select = (page, nodes, url, before) => new Selection(page, nodes, url, before);
   const Element = makeElement(native, select);
@@ -25,14 +25,14 @@
       return select(this.#page, [node], this.url, this);
     }
 
-    // The nodes that `what` means: a selection, an element.
+    // The nodes of a selection or element.
     #meant(what) {
       if (what instanceof Selection) return what.#nodes;
       if (what instanceof Element) return [Element.node(what)];
       return undefined;
     }
 
-    // Whether a node is what `what` asks for: a selector, a function, a selection, an element.
+    // A predicate of nodes from a selector, function, selection or element.
     #test(what) {
       if (!isNode(what)) return () => true;
       if (typeof what === 'function') return (node, at) => !!what(at, this.#one(node));
@@ -41,18 +41,18 @@
       return (node) => this.#page.matches(node, String(what));
     }
 
-    #around(node) {
-      const around = [];
+    #ancestors(node) {
+      const ancestors = [];
       let parent = this.#page.parent(node);
       while (isNode(parent) && parent !== 0) {
-        around.push(parent);
+        ancestors.push(parent);
         parent = this.#page.parent(parent);
       }
-      return around;
+      return ancestors;
     }
 
-    // The elements after a node, or those before it with the nearest one first.
-    #beside(node, forward) {
+    // The sibling elements after or before a node, the nearest first.
+    #siblings(node, forward) {
       const parent = this.#page.parent(node);
       if (!isNode(parent)) return [];
       const all = this.#page.elements(parent);
@@ -81,7 +81,7 @@
     children(filter) { return this.#walk((node) => this.#page.elements(node), null, filter); }
     closest(what) {
       const test = this.#test(what);
-      const nearest = (node) => [node, ...this.#around(node)].find((one) => test(one, 0));
+      const nearest = (node) => [node, ...this.#ancestors(node)].find((one) => test(one, 0));
       return this.#made(this.#nodes.map(nearest).filter(isNode));
     }
     contents() { return this.#made(this.#nodes.flatMap((node) => this.#page.children(node))); }
@@ -110,7 +110,7 @@
     find(what) {
       const meant = this.#meant(what);
       if (!meant) return this.#made(this.#page.find(this.#nodes, String(what)));
-      const isBelow = (one) => this.#around(one).some((node) => this.#nodes.includes(node));
+      const isBelow = (one) => this.#ancestors(one).some((node) => this.#nodes.includes(node));
       return this.#made(meant.filter((one) => this.#nodes.includes(0) || isBelow(one)));
     }
     first() { return this.eq(0); }
@@ -121,14 +121,14 @@
     has(what) {
       const meant = this.#meant(what);
       const found = (node) => (meant
-        ? meant.some((one) => this.#around(one).includes(node))
+        ? meant.some((one) => this.#ancestors(one).includes(node))
         : this.#page.find([node], String(what)).length > 0);
       return this.#made(this.#nodes.filter(found));
     }
     html() { return this.#nodes.length === 0 ? '' : this.#page.html(this.#nodes[0]); }
     index(what) {
       if (this.#nodes.length === 0) return -1;
-      if (!isNode(what)) return this.#beside(this.#nodes[0], false).length;
+      if (!isNode(what)) return this.#siblings(this.#nodes[0], false).length;
       const meant = this.#meant(what);
       if (meant) return this.#nodes.indexOf(meant[0]);
       return this.#page.find([0], String(what)).indexOf(this.#nodes[0]);
@@ -136,27 +136,27 @@
     is(what) { return this.#nodes.some(this.#test(what)); }
     last() { return this.eq(-1); }
     map(make) { return this.#nodes.map((node, at) => make(at, this.#one(node))); }
-    next(filter) { return this.#walk((node) => this.#beside(node, true).slice(0, 1), null, filter); }
-    nextAll(filter) { return this.#walk((node) => this.#beside(node, true), null, filter); }
+    next(filter) { return this.#walk((node) => this.#siblings(node, true).slice(0, 1), null, filter); }
+    nextAll(filter) { return this.#walk((node) => this.#siblings(node, true), null, filter); }
     nextUntil(until, filter) {
-      return this.#walk((node) => this.#beside(node, true), until, filter);
+      return this.#walk((node) => this.#siblings(node, true), until, filter);
     }
     not(what) {
       const test = this.#test(what);
       return this.#made(this.#nodes.filter((node, at) => !test(node, at)));
     }
-    parent(filter) { return this.#walk((node) => this.#around(node).slice(0, 1), null, filter); }
-    parents(filter) { return this.#walk((node) => this.#around(node), null, filter); }
-    parentsUntil(until, filter) { return this.#walk((node) => this.#around(node), until, filter); }
+    parent(filter) { return this.#walk((node) => this.#ancestors(node).slice(0, 1), null, filter); }
+    parents(filter) { return this.#walk((node) => this.#ancestors(node), null, filter); }
+    parentsUntil(until, filter) { return this.#walk((node) => this.#ancestors(node), until, filter); }
     prev(filter) {
-      return this.#walk((node) => this.#beside(node, false).slice(0, 1), null, filter);
+      return this.#walk((node) => this.#siblings(node, false).slice(0, 1), null, filter);
     }
-    prevAll(filter) { return this.#walk((node) => this.#beside(node, false), null, filter); }
+    prevAll(filter) { return this.#walk((node) => this.#siblings(node, false), null, filter); }
     prevUntil(until, filter) {
-      return this.#walk((node) => this.#beside(node, false), until, filter);
+      return this.#walk((node) => this.#siblings(node, false), until, filter);
     }
     siblings(filter) {
-      const all = (node) => [...this.#beside(node, false).reverse(), ...this.#beside(node, true)];
+      const all = (node) => [...this.#siblings(node, false).reverse(), ...this.#siblings(node, true)];
       return this.#walk(all, null, filter);
     }
     size() { return this.#nodes.length; }
@@ -206,7 +206,7 @@
     if (/^(checkbox|radio)$/.test(type)) return one.attr('checked') === 'checked';
     return !/^(submit|button|reset|image|file)$/.test(type);
   };
-  // As k6: words that Go writes in capitals are so behind the first one.
+  // As in k6, Go's acronyms are in capitals unless they come first.
   const CAPITALS = new Set(('acl api ascii cpu css dns eof guid html http https id ip json lhs qps ram '
     + 'rhs rpc sla smtp sql ssh tcp tls ttl udp ui uid uri url utf8 uuid vm xml xmpp xsrf xss').split(' '));
   const capital = (word) => {

@@ -1,4 +1,4 @@
-//! Requests side by side: `http.batch`, `http.asyncRequest`.
+//! Concurrent requests: `http.batch`, `http.asyncRequest`.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -10,15 +10,15 @@ use gake_script::user::Completion;
 use rquickjs::{Array, Ctx, Exception, Object, Persistent, Promise, Value};
 use url::Url;
 
-use super::ask::Ask;
-use super::facts::ResponseFacts;
-use super::{IN_INIT, give, go_value, hand_out, send, unmade};
+use super::response_facts::ResponseFacts;
+use super::script_request::ScriptRequest;
+use super::{IN_INIT, give, go_value, response_object, send, unmade};
 use crate::errors::go_error;
 use crate::modules::value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
-/// Sends requests side by side and waits for all of their responses.
+/// `http.batch`: sends requests concurrently and awaits all responses.
 pub(super) fn batch<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -36,32 +36,32 @@ pub(super) fn batch<'js>(
         false => Object::new(ctx.clone())?,
     };
     let mut names = Vec::new();
-    let mut asks = Vec::new();
+    let mut parsed = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, request) = property?;
-        match ask(ctx, vu, &name, &request) {
-            Ok(ask) => asks.push(ask),
+        match entry(ctx, vu, &name, &request) {
+            Ok(request) => parsed.push(request),
             Err(error) => {
                 let count = object.props::<String, Value<'js>>().count();
-                let place = (name.as_str(), requests.is_array().then_some(count));
-                return refused(ctx, vu, results, place, &names, error);
+                let entry = (name.as_str(), requests.is_array().then_some(count));
+                return refused(ctx, vu, results, entry, &names, error);
             }
         }
         names.push(name);
     }
-    let responses = vu.wait(ctx, all(vu, &asks))?;
-    for (place, (facts, ask)) in responses.into_iter().zip(&asks).enumerate() {
-        let response = give(ctx, facts, ask.throw)?;
+    let responses = vu.wait(ctx, all(vu, &parsed))?;
+    for (index, (facts, request)) in responses.into_iter().zip(&parsed).enumerate() {
+        let response = give(ctx, facts, request.throw)?;
         match requests.is_array() {
-            true => results.set(place as u32, response)?,
-            false => results.set(names[place].as_str(), response)?,
+            true => results.set(index as u32, response)?,
+            false => results.set(names[index].as_str(), response)?,
         }
     }
     Ok(results.into_value())
 }
 
-/// What a script gets of a batch that has what makes no request: as in k6 a warning, that response,
-/// and nothing of the others, unless errors are to be thrown.
+/// The result of a batch with an invalid request: as in k6 a warning, its failed response and empty
+/// ones for the others, unless errors are thrown.
 fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -76,24 +76,23 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "A batch request failed", &[("error", &why)]);
-    for place in 0..count.unwrap_or(0) {
-        results.set(place as u32, Value::new_null(ctx.clone()))?;
+    for index in 0..count.unwrap_or(0) {
+        results.set(index as u32, Value::new_null(ctx.clone()))?;
     }
-    // Those before it are empty.
     for before in read {
-        results.set(before.as_str(), hand_out(ctx, unmade("".into(), ""))?)?;
+        results.set(before.as_str(), response_object(ctx, unmade("".into(), ""))?)?;
     }
-    results.set(name, hand_out(ctx, unmade("".into(), &why))?)?;
+    results.set(name, response_object(ctx, unmade("".into(), &why))?)?;
     Ok(results.into_value())
 }
 
-/// One entry: a URL, an array of the arguments of `http.request`, or an object that names them.
-fn ask<'js>(
+/// An entry of a batch: a URL, or the arguments of `http.request` as an array or object.
+fn entry<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
     name: &str,
     request: &Value<'js>,
-) -> rquickjs::Result<Ask> {
+) -> rquickjs::Result<ScriptRequest> {
     let get = |method: &Value<'js>| match method.is_string() {
         true => value::text(ctx, method),
         false => {
@@ -101,9 +100,9 @@ fn ask<'js>(
             Err(go_error(ctx, &format!("invalid method type '{shown}'")))
         }
     };
-    // Methods of objects alone are made upper case.
+    // As in k6, only the methods of objects are converted to upper case.
     if let Some(array) = request.as_array() {
-        let argument = |place: usize| array.get::<Value<'js>>(place);
+        let argument = |index: usize| array.get::<Value<'js>>(index);
         if array.len() < 2 {
             let shown = ctx.json_stringify(array.clone())?.map(|text| text.to_string());
             let shown = shown.transpose()?.unwrap_or_default();
@@ -113,7 +112,7 @@ fn ask<'js>(
         }
         let method = get(&argument(0)?)?;
         let (body, params) = (argument(2).ok(), argument(3).ok());
-        return Ask::read(ctx, vu, method.into(), &argument(1)?, body, params);
+        return ScriptRequest::read(ctx, vu, method.into(), &argument(1)?, body, params);
     }
     if let Some(object) = request.as_object()
         && !object.contains_key("clean_url")?
@@ -129,50 +128,49 @@ fn ask<'js>(
             false => "GET".to_owned(),
         };
         let body = argument("body").filter(|_| !matches!(method.as_str(), "GET" | "HEAD"));
-        return Ask::read(ctx, vu, method.into(), &url, body, argument("params"));
+        return ScriptRequest::read(ctx, vu, method.into(), &url, body, argument("params"));
     }
-    Ask::read(ctx, vu, "GET".into(), request, None, None)
+    ScriptRequest::read(ctx, vu, "GET".into(), request, None, None)
 }
 
-type Flight<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
+type PendingResponse<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
 
-/// The responses to all requests, in order: as many at once as the settings allow, to one host and
-/// in all.
-async fn all(vu: &Vu, asks: &[Ask]) -> Vec<ResponseFacts> {
+/// Sends all requests, within the bounds (in all, and to one host); the responses are in order.
+async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     let settings = vu.test.settings();
-    let host = |ask: &Ask| {
-        let url = Url::parse(&ask.url).ok();
+    let host = |request: &ScriptRequest| {
+        let url = Url::parse(&request.url).ok();
         url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     };
     let bound = |bound: usize| if bound == 0 { usize::MAX } else { bound };
-    let mut waiting: Vec<usize> = (0..asks.len()).rev().collect();
+    let mut waiting: Vec<usize> = (0..parsed.len()).rev().collect();
     let mut busy: HashMap<String, usize> = HashMap::new();
-    let mut flights: Vec<(usize, String, Flight<'_>)> = Vec::new();
-    let mut done: Vec<Option<ResponseFacts>> = asks.iter().map(|_| None).collect();
+    let mut flights: Vec<(usize, String, PendingResponse<'_>)> = Vec::new();
+    let mut done: Vec<Option<ResponseFacts>> = parsed.iter().map(|_| None).collect();
     poll_fn(|cx| {
         loop {
             let may_start = waiting.iter().rposition(|number| {
-                let used = busy.get(&host(&asks[*number])).copied().unwrap_or(0);
+                let used = busy.get(&host(&parsed[*number])).copied().unwrap_or(0);
                 used < bound(settings.batch_per_host)
             });
             if flights.len() < bound(settings.batch)
-                && let Some(place) = may_start
+                && let Some(index) = may_start
             {
-                let number = waiting.remove(place);
-                let host = host(&asks[number]);
+                let number = waiting.remove(index);
+                let host = host(&parsed[number]);
                 *busy.entry(host.clone()).or_default() += 1;
-                flights.push((number, host, Box::pin(send::send(vu, &asks[number]))));
+                flights.push((number, host, Box::pin(send::send(vu, &parsed[number]))));
                 continue;
             }
             let ready =
-                flights.iter_mut().enumerate().find_map(|(place, (.., flight))| {
+                flights.iter_mut().enumerate().find_map(|(index, (.., flight))| {
                     match flight.as_mut().poll(cx) {
-                        Poll::Ready(facts) => Some((place, facts)),
+                        Poll::Ready(facts) => Some((index, facts)),
                         Poll::Pending => None,
                     }
                 });
-            let Some((place, facts)) = ready else { break };
-            let (number, host, _) = flights.swap_remove(place);
+            let Some((index, facts)) = ready else { break };
+            let (number, host, _) = flights.swap_remove(index);
             done[number] = Some(facts);
             *busy.entry(host).or_insert(1) -= 1;
         }
@@ -182,7 +180,7 @@ async fn all(vu: &Vu, asks: &[Ask]) -> Vec<ResponseFacts> {
     done.into_iter().flatten().collect()
 }
 
-/// Sends a request beside the script, which gets a promise of its response.
+/// `http.asyncRequest`: sends a request concurrently with the script; returns a promise.
 pub(super) fn request_later<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -192,13 +190,13 @@ pub(super) fn request_later<'js>(
     params: Option<Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let ask = Ask::read(ctx, vu, method.into(), url, body, params)?;
+    let request = ScriptRequest::read(ctx, vu, method.into(), url, body, params)?;
     let (promise, resolve, reject) = ctx.promise()?;
     let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
     let user = Rc::clone(vu);
     vu.tasks.add(async move {
-        let facts = send::send(&user, &ask).await;
-        Box::new(move |ctx: &Ctx<'_>| match give(ctx, facts, ask.throw) {
+        let facts = send::send(&user, &request).await;
+        Box::new(move |ctx: &Ctx<'_>| match give(ctx, facts, request.throw) {
             Ok(response) => resolve.restore(ctx)?.call((response,)),
             Err(_) => reject.restore(ctx)?.call((ctx.catch(),)),
         }) as Completion

@@ -1,4 +1,4 @@
-//! Compressed bodies of requests.
+//! Compresses bodies of requests.
 
 use std::io::{self, Write};
 use std::thread;
@@ -7,10 +7,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-/// A body in the codings of `list`, in its order.
-///
-/// # Errors
-/// When a coding is unknown.
+/// A body in the codings of a comma-separated list.
 pub(super) fn compressed(mut body: Vec<u8>, list: &str) -> Result<Vec<u8>, String> {
     for coding in list.split(',').map(str::trim) {
         let written = match coding {
@@ -19,7 +16,7 @@ pub(super) fn compressed(mut body: Vec<u8>, list: &str) -> Result<Vec<u8>, Strin
             "zstd" => zstd(&body),
             "br" => {
                 return Err(
-                    "the compression br is not there; there are gzip, deflate, zstd".to_owned()
+                    "the compression br is not supported; use gzip, deflate or zstd".to_owned()
                 );
             }
             other => {
@@ -34,9 +31,8 @@ pub(super) fn compressed(mut body: Vec<u8>, list: &str) -> Result<Vec<u8>, Strin
     Ok(body)
 }
 
-/// Compresses on a thread of its own: the encoder's frames take some 190 KB of stack, more than a
-/// user's coroutine has to spare. Not inlined, so that requests without compression do not carry
-/// those frames.
+/// Compresses on a thread of its own: the encoder takes some 190 KB of stack, more than a user's
+/// coroutine has. Not inlined, so that other requests do not reserve that stack.
 #[cold]
 #[inline(never)]
 fn zstd(body: &[u8]) -> io::Result<Vec<u8>> {
@@ -47,24 +43,23 @@ fn zstd(body: &[u8]) -> io::Result<Vec<u8>> {
     })
 }
 
-/// An encoder of flate2.
-trait Finish: Write {
+trait FinishEncoder: Write {
     fn finish(self) -> io::Result<Vec<u8>>;
 }
 
-impl Finish for GzEncoder<Vec<u8>> {
+impl FinishEncoder for GzEncoder<Vec<u8>> {
     fn finish(self) -> io::Result<Vec<u8>> {
         Self::finish(self)
     }
 }
 
-impl Finish for ZlibEncoder<Vec<u8>> {
+impl FinishEncoder for ZlibEncoder<Vec<u8>> {
     fn finish(self) -> io::Result<Vec<u8>> {
         Self::finish(self)
     }
 }
 
-fn written(mut encoder: impl Finish, body: &[u8]) -> io::Result<Vec<u8>> {
+fn written(mut encoder: impl FinishEncoder, body: &[u8]) -> io::Result<Vec<u8>> {
     encoder.write_all(body)?;
     encoder.finish()
 }
@@ -75,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_compressed_can_be_read_again() {
+    fn compressed_bodies_can_be_decoded() {
         let text = b"some text, some text, some text".to_vec();
         for list in ["gzip", "deflate", "zstd", "gzip, deflate"] {
             let sent = compressed(text.clone(), list).unwrap();

@@ -11,11 +11,10 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
 use super::credentials::masked;
-use super::{go_cookies, go_date};
+use super::go_cookies;
 use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
-/// A cookie jar of a script.
 pub(crate) struct CookieJar {
     pub(crate) store: Rc<RefCell<CookieStore>>,
 }
@@ -24,7 +23,7 @@ impl<'js> Trace<'js> for CookieJar {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
-// SAFETY: it holds nothing of a script.
+// SAFETY: it holds no value of a script.
 unsafe impl<'js> JsLifetime<'js> for CookieJar {
     type Changed<'to> = Self;
 }
@@ -50,7 +49,7 @@ impl<'js> JsClass<'js> for CookieJar {
 
 type Jar<'js> = This<Class<'js, CookieJar>>;
 
-/// A URL of the jar's; `None` where it names no host, so that it has no cookies.
+/// Parses the URL argument of a jar's function; `None` without a host: it has no cookies.
 fn parsed(ctx: &Ctx<'_>, url: &str) -> rquickjs::Result<Option<Url>> {
     match Url::parse(url) {
         Ok(url) => Ok(Some(url)),
@@ -62,14 +61,14 @@ fn parsed(ctx: &Ctx<'_>, url: &str) -> rquickjs::Result<Option<Url>> {
     }
 }
 
-/// The cookies that a request to `url` sends, as names and values; those of the longest path first.
+/// The cookies for a request to `url` as names and values, the longest path first.
 pub(crate) fn values_for<'a>(store: &'a CookieStore, url: &Url) -> Vec<(&'a str, &'a str)> {
     let mut cookies = store.matches(url);
     cookies.sort_by_key(|cookie| Reverse(cookie.path.as_ref().len()));
     cookies.into_iter().map(|cookie| cookie.name_value()).collect()
 }
 
-/// The values of the cookies that a request to `url` would send, by name.
+/// `cookiesForURL`: values by name.
 fn cookies_for<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String) -> rquickjs::Result<Object<'js>> {
     let url = parsed(&ctx, &url)?;
     let jar = this.0.borrow();
@@ -84,7 +83,7 @@ fn cookies_for<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String) -> rquickjs::Res
     Ok(cookies)
 }
 
-/// Stores a cookie. As in k6 it is `true` also for one that is not for this host, or has expired.
+/// `set`: stores a cookie. As in k6 it returns `true` even if expired or of another host.
 fn set<'js>(
     ctx: Ctx<'js>,
     this: Jar<'js>,
@@ -105,7 +104,7 @@ fn set<'js>(
     Ok(true)
 }
 
-/// A cookie without name and value, as options have it.
+/// The attributes of a cookie from an object of options.
 fn cookie_of<'js>(
     ctx: &Ctx<'js>,
     options: Option<Value<'js>>,
@@ -121,7 +120,7 @@ fn cookie_of<'js>(
                 "expires" => {
                     let expires = value::text(ctx, &value)?;
                     if !expires.is_empty() {
-                        let date = go_date::rfc1123(&expires).map_err(|why| {
+                        let date = gake_go::date::rfc1123(&expires).map_err(|why| {
                             let why = format!("unable to parse \"expires\" date string {why}");
                             go_error(ctx, &why)
                         })?;
@@ -129,7 +128,7 @@ fn cookie_of<'js>(
                     }
                 }
                 "max_age" => match Coerced::<f64>::from_js(ctx, value)?.0 as i64 {
-                    // As in Go's client, 0 is an age that is not given.
+                    // As in Go's client, 0 means unset.
                     0 => {}
                     age => text += &format!("; Max-Age={age}"),
                 },
@@ -138,7 +137,7 @@ fn cookie_of<'js>(
             }
         }
     }
-    // Invalid parts of it are left out.
+    // Invalid attributes are dropped.
     Ok(RawCookie::parse(text).unwrap_or_else(|_| RawCookie::new("", "")))
 }
 
@@ -150,8 +149,8 @@ fn delete<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String, name: String) -> rqui
     remove(&ctx, &this, &url, Some(&name))
 }
 
-/// Removes the cookie of a name, or those of the names that a request to `url` would send. As in Go
-/// it is one that this very URL would set: of its host and of the folder of its path.
+/// Removes the cookie of a name, or all that a request to `url` would send. As in Go, only cookies
+/// that this URL would set by default: of its host and of the folder of its path.
 fn remove<'js>(
     ctx: &Ctx<'js>,
     this: &Jar<'js>,

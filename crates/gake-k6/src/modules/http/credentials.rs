@@ -1,4 +1,4 @@
-//! URLs as they are shown: without user and password.
+//! Credentials in URLs, and URLs without them for display.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ pub(super) fn has_credentials(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
-/// The user and the password of a URL.
+/// The decoded user and password of a URL.
 pub(super) fn decoded(url: &Url) -> (String, String) {
     let decoded = |text: &str| {
         let mut bytes = Vec::with_capacity(text.len());
@@ -30,7 +30,7 @@ pub(super) fn decoded(url: &Url) -> (String, String) {
     (decoded(url.username()), decoded(url.password().unwrap_or_default()))
 }
 
-/// A URL as the script wrote it, without its credentials.
+/// A script's URL with its credentials masked.
 pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     if !text.contains('@') {
         return Rc::clone(text);
@@ -42,8 +42,7 @@ pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     }
 }
 
-/// An invalid URL without what may be its credentials: all between `//` and the last `@` of what
-/// would be its authority.
+/// A URL, maybe invalid, with its credentials masked: from `//` to the authority's last `@`.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -53,8 +52,7 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL as Go shows it in errors: a password is hidden, and so is a user that stands alone, which
-/// may be a token.
+/// A URL as Go shows it in errors: the password is masked, as is a lone user (maybe a token).
 pub(super) fn without_password(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -65,7 +63,7 @@ pub(super) fn without_password(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL without its credentials.
+/// A URL with its credentials masked.
 pub(super) fn shown_url(url: &Url) -> String {
     let mut shown = url.clone();
     if has_credentials(url) {
@@ -97,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_shows_no_password() {
+    fn invalid_urls_show_no_password() {
         for (text, expected) in [
             ("http://me:secret@h:port/a@b", "http://****:****@h:port/a@b"),
             ("http://me:sec@ret@[::1/", "http://****:****@[::1/"),

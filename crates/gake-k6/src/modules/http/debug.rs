@@ -1,31 +1,28 @@
-//! Requests and responses in the log, as `httpDebug` asks for.
+//! Logs requests and responses (`httpDebug`).
 
 use std::fmt::Write;
 
 use gake_wire::HttpRequest;
 use url::{Position, Url};
 
-use super::facts::ResponseFacts;
 use super::request_headers::canonical;
-use crate::test::{DebugParts, LogLevel};
+use super::response_facts::ResponseFacts;
+use crate::modules::uuid;
+use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;
 
 const FRAMING: [&str; 2] = ["Content-Length", "Transfer-Encoding"];
 
-/// What a request and its response are known by: a random UUID.
+/// A random UUID that connects a request with its response.
 pub(super) fn request_id() -> String {
-    let mut bytes = [0; 16];
-    // Where there is no randomness, they are known by less.
+    let mut bytes = vec![0; 16];
+    // Without randomness the ids are equal.
     let _ = aws_lc_rs::rand::fill(&mut bytes);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    uuid(bytes)
 }
 
-/// Logs a request that is about to be sent.
-pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &Url, id: &str) {
-    // Both have the same authority; the path that is sent may have `..` in it.
+pub(super) fn request(vu: &Vu, what: HttpDebug, request: &HttpRequest, url: &Url, id: &str) {
+    // The path that is sent may contain `..`.
     let target = request.url.get(url[..Position::BeforePath].len()..).unwrap_or_default();
     let target = target.split('#').next().unwrap_or(target);
     let mut text = format!("Request:\n{} {target} HTTP/1.1\n", request.method);
@@ -34,16 +31,15 @@ pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &U
             let _ = writeln!(text, "{name}: {value}");
         }
     }
-    // What Go writes of a request has this line, whatever it sends.
+    // Go always writes this line.
     if !request.headers.iter().any(|(name, _)| name == "Accept-Encoding") {
         text += "Accept-Encoding: gzip\n";
     }
     let body = request.body.as_deref().unwrap_or_default();
-    log(vu, parts, text, body, id);
+    log(vu, what, text, body, id);
 }
 
-/// Logs a response.
-pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts, id: &str) {
+pub(super) fn response(vu: &Vu, what: HttpDebug, response: &ResponseFacts, id: &str) {
     if response.status == 0 {
         return;
     }
@@ -51,17 +47,17 @@ pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts, id:
     let mut text = format!("Response:\n{proto} {status} {reason}\n");
     let mut headers: Vec<(String, &str)> =
         response.headers.iter().map(|(name, value)| (canonical(name), value)).collect();
-    // What says how long the body is comes first.
+    // Framing headers come first.
     headers.sort_by_key(|(name, _)| (!FRAMING.contains(&name.as_str()), name.clone()));
     for (name, value) in headers {
         let _ = writeln!(text, "{name}: {value}");
     }
-    log(vu, parts, text, response.body.as_deref().unwrap_or_default(), id);
+    log(vu, what, text, response.body.as_deref().unwrap_or_default(), id);
 }
 
-fn log(vu: &Vu, parts: DebugParts, mut text: String, body: &[u8], id: &str) {
+fn log(vu: &Vu, what: HttpDebug, mut text: String, body: &[u8], id: &str) {
     text.push('\n');
-    if parts == DebugParts::Full {
+    if what == HttpDebug::Full {
         text += &String::from_utf8_lossy(body);
     }
     text.push('\n');

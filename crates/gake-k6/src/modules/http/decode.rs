@@ -1,4 +1,4 @@
-//! Compressed responses.
+//! Decodes compressed responses.
 
 use std::io::Read;
 
@@ -6,23 +6,20 @@ use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
 
-/// Bytes of a body at most, once it is decoded: a small response must not fill the memory.
+/// Maximum bytes of a decoded body, against decompression bombs.
 const DECODED_MAX: u64 = 256 << 20;
 
-/// Bytes that brotli reads at once.
+/// The buffer of the brotli decoder.
 const BUFFER: usize = 4096;
 
-/// A body without the codings that `Content-Encoding` names.
-///
-/// # Errors
-/// Why it cannot be decoded.
+/// Undoes the codings of a `Content-Encoding` header.
 pub(super) fn decoded(mut body: Vec<u8>, encoding: &str) -> Result<Vec<u8>, String> {
     for coding in encoding.rsplit(',').map(|coding| coding.trim().to_ascii_lowercase()) {
         let bytes = body.as_slice();
         body = match coding.as_str() {
             "" | "identity" => body,
             "gzip" | "x-gzip" => read(MultiGzDecoder::new(bytes))?,
-            // Most servers mean zlib's format, some the bare one.
+            // Most servers send zlib's format, some raw deflate.
             "deflate" => {
                 read(ZlibDecoder::new(bytes)).or_else(|_| read(DeflateDecoder::new(bytes)))?
             }

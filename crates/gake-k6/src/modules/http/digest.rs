@@ -7,22 +7,21 @@ use md5::Md5;
 use url::Url;
 
 use super::credentials;
+use crate::modules::hex;
 
-/// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
     pub(super) user: String,
     pub(super) password: String,
 }
 
-/// The hashes that a challenge may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hash {
+enum DigestHash {
     Md5,
     Sha256,
 }
 
-impl Hash {
+impl DigestHash {
     fn of(self, text: &str) -> String {
         use md5::Digest as _;
         match self {
@@ -32,15 +31,8 @@ impl Hash {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 impl Credentials {
-    /// Takes the user and the password out of a URL.
+    /// Removes the user and password from a URL.
     pub(super) fn taken_from(url: &mut Url) -> Option<Self> {
         let (user, password) = credentials::decoded(url);
         if user.is_empty() && password.is_empty() {
@@ -50,14 +42,14 @@ impl Credentials {
         Some(Self { user, password })
     }
 
-    /// The header that answers a server's challenge; none when it asks for something unknown.
-    pub(super) fn answer(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
+    /// The `Authorization` header for a challenge; `None` if the challenge is not supported.
+    pub(super) fn respond(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
         let mut random = [0; 16];
         aws_lc_rs::rand::fill(&mut random).ok()?;
-        self.answer_with(challenge, method, url, &hex(&random))
+        self.respond_with(challenge, method, url, &hex(&random))
     }
 
-    fn answer_with(
+    fn respond_with(
         &self,
         challenge: &str,
         method: &str,
@@ -73,42 +65,42 @@ impl Credentials {
         let (realm, nonce) = (field("realm")?, field("nonce")?);
         let algorithm = field("algorithm").map_or("MD5", String::as_str);
         let (hash, is_session) = match algorithm.to_ascii_lowercase().as_str() {
-            "md5" => (Hash::Md5, false),
-            "md5-sess" => (Hash::Md5, true),
-            "sha-256" => (Hash::Sha256, false),
-            "sha-256-sess" => (Hash::Sha256, true),
+            "md5" => (DigestHash::Md5, false),
+            "md5-sess" => (DigestHash::Md5, true),
+            "sha-256" => (DigestHash::Sha256, false),
+            "sha-256-sess" => (DigestHash::Sha256, true),
             _ => return None,
         };
         let qop = match field("qop") {
-            Some(list) => Some(list.split(',').map(str::trim).find(|one| *one == "auth")?),
+            Some(list) => Some(list.split(',').map(str::trim).find(|option| *option == "auth")?),
             None => None,
         };
         let uri = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let Self { user, password } = self;
-        let mut who = hash.of(&format!("{user}:{realm}:{password}"));
+        let mut a1 = hash.of(&format!("{user}:{realm}:{password}"));
         if is_session {
-            who = hash.of(&format!("{who}:{nonce}:{cnonce}"));
+            a1 = hash.of(&format!("{a1}:{nonce}:{cnonce}"));
         }
-        let what = hash.of(&format!("{method}:{uri}"));
+        let a2 = hash.of(&format!("{method}:{uri}"));
         let response = match qop {
-            Some(qop) => hash.of(&format!("{who}:{nonce}:00000001:{cnonce}:{qop}:{what}")),
-            None => hash.of(&format!("{who}:{nonce}:{what}")),
+            Some(qop) => hash.of(&format!("{a1}:{nonce}:00000001:{cnonce}:{qop}:{a2}")),
+            None => hash.of(&format!("{a1}:{nonce}:{a2}")),
         };
-        let mut answer = format!(
+        let mut header = format!(
             "Digest username=\"{user}\", realm=\"{realm}\", nonce=\"{nonce}\", uri=\"{uri}\", \
              algorithm={algorithm}, response=\"{response}\""
         );
         if let Some(qop) = qop {
-            let _ = write!(answer, ", qop={qop}, nc=00000001, cnonce=\"{cnonce}\"");
+            let _ = write!(header, ", qop={qop}, nc=00000001, cnonce=\"{cnonce}\"");
         }
         if let Some(opaque) = field("opaque") {
-            let _ = write!(answer, ", opaque=\"{opaque}\"");
+            let _ = write!(header, ", opaque=\"{opaque}\"");
         }
-        Some(answer)
+        Some(header)
     }
 }
 
-/// The fields of a challenge: `name=value` or `name="value"`, separated by commas.
+/// The comma-separated fields of a challenge: `name=value` or `name="value"`.
 fn fields_of(mut text: &str) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     while let Some((name, rest)) = text.split_once('=') {
@@ -129,7 +121,7 @@ mod tests {
 
     /// The example of RFC 7616, section 3.9.1.
     #[test]
-    fn answers_as_the_standard_does() {
+    fn responses_follow_the_standard() {
         let mut url: Url =
             "http://Mufasa:Circle%20of%20Life@www.example.org/dir/index.html".parse().unwrap();
         let credentials = Credentials::taken_from(&mut url).unwrap();
@@ -144,10 +136,10 @@ mod tests {
                  algorithm={algorithm}, nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
                  opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\""
             );
-            let answer = credentials.answer_with(&challenge, "GET", &url, cnonce).unwrap();
-            assert!(answer.contains(response), "{answer}");
-            assert!(answer.contains("uri=\"/dir/index.html\""), "{answer}");
+            let header = credentials.respond_with(&challenge, "GET", &url, cnonce).unwrap();
+            assert!(header.contains(response), "{header}");
+            assert!(header.contains("uri=\"/dir/index.html\""), "{header}");
         }
-        assert_eq!(credentials.answer("Basic realm=\"x\"", "GET", &url), None);
+        assert_eq!(credentials.respond("Basic realm=\"x\"", "GET", &url), None);
     }
 }

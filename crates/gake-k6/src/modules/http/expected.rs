@@ -1,20 +1,20 @@
-//! Which statuses a script expects.
+//! The statuses that a script expects.
 
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
 use rquickjs::{Class, Ctx, JsLifetime, Value};
 
 use crate::errors::go_error;
-use crate::user::vu::Expected;
+use crate::user::vu::StatusExpectation;
 
-/// What `http.expectedStatuses` returns.
-pub(crate) struct ExpectedStatuses(Expected);
+/// The result of `http.expectedStatuses`.
+pub(crate) struct ExpectedStatuses(StatusExpectation);
 
 impl<'js> Trace<'js> for ExpectedStatuses {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
-// SAFETY: it holds nothing of a script.
+// SAFETY: it holds no value of a script.
 unsafe impl<'js> JsLifetime<'js> for ExpectedStatuses {
     type Changed<'to> = Self;
 }
@@ -37,7 +37,7 @@ pub(super) fn make<'js>(
         return Err(go_error(ctx, "no arguments"));
     }
     let mut ranges = Vec::with_capacity(arguments.len());
-    for (place, argument) in arguments.iter().enumerate() {
+    for (number, argument) in (1..).zip(arguments) {
         let range = match (argument.as_number(), argument.as_object()) {
             (Some(status), _) => Some((status as u16, status as u16)),
             (None, Some(range)) => {
@@ -47,24 +47,23 @@ pub(super) fn make<'js>(
         };
         ranges.push(range.ok_or_else(|| {
             let message = format!(
-                "argument number {} to expectedStatuses was neither an integer nor an object like \
-                 {{min:100, max:329}}",
-                place + 1
+                "argument number {number} to expectedStatuses was neither an integer nor an object \
+                 like {{min:100, max:329}}"
             );
             go_error(ctx, &message)
         })?);
     }
-    Class::instance(ctx.clone(), ExpectedStatuses(Expected::Ranges(ranges)))
+    Class::instance(ctx.clone(), ExpectedStatuses(StatusExpectation::Ranges(ranges)))
 }
 
-/// What a value given as a `responseCallback` expects; nothing when it is `null`.
-pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Expected> {
+/// The expectation of a `responseCallback`; none if it is `null`.
+pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<StatusExpectation> {
     if value.is_null() || value.is_undefined() {
-        return Ok(Expected::Nothing);
+        return Ok(StatusExpectation::Nothing);
     }
     let class = value.as_object().and_then(Class::<ExpectedStatuses>::from_object);
     let class = class.ok_or_else(|| {
-        let message = "unsupported responseCallback: write http.expectedStatuses(...) or null";
+        let message = "unsupported responseCallback: use http.expectedStatuses(...) or null";
         go_error(ctx, message)
     })?;
     let expected = class.borrow().0.clone();

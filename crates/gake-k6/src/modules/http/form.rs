@@ -1,4 +1,4 @@
-//! Bodies of requests: strings, bytes, forms.
+//! Bodies of requests: strings, bytes, URL-encoded and multipart forms.
 
 use aws_lc_rs::rand::fill;
 use rquickjs::{Ctx, Object, Value};
@@ -6,9 +6,9 @@ use url::form_urlencoded::Serializer;
 
 use super::go_value;
 use crate::errors::go_error;
-use crate::modules::value;
+use crate::modules::{hex, value};
 
-/// The bytes of a body, and their type when the body says it.
+/// The bytes of a body, and the content type of a form.
 pub(super) fn body<'js>(
     ctx: &Ctx<'js>,
     body: &Value<'js>,
@@ -45,7 +45,7 @@ pub(super) fn body<'js>(
     Ok((form.finish().into_bytes(), Some(content_type)))
 }
 
-/// What `http.file` made, if a field is that.
+/// The object of `http.file`, if a field is one.
 fn file<'a, 'js>(value: &'a Value<'js>) -> Option<&'a Object<'js>> {
     let object = value.as_object()?;
     let has = |name| object.contains_key(name).unwrap_or(false);
@@ -84,12 +84,12 @@ fn multipart<'js>(
     Ok((bytes, Some(format!("multipart/form-data; boundary={boundary}"))))
 }
 
-/// Separates the parts of a form with files: random, as Go's.
+/// The boundary of a multipart form: random, as Go's.
 fn boundary() -> String {
     let mut random = [0; 30];
-    // Where there is no randomness, any text that no part holds does.
+    // Without randomness the boundary is constant, but still unlikely to occur in a part.
     let _ = fill(&mut random);
-    random.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&random)
 }
 
 fn quoted(text: &str) -> String {

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::request_headers::is_token;
 
-/// A cookie that a response sets.
+/// A `Set-Cookie` header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ResponseCookie<'a> {
     pub(super) name: &'a str,
@@ -17,23 +17,23 @@ pub(super) struct ResponseCookie<'a> {
     pub(super) path: &'a str,
     pub(super) http_only: bool,
     pub(super) secure: bool,
-    /// In seconds; 0 without one, and -1 where it is over.
+    /// In seconds; 0 if unset, -1 if expired.
     pub(super) max_age: i64,
     pub(super) expires: Option<&'a str>,
 }
 
-/// Reads a `Set-Cookie` header; `None` where Go takes it for no cookie.
+/// Parses a `Set-Cookie` header; `None` if Go ignores it.
 pub(super) fn read(line: &str) -> Option<ResponseCookie<'_>> {
-    let mut parts = line.trim().split(';').map(str::trim);
-    let (name, value) = parts.next()?.split_once('=')?;
+    let mut attributes = line.trim().split(';').map(str::trim);
+    let (name, value) = attributes.next()?.split_once('=')?;
     let name = name.trim();
     if name.is_empty() || !is_token(name) {
         return None;
     }
     let value = plain(value, true)?;
     let mut cookie = ResponseCookie { name, value, ..ResponseCookie::default() };
-    for part in parts {
-        let (attribute, value) = part.split_once('=').unwrap_or((part, ""));
+    for attribute in attributes {
+        let (attribute, value) = attribute.split_once('=').unwrap_or((attribute, ""));
         let Some(value) = plain(value, false) else { continue };
         match attribute.to_ascii_lowercase().as_str() {
             "secure" => cookie.secure = true,
@@ -56,7 +56,7 @@ pub(super) fn read(line: &str) -> Option<ResponseCookie<'_>> {
 }
 
 impl ResponseCookie<'_> {
-    /// The same with what the cookie library knows of it.
+    /// The same as a cookie of the cookie library.
     pub(super) fn raw(&self) -> RawCookie<'static> {
         let mut text = "n=v".to_owned();
         for (name, value) in [("Domain", self.domain), ("Path", self.path)] {
@@ -80,7 +80,7 @@ impl ResponseCookie<'_> {
     }
 }
 
-/// Stores what a response of `url` sets; cookies of other hosts are left out.
+/// Stores a `Set-Cookie` header of a response of `url`; cookies of other hosts are dropped.
 pub(crate) fn keep(store: &mut CookieStore, line: &str, url: &Url) {
     if let Some(cookie) = read(line) {
         let _ = store.insert_raw(&cookie.raw(), url);
@@ -89,16 +89,15 @@ pub(crate) fn keep(store: &mut CookieStore, line: &str, url: &Url) {
 
 /// The cookies of a `Cookie` header, as names and values.
 pub(super) fn sent(header: &str) -> impl Iterator<Item = (&str, &str)> {
-    header.split(';').filter_map(|part| {
-        let (name, value) = part.trim().split_once('=').unwrap_or((part.trim(), ""));
+    header.split(';').filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=').unwrap_or((pair.trim(), ""));
         let name = name.trim();
         let is_name = !name.is_empty() && is_token(name);
         is_name.then(|| Some((name, plain(value, true)?))).flatten()
     })
 }
 
-/// A cookie as it is sent: without bytes that none may have, in quotes where a blank or a comma
-/// might end it.
+/// A cookie as Go sends it: without invalid bytes, quoted if it contains a blank or comma.
 pub(crate) fn written(name: &str, value: &str) -> String {
     let value: Cow<'_, str> = match value.bytes().all(is_plain) {
         true => value.into(),
@@ -110,7 +109,7 @@ pub(crate) fn written(name: &str, value: &str) -> String {
     }
 }
 
-/// The folder of a URL's path, which a cookie belongs to that names none.
+/// The default path of a cookie: the folder of the URL's path.
 pub(super) fn default_path(url: &Url) -> &str {
     match url.path().rfind('/') {
         None | Some(0) => "/",
@@ -118,7 +117,7 @@ pub(super) fn default_path(url: &Url) -> &str {
     }
 }
 
-/// A value without its quotes; `None` when it has bytes that none may have.
+/// A value without its quotes; `None` if it has invalid bytes.
 fn plain(value: &str, may_be_quoted: bool) -> Option<&str> {
     let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
     let value = inner.filter(|_| may_be_quoted).unwrap_or(value);
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_response_sets_what_go_reads() {
+    fn set_cookie_headers_are_read_as_by_go() {
         let all = "id=\"a b\"; Path=/x; Domain=h.test; Max-Age=0; HttpOnly; SECURE; Odd";
         let cookie = read(all).unwrap();
         assert_eq!((cookie.name, cookie.value, cookie.max_age), ("id", "a b", -1));
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_sends_what_go_writes() {
+    fn cookie_headers_are_written_as_by_go() {
         assert_eq!(written("a", "x"), "a=x");
         assert_eq!(written("a", "x y"), "a=\"x y\"");
         assert_eq!(written("a", "ü\"x;\\y\""), "a=xy");
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_without_a_path_belongs_to_the_folder() {
+    fn the_default_path_is_the_folder() {
         for (url, path) in [("http://h", "/"), ("http://h/a", "/"), ("http://h/a/b?c", "/a")] {
             assert_eq!(default_path(&Url::parse(url).unwrap()), path);
         }

@@ -1,13 +1,14 @@
-//! Values of a script as Go's `%v` prints what they are in k6.
+//! Values of a script as Go's `%v` prints them in k6.
 
+use gake_go::number::shortest;
 use rquickjs::{Ctx, Object, Value};
 
 use crate::modules::value;
 
-/// How deep a value is printed.
+/// The nesting of printed values.
 const DEPTH_MAX: usize = 32;
 
-/// The largest number that counts as whole.
+/// The largest integer: 2⁵³.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A value as Go prints it: `map[a:1 b:[x y]]`, `<nil>`, `1e-05`.
@@ -17,7 +18,7 @@ pub(super) fn printed<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Resu
     Ok(text)
 }
 
-/// What Go calls the type of a value.
+/// Go's type name of a value.
 pub(crate) fn type_name<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> &'static str {
     match () {
         () if value.is_null() || value.is_undefined() => "<nil>",
@@ -51,8 +52,8 @@ fn print<'js>(
         out.push_str(&go_number(number));
     } else if let Some(array) = value.as_array() {
         out.push('[');
-        for (place, element) in value::elements(ctx, array)?.enumerate() {
-            out.push_str(if place > 0 { " " } else { "" });
+        for (index, element) in value::elements(ctx, array)?.enumerate() {
+            out.push_str(if index > 0 { " " } else { "" });
             print(ctx, &element?, depth + 1, out)?;
         }
         out.push(']');
@@ -76,8 +77,8 @@ fn print_map<'js>(
     let mut properties = properties.collect::<rquickjs::Result<Vec<_>>>()?;
     properties.sort_by(|a, b| a.0.cmp(&b.0));
     out.push_str("map[");
-    for (place, (name, property)) in properties.iter().enumerate() {
-        out.push_str(if place > 0 { " " } else { "" });
+    for (index, (name, property)) in properties.iter().enumerate() {
+        out.push_str(if index > 0 { " " } else { "" });
         out.push_str(name);
         out.push(':');
         print(ctx, property, depth + 1, out)?;
@@ -86,7 +87,7 @@ fn print_map<'js>(
     Ok(())
 }
 
-/// A date as Go prints it, in UTC; nothing of a value that is none.
+/// A date as Go prints it, in UTC; `None` for other values.
 fn date<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Option<String> {
     // `2024-01-02T03:04:05.600Z`
     let text = value::date(ctx, value.as_object()?)?;
@@ -97,26 +98,14 @@ fn date<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Option<String> {
     Some(format!("{day} {seconds}{point}{fraction} +0000 UTC"))
 }
 
-/// A number as Go's `%v` prints it: one that is not whole has an exponent from a million on.
+/// A number as Go's `%v` prints it: one that is not whole has an exponent from a million up.
 fn go_number(number: f64) -> String {
-    const LARGE: i32 = 6;
-    if is_whole(number) {
-        return format!("{number:.0}");
+    match () {
+        () if is_whole(number) => format!("{number:.0}"),
+        () if number.is_nan() => "NaN".to_owned(),
+        () if number.is_infinite() => if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
+        () => shortest(number),
     }
-    if number.is_nan() {
-        return "NaN".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{number:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..LARGE).contains(&exponent) {
-        return format!("{number}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! The headers of a response, in one piece of memory.
+//! The headers of a response, in one allocation.
 
 /// Names and values, in their order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeaderList {
     text: String,
-    /// Where each name and each value ends.
+    /// The ends of each name and value.
     ends: Vec<(usize, usize)>,
 }
 
 impl HeaderList {
-    /// A list with room for what a response usually says.
-    pub(super) fn with_room(headers: usize) -> Self {
+    /// A list with capacity for headers of the usual length.
+    pub(super) fn with_capacity(headers: usize) -> Self {
         Self { text: String::with_capacity(32 * headers), ends: Vec::with_capacity(headers) }
     }
 
-    /// Adds a header; bytes of its value that are not UTF-8 become U+FFFD.
+    /// Adds a header; invalid UTF-8 in its value becomes U+FFFD.
     pub(super) fn push(&mut self, name: &str, value: &[u8]) {
         self.text.push_str(name);
         let name = self.text.len();
@@ -25,12 +25,10 @@ impl HeaderList {
         self.ends.push((name, self.text.len()));
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Names with their values.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut start = 0;
         self.ends.iter().map(move |&(name, value)| {
@@ -47,7 +45,7 @@ mod tests {
 
     #[test]
     fn headers_are_those_that_were_added() {
-        let mut headers = HeaderList::with_room(1);
+        let mut headers = HeaderList::with_capacity(1);
         headers.push("Server", b"nginx");
         headers.push("X-Empty", b"");
         headers.push("X-Odd", b"a\xffb");

@@ -1,4 +1,4 @@
-//! One request on the wire: what it says.
+//! One request on the wire: the first, or one after a redirect.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,23 +9,22 @@ use base64::engine::general_purpose::STANDARD;
 use gake_wire::{HttpRequest, PreparedRequest};
 use url::Url;
 
-use super::ask::Ask;
 use super::cookies::values_for;
 use super::credentials::{self, has_credentials, shown_url, without_credentials};
-use super::go_url::{host_of, sent};
+use super::script_request::ScriptRequest;
 use super::{go_cookies, request_headers};
+use gake_go::url::{host_header, request_url};
 
 pub(super) const AUTHORIZATION: &str = "Authorization";
 pub(super) const COOKIE: &str = "Cookie";
 pub(super) const REFERER: &str = "Referer";
 
-/// One request on the wire.
 pub(super) struct Hop {
     pub(super) method: Cow<'static, str>,
     pub(super) url: Rc<Url>,
     pub(super) headers: Rc<Vec<(String, String)>>,
     pub(super) body: Option<Arc<[u8]>>,
-    /// What is sent, if it has been prepared before and no cookies join it.
+    /// The cached request, used if no cookies are added.
     pub(super) known: Option<Rc<PreparedRequest>>,
     pub(super) number: u32,
     /// The URL as a script or a server wrote it.
@@ -47,17 +46,17 @@ impl Hop {
         })
     }
 
-    /// What it says, with these headers.
+    /// The request with these headers.
     pub(super) fn request(&self, headers: &[(String, String)]) -> HttpRequest {
         let url = match self.number {
-            0 => sent(&self.text, &self.url),
-            // Where a redirect leads is resolved.
+            0 => request_url(&self.text, &self.url),
+            // The target of a redirect is resolved.
             _ => Cow::Borrowed(self.url.as_str()),
         };
         let length = self.body.as_ref().map(|body| body.len());
-        let host = host_of(&self.text, &self.url);
+        let host = host_header(&self.text, &self.url);
         let mut headers = Cow::Borrowed(headers);
-        // As in Go a user without a password has an empty one.
+        // As in Go, a missing password is empty.
         if has_credentials(&self.url) && request_headers::get(&headers, AUTHORIZATION).is_none() {
             headers.to_mut().push((AUTHORIZATION.to_owned(), basic(&self.url)));
         }
@@ -69,7 +68,7 @@ impl Hop {
         HttpRequest { headers, body, ..HttpRequest::new(&*self.method, url) }
     }
 
-    /// Its URL, as a script sees it.
+    /// Its URL for scripts.
     pub(super) fn url_text(&self) -> Rc<str> {
         match self.number {
             0 => Rc::clone(&self.text),
@@ -77,7 +76,7 @@ impl Hop {
         }
     }
 
-    /// Its URL, as it is tagged: without its credentials.
+    /// Its URL for tags, with masked credentials.
     pub(super) fn shown(&self) -> Rc<str> {
         match self.number {
             0 => without_credentials(&self.text),
@@ -85,12 +84,12 @@ impl Hop {
         }
     }
 
-    /// The cookies that it sends: the request's own, and those of the jar that they do not replace.
-    pub(super) fn cookies(&self, ask: &Ask) -> Vec<String> {
-        let own = ask.cookies.iter().map(|(name, value, _)| go_cookies::written(name, value));
-        let jar = ask.jar.borrow();
+    /// Its cookies: the request's own, and the jar's unless replaced by them.
+    pub(super) fn cookies(&self, request: &ScriptRequest) -> Vec<String> {
+        let own = request.cookies.iter().map(|(name, value, _)| go_cookies::written(name, value));
+        let jar = request.jar.borrow();
         let is_replaced =
-            |name: &str| ask.cookies.iter().any(|(own, _, replace)| *replace && own == name);
+            |name: &str| request.cookies.iter().any(|(own, _, replace)| *replace && own == name);
         let kept = values_for(&jar, &self.url).into_iter();
         let kept = kept.filter(|(name, _)| !is_replaced(name));
         own.chain(kept.map(|(name, value)| go_cookies::written(name, value))).collect()
@@ -103,7 +102,7 @@ fn basic(url: &Url) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// Adds cookies to the header, which may be there.
+/// Adds cookies to the `Cookie` header, which may exist.
 pub(super) fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[String]) {
     let cookies = cookies.join("; ");
     let joined = match request_headers::get(headers, COOKIE).filter(|own| !own.is_empty()) {

@@ -1,20 +1,16 @@
 //! The module `k6/http`.
 
-mod ask;
 mod batch;
-mod codes;
 mod compress;
 mod cookies;
 mod credentials;
 mod debug;
 mod decode;
 mod digest;
+mod error_codes;
 mod expected;
-mod facts;
 mod form;
 mod go_cookies;
-mod go_date;
-mod go_url;
 mod go_value;
 mod headers;
 mod hop;
@@ -23,9 +19,12 @@ mod ntlm;
 mod redirects;
 pub(super) mod request_headers;
 mod response;
+mod response_facts;
 mod samples;
+mod script_request;
 mod select;
 mod send;
+mod target_url;
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -35,23 +34,23 @@ use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest};
 use rquickjs::{Class, Ctx, Object, Promise, Value};
 
-use self::ask::Ask;
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
-use self::facts::ResponseFacts;
 pub(super) use self::go_cookies::{keep as keep_cookie, written as written_cookie};
 pub(crate) use self::go_value::type_name;
-use self::response::hand_out;
+use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
+use self::response_facts::ResponseFacts;
+use self::script_request::ScriptRequest;
 use super::value::{self, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
-/// What a script must not do while it is loaded.
+/// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";
 
-/// The words of a certificate's status.
+/// Constants of OCSP.
 const OCSP: [(&str, &str); 14] = [
     ("OCSP_STATUS_GOOD", "good"),
     ("OCSP_STATUS_REVOKED", "revoked"),
@@ -69,7 +68,7 @@ const OCSP: [(&str, &str); 14] = [
     ("OCSP_REASON_AA_COMPROMISE", "aa_compromise"),
 ];
 
-/// Makes the tag function `http.url`, whose template is the name of a request.
+/// The tag function `http.url`, whose template becomes the name of a request.
 const URL: &str = "(strings, ...values) => {
     const name = strings.join('${}');
     const url = strings.reduce((url, part, at) => url + values[at - 1] + part);
@@ -77,7 +76,6 @@ const URL: &str = "(strings, ...values) => {
     return Object.defineProperty(made, 'toString', { value: () => url });
 }";
 
-/// What the module has.
 pub(super) static LIST: LazyList = LazyList::new(
     &[
         c"get",
@@ -143,7 +141,7 @@ fn make_property(module: &Object<'_>, name: &'static CStr) -> rquickjs::Result<(
     }
 }
 
-/// A call without a body.
+/// `http.get` and `http.head`.
 fn bodiless<'js>(
     vu: Rc<Vu>,
     name: &'static str,
@@ -168,7 +166,7 @@ fn bodiless<'js>(
     }
 }
 
-/// A call with a body.
+/// `http.post` and other methods with a body.
 fn with_body<'js>(
     vu: Rc<Vu>,
     method: &'static str,
@@ -223,7 +221,7 @@ fn of_batch<'js>(
     move |ctx, requests| batch::batch(&ctx, &vu, &requests)
 }
 
-/// Everything that sends nothing.
+/// Functions and constants that send nothing.
 fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickjs::Result<()> {
     let ctx = module.ctx();
     let user = Rc::clone(vu);
@@ -262,7 +260,7 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
     }
 }
 
-/// A file of a form; without a name it is that of the moment.
+/// `http.file`: a file of a form; its default name is the time.
 fn file<'js>(
     ctx: Ctx<'js>,
     data: Value<'js>,
@@ -278,15 +276,15 @@ fn file<'js>(
         Some(value) => value::text(&ctx, &value),
         None => Ok(default.to_owned()),
     };
-    let moment = Vu::of(&ctx)?.test.unix_ns().to_string();
+    let now = Vu::of(&ctx)?.test.unix_ns().to_string();
     let file = Object::new(ctx.clone())?;
     file.set("data", data)?;
-    file.set("filename", text(filename.0, &moment)?)?;
+    file.set("filename", text(filename.0, &now)?)?;
     file.set("content_type", text(content_type.0, "application/octet-stream")?)?;
     Ok(file)
 }
 
-/// Sends a request and waits for its response.
+/// Sends a request and awaits its response.
 fn request<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
@@ -297,17 +295,16 @@ fn request<'js>(
 ) -> rquickjs::Result<Class<'js, Response>> {
     vu.not_in_init(ctx, IN_INIT)?;
     let name = method.clone();
-    match Ask::read(ctx, vu, method, url, body, params) {
-        Ok(ask) => {
-            let facts = vu.wait(ctx, send::send(vu, &ask))?;
-            give(ctx, facts, ask.throw)
+    match ScriptRequest::read(ctx, vu, method, url, body, params) {
+        Ok(request) => {
+            let facts = vu.wait(ctx, send::send(vu, &request))?;
+            give(ctx, facts, request.throw)
         }
         Err(error) => refused(ctx, vu, name, error),
     }
 }
 
-/// What a script gets whose arguments make no request: as k6, a warning and no response, unless
-/// errors are to be thrown.
+/// Invalid arguments: as in k6 a warning and a failed response, unless errors are thrown.
 fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
@@ -320,18 +317,18 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(rquickjs::Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "Request Failed", &[("error", why.as_str())]);
-    hand_out(ctx, unmade(method, &why))
+    response_object(ctx, unmade(method, &why))
 }
 
-/// The response to what is no request.
+/// The response to arguments that make no request.
 fn unmade(method: Cow<'static, str>, why: &str) -> ResponseFacts {
-    let error_code = if why.starts_with("invalid URL") { go_url::BAD_URL } else { 0 };
+    let error_code = if why.starts_with("invalid URL") { target_url::BAD_URL } else { 0 };
     let is_made = false;
     let facts = ResponseFacts::refused(method, Rc::default(), why.to_owned());
     ResponseFacts { error_code, is_made, ..facts }
 }
 
-/// Gives a response to the script; one without a status throws when that is asked for.
+/// A response for the script; without a status it throws if `throw` is set.
 fn give<'js>(
     ctx: &Ctx<'js>,
     facts: ResponseFacts,
@@ -340,5 +337,5 @@ fn give<'js>(
     if throw && facts.status == 0 {
         return Err(go_error(ctx, &facts.cause));
     }
-    hand_out(ctx, facts)
+    response_object(ctx, facts)
 }

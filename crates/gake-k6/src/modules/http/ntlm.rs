@@ -11,53 +11,53 @@ const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// NEGOTIATE_UNICODE: texts are UTF-16.
 const UNICODE: u32 = 1;
 
-/// What the first message offers: Unicode, NTLM, always sign, extended session security, target
-/// information, the version, keys of 128 and 56 bits.
+/// The flags of NEGOTIATE: Unicode, NTLM, always sign, extended session security, target
+/// information, version, keys of 128 and 56 bits.
 const OFFERED: u32 = 0xa088_8201;
 
-/// The version that the first message names, as k6 does: 6.1.7601, revision 15.
+/// k6's version in NEGOTIATE: 6.1.7601, revision 15.
 const VERSION: [u8; 8] = [6, 1, 0xb1, 0x1d, 0, 0, 0, 15];
 
-/// Bytes of the first message.
+/// Bytes of NEGOTIATE.
 const NEGOTIATE_BYTES: usize = 40;
 
-/// Bytes before the parts of the last message.
+/// Bytes before the payload of AUTHENTICATE.
 const AUTHENTICATE_HEAD: usize = 64;
 
-/// The type of the pair that ends a target's information.
+/// MsvAvEOL, the end of the target information.
 const END_PAIR: u16 = 0;
 
-/// The type of the pair with the server's time.
+/// MsvAvTimestamp, the server's time.
 const TIME_PAIR: u16 = 7;
 
-/// Seconds from 1601, from which Windows counts, to 1970.
+/// Seconds from 1601, the epoch of Windows, to 1970.
 const EPOCH_SECONDS: u64 = 11_644_473_600;
 
-/// The schemes under which a server may offer it, the preferred one first.
+/// The schemes of offers, the preferred one first.
 const SCHEMES: [&str; 2] = ["NTLM", "Negotiate"];
 
-/// What the client chooses for an answer.
-struct Choice {
+/// The client's random input.
+struct ClientChallenge {
     nonce: [u8; 8],
-    /// In units of 100 ns since 1601: for servers that do not say theirs.
+    /// In units of 100 ns since 1601, for servers without a timestamp.
     now: u64,
 }
 
-/// The header that answers a 401: a first message to an offer, the last one to a challenge. None
-/// when the server offers no NTLM, or its challenge is not valid.
-pub(super) fn answer(credentials: &Credentials, offers: &str, is_first: bool) -> Option<String> {
+/// The `Authorization` header for a 401: NEGOTIATE for an offer, AUTHENTICATE for a challenge.
+/// `None` if the server does not offer NTLM, or its challenge is invalid.
+pub(super) fn respond(credentials: &Credentials, offers: &str, is_first: bool) -> Option<String> {
     let scheme = SCHEMES.into_iter().find(|scheme| offer(offers, scheme).is_some())?;
     let message = match is_first {
         true => negotiate(),
         false => {
             let challenge = STANDARD.decode(offer(offers, scheme)?).ok()?;
-            authenticate(credentials, &challenge, &Choice::random()?)?
+            authenticate(credentials, &challenge, &ClientChallenge::random()?)?
         }
     };
     Some(format!("{scheme} {}", STANDARD.encode(message)))
 }
 
-/// What follows a scheme in a list of offers.
+/// The text after a scheme in a list of offers.
 fn offer<'a>(offers: &'a str, scheme: &str) -> Option<&'a str> {
     offers.split(',').find_map(|offer| {
         let (name, rest) = offer.trim().split_once(' ').unwrap_or((offer.trim(), ""));
@@ -65,7 +65,7 @@ fn offer<'a>(offers: &'a str, scheme: &str) -> Option<&'a str> {
     })
 }
 
-impl Choice {
+impl ClientChallenge {
     fn random() -> Option<Self> {
         let mut nonce = [0; 8];
         aws_lc_rs::rand::fill(&mut nonce).ok()?;
@@ -80,13 +80,17 @@ fn negotiate() -> Vec<u8> {
     message.extend(OFFERED.to_le_bytes());
     // No domain and no workstation.
     for _ in 0..2 {
-        message.extend(place(0, NEGOTIATE_BYTES));
+        message.extend(field(0, NEGOTIATE_BYTES));
     }
     message.extend(VERSION);
     message
 }
 
-fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &Choice) -> Option<Vec<u8>> {
+fn authenticate(
+    credentials: &Credentials,
+    challenge: &[u8],
+    choice: &ClientChallenge,
+) -> Option<Vec<u8>> {
     if challenge.get(..8)? != SIGNATURE || number(challenge, 8)? != 2 {
         return None;
     }
@@ -110,8 +114,8 @@ fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &Choice) ->
     blob.extend(target);
     blob.extend([0; 4]);
     let proof = hmac_md5(&key, &[server_nonce, &blob].concat());
-    let nt_answer = [proof, blob].concat();
-    let lm_answer = match target.is_empty() {
+    let nt_response = [proof, blob].concat();
+    let lm_response = match target.is_empty() {
         true => {
             let both = [server_nonce, &choice.nonce].concat();
             [hmac_md5(&key, &both), choice.nonce.to_vec()].concat()
@@ -119,15 +123,15 @@ fn authenticate(credentials: &Credentials, challenge: &[u8], choice: &Choice) ->
         false => Vec::new(),
     };
     // No workstation and no session key.
-    let parts = [lm_answer, nt_answer, utf16(domain), utf16(user), Vec::new(), Vec::new()];
+    let payloads = [lm_response, nt_response, utf16(domain), utf16(user), Vec::new(), Vec::new()];
     let mut message = head(3);
     let mut at = AUTHENTICATE_HEAD;
-    for part in &parts {
-        message.extend(place(part.len(), at));
-        at += part.len();
+    for payload in &payloads {
+        message.extend(field(payload.len(), at));
+        at += payload.len();
     }
     message.extend(flags.to_le_bytes());
-    message.extend(parts.concat());
+    message.extend(payloads.concat());
     Some(message)
 }
 
@@ -135,21 +139,21 @@ fn head(kind: u32) -> Vec<u8> {
     [SIGNATURE.as_slice(), &kind.to_le_bytes()].concat()
 }
 
-/// Where a part of a message is: its length twice, and its offset.
-fn place(len: usize, at: usize) -> Vec<u8> {
+/// A field that refers to a payload: its length twice, and its offset.
+fn field(len: usize, at: usize) -> Vec<u8> {
     let len = u16::try_from(len).unwrap_or(u16::MAX).to_le_bytes();
     let at = u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes();
     [len.as_slice(), &len, &at].concat()
 }
 
-/// The part of a message whose place is at `offset`.
+/// The payload of the field at `offset`.
 fn payload(message: &[u8], offset: usize) -> Option<&[u8]> {
     let len = usize::from(short(message, offset)?);
     let start = usize::try_from(number(message, offset + 4)?).ok()?;
     message.get(start..start.checked_add(len)?)
 }
 
-/// The server's own time, among the pairs of its information.
+/// The server's time in its target information.
 fn server_time(mut pairs: &[u8]) -> Option<u64> {
     loop {
         let (kind, len) = (short(pairs, 0)?, usize::from(short(pairs, 2)?));
@@ -191,50 +195,50 @@ mod tests {
     /// [MS-NLMP], section 4.2.4: User in Domain, whose password is Password; every byte of the
     /// client's nonce is 0xaa, and the time is 0.
     #[test]
-    fn the_example_of_the_standard_gives_its_proof() {
+    fn the_example_of_the_standard_has_its_proof() {
         let mut challenge = head(2);
-        challenge.extend(place(12, 56));
+        challenge.extend(field(12, 56));
         challenge.extend(0xe28a_8233_u32.to_le_bytes());
         challenge.extend(bytes("0123456789abcdef"));
         challenge.extend([0; 8]);
-        challenge.extend(place(36, 68));
+        challenge.extend(field(36, 68));
         challenge.extend([6, 0, 0x70, 0x17, 0, 0, 0, 15]);
         challenge.extend(utf16("Server"));
         let pairs =
             bytes("02000c0044006f006d00610069006e0001000c005300650072007600650072000000 0000");
         challenge.extend(&pairs);
-        let choice = Choice { nonce: [0xaa; 8], now: 0 };
+        let choice = ClientChallenge { nonce: [0xaa; 8], now: 0 };
         let message =
             authenticate(&credentials("Domain\\User", "Password"), &challenge, &choice).unwrap();
-        let answer = payload(&message, 20).unwrap();
-        assert_eq!(answer[..16], bytes("68cd0ab851e51c96aabc927bebef6a1c"));
+        let response = payload(&message, 20).unwrap();
+        assert_eq!(response[..16], bytes("68cd0ab851e51c96aabc927bebef6a1c"));
         assert_eq!(payload(&message, 28).unwrap(), utf16("Domain"));
         assert_eq!(payload(&message, 36).unwrap(), utf16("User"));
     }
 
     #[test]
-    fn a_challenge_that_is_not_valid_is_not_answered() {
+    fn invalid_challenges_get_no_response() {
         let someone = credentials("ann", "pass");
         for offers in ["Basic realm=\"x\"", "NTLM !", "NTLM AAAA", "NTLM TlRMTVNTUAACAAAA"] {
-            assert_eq!(answer(&someone, offers, false), None, "{offers}");
+            assert_eq!(respond(&someone, offers, false), None, "{offers}");
         }
-        let mut places_beyond_its_end = head(2);
-        places_beyond_its_end.extend(place(0, 0));
-        places_beyond_its_end.extend(UNICODE.to_le_bytes());
-        places_beyond_its_end.extend([7; 16]);
-        places_beyond_its_end.extend(place(60_000, 4_000_000_000));
-        let choice = Choice { nonce: [0; 8], now: 0 };
-        let message = authenticate(&someone, &places_beyond_its_end, &choice).unwrap();
-        assert_eq!(payload(&message, 12).unwrap().len(), 24, "an answer without information");
+        let mut out_of_bounds = head(2);
+        out_of_bounds.extend(field(0, 0));
+        out_of_bounds.extend(UNICODE.to_le_bytes());
+        out_of_bounds.extend([7; 16]);
+        out_of_bounds.extend(field(60_000, 4_000_000_000));
+        let choice = ClientChallenge { nonce: [0; 8], now: 0 };
+        let message = authenticate(&someone, &out_of_bounds, &choice).unwrap();
+        assert_eq!(payload(&message, 12).unwrap().len(), 24, "no target information");
     }
 
     #[test]
-    fn what_is_offered_decides_the_scheme() {
+    fn the_offer_decides_the_scheme() {
         let someone = credentials("ann", "pass");
-        let first = answer(&someone, "Negotiate, NTLM", true).unwrap();
-        // What k6 1.8.1 sends.
+        let first = respond(&someone, "Negotiate, NTLM", true).unwrap();
+        // The header of k6 1.8.1.
         assert_eq!(first, "NTLM TlRMTVNTUAABAAAAAYKIoAAAAAAoAAAAAAAAACgAAAAGAbEdAAAADw==");
-        assert!(answer(&someone, "Negotiate", true).unwrap().starts_with("Negotiate TlRM"));
-        assert_eq!(answer(&someone, "Digest realm=\"x\"", true), None);
+        assert!(respond(&someone, "Negotiate", true).unwrap().starts_with("Negotiate TlRM"));
+        assert_eq!(respond(&someone, "Digest realm=\"x\"", true), None);
     }
 }

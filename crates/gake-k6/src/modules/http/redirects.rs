@@ -1,14 +1,14 @@
-//! Where a response leads, and what is said there.
+//! Follows redirects.
 
 use std::rc::Rc;
 
 use url::{Host, Url};
 
-use super::facts::ResponseFacts;
 use super::hop::{AUTHORIZATION, COOKIE, Hop, REFERER};
 use super::request_headers;
+use super::response_facts::ResponseFacts;
 
-/// Headers that tell who sends a request: not for other servers than the first.
+/// Headers that are not sent to other hosts.
 const SECRET: [&str; 6] = [
     AUTHORIZATION,
     "Www-Authenticate",
@@ -18,12 +18,12 @@ const SECRET: [&str; 6] = [
     "Proxy-Authenticate",
 ];
 
-/// Headers of a body, which go with it.
+/// Headers that are dropped with the body.
 const OF_BODY: [&str; 4] =
     ["Content-Encoding", "Content-Language", "Content-Location", "Content-Type"];
 
 impl Hop {
-    /// Where the response leads, if it is a redirect; a URL of another protocol is an error.
+    /// The next hop, if the response is a redirect; a URL of another protocol is an error.
     pub(super) fn next(
         &self,
         response: &ResponseFacts,
@@ -48,7 +48,7 @@ impl Hop {
             let name = name.as_str();
             let is_out = (has_left && SECRET.contains(&name))
                 || (has_no_body && OF_BODY.contains(&name))
-                // Those of the jar, and of the request itself, are added for each hop.
+                // Cookies are added again for each hop.
                 || name == COOKIE
                 || (name == "Host" && !is_relative);
             !is_out
@@ -67,21 +67,21 @@ impl Hop {
         }))
     }
 
-    /// The `Referer` of the request to `next`: none where that would reveal an https URL over plain
-    /// HTTP, or where the script sets it.
+    /// The `Referer` of the request to `next`; none if the script sets it, or if it would send an
+    /// https URL over plain HTTP.
     fn referer_of(&self, next: &Url) -> Option<String> {
         let is_set = request_headers::get(&self.headers, REFERER).is_some();
         if is_set || (self.url.scheme() == "https" && next.scheme() == "http") {
             return None;
         }
         let mut url = (*self.url).clone();
-        // An HTTP URL has a place for both.
+        // Cannot fail for HTTP URLs.
         let _ = (url.set_username(""), url.set_password(None));
         Some(url.into())
     }
 }
 
-/// Whether a URL is of the host of the first request, or of one below it.
+/// Whether a URL is of the first request's host or a subdomain.
 fn is_at_home(url: &Url, origin: &Url) -> bool {
     let (Some(host), Some(first)) = (url.host_str(), origin.host_str()) else { return false };
     let is_below = || host.strip_suffix(first).is_some_and(|rest| rest.ends_with('.'));
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_redirect_says_where_it_comes_from() {
+    fn redirects_have_a_referer() {
         let hop = |url: &str, headers: &[(&str, &str)]| Hop {
             method: "GET".into(),
             url: Rc::new(Url::parse(url).unwrap()),
@@ -109,8 +109,8 @@ mod tests {
         let referer = |from: &str, headers: &[(&str, &str)], to: &str| {
             hop(from, headers).referer_of(&Url::parse(to).unwrap())
         };
-        let told = referer("http://me:secret@a/x?y=1", &[], "http://b/");
-        assert_eq!(told.as_deref(), Some("http://a/x?y=1"));
+        let masked = referer("http://me:secret@a/x?y=1", &[], "http://b/");
+        assert_eq!(masked.as_deref(), Some("http://a/x?y=1"));
         assert_eq!(referer("https://a/", &[], "http://a/"), None);
         assert_eq!(referer("https://a/", &[], "https://b/").as_deref(), Some("https://a/"));
         assert_eq!(referer("http://a/", &[("Referer", "http://own/")], "http://b/"), None);

@@ -1,14 +1,12 @@
-//! The headers of a request, as Go's client keeps and writes them: one for each name, names in
-//! canonical form, in their order.
+//! The headers of a request as Go's client stores and writes them: one for each canonical name.
 
-/// Headers that the client writes by itself, or that say how a body is sent.
+/// Headers that the client itself writes.
 const OWN: [&str; 5] = ["Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer"];
 
-/// Methods that rarely have a body.
+/// Methods that usually have no body.
 const BODILESS: [&str; 6] = ["GET", "HEAD", "DELETE", "OPTIONS", "PROPFIND", "SEARCH"];
 
-/// A name as Go writes it: `x-api-KEY` is `X-Api-Key`. One with a character that no name has stays
-/// as it is.
+/// A name as Go writes it: `x-api-KEY` is `X-Api-Key`. Invalid names stay unchanged.
 pub(crate) fn canonical(name: &str) -> String {
     if !is_token(name) {
         return name.to_owned();
@@ -49,9 +47,8 @@ pub(crate) fn invalid(headers: &[(String, String)]) -> Option<String> {
     })
 }
 
-/// The headers that are written for a request with a body of `length` bytes, if it has one, in Go's
-/// order.
-/// `host` is what the URL says.
+/// The headers of a request in Go's order. `length` is the length of its body, `host` the default
+/// `Host`.
 pub(crate) fn written(
     headers: &[(String, String)],
     (method, length): (&str, Option<usize>),
@@ -59,11 +56,11 @@ pub(crate) fn written(
 ) -> Vec<(String, String)> {
     let host = get(headers, "Host").filter(|host| !host.is_empty()).unwrap_or(host);
     let mut written = vec![("Host".to_owned(), host.trim().to_owned())];
-    // An empty one leaves the header out.
+    // The client drops an empty `User-Agent`.
     let agent = get(headers, "User-Agent").unwrap_or_default();
     written.push(("User-Agent".to_owned(), agent.trim().to_owned()));
     match length {
-        // As in Go a body that is there and empty is sent in chunks, unless methods rarely have one.
+        // As in Go, an empty body is chunked if the method usually has one.
         Some(0) if !BODILESS.contains(&method) => {
             written.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
         }
@@ -83,7 +80,7 @@ pub(crate) fn written(
     written
 }
 
-/// Whether a name has only characters that names may have.
+/// Whether a name is a token (RFC 9110).
 pub(super) fn is_token(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
@@ -103,11 +100,12 @@ mod tests {
         let all = headers(&[("x-api-KEY", "1"), ("host", "a"), ("X-API-Key", "2"), ("Host", "b")]);
         let expected = [("X-Api-Key", "2"), ("Host", "b")];
         assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(canonical("a b-c"), "a b-c", "what is no name stays");
+        assert_eq!(canonical("a b-c"), "a b-c", "invalid names stay");
+        assert_eq!(canonical("a--b"), "A--B");
     }
 
     #[test]
-    fn they_are_written_in_gos_order_and_trimmed() {
+    fn headers_are_written_in_gos_order_and_trimmed() {
         let all = headers(&[
             ("x-b", " 2 "),
             ("Accept", "*/*"),
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_a_line_is_refused_in_gos_words() {
+    fn invalid_headers_are_refused_in_gos_words() {
         let why = invalid(&headers(&[("X-A", "1\r\nB: 2")])).unwrap();
         assert_eq!(why, "net/http: invalid header field value for \"X-A\"");
         let why = invalid(&headers(&[("a b", "1")])).unwrap();

@@ -1,4 +1,4 @@
-//! What a script gets for a request. Its parts are made when they are read.
+//! The response object of scripts, whose properties are created on first use.
 
 use std::ffi::CStr;
 
@@ -8,44 +8,42 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
-use super::ask::BodyKind;
-use super::facts::{ResponseFacts, Timings};
 use super::go_cookies;
-use super::go_url::BAD_URL;
 use super::of_method;
 use super::request_headers::{self, canonical};
+use super::response_facts::{ResponseFacts, Timings};
+use super::script_request::BodyKind;
 use super::select::select;
+use super::target_url::BAD_URL;
 use crate::errors::{go_error, go_error_of};
-use crate::go_json::GoJsonError;
 use crate::modules::html::kit;
 use crate::modules::value;
 use crate::user::vu::Vu;
+use gake_go::json::GoJsonError;
 
-/// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
 
-/// What k6 shows of a cookie that does not expire: Go's first instant, as far as it can be counted.
+/// k6's `expires` of a session cookie: Go's zero time, clamped to an `int64` of nanoseconds.
 const NEVER_MS: f64 = -6_795_364_578_871.0;
 
-/// What k6 calls a method of a response in stacks.
+/// k6's name of a response's method in stacks.
 const METHOD: &str = "reflect.methodValueCall";
 
-/// A response of a script.
 pub(crate) struct Response(pub(super) ResponseFacts);
 
 impl<'js> Trace<'js> for Response {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
-// SAFETY: it holds nothing of a script.
+// SAFETY: it holds no value of a script.
 unsafe impl<'js> JsLifetime<'js> for Response {
     type Changed<'to> = Self;
 }
 
-/// The values of a response, which come before its functions.
+/// The number of values in [`LIST`], before its functions.
 const VALUES: usize = 16;
 
-/// What a response has, in k6's order.
+/// The properties of a response in k6's order.
 pub(in crate::modules) static LIST: LazyList = LazyList::new(
     &[
         c"remote_ip",
@@ -72,7 +70,7 @@ pub(in crate::modules) static LIST: LazyList = LazyList::new(
     make_property,
 );
 
-/// What the prototype of responses has: `JSON.stringify` is to find the parts in their order.
+/// The methods of the prototype; `toJSON` keeps the order of the properties.
 pub(in crate::modules) static METHODS: LazyList =
     LazyList::new(&[c"clickLink", c"html", c"json", c"submitForm", c"toJSON"], make_method);
 
@@ -91,9 +89,8 @@ impl<'js> JsClass<'js> for Response {
     }
 }
 
-/// The response that a script gets. Its properties are made when they are looked up, all of them
-/// when they are listed.
-pub(super) fn hand_out<'js>(
+/// The response object of a script. Enumerating it creates all properties.
+pub(super) fn response_object<'js>(
     ctx: &Ctx<'js>,
     facts: ResponseFacts,
 ) -> rquickjs::Result<Class<'js, Response>> {
@@ -136,12 +133,12 @@ fn make_property<'js>(object: &Object<'js>, name: &'static CStr) -> rquickjs::Re
             read(ctx, &response.0, name)?
         }
     };
-    // As in k6, no script takes it away.
+    // As in k6, it cannot be deleted.
     object.prop(name, Property::from(value).writable().enumerable())
 }
 
-/// Gives an object a property of its own.
-fn keep<'js>(object: &Object<'js>, name: &str, value: Value<'js>) -> rquickjs::Result<()> {
+/// Defines an own property.
+fn define<'js>(object: &Object<'js>, name: &str, value: Value<'js>) -> rquickjs::Result<()> {
     object.prop(name, Property::from(value).writable().enumerable().configurable())
 }
 
@@ -177,13 +174,13 @@ fn read<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts, name: &str) -> rquickjs::Res
 }
 
 impl ResponseFacts {
-    /// Whether what the script gave makes no request.
+    /// Whether the arguments make no request.
     fn has_no_request(&self) -> bool {
         !self.is_made || self.error_code == BAD_URL
     }
 }
 
-/// The whole response as a plain object.
+/// `toJSON`: the response as a plain object.
 fn whole<'js>(ctx: Ctx<'js>, this: This<Class<'js, Response>>) -> rquickjs::Result<Object<'js>> {
     let whole = Object::new(ctx)?;
     for name in &LIST.names()[..VALUES] {
@@ -204,7 +201,7 @@ fn headers<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
     }
     let headers = Object::new(ctx.clone())?;
     for (name, value) in joined {
-        keep(&headers, &name, value.into_js(ctx)?)?;
+        define(&headers, &name, value.into_js(ctx)?)?;
     }
     Ok(headers)
 }
@@ -259,7 +256,7 @@ fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> rquickjs::Result<Object<'j
     Ok(object)
 }
 
-/// The stapled status of the server's certificate, which is not looked at.
+/// The stapled OCSP status, which gake does not read.
 fn ocsp<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     for name in ["produced_at", "this_update", "next_update", "revoked_at"] {
@@ -270,7 +267,7 @@ fn ocsp<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(object)
 }
 
-/// What was sent, as k6 tells it.
+/// The `request` of a response.
 fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let request = Object::new(ctx.clone())?;
     request.set("method", &*facts.asked_method)?;
@@ -301,7 +298,7 @@ fn sent_cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<
     Ok(cookies)
 }
 
-/// The body as HTML, or the elements that a selector finds in it.
+/// `html`: the body as HTML, or the elements of a selector.
 fn html<'js>(
     ctx: Ctx<'js>,
     this: This<Object<'js>>,
@@ -311,7 +308,7 @@ fn html<'js>(
     function.call((this.0, value::given(selector.0)))
 }
 
-/// The body as JSON, or the part of it that a path selects.
+/// `json`: the body as JSON, or its value at a path.
 fn json<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, Response>>,
@@ -328,7 +325,7 @@ fn json<'js>(
         Ok(parsed) => parsed,
         Err(_) => {
             let thrown = ctx.catch();
-            // As k6: a body that is not JSON has nothing at any path.
+            // As in k6, an invalid body has no value at any path.
             if path.is_some() {
                 return Ok(Value::new_undefined(ctx));
             }

@@ -1,58 +1,65 @@
-//! The samples of a request, and their tags.
+//! The samples of HTTP requests, and their tags.
 
 use std::borrow::Cow;
 
 use gake_core::record::Exchange;
 
-use super::ask::Ask;
-use super::facts::ResponseFacts;
-use crate::metrics::Builtin;
-use crate::user::book::TagSource;
+use super::response_facts::ResponseFacts;
+use super::script_request::ScriptRequest;
+use crate::metrics::BuiltinMetric;
+use crate::user::series_index::TagSource;
 use crate::user::vu::Vu;
 
-/// Notes the samples of one request.
-pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
+/// Records the samples of one request.
+pub(super) fn record(
+    vu: &Vu,
+    request: &ScriptRequest,
+    url: &str,
+    response: &ResponseFacts,
+    exchange: &Exchange,
+) {
     let expected = match response.is_challenge {
         true => Some(true),
-        false => ask.expected.judge(response.status),
+        false => request.expected.judge(response.status),
     };
-    let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
+    let set = vu.series_index.tag_set(&HttpTags { vu, request, url, response, expected });
     let timings = &response.timings;
-    vu.note(Builtin::HttpReqs, &set, 1.0);
+    vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
-        vu.notes.failed_body(response.status, response.body.as_deref().unwrap_or_default());
+        vu.pending.failed_body(response.status, response.body.as_deref().unwrap_or_default());
     }
     if let Some(expected) = expected {
-        vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));
+        vu.record(BuiltinMetric::HttpReqFailed, &set, f64::from(!expected));
     }
     for (metric, span) in [
-        (Builtin::HttpReqDuration, timings.duration()),
-        (Builtin::HttpReqBlocked, timings.blocked),
-        (Builtin::HttpReqConnecting, timings.connecting),
-        (Builtin::HttpReqTlsHandshaking, timings.tls),
-        (Builtin::HttpReqSending, timings.sending),
-        (Builtin::HttpReqWaiting, timings.waiting),
-        (Builtin::HttpReqReceiving, timings.receiving),
+        (BuiltinMetric::HttpReqDuration, timings.duration()),
+        (BuiltinMetric::HttpReqBlocked, timings.blocked),
+        (BuiltinMetric::HttpReqConnecting, timings.connecting),
+        (BuiltinMetric::HttpReqTlsHandshaking, timings.tls),
+        (BuiltinMetric::HttpReqSending, timings.sending),
+        (BuiltinMetric::HttpReqWaiting, timings.waiting),
+        (BuiltinMetric::HttpReqReceiving, timings.receiving),
     ] {
-        vu.note(metric, &set, span as f64);
+        vu.record(metric, &set, span as f64);
     }
-    note_bytes(vu, exchange);
-}
-
-/// Notes a request that the end of the test cut short: it was sent, and is neither a success nor a
-/// failure of the server's. k6 leaves it out altogether.
-pub(super) fn note_cut(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
-    let response = ResponseFacts::failed(ask, 1000, "request canceled".to_owned());
-    let set = vu.book.set(&HttpTags { vu, ask, url, response: &response, expected: None });
-    vu.note(Builtin::HttpReqs, &set, 1.0);
-    note_bytes(vu, exchange);
-}
-
-fn note_bytes(vu: &Vu, exchange: &Exchange) {
     vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 
-/// The tags that a request has by itself.
+/// Records a request that the end of the test interrupted, neither ok nor failed. k6 omits it.
+pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exchange: &Exchange) {
+    let response = ResponseFacts::failed(request, 1000, "request canceled".to_owned());
+    let set = vu.series_index.tag_set(&HttpTags {
+        vu,
+        request,
+        url,
+        response: &response,
+        expected: None,
+    });
+    vu.record(BuiltinMetric::HttpReqs, &set, 1.0);
+    vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
+}
+
+/// The system tags of a request.
 const SYSTEM_TAGS: [&str; 10] = [
     "method",
     "url",
@@ -66,10 +73,9 @@ const SYSTEM_TAGS: [&str; 10] = [
     "ip",
 ];
 
-/// The tags of a request's samples.
 struct HttpTags<'a> {
     vu: &'a Vu,
-    ask: &'a Ask,
+    request: &'a ScriptRequest,
     url: &'a str,
     response: &'a ResponseFacts,
     expected: Option<bool>,
@@ -77,10 +83,10 @@ struct HttpTags<'a> {
 
 impl TagSource for HttpTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, ask, url, response, expected } = self;
+        let Self { vu, request, url, response, expected } = self;
         match key {
             "method" => Some((&*response.method).into()),
-            "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
+            "url" | "name" => Some(request.name.as_deref().unwrap_or(url).into()),
             "status" => Some(response.status.to_string().into()),
             "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),
             "tls_version" => response.tls_version().map(Cow::Borrowed),
@@ -91,7 +97,7 @@ impl TagSource for HttpTags<'_> {
             "ip" => response.peer.map(|peer| peer.ip().to_string().into()),
             "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
             _ => {
-                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                let own = request.tags.iter().rev().find(|(known, _)| known == key);
                 own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
             }
         }
@@ -99,7 +105,7 @@ impl TagSource for HttpTags<'_> {
 
     fn keys(&self) -> Vec<String> {
         let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        let own = self.request.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }

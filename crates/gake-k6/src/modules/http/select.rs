@@ -1,46 +1,45 @@
-//! The paths of `Response.json(path)`, as k6 has them (the syntax of GJSON): names and places,
-//! separated by dots; `*` and `?` in names; `#` for every element of an array, or its length at the
-//! end; `#(name=="x")` for the first element that fits, with another `#` for all; `|` for what
-//! applies to a result as a whole; `{a,b}`, `[a,b]`; modifiers such as `@reverse`.
+//! Paths of `Response.json(path)` in the syntax of GJSON: names and indices separated by dots; `*`
+//! and `?` in names; `#` for every element of an array, or its length at the end; `#(name=="x")`
+//! for the first matching element, with another `#` for all; `|` for a step on the whole result;
+//! `{a,b}`, `[a,b]`; modifiers such as `@reverse`.
 
 mod modifier;
 mod query;
 
 use rquickjs::{Array, Ctx, IntoJs, Object, Value};
 
-use self::query::Query;
+use self::query::ElementQuery;
 
-/// How deep paths within paths are followed.
+/// The nesting of paths.
 const DEPTH_MAX: usize = 32;
 
-/// The part of a value that a path selects; `undefined` when it has none.
+/// The value at a path, or `undefined`.
 pub(super) fn select<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
     path: &str,
 ) -> rquickjs::Result<Value<'js>> {
-    let found = part(ctx, value, path, DEPTH_MAX)?;
+    let found = value_at(ctx, value, path, DEPTH_MAX)?;
     Ok(found.unwrap_or_else(|| Value::new_undefined(ctx.clone())))
 }
 
-/// What a step of a path selects.
 #[derive(Debug, PartialEq)]
-enum Step<'a> {
-    /// A property, or an element by its place. `pattern` is it as written.
+enum PathStep<'a> {
+    /// A property, or the index of an element. `pattern` is its source.
     Name { name: String, pattern: &'a str, is_pattern: bool },
     /// Every element.
     Every,
-    /// The elements that fit, or the first of them.
-    Fitting { query: &'a str, all: bool },
-    /// A function of the whole value, and what it is given.
+    /// All matching elements, or the first one.
+    Matching { query: &'a str, all: bool },
+    /// A function of the whole value.
     Modifier { name: &'a str, argument: &'a str },
     /// Several paths, as an object or an array.
     Several { paths: &'a str, is_object: bool },
 }
 
-/// What follows a step.
+/// The separator after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum Separator {
     Nothing,
     /// The rest applies to each result.
     Dot,
@@ -48,8 +47,8 @@ enum Then {
     Pipe,
 }
 
-/// The part of a value that a path selects.
-fn part<'js>(
+/// The value at a path.
+fn value_at<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
     path: &str,
@@ -58,64 +57,66 @@ fn part<'js>(
     let Some(depth) = depth.checked_sub(1) else { return Ok(None) };
     let Some((step, then, rest)) = step(path) else { return Ok(None) };
     let found = match step {
-        Step::Name { name, pattern, is_pattern } => named(&value, &name, pattern, is_pattern)?,
-        Step::Modifier { name, argument } => modifier::apply(ctx, value, name, argument)?,
-        Step::Several { paths, is_object } => Some(several(ctx, &value, paths, is_object, depth)?),
-        Step::Fitting { query, all: false } => {
-            let query = Query::new(query);
+        PathStep::Name { name, pattern, is_pattern } => named(&value, &name, pattern, is_pattern)?,
+        PathStep::Modifier { name, argument } => modifier::apply(ctx, value, name, argument)?,
+        PathStep::Several { paths, is_object } => {
+            Some(several(ctx, &value, paths, is_object, depth)?)
+        }
+        PathStep::Matching { query, all: false } => {
+            let query = ElementQuery::new(query);
             let mut found = None;
             for element in value.as_array().map(Array::iter::<Value<'js>>).into_iter().flatten() {
                 let element = element?;
-                if query.fits(ctx, &element, depth)? {
+                if query.matches(ctx, &element, depth)? {
                     found = Some(element);
                     break;
                 }
             }
             found
         }
-        Step::Every | Step::Fitting { .. } => {
+        PathStep::Every | PathStep::Matching { .. } => {
             let Some(array) = value.as_array() else { return Ok(None) };
             let query = match step {
-                Step::Fitting { query, .. } => Some(Query::new(query)),
+                PathStep::Matching { query, .. } => Some(ElementQuery::new(query)),
                 _ => None,
             };
-            if then == Then::Nothing && query.is_none() {
+            if then == Separator::Nothing && query.is_none() {
                 return array.len().into_js(ctx).map(Some);
             }
             return each(ctx, array, query.as_ref(), (then, rest), depth);
         }
     };
     match (found, then) {
-        (Some(found), Then::Dot | Then::Pipe) => part(ctx, found, rest, depth),
+        (Some(found), Separator::Dot | Separator::Pipe) => value_at(ctx, found, rest, depth),
         (found, _) => Ok(found),
     }
 }
 
-/// The elements that fit, or what the path to the next pipe selects of each; then the rest.
+/// The matching elements, or their values at the path up to the next pipe; the rest of the path.
 fn each<'js>(
     ctx: &Ctx<'js>,
     array: &Array<'js>,
-    query: Option<&Query<'_>>,
-    (then, rest): (Then, &str),
+    query: Option<&ElementQuery<'_>>,
+    (then, rest): (Separator, &str),
     depth: usize,
 ) -> rquickjs::Result<Option<Value<'js>>> {
     let (of_each, of_all) = match then {
-        Then::Dot => split_at_pipe(rest),
-        Then::Pipe => ("", Some(rest)),
-        Then::Nothing => ("", None),
+        Separator::Dot => split_at_pipe(rest),
+        Separator::Pipe => ("", Some(rest)),
+        Separator::Nothing => ("", None),
     };
     let found = Array::new(ctx.clone())?;
     let mut len = 0;
     for element in array.iter::<Value<'js>>() {
         let element = element?;
         if let Some(query) = query
-            && !query.fits(ctx, &element, depth)?
+            && !query.matches(ctx, &element, depth)?
         {
             continue;
         }
         let selected = match of_each {
             "" => Some(element),
-            path => part(ctx, element, path, depth)?,
+            path => value_at(ctx, element, path, depth)?,
         };
         if let Some(selected) = selected {
             found.set(len, selected)?;
@@ -123,12 +124,12 @@ fn each<'js>(
         }
     }
     match of_all {
-        Some(rest) => part(ctx, found.into_value(), rest, depth),
+        Some(rest) => value_at(ctx, found.into_value(), rest, depth),
         None => Ok(Some(found.into_value())),
     }
 }
 
-/// The property of an object, or the element of an array, of this name.
+/// The property of an object, or the element of an array.
 fn named<'js>(
     value: &Value<'js>,
     name: &str,
@@ -137,7 +138,7 @@ fn named<'js>(
 ) -> rquickjs::Result<Option<Value<'js>>> {
     if let Some(array) = value.as_array() {
         return match name.parse::<usize>() {
-            Ok(place) if place < array.len() => array.get(place).map(Some),
+            Ok(index) if index < array.len() => array.get(index).map(Some),
             _ => Ok(None),
         };
     }
@@ -157,7 +158,7 @@ fn named<'js>(
     }
 }
 
-/// What several paths select, where they select anything.
+/// The existing values at several paths.
 fn several<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,
@@ -173,38 +174,38 @@ fn several<'js>(
             }
             _ => (last_name(path), path),
         };
-        if let Some(part) = part(ctx, value.clone(), path.trim(), depth)? {
-            found.push((name, part));
+        if let Some(value) = value_at(ctx, value.clone(), path.trim(), depth)? {
+            found.push((name, value));
         }
     }
     if !is_object {
-        let parts: Vec<Value<'js>> = found.into_iter().map(|(_, part)| part).collect();
-        return parts.into_js(ctx);
+        let values: Vec<Value<'js>> = found.into_iter().map(|(_, value)| value).collect();
+        return values.into_js(ctx);
     }
     let object = Object::new(ctx.clone())?;
-    for (name, part) in found {
-        object.set(name, part)?;
+    for (name, value) in found {
+        object.set(name, value)?;
     }
     Ok(object.into_value())
 }
 
-/// The first step of a path, what follows it, and the rest.
-fn step(path: &str) -> Option<(Step<'_>, Then, &str)> {
+/// The first step of a path, its separator, and the rest.
+fn step(path: &str) -> Option<(PathStep<'_>, Separator, &str)> {
     let (step, rest) = match path.chars().next()? {
         '#' => match path[1..].strip_prefix('(') {
             Some(inner) => {
                 let end = closing(inner, ')')?;
                 let rest = &inner[end + 1..];
                 let all = rest.starts_with('#');
-                (Step::Fitting { query: &inner[..end], all }, &rest[usize::from(all)..])
+                (PathStep::Matching { query: &inner[..end], all }, &rest[usize::from(all)..])
             }
-            None => (Step::Every, &path[1..]),
+            None => (PathStep::Every, &path[1..]),
         },
         open @ ('{' | '[') => {
             let close = if open == '{' { '}' } else { ']' };
             let end = closing(&path[1..], close)? + 1;
             let paths = &path[1..end];
-            (Step::Several { paths, is_object: open == '{' }, &path[end + 1..])
+            (PathStep::Several { paths, is_object: open == '{' }, &path[end + 1..])
         }
         '@' if modifier::is_known(&path[1..]) => {
             let end = path.find(['.', '|', ':']).unwrap_or(path.len());
@@ -212,27 +213,24 @@ fn step(path: &str) -> Option<(Step<'_>, Then, &str)> {
             match rest.strip_prefix(':') {
                 Some(given) => {
                     let (argument, rest) = given.split_at(argument_end(given));
-                    (Step::Modifier { name, argument }, rest)
+                    (PathStep::Modifier { name, argument }, rest)
                 }
-                None => (Step::Modifier { name, argument: "" }, rest),
+                None => (PathStep::Modifier { name, argument: "" }, rest),
             }
         }
-        _ => {
-            let (step, rest) = name_step(path);
-            (step, rest)
-        }
+        _ => name_step(path),
     };
     let (then, rest) = match rest.chars().next() {
-        None => (Then::Nothing, rest),
-        Some('.') => (Then::Dot, &rest[1..]),
-        Some('|') => (Then::Pipe, &rest[1..]),
+        None => (Separator::Nothing, rest),
+        Some('.') => (Separator::Dot, &rest[1..]),
+        Some('|') => (Separator::Pipe, &rest[1..]),
         Some(_) => return None,
     };
     Some((step, then, rest))
 }
 
-/// A name up to the next dot or pipe. A backslash takes the meaning from what follows it.
-fn name_step(path: &str) -> (Step<'_>, &str) {
+/// A name up to the next dot or pipe; a backslash escapes a character.
+fn name_step(path: &str) -> (PathStep<'_>, &str) {
     let (mut name, mut is_pattern) = (String::new(), false);
     let mut characters = path.char_indices();
     let mut end = path.len();
@@ -249,10 +247,10 @@ fn name_step(path: &str) -> (Step<'_>, &str) {
             }
         }
     }
-    (Step::Name { name, pattern: &path[..end], is_pattern }, &path[end..])
+    (PathStep::Name { name, pattern: &path[..end], is_pattern }, &path[end..])
 }
 
-/// Where what an opening bracket began is closed, outside of texts and of brackets within it.
+/// The index of the closing bracket, skipping strings and nested brackets.
 fn closing(text: &str, close: char) -> Option<usize> {
     let mut open = vec![close];
     let mut is_text = false;
@@ -277,7 +275,7 @@ fn closing(text: &str, close: char) -> Option<usize> {
     None
 }
 
-/// Where what a modifier is given ends.
+/// The end of a modifier's argument.
 fn argument_end(text: &str) -> usize {
     match text.chars().next() {
         Some(open @ ('{' | '[')) => {
@@ -289,23 +287,23 @@ fn argument_end(text: &str) -> usize {
     }
 }
 
-/// A path up to its next pipe, and what follows that.
+/// A path up to its next pipe, and the rest.
 fn split_at_pipe(path: &str) -> (&str, Option<&str>) {
     let mut rest = path;
     while let Some((_, then, after)) = step(rest) {
         match then {
-            Then::Nothing => return (path, None),
-            Then::Pipe => {
+            Separator::Nothing => return (path, None),
+            Separator::Pipe => {
                 let end = path.len() - after.len() - 1;
                 return (&path[..end], Some(after));
             }
-            Then::Dot => rest = after,
+            Separator::Dot => rest = after,
         }
     }
     (path, None)
 }
 
-/// The characters outside of texts and brackets, and where they are.
+/// The characters outside of strings and brackets, with their indices.
 fn outside(text: &str) -> impl Iterator<Item = (usize, char)> {
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     text.char_indices().filter(move |(_, c)| {
@@ -324,7 +322,7 @@ fn outside(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// What commas separate, outside of texts and brackets.
+/// Comma-separated items; commas in strings and brackets do not count.
 fn items(text: &str) -> Vec<&str> {
     let (mut items, mut start) = (Vec::new(), 0);
     for (at, _) in outside(text).filter(|(_, c)| *c == ',') {
@@ -335,7 +333,7 @@ fn items(text: &str) -> Vec<&str> {
     items
 }
 
-/// A text in quotes that begins here, and what follows it.
+/// The quoted string at the start of a text, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut characters = inner.char_indices();
@@ -352,7 +350,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The name under which a path's result is kept: its last one.
+/// The property name of a path's value in an object: its last name.
 fn last_name(path: &str) -> String {
     let last = path.rsplit(['.', '|']).next().unwrap_or_default();
     match last.is_empty() || last.contains(['#', '@', '(', '{', '[']) {
@@ -381,7 +379,7 @@ mod tests {
         "on": [true, false, null]
     }"#;
 
-    /// What a path selects, as JSON.
+    /// The JSON of the value at a path.
     fn at(path: &str) -> String {
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         context.with(|ctx| {
@@ -392,9 +390,9 @@ mod tests {
         })
     }
 
-    /// The examples of GJSON's own description of its syntax, and k6's results for the others.
+    /// The examples of GJSON's documentation; the other results are k6's.
     #[test]
-    fn paths_are_those_of_gjson() {
+    fn paths_select_as_in_gjson() {
         for (path, found) in [
             ("name.last", r#""Anderson""#),
             ("age", "37"),

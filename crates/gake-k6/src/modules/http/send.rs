@@ -1,4 +1,4 @@
-//! Sending a request: its redirects, its cookies, its samples.
+//! Sends requests: redirects, authentication, cookies, samples.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -9,99 +9,102 @@ use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
-use super::ask::{Ask, Authentication, BodyKind};
-use super::codes;
 use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
-use super::facts::{Instants, ResponseFacts, Timings};
+use super::error_codes;
 use super::go_cookies;
-use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
-use super::samples::{note, note_cut};
-use crate::bodies::Body;
+use super::response_facts::{RequestInstants, ResponseFacts, Timings};
+use super::samples::{record, record_unfinished};
+use super::script_request::{Authentication, BodyKind, ScriptRequest};
+use super::target_url::{BAD_URL, checked};
+use crate::bodies::ResponseBody;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
-use crate::user::requests::{KnownRequest, RequestKey};
+use crate::user::requests::{CachedRequest, RequestKey};
 use crate::user::vu::Vu;
 
-/// How long a connection may take to open.
+/// Timeout of opening a connection.
 pub(super) const DIAL: Duration = Duration::from_secs(30);
 
-/// Sends what a script asked for and follows its redirects. A script sees the first request.
-pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
+/// Sends a script's request and follows redirects. The response refers to the first request.
+pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
     let mut first = None;
-    let mut response = follow(vu, ask, &mut first).await;
-    response.asked_method = ask.method.clone();
-    response.sent_body.clone_from(&ask.plain_body);
+    let mut response = follow(vu, request, &mut first).await;
+    response.asked_method = request.method.clone();
+    response.sent_body.clone_from(&request.plain_body);
     if let Some(first) = first {
         response.sent_headers = first;
     }
     response
 }
 
-/// The headers of a request.
-type Headers = Rc<Vec<(String, String)>>;
+type SharedHeaders = Rc<Vec<(String, String)>>;
 
-/// Follows the redirects of a request; `first` gets the headers of the first one.
-async fn follow(vu: &Vu, ask: &Ask, first: &mut Option<Headers>) -> ResponseFacts {
+/// Sends a request and its redirects; sets `first` to the headers of the first one.
+async fn follow(
+    vu: &Vu,
+    request: &ScriptRequest,
+    first: &mut Option<SharedHeaders>,
+) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
-        return ResponseFacts::failed(ask, 1000, "there is no connection here".to_owned());
+        return ResponseFacts::failed(request, 1000, "no connections outside of a run".to_owned());
     };
-    let known = match ask.body {
-        None => vu.requests.get(&key(ask)),
+    let known = match request.body {
+        None => vu.requests.get(&key(request)),
         Some(_) => None,
     };
     let url = match &known {
         Some(known) => Rc::clone(&known.url),
-        None => match checked(&ask.url) {
+        None => match checked(&request.url) {
             Ok(url) => Rc::new(url),
-            Err((code, error)) => return refuse(vu, ask, code, error),
+            Err((code, error)) => return refuse(vu, request, code, error),
         },
     };
     if let Some(pause) = vu.test.pace() {
         vu.clock.sleep_until(vu.now().saturating_add(nanos(pause))).await;
     }
     let start = vu.now();
-    let end = start.saturating_add(nanos(ask.timeout));
+    let end = start.saturating_add(nanos(request.timeout));
     let mut hop = Hop {
-        method: ask.method.clone(),
-        headers: Rc::clone(&ask.headers),
-        body: ask.body.clone(),
+        method: request.method.clone(),
+        headers: Rc::clone(&request.headers),
+        body: request.body.clone(),
         url,
         known: known.map(|known| Rc::clone(&known.prepared)),
         number: 0,
-        text: Rc::clone(&ask.url),
+        text: Rc::clone(&request.url),
         referer: None,
         has_left: false,
         has_no_body: false,
     };
     let origin = Rc::clone(&hop.url);
-    let mut login = Login::new(ask.authentication, &mut hop.url);
+    let mut login = Login::new(request.authentication, &mut hop.url);
     loop {
-        let mut response = hop.run(vu, &client, ask, end, login.may_be_challenged()).await;
+        let mut response = hop.run(vu, &client, request, end, login.may_be_challenged()).await;
         first.get_or_insert_with(|| Rc::clone(&response.sent_headers));
-        while let Some(answer) = login.answer(&response, &hop.method, &hop.url) {
-            Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), answer));
+        while let Some(header) = login.respond(&response, &hop.method, &hop.url) {
+            Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), header));
             hop.known = None;
-            response = hop.run(vu, &client, ask, end, false).await;
-            if ask.authentication == Authentication::Ntlm {
-                // It proves a connection, and no other request.
+            response = hop.run(vu, &client, request, end, false).await;
+            if request.authentication == Authentication::Ntlm {
+                // NTLM authenticates the connection: later requests do not repeat the header.
                 Rc::make_mut(&mut hop.headers).pop();
                 let sent = Rc::make_mut(&mut response.sent_headers);
                 sent.retain(|(name, _)| name != AUTHORIZATION);
             }
         }
         let Some(next) = hop.next(&response, &origin) else { return response };
-        if hop.number >= ask.redirects {
-            if !ask.bounds_redirects {
+        if hop.number >= request.redirects {
+            if !request.bounds_redirects {
                 let message = format!(
                     "Stopped after {} redirects and returned the redirection; pass {{ redirects: n \
                      }} in request params or set global maxRedirects to silence this",
-                    ask.redirects + 1
+                    request.redirects + 1
                 );
-                vu.test.log(LogLevel::Warning, &message, &[("url", &*ask.url)]);
+                vu.test.log(LogLevel::Warning, &message, &[("url", &*request.url)]);
             }
             return response;
         }
@@ -116,69 +119,68 @@ async fn follow(vu: &Vu, ask: &Ask, first: &mut Option<Headers>) -> ResponseFact
                 let shown = shown_url(&next);
                 let failed = ResponseFacts {
                     url: next.as_str().into(),
-                    ..ResponseFacts::failed(ask, 1000, error.clone())
+                    ..ResponseFacts::failed(request, 1000, error.clone())
                 };
-                return reject(vu, ask, &shown, failed, &error);
+                return reject(vu, request, &shown, failed, &error);
             }
         }
     }
 }
 
-/// What a request that only the arguments make is known by.
-fn key(ask: &Ask) -> RequestKey<'_> {
-    RequestKey { method: &ask.method, url: &ask.url, headers: &ask.headers }
+/// The cache key of a request.
+fn key(request: &ScriptRequest) -> RequestKey<'_> {
+    RequestKey { method: &request.method, url: &request.url, headers: &request.headers }
 }
 
-/// A request that cannot even be tried: it counts as one that failed.
-fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
-    let shown = without_credentials(&ask.url);
-    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&ask.url) };
-    let response = ResponseFacts { url, ..ResponseFacts::failed(ask, code, error) };
-    // k6 counts one whose URL can be read, whatever its scheme.
+/// The response to a request with an invalid URL.
+fn refuse(vu: &Vu, request: &ScriptRequest, code: u32, error: String) -> ResponseFacts {
+    let shown = without_credentials(&request.url);
+    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&request.url) };
+    let response = ResponseFacts { url, ..ResponseFacts::failed(request, code, error) };
+    // k6 counts it as failed if its URL can be parsed.
     if code == BAD_URL {
-        warn_plainly(vu, ask, &response.error);
+        warn_plainly(vu, request, &response.error);
         return response;
     }
     let error = response.error.clone();
-    reject(vu, ask, &shown, response, &error)
+    reject(vu, request, &shown, response, &error)
 }
 
-/// Counts a request that cannot be sent as one that failed; `why` is what the log says.
+/// Counts a request that cannot be sent as failed, and logs `why`.
 fn reject(
     vu: &Vu,
-    ask: &Ask,
+    request: &ScriptRequest,
     shown: &str,
     mut response: ResponseFacts,
     why: &str,
 ) -> ResponseFacts {
     let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
-    note(vu, ask, shown, &response, &exchange);
-    response.cause = told(&ask.method, &without_password(&response.url), why);
-    warn_plainly(vu, ask, &response.cause);
+    record(vu, request, shown, &response, &exchange);
+    response.cause = go_text(&request.method, &without_password(&response.url), why);
+    warn_plainly(vu, request, &response.cause);
     response
 }
 
-/// Collects a response.
-struct Collector {
+struct ResponseCollector {
     connection: ConnectionFacts,
     version: Option<Version>,
     reason: String,
     headers: HeaderList,
-    body: Body,
+    body: ResponseBody,
     keep: bool,
     clock: UserClock,
     /// When the request was sent.
     sent: Option<Nanos>,
 }
 
-impl Collector {
+impl ResponseCollector {
     fn new(vu: &Vu, keep: bool) -> Self {
         Self {
             connection: ConnectionFacts::default(),
             version: None,
             reason: String::new(),
             headers: HeaderList::default(),
-            body: Body::new(&vu.bodies),
+            body: ResponseBody::new(&vu.bodies),
             keep,
             clock: vu.clock.clone(),
             sent: None,
@@ -186,7 +188,7 @@ impl Collector {
     }
 }
 
-impl Visitor for Collector {
+impl Visitor for ResponseCollector {
     fn connected(&mut self, facts: &ConnectionFacts) {
         self.connection = *facts;
     }
@@ -198,7 +200,7 @@ impl Visitor for Collector {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.version = Some(head.version);
         self.reason = head.reason.to_owned();
-        self.headers = HeaderList::with_room(head.headers.len());
+        self.headers = HeaderList::with_capacity(head.headers.len());
         for header in head.headers {
             self.headers.push(header.name, header.value);
         }
@@ -212,27 +214,27 @@ impl Visitor for Collector {
     }
 }
 
-/// A request under way: noted as unfinished when it is dropped before its end.
-struct Flight<'a> {
+/// A request in flight: recorded as unfinished if dropped before its end.
+struct RequestFlight<'a> {
     vu: &'a Vu,
     client: &'a Client<UserClock>,
-    ask: &'a Ask,
+    request: &'a ScriptRequest,
     url: &'a str,
     start: Nanos,
     exchange: Exchange,
     is_over: bool,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for RequestFlight<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
         self.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         if self.exchange.bytes_out > 0 {
-            note_cut(self.vu, self.ask, self.url, &self.exchange);
+            record_unfinished(self.vu, self.request, self.url, &self.exchange);
         }
-        self.vu.notes.exchange(self.start, self.exchange.clone());
+        self.vu.pending.exchange(self.start, self.exchange.clone());
     }
 }
 
@@ -241,47 +243,53 @@ impl Hop {
         &self,
         vu: &Vu,
         client: &Client<UserClock>,
-        ask: &Ask,
+        request: &ScriptRequest,
         end: Nanos,
         may_be_challenged: bool,
     ) -> ResponseFacts {
-        let cookies = self.cookies(ask);
+        let cookies = self.cookies(request);
         let mut headers = Rc::clone(&self.headers);
         if !cookies.is_empty() {
             join_cookies(Rc::make_mut(&mut headers), &cookies);
         }
         if let Some(why) = self.invalid(&headers) {
-            return self.stopped(vu, ask, (1000, &why), &why);
+            return self.stopped(vu, request, (1000, &why), &why);
         }
         let shown = self.shown();
         let settings = vu.test.settings();
         let host = self.url.host_str().unwrap_or_default();
         if let Some(blocked) = settings.blocked.host(host) {
-            return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
+            return self.stopped(vu, request, (blocked.code, blocked.error), &blocked.log_message);
         }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
-        let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
-        let keep = ask.kind != BodyKind::Dropped;
-        let mut collector = Collector::new(vu, keep);
+        let mut flight =
+            RequestFlight { vu, client, request, url: &shown, start, exchange, is_over: false };
+        let keep = request.kind != BodyKind::Dropped;
+        let mut collector = ResponseCollector::new(vu, keep);
         let mut ip = None;
         let debug_id = settings.http_debug.map(|_| debug::request_id()).unwrap_or_default();
         let prepared = match &self.known {
             Some(known) if cookies.is_empty() => Ok(Rc::clone(known)),
-            _ => self.prepare(vu, client, ask, &headers).await,
+            _ => self.prepare(vu, client, request, &headers).await,
         };
         match prepared {
             Ok(prepared) => {
-                if settings.blocked.looks_at_addresses()
+                if settings.blocked.has_networks()
                     && let addresses = client.network().addresses(&prepared)
                     && let Some(blocked) = settings.blocked.address(&addresses)
                 {
                     flight.is_over = true;
-                    return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
+                    return self.stopped(
+                        vu,
+                        request,
+                        (blocked.code, blocked.error),
+                        &blocked.log_message,
+                    );
                 }
-                ip = addresses_of(client, &prepared);
-                if let Some(parts) = settings.http_debug {
-                    debug::request(vu, parts, &self.request(&headers), &self.url, &debug_id);
+                ip = address_of(client, &prepared);
+                if let Some(what) = settings.http_debug {
+                    debug::request(vu, what, &self.request(&headers), &self.url, &debug_id);
                 }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
                 let connect = deadline.connect.min(nanos(DIAL));
@@ -294,78 +302,84 @@ impl Hop {
             Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
         flight.is_over = true;
-        let instants = Instants { asked: start, sent: collector.sent, received: vu.now() };
+        let instants = RequestInstants { asked: start, sent: collector.sent, received: vu.now() };
         let parts = (collector, instants);
-        let mut response = self.response(ask, headers, parts, &flight.exchange);
+        let mut response = self.response(request, headers, parts, &flight.exchange);
         if response.refuse_body() {
             flight.exchange.end = ExchangeEnd::Fault(Fault::NoMemory);
         }
         response.is_challenge = may_be_challenged && response.status == 401;
-        if let Some(parts) = settings.http_debug {
-            debug::response(vu, parts, &response, &debug_id);
+        if let Some(what) = settings.http_debug {
+            debug::response(vu, what, &response, &debug_id);
         }
-        self.keep_cookies(ask, &response);
-        note(vu, ask, &shown, &response, &flight.exchange);
-        vu.notes.exchange(start, flight.exchange.clone());
+        self.keep_cookies(request, &response);
+        record(vu, request, &shown, &response, &flight.exchange);
+        vu.pending.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             let why = match flight.exchange.end {
                 ExchangeEnd::Fault(fault) if response.error_code != 1701 => {
-                    codes::told(fault, &self.url, ip, &response.error)
+                    error_codes::go_text(fault, &self.url, ip, &response.error)
                 }
                 _ => response.error.clone(),
             };
-            response.cause = told(&ask.method, &without_password(&response.url), &why);
-            warn_plainly(vu, ask, &response.cause);
+            response.cause = go_text(&request.method, &without_password(&response.url), &why);
+            warn_plainly(vu, request, &response.cause);
         }
         response
     }
 
-    /// Prepares it. One that only the arguments make is remembered.
+    /// Prepares the request; caches it if it depends only on the script's arguments.
     async fn prepare(
         &self,
         vu: &Vu,
         client: &Client<UserClock>,
-        ask: &Ask,
+        request: &ScriptRequest,
         headers: &Rc<Vec<(String, String)>>,
     ) -> Result<Rc<PreparedRequest>, Fault> {
         let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
-        // Credentials in the URL are taken out of it, or are not for every request.
-        let is_plain = ask.authentication == Authentication::Basic && !has_credentials(&self.url);
+        // Credentials change the URL or the headers.
+        let is_plain =
+            request.authentication == Authentication::Basic && !has_credentials(&self.url);
         let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
-        if is_as_asked && Rc::ptr_eq(headers, &ask.headers) {
+        if is_as_asked && Rc::ptr_eq(headers, &request.headers) {
             let (url, prepared) = (Rc::clone(&self.url), Rc::clone(&prepared));
-            vu.requests.put(KnownRequest::new(&key(ask), url, prepared));
+            vu.requests.put(CachedRequest::new(&key(request), url, prepared));
         }
         Ok(prepared)
     }
 
-    /// What comes of a request that is not sent, as one that the options block: it counts as one
-    /// that failed.
-    fn stopped(&self, vu: &Vu, ask: &Ask, (code, error): (u32, &str), why: &str) -> ResponseFacts {
+    /// The response to a request that is not sent, for example a blocked one: it counts as failed.
+    fn stopped(
+        &self,
+        vu: &Vu,
+        request: &ScriptRequest,
+        (code, error): (u32, &str),
+        why: &str,
+    ) -> ResponseFacts {
         let response = ResponseFacts {
             url: self.url_text(),
             method: self.method.clone(),
-            ..ResponseFacts::failed(ask, code, error.to_owned())
+            ..ResponseFacts::failed(request, code, error.to_owned())
         };
-        reject(vu, ask, &self.shown(), response, why)
+        reject(vu, request, &self.shown(), response, why)
     }
 
     fn response(
         &self,
-        ask: &Ask,
+        request: &ScriptRequest,
         headers: Rc<Vec<(String, String)>>,
-        (collector, instants): (Collector, Instants),
+        (collector, instants): (ResponseCollector, RequestInstants),
         exchange: &Exchange,
     ) -> ResponseFacts {
         let mut response = ResponseFacts {
             url: self.url_text(),
             method: self.method.clone(),
             sent_headers: headers,
-            ..ResponseFacts::failed(ask, 0, String::new())
+            ..ResponseFacts::failed(request, 0, String::new())
         };
         match exchange.end {
-            ExchangeEnd::Response(answer) => {
-                response.status = answer.status;
+            ExchangeEnd::Response(summary) => {
+                response.status = summary.status;
                 let connection = collector.connection;
                 response.proto = match collector.version {
                     _ if connection.is_http2 => "HTTP/2.0",
@@ -373,23 +387,23 @@ impl Hop {
                     _ => "HTTP/1.1",
                 };
                 response.reason = match connection.is_http2 {
-                    true => codes::phrase(answer.status).to_owned(),
+                    true => error_codes::phrase(summary.status).to_owned(),
                     false => collector.reason,
                 };
                 response.headers = collector.headers;
-                let is_bodyless = matches!(answer.status, 204 | 304);
+                let is_bodyless = matches!(summary.status, 204 | 304);
                 response.body = (collector.keep && !is_bodyless).then_some(collector.body);
-                response.error_code = codes::of_status(answer.status);
+                response.error_code = error_codes::of_status(summary.status);
                 response.timings = Timings::of(exchange, instants);
             }
             ExchangeEnd::Fault(fault) => {
-                // The bound on opening is one of TCP: what hangs after it is the request.
+                // The connect timeout covers only TCP: after it, the request has timed out.
                 let is_open = exchange.connect.is_some();
                 let fault = match fault {
                     Fault::ConnectTimeout if is_open => Fault::Timeout(Phase::Connect),
                     fault => fault,
                 };
-                (response.error_code, response.error) = codes::of(fault);
+                (response.error_code, response.error) = error_codes::of(fault);
                 response.timings = Timings::of(exchange, instants);
             }
             ExchangeEnd::Unfinished => {}
@@ -402,23 +416,23 @@ impl Hop {
         response
     }
 
-    fn keep_cookies(&self, ask: &Ask, response: &ResponseFacts) {
+    fn keep_cookies(&self, request: &ScriptRequest, response: &ResponseFacts) {
         let set =
             response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         for (_, value) in set {
-            go_cookies::keep(&mut ask.jar.borrow_mut(), value, &self.url);
+            go_cookies::keep(&mut request.jar.borrow_mut(), value, &self.url);
         }
     }
 }
 
-/// The address that a prepared request goes to: of several one of IPv4 first, as k6 prefers it.
-fn addresses_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Option<IpAddr> {
+/// The address of a prepared request: IPv4 first, as in k6.
+fn address_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Option<IpAddr> {
     let addresses = client.network().addresses(prepared);
     addresses.iter().find(|ip| ip.is_ipv4()).or(addresses.first()).copied()
 }
 
-/// An error with its request, as Go tells it.
-fn told(method: &str, url: &str, error: &str) -> String {
+/// An error with its request, as Go writes it.
+fn go_text(method: &str, url: &str, error: &str) -> String {
     let mut method = method.to_owned();
     if method.is_ascii()
         && let Some(rest) = method.get_mut(1..)
@@ -428,8 +442,8 @@ fn told(method: &str, url: &str, error: &str) -> String {
     format!("{method} \"{url}\": {error}")
 }
 
-fn warn_plainly(vu: &Vu, ask: &Ask, error: &str) {
-    if !ask.throw {
+fn warn_plainly(vu: &Vu, request: &ScriptRequest, error: &str) {
+    if !request.throw {
         vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error)]);
     }
 }

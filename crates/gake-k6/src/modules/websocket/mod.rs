@@ -1,11 +1,10 @@
 //! The modules `k6/ws` and `k6/websockets`.
 //!
-//! `ws.js` and `websockets.js` have the events, handlers and timers; connections and samples are
-//! native.
+//! Events, handlers and timers are JavaScript (`ws.js`, `websockets.js`), the rest is native.
 
-mod ask;
 mod open;
 mod session;
+mod socket_params;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,22 +14,23 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use self::ask::Ask;
-use self::open::{Opened, open};
-use self::session::Session;
+use self::open::{ConnectResult, open};
+use self::session::SocketSession;
+use self::socket_params::SocketParams;
+use super::http::request_headers;
 use super::value;
-use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::errors::fail;
+use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
-/// Makes `k6/ws` from the native functions.
+/// Creates `k6/ws` from native functions.
 const WS: &str = include_str!("ws.js");
 
-/// Makes `k6/websockets` from the native functions.
+/// Creates `k6/websockets` from native functions.
 const WEBSOCKETS: &str = include_str!("websockets.js");
 
-/// What a script cannot do while it is loaded.
+/// The action in the error of init code.
 const IN_INIT: &str = "using websockets";
 
 /// The module `k6/ws`.
@@ -45,7 +45,6 @@ pub(super) fn websockets<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<O
 
 fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
-    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
     native.set("fail", Func::from(fail))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
@@ -68,14 +67,14 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     native.set("notInInit", Func::from(check))?;
     let user = Rc::clone(vu);
     let now = move |ctx: Ctx<'js>, url: String, params: Opt<Value<'js>>| {
-        let ask = Ask::read(&ctx, &user, url, params.0, &[])?;
-        let opened = user.wait(&ctx, open(&user, &ask))?;
+        let params = SocketParams::read(&ctx, &user, url, params.0, &[])?;
+        let opened = user.wait(&ctx, open(&user, &params))?;
         if opened.session.is_none() {
-            // k6 gives a refused session a duration too.
+            // As in k6, a refused session has a duration.
             let took = user.now().saturating_sub(opened.start);
-            user.note(Builtin::WsSessionDuration, &opened.tags, took as f64);
+            user.record(BuiltinMetric::WsSessionDuration, &opened.tags, took as f64);
         }
-        shown(&ctx, &user, &ask, opened)
+        shown(&ctx, &user, &params, opened)
     };
     native.set("open", Func::from(now))?;
     let user = Rc::clone(vu);
@@ -83,15 +82,15 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
                       url: String,
                       protocols: Vec<String>,
                       params: Value<'js>,
-                      heard: Function<'js>| {
-        let ask = Ask::read(&ctx, &user, url, Some(params), &protocols)?.named();
-        let heard = Persistent::save(&ctx, heard);
+                      callback: Function<'js>| {
+        let params = SocketParams::read(&ctx, &user, url, Some(params), &protocols)?.named();
+        let callback = Persistent::save(&ctx, callback);
         let vu = Rc::clone(&user);
         user.tasks.add(async move {
-            let opened = open(&vu, &ask).await;
+            let opened = open(&vu, &params).await;
             Box::new(move |ctx: &Ctx<'_>| {
-                let opened = shown(ctx, &vu, &ask, opened)?;
-                heard.restore(ctx)?.call::<_, ()>((opened,))
+                let opened = shown(ctx, &vu, &params, opened)?;
+                callback.restore(ctx)?.call::<_, ()>((opened,))
             }) as Completion
         });
         Ok::<_, rquickjs::Error>(())
@@ -100,28 +99,27 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     Ok(native)
 }
 
-/// The result of a try to connect: `session` if it is open, else `error`; and `response` if there
-/// was one.
+/// The result of an attempt to connect: `session` or `error`, and `response` if there was one.
 fn shown<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
-    ask: &Ask,
-    opened: Opened,
+    params: &SocketParams,
+    opened: ConnectResult,
 ) -> rquickjs::Result<Object<'js>> {
     let result = Object::new(ctx.clone())?;
-    let Opened { response, session, error, tags, start } = opened;
+    let ConnectResult { response, session, error, tags, start } = opened;
     if let Some(response) = response {
         let shown = Object::new(ctx.clone())?;
-        shown.set("url", ask.url.as_str())?;
+        shown.set("url", params.url.as_str())?;
         shown.set("status", response.status)?;
         shown.set("body", "")?;
         shown.set("error", "")?;
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &response.headers {
-            let known = headers.entry(canonical(name));
+            let known = headers.entry(request_headers::canonical(name));
             known.and_modify(|all| *all = format!("{all}, {value}")).or_insert(value.clone());
         }
-        // Parsed, even `__proto__` is a name like any other.
+        // JSON keeps a property `__proto__`.
         shown.set("headers", ctx.json_parse(json!(headers).to_string())?)?;
         result.set("response", shown)?;
     }
@@ -129,31 +127,8 @@ fn shown<'js>(
         result.set("error", error)?;
     }
     if let Some(session) = session {
-        let session = Session::new(Rc::clone(vu), session, tags, start);
+        let session = SocketSession::new(Rc::clone(vu), session, tags, start);
         result.set("session", session.shown(ctx)?)?;
     }
     Ok(result)
-}
-
-/// The name of a header as Go writes it: `Sec-Websocket-Accept`.
-fn canonical(name: &str) -> String {
-    let part = |part: &str| {
-        let mut part = part.to_ascii_lowercase();
-        if let Some(first) = part.get_mut(..1) {
-            first.make_ascii_uppercase();
-        }
-        part
-    };
-    name.split('-').map(part).collect::<Vec<_>>().join("-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_headers_are_written_as_go_writes_them() {
-        assert_eq!(canonical("sec-websocket-ACCEPT"), "Sec-Websocket-Accept");
-        assert_eq!(canonical("a--b"), "A--B");
-    }
 }

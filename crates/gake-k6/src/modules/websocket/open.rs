@@ -1,4 +1,4 @@
-//! Connecting: the upgrade, its samples and tags.
+//! Opens WebSocket connections: the upgrade, its samples and tags.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,78 +9,78 @@ use gake_core::record::Fault;
 use gake_wire::{Deadline, HttpRequest, UpgradeResponse, WebSocketSession};
 use url::{Position, Url};
 
-use super::ask::Ask;
-use crate::metrics::Builtin;
+use super::socket_params::SocketParams;
+use crate::metrics::BuiltinMetric;
 use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
-use crate::user::book::{TagSet, TagSource};
+use crate::user::series_index::{TagSet, TagSource};
 use crate::user::vu::Vu;
 
-/// How long the upgrade may take.
+/// Timeout of the upgrade.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The result of a try to connect.
-pub(super) struct Opened {
+/// The result of an attempt to connect.
+pub(super) struct ConnectResult {
     pub(super) response: Option<UpgradeResponse>,
     pub(super) session: Option<WebSocketSession>,
     /// Why there is no session.
     pub(super) error: Option<String>,
-    /// The tags of every sample of the session.
+    /// The tags of the session's samples.
     pub(super) tags: Rc<TagSet>,
-    /// When the try began.
+    /// When the attempt began.
     pub(super) start: Nanos,
 }
 
-/// Connects and notes the samples.
-pub(super) async fn open(vu: &Vu, ask: &Ask) -> Opened {
+/// Connects and records the samples.
+pub(super) async fn open(vu: &Vu, params: &SocketParams) -> ConnectResult {
     let start = vu.now();
-    let connected = connect(vu, ask).await;
+    let connected = connect(vu, params).await;
     let took = vu.now().saturating_sub(start);
     let (response, session, error) = match connected {
         Ok((response, Some(session))) => (Some(response), Some(session), None),
         Ok((response, None)) => (Some(response), None, Some(BAD_HANDSHAKE.to_owned())),
         Err(error) => (None, None, Some(error)),
     };
-    let tags = vu.book.set(&Tags { vu, ask, response: response.as_ref() });
-    vu.note(Builtin::WsSessions, &tags, 1.0);
-    vu.note(Builtin::WsConnecting, &tags, took as f64);
-    Opened { response, session, error, tags, start }
+    let tags = vu.series_index.tag_set(&SessionTags { vu, params, response: response.as_ref() });
+    vu.record(BuiltinMetric::WsSessions, &tags, 1.0);
+    vu.record(BuiltinMetric::WsConnecting, &tags, took as f64);
+    ConnectResult { response, session, error, tags, start }
 }
 
 const BAD_HANDSHAKE: &str = "websocket: bad handshake";
 
 async fn connect(
     vu: &Vu,
-    ask: &Ask,
+    params: &SocketParams,
 ) -> Result<(UpgradeResponse, Option<WebSocketSession>), String> {
     let Some(client) = vu.client.borrow().clone() else {
-        return Err("there is no connection here".to_owned());
+        return Err("no connections outside of a run".to_owned());
     };
-    let (url, text) = upgrade_url(&ask.url)?;
+    let (url, text) = upgrade_url(&params.url)?;
     let settings = vu.test.settings();
     if let Some(blocked) = settings.blocked.host(url.host_str().unwrap_or_default()) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let mut request = HttpRequest::new("GET", text);
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
-    request.headers = request_headers::written(&ask.headers, ("GET", None), &host);
+    request.headers = request_headers::written(&params.headers, ("GET", None), &host);
     let cookies: Vec<_> = {
-        let jar = ask.jar.borrow();
+        let jar = params.jar.borrow();
         let values = values_for(&jar, &url).into_iter();
         values.map(|(name, value)| written_cookie(name, value)).collect()
     };
     if !cookies.is_empty() {
         request.headers.push(("Cookie".to_owned(), cookies.join("; ")));
     }
-    let prepared = client.prepare(&request).await.map_err(|fault| told(fault, &url))?;
+    let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, &url))?;
     if let Some(blocked) = settings.blocked.address(&client.network().addresses(&prepared)) {
-        return Err(blocked.told);
+        return Err(blocked.log_message);
     }
     let deadline = Deadline::within(vu.now(), TIMEOUT);
     let opened = client.open_websocket(&request, &prepared, deadline).await;
-    let (response, session) = opened.map_err(|fault| told(fault, &url))?;
+    let (response, session) = opened.map_err(|fault| go_text(fault, &url))?;
     for (name, value) in &response.headers {
         if name.eq_ignore_ascii_case("set-cookie") {
-            keep_cookie(&mut ask.jar.borrow_mut(), value, &url);
+            keep_cookie(&mut params.jar.borrow_mut(), value, &url);
         }
     }
     Ok((response, session))
@@ -104,8 +104,8 @@ fn upgrade_url(text: &str) -> Result<(Url, String), String> {
     Ok((url, upgrade))
 }
 
-/// A fault as Go tells it.
-fn told(fault: Fault, url: &Url) -> String {
+/// Go's message for a fault.
+fn go_text(fault: Fault, url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let address = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
     match fault {
@@ -119,22 +119,21 @@ fn told(fault: Fault, url: &Url) -> String {
     }
 }
 
-/// The tags that k6 gives to the samples of a session.
+/// The system tags of a session.
 const SYSTEM_TAGS: [&str; 4] = ["url", "name", "status", "subproto"];
 
-/// The tags of a session's samples.
-struct Tags<'a> {
+struct SessionTags<'a> {
     vu: &'a Vu,
-    ask: &'a Ask,
+    params: &'a SocketParams,
     response: Option<&'a UpgradeResponse>,
 }
 
-impl TagSource for Tags<'_> {
+impl TagSource for SessionTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, ask, response } = self;
+        let Self { vu, params, response } = self;
         match key {
-            "url" => Some(ask.name.as_deref().unwrap_or(&ask.url).into()),
-            "name" if ask.name.is_some() => ask.name.as_deref().map(Into::into),
+            "url" => Some(params.name.as_deref().unwrap_or(&params.url).into()),
+            "name" if params.name.is_some() => params.name.as_deref().map(Into::into),
             "status" => response.map(|response| response.status.to_string().into()),
             "subproto" => response.map(|response| {
                 let lines = response.headers.iter();
@@ -143,7 +142,7 @@ impl TagSource for Tags<'_> {
                 chosen.next().map_or("", |(_, value)| value.as_str()).into()
             }),
             _ => {
-                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                let own = params.tags.iter().rev().find(|(known, _)| known == key);
                 own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
             }
         }
@@ -151,7 +150,7 @@ impl TagSource for Tags<'_> {
 
     fn keys(&self) -> Vec<String> {
         let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        let own = self.params.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_upgrade_goes_to_the_same_place() {
+    fn upgrades_go_to_the_http_url() {
         assert_eq!(upgrade_url("ws://h:1/a?ws://").unwrap().1, "http://h:1/a?ws://");
         assert_eq!(upgrade_url("wss://h/").unwrap().0.scheme(), "https");
         assert_eq!(upgrade_url("http://h/").unwrap_err(), MALFORMED);

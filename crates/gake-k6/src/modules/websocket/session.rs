@@ -1,4 +1,4 @@
-//! A session of a script, and its samples.
+//! A WebSocket session of a script, and its samples.
 
 use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
@@ -14,34 +14,32 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 use crate::errors::go_error;
-use crate::metrics::Builtin;
+use crate::metrics::BuiltinMetric;
 use crate::modules::value;
-use crate::user::book::TagSet;
-use crate::user::vu::{Held, Vu};
+use crate::user::series_index::TagSet;
+use crate::user::vu::{OpenResource, Vu};
 
-/// Maximum number of pings that wait for their pongs; later ones are not timed.
+/// Maximum number of pings without a pong; later ones are not timed.
 const PINGS_MAX: usize = 1000;
 
 /// The codes that k6 does not report as errors.
 const EXPECTED: [CloseCode; 2] = [CloseCode::NORMAL, CloseCode::new(1001)];
 
-/// Go's error of a write to a session that is over.
+/// Go's error of a write to a closed session.
 const CLOSED: &str = "websocket: close sent";
 
-/// An open session.
-pub(super) struct Session {
+pub(super) struct SocketSession {
     vu: Rc<Vu>,
-    /// `None` once it is over.
+    /// `None` once closed.
     line: RefCell<Option<Rc<WebSocketSession>>>,
     tags: Rc<TagSet>,
     start: Nanos,
-    /// Pings without a pong so far, by number, and when they were sent.
+    /// The numbers and send times of pings without a pong.
     pings: RefCell<Vec<(u32, Nanos)>>,
     last_ping: Cell<u32>,
 }
 
-impl Session {
-    /// A session that began at `start`.
+impl SocketSession {
     pub(super) fn new(
         vu: Rc<Vu>,
         line: WebSocketSession,
@@ -52,25 +50,25 @@ impl Session {
         let (pings, last_ping) = (RefCell::default(), Cell::new(0));
         let session = Rc::new(Self { vu, line, tags, start, pings, last_ping });
         let held: Weak<Self> = Rc::downgrade(&session);
-        session.vu.hold(held);
+        session.vu.register_open(held);
         session
     }
 
-    /// The session as the modules' JavaScript has it.
+    /// The native functions of a session, for `ws.js` and `websockets.js`.
     pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         let held = Rc::clone(self);
-        // The next event, or nothing after `ms`; without a time it waits until there is one.
+        // The next event, or nothing after `ms`, if given.
         let next = move |ctx: Ctx<'js>, ms: Opt<f64>| -> rquickjs::Result<Option<Object<'js>>> {
             let until = ms.0.map(|ms| held.vu.now().saturating_add((ms.max(0.0) * 1e6) as u64));
             match held.vu.wait(&ctx, held.event(until))? {
-                Some(event) => held.heard(&ctx, event).map(Some),
+                Some(event) => held.event_object(&ctx, event).map(Some),
                 None => Ok(None),
             }
         };
         shown.set("next", Func::from(next))?;
         let held = Rc::clone(self);
-        let later = move |ctx: Ctx<'js>, heard: Function<'js>| held.next_later(&ctx, heard);
+        let later = move |ctx: Ctx<'js>, callback: Function<'js>| held.next_later(&ctx, callback);
         shown.set("nextLater", Func::from(later))?;
         let held = Rc::clone(self);
         let send = move |ctx: Ctx<'js>, data: Value<'js>| held.send(&ctx, &data);
@@ -93,16 +91,17 @@ impl Session {
         let unsent = move || held.live().map_or(0.0, |session| session.unsent() as f64);
         shown.set("unsent", Func::from(unsent))?;
         let held = Rc::clone(self);
-        // The modules differ in what they count as sent and received.
-        shown.set("sent", Func::from(move || held.note(Builtin::WsMsgsSent, 1.0)))?;
+        // The modules count different messages as sent and received.
+        shown.set("sent", Func::from(move || held.record(BuiltinMetric::WsMsgsSent, 1.0)))?;
         let held = Rc::clone(self);
-        shown.set("received", Func::from(move || held.note(Builtin::WsMsgsReceived, 1.0)))?;
+        shown
+            .set("received", Func::from(move || held.record(BuiltinMetric::WsMsgsReceived, 1.0)))?;
         let held = Rc::clone(self);
         shown.set("end", Func::from(move || held.finish()))?;
         Ok(shown)
     }
 
-    /// The next event; `None` when `until` comes first.
+    /// The next event; `None` at `until`.
     async fn event(&self, until: Option<Nanos>) -> Option<WebSocketEvent> {
         let session = self.live()?;
         let mut next = pin!(session.next());
@@ -119,26 +118,30 @@ impl Session {
         .await
     }
 
-    /// Calls `heard` with the next event, beside the script.
+    /// Calls `callback` with the next event.
     fn next_later<'js>(
         self: &Rc<Self>,
         ctx: &Ctx<'js>,
-        heard: Function<'js>,
+        callback: Function<'js>,
     ) -> rquickjs::Result<()> {
         let Some(session) = self.live() else { return Ok(()) };
-        let (held, heard) = (Rc::clone(self), Persistent::save(ctx, heard));
+        let (held, callback) = (Rc::clone(self), Persistent::save(ctx, callback));
         self.vu.tasks.add(async move {
             let event = session.next().await;
             Box::new(move |ctx: &Ctx<'_>| {
-                let event = held.heard(ctx, event)?;
-                heard.restore(ctx)?.call::<_, ()>((event,))
+                let event = held.event_object(ctx, event)?;
+                callback.restore(ctx)?.call::<_, ()>((event,))
             }) as Completion
         });
         Ok(())
     }
 
-    /// An event as the modules' JavaScript has it: its type and its details.
-    fn heard<'js>(&self, ctx: &Ctx<'js>, event: WebSocketEvent) -> rquickjs::Result<Object<'js>> {
+    /// An event for JavaScript: its type and its details.
+    fn event_object<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        event: WebSocketEvent,
+    ) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
         let kind = match event {
             WebSocketEvent::Text(text) => {
@@ -177,7 +180,7 @@ impl Session {
         Ok(shown)
     }
 
-    /// Sends a string as text, bytes as binary; returns why it could not.
+    /// Sends a string as text, bytes as binary. Returns an error message.
     fn send<'js>(&self, ctx: &Ctx<'js>, data: &Value<'js>) -> rquickjs::Result<Option<String>> {
         let sent = if data.is_string() {
             let text = value::text(ctx, data)?;
@@ -191,7 +194,7 @@ impl Session {
         Ok(sent)
     }
 
-    /// Sends a ping; returns why it could not.
+    /// Sends a ping. Returns an error message.
     fn ping(&self) -> Option<String> {
         let number = self.last_ping.get() + 1;
         self.last_ping.set(number);
@@ -203,21 +206,21 @@ impl Session {
         failed
     }
 
-    /// Notes how long a ping took.
+    /// Records the round trip of a ping.
     fn pong(&self, payload: &[u8]) {
         let number = std::str::from_utf8(payload).ok().and_then(|text| text.parse::<u32>().ok());
         let mut pings = self.pings.borrow_mut();
         if let Some(at) = pings.iter().position(|(known, _)| Some(*known) == number) {
             let (_, sent) = pings.swap_remove(at);
-            self.note(Builtin::WsPing, self.vu.now().saturating_sub(sent) as f64);
+            self.record(BuiltinMetric::WsPing, self.vu.now().saturating_sub(sent) as f64);
         }
     }
 
-    /// Ends the session and notes its duration, once.
+    /// Closes the session and records its duration, once.
     fn finish(&self) {
         if self.live().is_some() {
             let took = self.vu.now().saturating_sub(self.start);
-            self.note(Builtin::WsSessionDuration, took as f64);
+            self.record(BuiltinMetric::WsSessionDuration, took as f64);
             self.end();
         }
     }
@@ -226,7 +229,7 @@ impl Session {
         self.line.borrow().clone()
     }
 
-    /// Calls `write`; returns why it failed.
+    /// Calls `write`. Returns an error message.
     fn write(&self, write: impl FnOnce(&WebSocketSession) -> Result<(), Fault>) -> Option<String> {
         let Some(session) = self.live() else { return Some(CLOSED.to_owned()) };
         write(&session).err().map(|fault| match fault {
@@ -236,12 +239,12 @@ impl Session {
         })
     }
 
-    fn note(&self, metric: Builtin, value: f64) {
-        self.vu.note(metric, &self.tags, value);
+    fn record(&self, metric: BuiltinMetric, value: f64) {
+        self.vu.record(metric, &self.tags, value);
     }
 }
 
-impl Held for Session {
+impl OpenResource for SocketSession {
     /// As in k6, a session that outlives the function has no duration.
     fn end(&self) {
         let Some(line) = self.line.take() else { return };
@@ -250,7 +253,7 @@ impl Held for Session {
     }
 }
 
-/// The end of a session as Go tells it.
+/// Go's message for the end of a session.
 fn closed(code: CloseCode, reason: &str) -> String {
     let meaning = match code.number() {
         1000 => " (normal)",
@@ -276,9 +279,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_session_is_told_as_go_tells_it() {
-        let told = closed(CloseCode::new(1011), "oops");
-        assert_eq!(told, "websocket: close 1011 (internal server error): oops");
+    fn close_errors_are_in_gos_words() {
+        let error = closed(CloseCode::new(1011), "oops");
+        assert_eq!(error, "websocket: close 1011 (internal server error): oops");
         assert_eq!(closed(CloseCode::new(4000), ""), "websocket: close 4000");
     }
 }

@@ -15,7 +15,7 @@
     return new Uint8Array(native.encoded(String(part)));
   };
 
-  /** Bytes that cannot be changed. */
+  /** Immutable bytes. */
   class Blob {
     #bytes;
     #type;
@@ -166,7 +166,7 @@
         this.#state = OPEN;
         this.#protocol = response.headers["Sec-Websocket-Protocol"] ?? "";
       }
-      // What throws ends the iteration, but not the session.
+      // Before handlers run: one that throws ends the iteration, but not the session.
       this.#listen();
       if (this.#state === OPEN) this.#fire("open");
     }
@@ -180,7 +180,7 @@
         }
         this.#listen();
         if (event.type === "message" || event.type === "binaryMessage") {
-          // As in k6, a message after close() is neither counted nor heard.
+          // As in k6, a message after close() is neither counted nor delivered.
           if (this.#state !== OPEN) return;
           this.#session.received();
           this.#fire("message", { data: this.#data(event), origin: "" });

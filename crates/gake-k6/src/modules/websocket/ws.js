@@ -55,7 +55,7 @@
       this.#timers.set(++this.#lastTimer, { due: native.now() + delay, delay, callback, repeats });
     }
 
-    /** Sends a message, and waits until the system has taken it. */
+    /** Sends a message and waits until it is flushed. */
     #write(message) {
       this.#session.sent();
       const error = this.#session.send(message);
@@ -79,7 +79,7 @@
       this.#fire("close", code);
     }
 
-    /** The timer that is due first. */
+    /** The earliest timer. */
     #next() {
       let first;
       for (const [number, timer] of this.#timers) {
@@ -88,7 +88,7 @@
       return first;
     }
 
-    /** The next event, or nothing when there is none after `ms`. */
+    /** The next event, or nothing after `ms`. */
     #nextEvent(ms) {
       return ms === undefined ? this.#session.next() : this.#session.next(Math.max(0, ms));
     }
@@ -96,7 +96,7 @@
     #ring([number, timer]) {
       if (timer.repeats) {
         timer.due += timer.delay;
-        // Of the ticks that were missed the last is made up for, as with Go's tickers.
+        // Of the missed ticks, only the last is made up for, as with Go's tickers.
         const missed = Math.floor((native.now() - timer.due) / timer.delay);
         if (missed > 0) timer.due += missed * timer.delay;
       } else {
@@ -111,7 +111,7 @@
       try {
         prepare(socket);
         socket.#fire("open");
-        // Due timers and events take turns, so that neither starves.
+        // Due timers and events alternate, so that neither starves.
         let isTurnOfTimers = true;
         while (!socket.#isDone) {
           const timer = socket.#next();

@@ -1,10 +1,10 @@
-//! Numbers as k6 shows them.
+//! Formats numbers as k6 does.
 
 use gake_core::metric::{MetricKind, MetricUnit};
 
 /// A number as JavaScript writes it.
 pub(super) fn number(value: f64) -> String {
-    // Adding nothing makes -0 a 0.
+    // Turns -0 into 0.
     let value = value + 0.0;
     if value.abs() < 1e21 {
         return value.to_string();
@@ -13,18 +13,18 @@ pub(super) fn number(value: f64) -> String {
     text.replacen('e', "e+", 1)
 }
 
-/// A number rounded to `decimals`, without zeros at its end.
+/// A number rounded to `decimals`, without trailing zeros.
 fn rounded(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     text.parse().map_or(text, number)
 }
 
-/// A number cut off after two decimals, without zeros at its end.
+/// A number truncated to two decimals, without trailing zeros.
 fn cut(value: f64) -> String {
     rounded((value * 100.0).trunc() / 100.0, 2)
 }
 
-/// A share of 1 in per cent, cut off.
+/// A share as a truncated percentage.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.2}%", (share * 10_000.0).trunc() / 100.0)
 }
@@ -40,7 +40,7 @@ fn bytes(value: f64) -> String {
     format!("{scaled:.decimals$} {}", UNITS[power as usize])
 }
 
-/// A time in milliseconds, in a unit, or in the one that fits.
+/// A time in a unit; by default it depends on the value.
 fn time(ms: f64, unit: Option<&str>) -> String {
     match unit {
         Some("s") => return format!("{:.2}s", ms / 1e3),
@@ -75,7 +75,6 @@ fn time(ms: f64, unit: Option<&str>) -> String {
     }
 }
 
-/// A figure of a metric.
 pub(super) fn figure(
     value: f64,
     kind: MetricKind,

@@ -1,32 +1,32 @@
-//! The summary as text: k6's compact, full and legacy forms.
+//! The summary as text: k6's compact, full and legacy modes.
 
 mod human;
 mod legacy;
+mod palette;
 mod sections;
-mod style;
 mod table;
 mod thresholds;
 
 use super::{SummaryCheck, SummaryData, SummaryScope};
-use style::{Look, Style};
-use table::{Row, Widths};
+use palette::{Palette, TextStyle};
+use table::{TableRow, Widths};
 
-/// How much the summary shows.
+/// The mode of the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SummaryMode {
-    /// The usual metrics.
+    /// The most important metrics.
     #[default]
     Compact,
-    /// All metrics, and those of scenarios and groups.
+    /// All metrics, also of each scenario and group.
     Full,
-    /// The form of k6 before 1.0.
+    /// The summary of k6 before 1.0.
     Legacy,
-    /// Nothing.
+    /// No summary.
     Disabled,
 }
 
 impl SummaryMode {
-    /// The mode of this name, as `--summary-mode` has it.
+    /// Parses the value of `--summary-mode`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -39,34 +39,34 @@ impl SummaryMode {
     }
 }
 
-/// The colours of dots and of what explains a figure.
-const LOOKS: (Look, Look) = (Look::Dots, Look::Extra);
+/// The colours of dots and of additional figures.
+const LOOKS: (TextStyle, TextStyle) = (TextStyle::Dots, TextStyle::Extra);
 
 impl SummaryData {
-    /// The summary as k6 prints it; empty when it is disabled.
+    /// The summary as k6 prints it; empty if disabled.
     #[must_use]
     pub fn text(&self, mode: SummaryMode) -> String {
-        let style = Style { is_coloured: self.is_stdout_terminal && !self.no_color };
+        let palette = Palette { is_coloured: self.is_stdout_terminal && !self.no_color };
         let is_full = match mode {
             SummaryMode::Disabled => return String::new(),
-            SummaryMode::Legacy => return legacy::text(self, style),
+            SummaryMode::Legacy => return legacy::text(self, palette),
             SummaryMode::Compact => false,
             SummaryMode::Full => true,
         };
-        let mut text = thresholds::section(self, style);
-        text.push_str(&title("TOTAL RESULTS", style));
-        self.scope(&mut text, &self.total, 0, is_full, style);
+        let mut text = thresholds::section(self, palette);
+        text.push_str(&title("TOTAL RESULTS", palette));
+        self.scope(&mut text, &self.total, 0, is_full, palette);
         if is_full {
             for scenario in &self.scenarios {
-                text.push_str(&title(&format!("SCENARIO: {}", scenario.name), style));
-                self.scope(&mut text, scenario, 0, is_full, style);
-                self.inner_groups(&mut text, scenario, 0, style);
+                text.push_str(&title(&format!("SCENARIO: {}", scenario.name), palette));
+                self.scope(&mut text, scenario, 0, is_full, palette);
+                self.inner_groups(&mut text, scenario, 0, palette);
             }
             if self.scenarios.is_empty() {
                 for group in &self.total.groups {
-                    text.push_str(&title(&format!("GROUP: {}", group.name), style));
-                    self.scope(&mut text, group, 0, is_full, style);
-                    self.inner_groups(&mut text, group, 0, style);
+                    text.push_str(&title(&format!("GROUP: {}", group.name), palette));
+                    self.scope(&mut text, group, 0, is_full, palette);
+                    self.inner_groups(&mut text, group, 0, palette);
                 }
             }
         }
@@ -74,14 +74,20 @@ impl SummaryData {
         text
     }
 
-    /// The groups in a group or scenario.
-    fn inner_groups(&self, text: &mut String, outer: &SummaryScope, level: usize, style: Style) {
+    /// The subgroups of a group or scenario.
+    fn inner_groups(
+        &self,
+        text: &mut String,
+        outer: &SummaryScope,
+        level: usize,
+        palette: Palette,
+    ) {
         for group in &outer.groups {
-            let name = style.paint(Look::Title, &format!("GROUP: {}", group.name));
+            let name = palette.paint(TextStyle::Title, &format!("GROUP: {}", group.name));
             let indent = "  ".repeat(level);
             text.push_str(&format!("\n    {indent}↳ {name} \n"));
-            self.scope(text, group, level + 1, true, style);
-            self.inner_groups(text, group, level + 1, style);
+            self.scope(text, group, level + 1, true, palette);
+            self.inner_groups(text, group, level + 1, palette);
         }
     }
 
@@ -92,57 +98,57 @@ impl SummaryData {
         scope: &SummaryScope,
         level: usize,
         is_full: bool,
-        style: Style,
+        palette: Palette,
     ) {
         let indent = "  ".repeat(level + 2);
         if let Some(checks) = &scope.checks {
             text.push('\n');
-            self.checks(text, checks, &indent, style);
+            self.checks(text, checks, &indent, palette);
         }
-        let sections: Vec<(&str, Vec<Row>)> = sections::of(scope, is_full)
+        let sections: Vec<(&str, Vec<TableRow>)> = sections::of(scope, is_full)
             .into_iter()
             .map(|(name, metrics)| {
-                (name, metrics.iter().map(|metric| Row::metric(metric, self)).collect())
+                (name, metrics.iter().map(|metric| TableRow::metric(metric, self)).collect())
             })
             .collect();
         let widths = Widths::of(sections.iter().flat_map(|section| &section.1));
         for (name, rows) in &sections {
-            text.push_str(&format!("\n{indent}{}\n", style.paint(Look::Title, name)));
+            text.push_str(&format!("\n{indent}{}\n", palette.paint(TextStyle::Title, name)));
             for row in rows {
-                text.push_str(&format!("{indent}{}\n", widths.line(row, style, LOOKS)));
+                text.push_str(&format!("{indent}{}\n", widths.line(row, palette, LOOKS)));
             }
         }
     }
 
-    /// How many checks there were, and each of them.
-    fn checks(&self, text: &mut String, checks: &[SummaryCheck], indent: &str, style: Style) {
+    /// The totals of checks, and each check.
+    fn checks(&self, text: &mut String, checks: &[SummaryCheck], indent: &str, palette: Palette) {
         let checks = by_name(checks);
         let passes: u64 = checks.iter().map(|check| check.passes).sum();
         let fails: u64 = checks.iter().map(|check| check.fails).sum();
         let all = passes + fails;
         let rate = crate::values::per_second(all as f64, self.elapsed());
-        let part = |name: &str, count: u64| {
+        let share = |name: &str, count: u64| {
             let share = human::percent(crate::values::share(count, all));
-            Row::plain(name, share, vec![format!("{count} out of {all}")])
+            TableRow::plain(name, share, vec![format!("{count} out of {all}")])
         };
         let rows = [
-            Row::plain("checks_total", all.to_string(), vec![per_second(rate)]),
-            part("checks_succeeded", passes),
-            part("checks_failed", fails),
+            TableRow::plain("checks_total", all.to_string(), vec![per_second(rate)]),
+            share("checks_succeeded", passes),
+            share("checks_failed", fails),
         ];
         let widths = Widths::of(&rows);
         for row in &rows {
-            text.push_str(&format!("{indent}{}\n", widths.line(row, style, LOOKS)));
+            text.push_str(&format!("{indent}{}\n", widths.line(row, palette, LOOKS)));
         }
         text.push('\n');
-        // k6 indents these by twice what it indents the check by.
+        // k6 indents these twice as far as the check.
         let further = " ".repeat(indent.len() * 2 - 2);
         for check in &checks {
             let (mark, look) = marked(check);
-            let name = style.paint(look, &format!("{mark} {}", check.name));
+            let name = palette.paint(look, &format!("{mark} {}", check.name));
             text.push_str(&format!("{indent}{name}\n"));
             if check.fails > 0 {
-                text.push_str(&format!("{further}{}\n", style.paint(look, &counted(check))));
+                text.push_str(&format!("{further}{}\n", palette.paint(look, &counted(check))));
             }
         }
     }
@@ -157,12 +163,12 @@ fn per_second(rate: f64) -> String {
     format!("{}/s", human::figure(rate, MetricKind::Counter, MetricUnit::Number, None))
 }
 
-fn title(name: &str, style: Style) -> String {
-    format!("\n\n  █ {} \n", style.paint(Look::Title, name))
+fn title(name: &str, palette: Palette) -> String {
+    format!("\n\n  █ {} \n", palette.paint(TextStyle::Title, name))
 }
 
-fn marked(check: &SummaryCheck) -> (&'static str, Look) {
-    if check.fails == 0 { ("✓", Look::Passed) } else { ("✗", Look::Failed) }
+fn marked(check: &SummaryCheck) -> (&'static str, TextStyle) {
+    if check.fails == 0 { ("✓", TextStyle::Passed) } else { ("✗", TextStyle::Failed) }
 }
 
 fn counted(check: &SummaryCheck) -> String {
@@ -170,7 +176,7 @@ fn counted(check: &SummaryCheck) -> String {
     format!("↳  {percent}% — ✓ {} / ✗ {}", check.passes, check.fails)
 }
 
-/// Checks of one name as one.
+/// Merges checks of the same name.
 fn by_name(checks: &[SummaryCheck]) -> Vec<SummaryCheck> {
     let mut all: Vec<SummaryCheck> = Vec::new();
     for check in checks {

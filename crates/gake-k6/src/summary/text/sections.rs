@@ -1,17 +1,17 @@
-//! Which metrics a summary shows, and under which heading.
+//! The sections of a summary and their metrics.
 
 use crate::summary::{SummaryMetric, SummaryScope};
 
 const SECTIONS: [&str; 8] =
     ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "BROWSER", "WEB_VITALS", "GRPC", "WEBSOCKET"];
 
-/// What other parts of the summary show.
+/// Metrics that the summary shows elsewhere.
 const SKIPPED: [&str; 2] = ["checks", "group_duration"];
 
-/// What the compact form shows of HTTP.
+/// HTTP metrics of the compact mode.
 const COMPACT_HTTP: [&str; 3] = ["http_req_duration", "http_req_failed", "http_reqs"];
 
-/// What the full form shows of it besides.
+/// Additional HTTP metrics of the full mode.
 const FULL_HTTP: [&str; 6] = [
     "http_req_blocked",
     "http_req_connecting",
@@ -24,9 +24,9 @@ const FULL_HTTP: [&str; 6] = [
 const EXECUTION: [&str; 5] =
     ["vus", "vus_max", "iterations", "iteration_duration", "dropped_iterations"];
 
-/// The section of a metric; none for what other parts of the summary say.
+/// The section of a metric, if any.
 fn section(metric: &str, is_full: bool) -> Option<&'static str> {
-    // As in k6 a name counts by how it begins: a script's `vus_busy` is one of EXECUTION.
+    // As in k6, prefixes decide: a script's `vus_busy` belongs to EXECUTION.
     let begins = |names: &[&str]| names.iter().any(|name| metric.starts_with(name));
     match () {
         () if begins(&SKIPPED) || (!is_full && begins(&FULL_HTTP)) => None,

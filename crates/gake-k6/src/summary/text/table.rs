@@ -1,22 +1,21 @@
-//! Rows of a name, dots and figures, in columns.
+//! Aligns rows of a name, dots and figures.
 
 use gake_core::metric::MetricKind;
 
 use super::human;
-use super::style::{Look, Style};
+use super::palette::{Palette, TextStyle};
 use crate::summary::{SummaryData, SummaryMetric};
 
-/// A row.
-pub(super) struct Row {
-    /// The name, with what stands before it.
+pub(super) struct TableRow {
+    /// The name with its indent.
     pub(super) name: String,
     cells: Cells,
 }
 
 enum Cells {
-    /// Of a trend: names and figures.
+    /// Names and figures of a trend.
     Trend(Vec<(String, String)>),
-    /// Of anything else: a figure and what explains it.
+    /// A figure and additional ones.
     Plain(String, Vec<String>),
 }
 
@@ -43,13 +42,12 @@ fn widen(widths: &mut Vec<usize>, cells: impl Iterator<Item = usize>) {
     }
 }
 
-impl Row {
-    /// A row of a figure and what explains it.
+impl TableRow {
     pub(super) fn plain(name: &str, figure: String, extra: Vec<String>) -> Self {
         Self { name: name.to_owned(), cells: Cells::Plain(figure, extra) }
     }
 
-    /// The row of a metric; its name, or the tags of a sub-metric further to the right.
+    /// The row of a metric; the name of a sub-metric is its indented tags.
     pub(super) fn metric(metric: &SummaryMetric, data: &SummaryData) -> Self {
         let unit = data.time_unit.as_deref();
         let figure = |value: f64| human::figure(value, metric.kind, metric.contains, unit);
@@ -90,7 +88,7 @@ impl Row {
 
 impl Widths {
     /// The widths that rows need.
-    pub(super) fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+    pub(super) fn of<'a>(rows: impl IntoIterator<Item = &'a TableRow>) -> Self {
         let mut widths = Self::default();
         for row in rows {
             widths.name = widths.name.max(width(&row.name));
@@ -109,28 +107,33 @@ impl Widths {
     }
 
     /// The name's dots and its figures, in the colours of `dots` and `extra`.
-    pub(super) fn line(&self, row: &Row, style: Style, (dots, extra): (Look, Look)) -> String {
+    pub(super) fn line(
+        &self,
+        row: &TableRow,
+        palette: Palette,
+        (dots, extra): (TextStyle, TextStyle),
+    ) -> String {
         let missing = (self.name + 3).saturating_sub(width(&row.name));
-        let dots = style.paint(dots, &format!("{}:", ".".repeat(missing)));
-        format!("{}{dots} {}", row.name, self.cells(row, style, extra))
+        let dots = palette.paint(dots, &format!("{}:", ".".repeat(missing)));
+        format!("{}{dots} {}", row.name, self.cells(row, palette, extra))
     }
 
-    fn cells(&self, row: &Row, style: Style, extra_look: Look) -> String {
+    fn cells(&self, row: &TableRow, palette: Palette, extra_look: TextStyle) -> String {
         let blanks = |wide: usize, taken: usize| " ".repeat(wide.saturating_sub(taken));
         match &row.cells {
             Cells::Trend(cells) => {
                 let cell = |((name, value), wide): (&(String, String), &usize)| {
                     let blanks = blanks(*wide, width(name) + 1 + width(value));
-                    format!("{name}={}{blanks}", style.paint(Look::Value, value))
+                    format!("{name}={}{blanks}", palette.paint(TextStyle::Value, value))
                 };
                 cells.iter().zip(&self.trend).map(cell).collect::<Vec<_>>().join(" ")
             }
             Cells::Plain(figure, extra) => {
-                let mut text = style.paint(Look::Value, figure);
+                let mut text = palette.paint(TextStyle::Value, figure);
                 text.push_str(&blanks(self.plain, width(figure)));
                 for (at, cell) in extra.iter().enumerate() {
                     text.push(' ');
-                    text.push_str(&style.paint(extra_look, cell));
+                    text.push_str(&palette.paint(extra_look, cell));
                     if at + 1 < extra.len() {
                         text.push_str(&blanks(self.extra[at], width(cell)));
                     }

@@ -3,18 +3,18 @@
 use gake_core::metric::MetricKind;
 
 use super::human;
-use super::style::{Look, Style};
+use super::palette::{Palette, TextStyle};
 use crate::summary::{SummaryData, SummaryMetric};
 use crate::threshold::ThresholdResult;
 
 /// The section; empty without thresholds.
-pub(super) fn section(data: &SummaryData, style: Style) -> String {
+pub(super) fn section(data: &SummaryData, palette: Palette) -> String {
     let with: Vec<_> =
         data.total.metrics.iter().filter(|metric| !metric.thresholds.is_empty()).collect();
     if with.is_empty() {
         return String::new();
     }
-    let mut text = super::title("THRESHOLDS", style);
+    let mut text = super::title("THRESHOLDS", palette);
     for metric in &with {
         let (parent, tags) = metric.parts();
         let inner = tags.filter(|_| with.iter().any(|other| other.name == parent));
@@ -24,7 +24,7 @@ pub(super) fn section(data: &SummaryData, style: Style) -> String {
         };
         text.push_str(&format!("\n{indent}{name}\n"));
         for threshold in &metric.thresholds {
-            text.push_str(&format!("{indent}{}\n", line(metric, threshold, data, style)));
+            text.push_str(&format!("{indent}{}\n", line(metric, threshold, data, palette)));
         }
     }
     text
@@ -34,9 +34,9 @@ fn line(
     metric: &SummaryMetric,
     threshold: &ThresholdResult,
     data: &SummaryData,
-    style: Style,
+    palette: Palette,
 ) -> String {
-    // As k6 does it, the name ends where the operator seems to begin: that of `!=` keeps its `!`.
+    // As in k6, the name ends at the first of `<`, `>`, `=`: with `!=` it keeps the `!`.
     let source = threshold.source.trim();
     let name = source.split(['<', '>', '=']).next().unwrap_or_default().trim();
     let is_speed = metric.kind == MetricKind::Counter && name != "count";
@@ -56,9 +56,9 @@ fn line(
     });
     format!(
         "{} {} {}={}",
-        style.mark(threshold.ok),
-        style.paint(Look::Source, &format!("'{source}'")),
-        style.paint(Look::Source, name),
-        shown.map(|shown| style.paint(Look::Value, &shown)).unwrap_or_default(),
+        palette.mark(threshold.ok),
+        palette.paint(TextStyle::Source, &format!("'{source}'")),
+        palette.paint(TextStyle::Source, name),
+        shown.map(|shown| palette.paint(TextStyle::Value, &shown)).unwrap_or_default(),
     )
 }

@@ -1,22 +1,21 @@
-//! Functions of a whole value within a path: `@reverse`, `@keys`, `@flatten:{"deep":true}`.
+//! Modifiers of a whole value: `@reverse`, `@keys`, `@flatten:{"deep":true}`.
 
 use rquickjs::{Array, Ctx, IntoJs, Object, Value};
 
 use crate::modules::value;
 
-/// Those that are known.
 const NAMES: [&str; 12] = [
     "this", "reverse", "keys", "values", "flatten", "join", "group", "valid", "ugly", "pretty",
     "tostr", "fromstr",
 ];
 
-/// Whether a path begins with the name of one.
+/// Whether a path begins with the name of a modifier.
 pub(super) fn is_known(path: &str) -> bool {
     let end = path.find(['.', '|', ':']).unwrap_or(path.len());
     NAMES.contains(&&path[..end])
 }
 
-/// What a modifier makes of a value.
+/// Applies a modifier; unknown ones return the value itself.
 pub(super) fn apply<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
@@ -60,7 +59,7 @@ pub(super) fn apply<'js>(
     }))
 }
 
-/// A value that is an object and no array.
+/// An object that is not an array.
 fn plain<'a, 'js>(value: &'a Value<'js>) -> Option<&'a Object<'js>> {
     value.as_object().filter(|_| !value.is_array())
 }
@@ -105,7 +104,7 @@ fn flatten<'js>(
     Ok(())
 }
 
-/// The objects of an array as one; the later ones count.
+/// Merges the objects of an array; later properties win.
 fn joined<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Value<'js>> {
     let Some(array) = value.as_array() else { return Ok(value) };
     let all = Object::new(ctx.clone())?;
@@ -126,13 +125,13 @@ fn grouped<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Value<'j
     let mut all: Vec<Object<'js>> = Vec::new();
     for property in plain(value).map(Object::props::<String, Value<'js>>).into_iter().flatten() {
         let (name, value) = property?;
-        for (place, element) in
+        for (index, element) in
             value.as_array().map(Array::iter::<Value<'js>>).into_iter().flatten().enumerate()
         {
-            if place == all.len() {
+            if index == all.len() {
                 all.push(Object::new(ctx.clone())?);
             }
-            all[place].set(name.as_str(), element?)?;
+            all[index].set(name.as_str(), element?)?;
         }
     }
     all.into_js(ctx)

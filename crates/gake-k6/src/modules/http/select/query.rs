@@ -1,14 +1,12 @@
-//! Which elements of an array a path selects: `#(age>40)`, `#(first%"D*")`, `#(nets.#(=="fb"))`.
+//! Queries of array elements: `#(age>40)`, `#(first%"D*")`, `#(nets.#(=="fb"))`.
 
 use rquickjs::{Ctx, Value};
 
-use super::{outside, part, quoted};
+use super::{outside, quoted, value_at};
 use crate::modules::value;
 
-/// How a value is compared with that of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    /// It is there.
+enum QueryOperator {
     Exists,
     Equal,
     NotEqual,
@@ -20,42 +18,44 @@ enum Operator {
     NotLike,
 }
 
-/// By what they begin with, the longer ones first.
-const OPERATORS: [(&str, Operator); 9] = [
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("!%", Operator::NotLike),
-    ("=", Operator::Equal),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
-    ("%", Operator::Like),
+/// The longer of two with the same prefix come first.
+const OPERATORS: [(&str, QueryOperator); 9] = [
+    ("==", QueryOperator::Equal),
+    ("!=", QueryOperator::NotEqual),
+    ("<=", QueryOperator::LessOrEqual),
+    (">=", QueryOperator::GreaterOrEqual),
+    ("!%", QueryOperator::NotLike),
+    ("=", QueryOperator::Equal),
+    ("<", QueryOperator::Less),
+    (">", QueryOperator::Greater),
+    ("%", QueryOperator::Like),
 ];
 
-/// A query.
 #[derive(Debug)]
-pub(super) struct Query<'a> {
-    /// What of an element is looked at; the element itself where it is empty.
+pub(super) struct ElementQuery<'a> {
+    /// The path of the compared value; empty for the element itself.
     path: &'a str,
-    operator: Operator,
-    /// What it is compared with, without quotes.
+    operator: QueryOperator,
+    /// The operand, without quotes.
     value: String,
 }
 
-impl<'a> Query<'a> {
-    /// A query as it is written between its parentheses.
+impl<'a> ElementQuery<'a> {
+    /// Parses the text between the parentheses.
     pub(super) fn new(text: &'a str) -> Self {
-        let Some((at, sign, operator)) = found(text) else {
-            return Self { path: text.trim(), operator: Operator::Exists, value: String::new() };
+        let Some((at, sign, operator)) = operator(text) else {
+            return Self {
+                path: text.trim(),
+                operator: QueryOperator::Exists,
+                value: String::new(),
+            };
         };
         let value = text[at + sign.len()..].trim();
         let value = quoted(value).map_or_else(|| value.to_owned(), |(text, _)| text);
         Self { path: text[..at].trim(), operator, value }
     }
 
-    /// Whether an element is one of those asked for.
-    pub(super) fn fits<'js>(
+    pub(super) fn matches<'js>(
         &self,
         ctx: &Ctx<'js>,
         element: &Value<'js>,
@@ -63,38 +63,37 @@ impl<'a> Query<'a> {
     ) -> rquickjs::Result<bool> {
         let found = match self.path {
             "" => Some(element.clone()),
-            // Only objects and arrays have parts.
             _ if !element.is_object() => None,
-            path => part(ctx, element.clone(), path, depth)?,
+            path => value_at(ctx, element.clone(), path, depth)?,
         };
         let Some(found) = found else { return Ok(false) };
-        if self.operator == Operator::Exists {
+        if self.operator == QueryOperator::Exists {
             return Ok(!self.path.is_empty());
         }
         if found.is_string() {
-            return Ok(self.fits_text(&value::text(ctx, &found)?));
+            return Ok(self.matches_text(&value::text(ctx, &found)?));
         }
         if let Some(number) = found.as_number() {
-            let asked = self.value.parse::<f64>().unwrap_or(0.0);
-            return Ok(self.compares(number.partial_cmp(&asked)));
+            let operand = self.value.parse::<f64>().unwrap_or(0.0);
+            return Ok(self.compares(number.partial_cmp(&operand)));
         }
-        let asked = match self.value.as_str() {
+        let operand = match self.value.as_str() {
             "true" => Some(true),
             "false" => Some(false),
             _ => None,
         };
-        Ok(match (found.as_bool(), asked) {
-            (Some(found), Some(asked)) => self.compares(Some(found.cmp(&asked))),
-            (Some(_), None) => self.operator == Operator::NotEqual,
-            // Nothing compares with null, an object or an array.
+        Ok(match (found.as_bool(), operand) {
+            (Some(found), Some(operand)) => self.compares(Some(found.cmp(&operand))),
+            (Some(_), None) => self.operator == QueryOperator::NotEqual,
+            // `null`, objects and arrays never match.
             (None, _) => false,
         })
     }
 
-    fn fits_text(&self, text: &str) -> bool {
+    fn matches_text(&self, text: &str) -> bool {
         match self.operator {
-            Operator::Like => is_like(text, &self.value),
-            Operator::NotLike => !is_like(text, &self.value),
+            QueryOperator::Like => is_like(text, &self.value),
+            QueryOperator::NotLike => !is_like(text, &self.value),
             _ => self.compares(Some(text.cmp(self.value.as_str()))),
         }
     }
@@ -102,19 +101,19 @@ impl<'a> Query<'a> {
     fn compares(&self, order: Option<std::cmp::Ordering>) -> bool {
         let Some(order) = order else { return false };
         match self.operator {
-            Operator::Equal => order.is_eq(),
-            Operator::NotEqual => order.is_ne(),
-            Operator::Less => order.is_lt(),
-            Operator::LessOrEqual => order.is_le(),
-            Operator::Greater => order.is_gt(),
-            Operator::GreaterOrEqual => order.is_ge(),
-            Operator::Exists | Operator::Like | Operator::NotLike => false,
+            QueryOperator::Equal => order.is_eq(),
+            QueryOperator::NotEqual => order.is_ne(),
+            QueryOperator::Less => order.is_lt(),
+            QueryOperator::LessOrEqual => order.is_le(),
+            QueryOperator::Greater => order.is_gt(),
+            QueryOperator::GreaterOrEqual => order.is_ge(),
+            QueryOperator::Exists | QueryOperator::Like | QueryOperator::NotLike => false,
         }
     }
 }
 
-/// The operator of a query, outside of texts and brackets: where it is, and how it is written.
-fn found(text: &str) -> Option<(usize, &'static str, Operator)> {
+/// The operator of a query, outside of strings and brackets, with its index and text.
+fn operator(text: &str) -> Option<(usize, &'static str, QueryOperator)> {
     outside(text).find_map(|(at, _)| {
         let mut known = OPERATORS.iter();
         let (sign, operator) = known.find(|(sign, _)| text[at..].starts_with(sign))?;
@@ -122,48 +121,50 @@ fn found(text: &str) -> Option<(usize, &'static str, Operator)> {
     })
 }
 
-/// Whether a text is like a pattern: `*` stands for any text, `?` for one character, and a backslash
-/// takes the meaning from what follows it.
+/// Whether a text matches a pattern: `*` is any text, `?` one character; a backslash escapes.
 pub(super) fn is_like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
-    let mut parts = Vec::new();
+    let mut tokens = Vec::new();
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
-        parts.push(match c {
-            '*' => Part::Any,
-            '?' => Part::One,
-            '\\' => Part::Character(characters.next().unwrap_or('\\')),
-            c => Part::Character(c),
+        tokens.push(match c {
+            '*' => PatternToken::Any,
+            '?' => PatternToken::One,
+            '\\' => PatternToken::Character(characters.next().unwrap_or('\\')),
+            c => PatternToken::Character(c),
         });
     }
-    // Where to go on if what follows the last `*` does not fit: it takes one character more.
-    let (mut at, mut place, mut last) = (0, 0, None);
+    // Backtracking: `last` is the last `*` and the index after the text that it has consumed.
+    let (mut at, mut token, mut last) = (0, 0, None);
     while at < text.len() {
-        match parts.get(place) {
-            Some(Part::Any) => {
-                last = Some((place, at));
-                place += 1;
+        match tokens.get(token) {
+            Some(PatternToken::Any) => {
+                last = Some((token, at));
+                token += 1;
             }
-            Some(part) if *part == Part::One || *part == Part::Character(text[at]) => {
+            Some(PatternToken::One) => {
                 at += 1;
-                place += 1;
+                token += 1;
+            }
+            Some(PatternToken::Character(c)) if *c == text[at] => {
+                at += 1;
+                token += 1;
             }
             _ => match last {
                 Some((any, from)) => {
                     last = Some((any, from + 1));
                     at = from + 1;
-                    place = any + 1;
+                    token = any + 1;
                 }
                 None => return false,
             },
         }
     }
-    parts[place..].iter().all(|part| *part == Part::Any)
+    tokens[token..].iter().all(|token| *token == PatternToken::Any)
 }
 
-/// A part of a pattern.
 #[derive(Debug, PartialEq)]
-enum Part {
+enum PatternToken {
     Any,
     One,
     Character(char),
