@@ -5,7 +5,7 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http2/mod.rs"]
+#[path = "../../crates/gake-codec/src/http2/mod.rs"]
 mod http2;
 #[allow(dead_code, reason = "shared with the codec's target")]
 mod oracle;

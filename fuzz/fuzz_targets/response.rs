@@ -5,16 +5,8 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http1/mod.rs"]
+#[path = "../../crates/gake-codec/src/http1/mod.rs"]
 mod http1;
-
-/// What visitors are shown of a connection, without TLS.
-mod tls {
-    pub mod facts {
-        #[derive(Debug, Clone, Copy)]
-        pub struct ConnectionFacts;
-    }
-}
 
 use http1::{Eof, Progress, ResponseHead, ResponseLimits, MAX_HEADERS, Malformed, Response, ResponseParser, Visitor};
 use libfuzzer_sys::{Corpus, fuzz_target};

@@ -1,6 +1,6 @@
-//! What is said on a connection, without input and output: a module for each protocol.
+//! The protocols of a client, sans IO: bytes in, responses, events and faults out.
 
 pub mod http1;
 pub mod http2;
 pub mod http3;
-pub(crate) mod websocket;
+pub mod websocket;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use gake_codec::http1::{ResponseLimits, Version};
 use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
-use gake_wire::http1::{ResponseLimits, Version};
 use gake_wire::{
     BodyCheck, BodyCheckError, Inspection, Keep, MessageAnswer, Protocol, Resolver, Settings,
     Sources, TlsKeyLog, TlsOptions, tls_suites,

@@ -4,7 +4,7 @@
 //! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
 //! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
 //! what was kept of the response. Transports are behind an interface (`client/transport/`);
-//! [`http1`], [`http2`] and [`http3`] are their codecs, without input and output.
+//! gake-codec has their protocols.
 //!
 //! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
 //! [`HttpWork`] is what one lane fires.
@@ -17,7 +17,6 @@
 )]
 
 mod client;
-mod codec;
 mod load;
 mod net;
 #[cfg_attr(not(feature = "http3"), path = "without_quic.rs")]
@@ -34,8 +33,7 @@ pub use client::origin::Origin;
 pub use client::request::{HttpRequest, PreparedRequest};
 pub use client::session::{WebSocketEvent, WebSocketSession};
 pub use client::settings::{Keep, MessageAnswer, Settings};
-pub use codec::websocket::UpgradeResponse;
-pub use codec::{http1, http2, http3};
+pub use client::visitor::ExchangeVisitor;
 pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;
 pub use load::feed::{Feed, NextRequest, WeightedRequest};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::codec::http2::ConnectionLimits;
+use gake_codec::http2::ConnectionLimits;
 
 /// Settings of QUIC.
 #[derive(Debug, Clone)]

@@ -20,21 +20,22 @@ enum Place {
     Trailers(HeadScanner),
 }
 
-/// Decodes one chunked body, a response's or a request's, whatever pieces it comes in.
+/// Decodes the chunked body of one response or request. The outcome does not depend on how the
+/// bytes are split.
 #[derive(Debug, Clone)]
 pub struct ChunkDecoder {
     place: Place,
-    /// The size being read, then the bytes of the chunk still to come.
+    /// The size being read, then the bytes of the chunk still expected.
     left: u64,
     /// Bytes of the current size line, which is bounded.
     line: usize,
-    /// Whether trailers, too, end their lines in CR LF alone.
+    /// Whether the lines of trailers must end in CR LF.
     is_strict: bool,
-    /// The trailers so far, for a visitor that wants them.
+    /// The trailers received, if the visitor wants them.
     trailers: Vec<u8>,
 }
 
-/// What [`ChunkDecoder::push`] did with a slice.
+/// The result of [`ChunkDecoder::push`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pushed {
     /// Bytes taken, counting from the start of the slice.
@@ -51,8 +52,8 @@ impl ChunkDecoder {
         Self::with(false)
     }
 
-    /// A decoder at the start of a request's body: no bare line feed ends a line of its trailers,
-    /// for two servers must agree where the request ends.
+    /// A decoder at the start of a request's body. Trailer lines must end in CR LF: every server in
+    /// a chain must see the request end at the same byte.
     pub const fn of_request() -> Self {
         Self::with(true)
     }
@@ -61,11 +62,11 @@ impl ChunkDecoder {
         Self { place: Place::SizeStart, left: 0, line: 0, is_strict, trailers: Vec::new() }
     }
 
-    /// Decodes the next bytes and hands the data to `visitor`. Trailers are checked, and skipped
+    /// Decodes the next bytes and hands the data to `visitor`. Trailers are validated, and skipped
     /// unless the visitor wants them.
     ///
     /// # Errors
-    /// The first fault in the framing; the body cannot be read any further.
+    /// The first fault in the framing. The decoder is unusable afterwards.
     pub fn push<V: Visitor>(
         &mut self,
         bytes: &[u8],
@@ -107,8 +108,8 @@ impl ChunkDecoder {
         Ok(Pushed { consumed: at, body_bytes, done: false })
     }
 
-    /// Takes one byte of the framing around the data. Line ends are CR LF here without exception:
-    /// the leniency of RFC 9112, section 2.2, is about the head alone.
+    /// Takes one byte of the framing around the data. Lines must end in CR LF: the leniency of
+    /// RFC 9112, section 2.2, applies to the head only.
     fn line_byte(&mut self, byte: u8, limits: &ResponseLimits) -> Result<(), Malformed> {
         self.place = match (&self.place, byte) {
             (Place::SizeStart | Place::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
@@ -141,7 +142,7 @@ impl ChunkDecoder {
 
     fn end_size_line(&mut self) -> Result<(), Malformed> {
         self.line = 0;
-        // A size of zero is the last chunk; the trailer section follows, if only its empty line.
+        // A size of zero is the last chunk, followed by the trailer section.
         self.place = match self.left {
             0 => Place::Trailers(HeadScanner::trailers(self.is_strict)),
             _ => Place::Data,
@@ -156,8 +157,8 @@ impl Default for ChunkDecoder {
     }
 }
 
-/// Shows trailers, with the empty line behind them, which the scanner has accepted. Apart, so that
-/// only who wants them pays for the stack.
+/// Shows trailers that the scanner has accepted. Not inlined: only visitors that want trailers pay
+/// for the stack.
 #[cold]
 #[inline(never)]
 fn show_trailers<V: Visitor>(bytes: &[u8], visitor: &mut V) -> Result<(), Malformed> {
@@ -173,7 +174,7 @@ fn show_trailers<V: Visitor>(bytes: &[u8], visitor: &mut V) -> Result<(), Malfor
     }
 }
 
-/// Tells the bounds of trailers from the bounds of the head.
+/// Renames the faults of a head to those of trailers.
 const fn of_trailers(fault: Malformed) -> Malformed {
     match fault {
         Malformed::HeadTooLarge => Malformed::TrailersTooLarge,

@@ -1,4 +1,4 @@
-//! What a head says about the body and the connection (RFC 9112, sections 6.3 and 9.3).
+//! The framing and persistence that a head announces (RFC 9112, sections 6.3 and 9.3).
 
 use httparse::Header;
 
@@ -11,16 +11,16 @@ use super::types::Version;
 pub struct ResponseHead<'a> {
     /// The status code, 100 to 999.
     pub status: u16,
-    /// The reason phrase, often empty; also when it is not ASCII.
+    /// The reason phrase; empty if it is not ASCII.
     pub reason: &'a str,
     /// The version in the status line.
     pub version: Version,
-    /// The header lines in the order they came, names as they were written.
+    /// The header lines in order, names in their original case.
     pub headers: &'a [Header<'a>],
 }
 
 impl<'a> ResponseHead<'a> {
-    /// The value of the first header called `name`, in any case.
+    /// The value of the first header with this name, in any case.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name)).map(|h| h.value)
     }
@@ -29,25 +29,24 @@ impl<'a> ResponseHead<'a> {
 /// How the end of the body is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// There is no body.
     Empty,
-    /// Its bytes, at least one.
+    /// Bytes of the body, at least one.
     Length(u64),
     Chunked,
-    /// Everything until the peer closes.
+    /// The body ends with the connection.
     Close,
 }
 
-/// How the body ends, and whether the connection may carry another request after it. Beside
-/// `Transfer-Encoding`, a `Content-Length` is ignored if `ignores_length`, and else a fault.
+/// The framing of the body, and whether the connection may carry another request after it.
+/// `Content-Length` together with `Transfer-Encoding` is a fault unless `ignores_length`.
 pub(super) fn interpret(
     head: &ResponseHead<'_>,
     request_is_head: bool,
     ignores_length: bool,
 ) -> Result<(Framing, bool), Malformed> {
     let fields = Fields::read(head.headers);
-    // Rule 1 of RFC 9112, section 6.3: such a response ends with its head, whatever it says of
-    // lengths. (No CONNECT is ever sent, so rule 2 has no case.)
+    // Rule 1 of RFC 9112, section 6.3: such a response ends with its head, whatever length it
+    // announces. (CONNECT is never sent, so rule 2 does not apply.)
     let framing = if request_is_head || matches!(head.status, 100..=199 | 204 | 304) {
         Framing::Empty
     } else {
@@ -57,12 +56,12 @@ pub(super) fn interpret(
         Version::Http11 => !fields.close,
         Version::Http10 => fields.keep_alive && !fields.close,
     };
-    // Where two lengths are said, the next response cannot be trusted to begin where this one ends.
+    // With two lengths, the next response might not begin where this one seems to end.
     let is_sure = fields.length.is_none() || framing != Framing::Chunked;
     Ok((framing, persistent && framing != Framing::Close && is_sure))
 }
 
-/// What one pass over the headers collects.
+/// The headers that matter for framing, collected in one pass.
 #[derive(Default)]
 struct Fields {
     length: Option<Result<u64, Malformed>>,
@@ -75,7 +74,7 @@ impl Fields {
     fn read(headers: &[Header<'_>]) -> Self {
         let mut fields = Self::default();
         for header in headers {
-            // The length of the name rules nearly every header out without comparing it.
+            // The length of the name rules out nearly every header without a comparison.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => {
                     fields.connection(header.value);
@@ -123,7 +122,7 @@ impl Fields {
     }
 }
 
-/// Adds a `Content-Length` line to what earlier lines said. Repeats, also as a list in one line,
+/// Merges a `Content-Length` line with earlier ones. Repeated values, also as a list in one line,
 /// are allowed when they are equal (RFC 9110, section 8.6).
 fn content_length(before: Option<Result<u64, Malformed>>, value: &[u8]) -> Result<u64, Malformed> {
     let mut known = before.transpose()?;
@@ -148,18 +147,17 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The transfer codings over all lines, as far as framing asks.
+/// The transfer codings of all lines, as far as framing needs them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Codings {
     None,
-    /// Some coding, and `chunked` is not among them.
+    /// Codings without `chunked`.
     Other,
-    /// `chunked` is the last.
+    /// `chunked` is the last coding.
     Chunked,
 }
 
 impl Codings {
-    /// Adds the codings of one more line.
     fn append(mut self, value: &[u8]) -> Result<Self, Malformed> {
         for member in Members(value) {
             let mut parts = member.splitn(2, |&b| b == b';');
@@ -184,7 +182,7 @@ impl Codings {
     }
 }
 
-/// The members of a comma-separated list, trimmed; commas inside quoted strings do not count.
+/// The trimmed members of a comma-separated list; commas inside quoted strings do not separate.
 struct Members<'a>(&'a [u8]);
 
 impl<'a> Iterator for Members<'a> {

@@ -1,25 +1,25 @@
-//! Heads seen before, which need no parsing.
+//! A cache of response heads.
 //!
-//! A server under load sends the same few heads again and again, but for the `Date` once a
-//! second. Comparing a head with a known one costs a hundredth of parsing it.
+//! Under load, a server repeats the same few heads; only `Date` changes, once a second. Comparing a
+//! head with a cached one costs a hundredth of parsing it.
 
 use super::head::Framing;
 use super::types::Version;
 
-/// Bytes of the longest head kept. Longer ones are parsed every time.
-const LONGEST: usize = 1024;
+/// Longer heads are not cached.
+const HEAD_BYTES_MAX: usize = 1024;
 
-/// Heads kept at once: a few endpoints, or a few servers behind one address.
+/// Enough for a few endpoints, or a few servers behind one address.
 const HEADS_MAX: usize = 4;
 
-/// After this many unknown heads in a row, the heads are taken to be all different, and only one
-/// in [`LEARN_EVERY`] is kept, to find out when that changes.
+/// After this many misses in a row, all heads are assumed to differ: only one in [`LEARN_EVERY`] is
+/// cached, to notice when that changes.
 const MISSES_MAX: u32 = 16;
 
 /// See [`MISSES_MAX`].
 const LEARN_EVERY: u32 = 64;
 
-/// What a final head means for the response.
+/// A parsed final head.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meaning {
     pub(super) status: u16,
@@ -32,27 +32,27 @@ pub(super) struct Meaning {
 struct KnownHead {
     bytes: Vec<u8>,
     meaning: Meaning,
-    /// The same head means another body for HEAD.
+    /// The same head has another framing in the response to HEAD.
     request_is_head: bool,
 }
 
-/// The last different heads of an origin, and what they mean. Its connections share them.
+/// The most recent distinct heads of an origin, shared by its connections.
 #[derive(Debug, Default)]
 pub struct KnownHeads {
     heads: Vec<KnownHead>,
-    /// The one to be replaced next.
+    /// The one to replace next.
     oldest: usize,
-    /// Unknown heads in a row.
+    /// Misses in a row.
     misses: u32,
 }
 
 impl KnownHeads {
-    /// No head is known yet.
+    /// An empty cache.
     pub const fn new() -> Self {
         Self { heads: Vec::new(), oldest: 0, misses: 0 }
     }
 
-    /// The length and meaning of the head that `bytes` begin with, when it is known.
+    /// The length and meaning of the cached head that `bytes` begin with.
     #[inline]
     pub(super) fn recall(
         &mut self,
@@ -67,11 +67,11 @@ impl KnownHeads {
         Some((known.bytes.len(), known.meaning))
     }
 
-    /// Keeps a whole head and what it means.
+    /// Caches a complete head.
     pub(super) fn learn(&mut self, head: &[u8], request_is_head: bool, meaning: Meaning) {
         self.misses = self.misses.saturating_add(1);
         let learns = self.misses <= MISSES_MAX || self.misses.is_multiple_of(LEARN_EVERY);
-        if !learns || head.len() > LONGEST {
+        if !learns || head.len() > HEAD_BYTES_MAX {
             return;
         }
         if self.heads.len() < HEADS_MAX {

@@ -1,12 +1,11 @@
 //! Why a response is rejected: a closed list, so that reports can count by reason.
 
-/// What is wrong with a response. The first fault in the byte stream is reported, and
-/// it is the same however the network splits the bytes.
+/// The first fault in the bytes of a response, independent of how they are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
     /// The first bytes are not `HTTP/` (RFC 9112, section 4).
-    #[error("the answer does not start with an HTTP status line")]
+    #[error("the response does not start with an HTTP status line")]
     NotHttp,
     /// `HTTP/` is followed by something other than `1.0` or `1.1` and a space.
     #[error("the status line names a version other than HTTP/1.0 and HTTP/1.1")]
@@ -18,7 +17,7 @@ pub enum Malformed {
     #[error("the status is below 100")]
     Status,
     /// A 101 without an `Upgrade` in the request (RFC 9110, section 15.2.2).
-    #[error("the server switched protocols although no upgrade was asked for")]
+    #[error("the server switched protocols without an upgrade request")]
     Upgrade,
     /// A carriage return without a line feed where a line ends.
     #[error("a carriage return is not followed by a line feed")]
@@ -62,17 +61,17 @@ pub enum Malformed {
     /// A chunk's data is not followed by CR LF.
     #[error("the data of a chunk is not followed by a line end")]
     ChunkEnd,
-    /// Bytes came while no request was waiting for an answer.
+    /// Bytes came while no request was pending.
     #[error("the server sent unsolicited bytes")]
     Unsolicited,
     /// The head is longer than [`ResponseLimits::head_bytes`](super::ResponseLimits::head_bytes).
-    #[error("the head of the answer is larger than the bound")]
+    #[error("the head of the response is larger than the bound")]
     HeadTooLarge,
     /// The head has more lines than [`ResponseLimits::headers`](super::ResponseLimits::headers).
-    #[error("the answer has more headers than the bound")]
+    #[error("the response has more headers than the bound")]
     TooManyHeaders,
-    /// More 1xx answers than [`ResponseLimits::interim`](super::ResponseLimits::interim).
-    #[error("more interim answers came than the bound")]
+    /// More 1xx responses than [`ResponseLimits::interim`](super::ResponseLimits::interim).
+    #[error("more interim responses came than the bound")]
     TooManyInterim,
     /// A chunk's size line is longer than [`ResponseLimits::chunk_line`](super::ResponseLimits::chunk_line).
     #[error("the line of a chunk size is longer than the bound")]
@@ -81,7 +80,7 @@ pub enum Malformed {
     #[error("the trailers are larger than the bound")]
     TrailersTooLarge,
     /// There are more trailers than [`ResponseLimits::headers`](super::ResponseLimits::headers).
-    #[error("the answer has more trailers than the bound")]
+    #[error("the response has more trailers than the bound")]
     TooManyTrailers,
 }
 
@@ -118,8 +117,8 @@ impl Malformed {
         }
     }
 
-    /// Whether a bound of ours was exceeded, rather than a rule of HTTP broken: the fault
-    /// `too_large`, not `malformed`.
+    /// Whether the response exceeds a limit of ours (fault `too_large`) rather than breaking HTTP
+    /// (fault `malformed`).
     pub const fn is_too_large(self) -> bool {
         matches!(
             self,

@@ -1,13 +1,12 @@
-//! The HTTP/1.1 codec, without input and output: bytes in, a response or a fault out.
+//! HTTP/1.1 (RFC 9112).
 //!
-//! [`request::render`] turns a request into bytes once, before the run. A [`ResponseParser`], one a
-//! connection, takes the bytes of each answer in whatever slices the socket gives. The outcome
-//! never depends on how the bytes are split, and a head that comes in one slice is parsed where
-//! it lies: no allocation, no copy; one that [`KnownHeads`] has is not parsed at all. Bodies are
-//! counted and handed to a [`Visitor`], not kept.
+//! [`request::render`] turns a request into bytes once, before the run. A [`ResponseParser`], one
+//! per connection, takes each response in slices of any size; the outcome does not depend on how
+//! the bytes are split. A head within one slice is parsed in place, without allocation; one that
+//! [`KnownHeads`] holds is not parsed at all. Bodies are counted and handed to a [`Visitor`].
 //!
-//! The rules are those of RFC 9112. Where it leaves a choice, an answer that is not clearly
-//! framed is rejected: a load tester that guesses reports the wrong thing.
+//! Where RFC 9112 leaves a choice, a response with ambiguous framing is rejected: a load tester
+//! that guesses reports the wrong thing.
 
 mod chunked;
 mod head;
@@ -28,4 +27,4 @@ pub use known::KnownHeads;
 pub use malformed::Malformed;
 pub use response::ResponseParser;
 pub use types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
-pub use visitor::{BodyPiece, Visitor};
+pub use visitor::Visitor;

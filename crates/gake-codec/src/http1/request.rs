@@ -1,4 +1,4 @@
-//! Renders a request into bytes, once, before the run.
+//! Renders a request into bytes, once before the run.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,40 +12,41 @@ pub const JOINED_BODY: usize = 16 * 1024;
 /// The parts of a request before rendering.
 #[derive(Debug, Clone)]
 pub struct RequestParts<'a> {
-    /// The method, as it is sent (RFC 9110, section 9.1: case matters).
+    /// The method; case matters (RFC 9110, section 9.1).
     pub method: &'a str,
     /// The request target: path and query, an absolute URL for a proxy, or `*` (RFC 9112,
     /// section 3.2).
     pub target: &'a str,
-    /// What `Host` says unless a header does: the host, and the port if it is not the scheme's.
+    /// The value of `Host` unless a header gives it: the host, and the port if it is not the
+    /// scheme's.
     pub authority: &'a str,
-    /// Header lines in the order and the case they are sent.
+    /// Header lines, sent in this order and case.
     pub headers: &'a [(String, String)],
-    /// Header lines after them whose values are not UTF-8.
+    /// Header lines after `headers` whose values are not UTF-8.
     pub opaque: &'a [(String, Vec<u8>)],
-    /// The body, sent with `Content-Length`, or as one chunk if the headers say
+    /// The body, sent with `Content-Length`, or as one chunk if the headers contain
     /// `Transfer-Encoding: chunked`.
     pub body: Option<Arc<[u8]>>,
-    /// If false, the request says `Connection: close`.
+    /// If false, the request has `Connection: close`.
     pub keep_alive: bool,
     /// The version in the request line. The response may have the other one.
     pub version: Version,
 }
 
-/// A request as it goes over the wire. Cloning shares the bytes.
+/// The bytes of a request. Cloning shares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
     /// The head, and the body after it when that is at most [`JOINED_BODY`].
     pub first: Arc<[u8]>,
-    /// The body when it is larger: to be written after `first`, in one vectored write.
+    /// The body if it is larger, written with `first` in one vectored write.
     pub rest: Option<Arc<[u8]>>,
-    /// Whether the method is HEAD, so that the answer has no body.
+    /// Whether the method is HEAD, so that the response has no body.
     pub is_head: bool,
     /// Whether the request may be sent again when its connection turns out to be stale (RFC 9110,
     /// section 9.2.2).
     pub idempotent: bool,
-    /// Whether the request may be sent before the end of a TLS handshake, from where others can send
-    /// it again (RFC 8470): a safe method, and no body.
+    /// Whether the request may be sent as TLS early data, which others can replay (RFC 8470): a
+    /// safe method without a body.
     pub replayable: bool,
     /// Whether the request announces that it is the last on its connection.
     pub closes: bool,
@@ -58,16 +59,16 @@ impl Rendered {
         self.first.len() + self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
-    /// Its method and its target.
-    pub(crate) fn first_line(&self) -> (&str, &str) {
+    /// The method and the target.
+    pub fn first_line(&self) -> (&str, &str) {
         let end = self.first.iter().position(|byte| *byte == b'\r').unwrap_or(0);
         let line = std::str::from_utf8(&self.first[..end]).unwrap_or_default();
         let mut words = line.split(' ');
         (words.next().unwrap_or_default(), words.next().unwrap_or_default())
     }
 
-    /// The same with one more header; `None` when it has that header already.
-    pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {
+    /// The same request with one more header; `None` if it has that header already.
+    pub fn with_header(&self, name: &str, value: &str) -> Option<Self> {
         let end = self.first.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 2;
         let (head, rest) = self.first.split_at(end);
         let is_given = |line: &[u8]| {
@@ -93,7 +94,7 @@ pub enum RequestError {
     /// The method is not a token (RFC 9110, section 9.1).
     #[error("{0:?} is not an HTTP method")]
     Method(String),
-    /// CONNECT asks for a tunnel, which cannot be loaded.
+    /// CONNECT opens a tunnel, which is not a load.
     #[error("the method CONNECT is not supported")]
     Connect,
     /// The target is empty or holds a blank, a control character, `#`, or is not ASCII.
@@ -111,7 +112,7 @@ pub enum RequestError {
     /// The given `Content-Length` is not the length of the body.
     #[error("Content-Length is given as {given:?}, but the body has {actual} bytes")]
     ContentLength {
-        /// What the header says.
+        /// The header's value.
         given: String,
         /// Bytes of the body.
         actual: usize,
@@ -127,13 +128,13 @@ pub enum RequestError {
     LengthAndTransferEncoding,
 }
 
-/// Renders `spec`. Added unless given: `Host` (first), `User-Agent`, `Content-Length` when there
-/// is a body or the method means one (POST, PUT, PATCH), and `Connection` where the version would
-/// have it the other way. `Accept` is not added: to leave it out means the same as `*/*` (RFC
-/// 9110, section 12.5.1), and every byte is sent a million times.
+/// Renders `spec`. Added unless given: `Host` (first), `User-Agent`, `Content-Length` if there is a
+/// body or the method implies one (POST, PUT, PATCH), and `Connection` if it differs from the
+/// version's default. `Accept` is not added: its absence means `*/*` (RFC 9110, section 12.5.1),
+/// and every byte is sent a million times.
 ///
 /// # Errors
-/// A part that would not be HTTP, or would break out of its line.
+/// An element that is not valid HTTP, or would break out of its line.
 pub fn render(spec: &RequestParts<'_>) -> Result<Rendered, RequestError> {
     check(spec)?;
     let body = spec.body.as_deref().unwrap_or_default();
@@ -214,7 +215,7 @@ fn check(spec: &RequestParts<'_>) -> Result<(), RequestError> {
         }
     }
     for (name, value) in spec.opaque {
-        // What frames the message or names its place must be text.
+        // Headers that frame the message or name its host must be text.
         if name.is_empty()
             || !name.bytes().all(is_token)
             || FRAMING.iter().any(|one| name.eq_ignore_ascii_case(one))
@@ -228,12 +229,12 @@ fn check(spec: &RequestParts<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Whether a header is given to say that it is not sent: an agent without a name.
+/// Whether a header is given to suppress it: an empty `User-Agent`.
 fn leaves_out(name: &str, value: &str) -> bool {
     value.is_empty() && name.eq_ignore_ascii_case("user-agent")
 }
 
-/// Headers that say where a message ends, or whose it is.
+/// Headers that frame a message or name its host.
 const FRAMING: &[&str] = &["host", "content-length", "transfer-encoding", "connection"];
 
 fn is_method(method: &str) -> bool {
@@ -252,8 +253,8 @@ fn transfer_coding(spec: &RequestParts<'_>) -> Result<bool, RequestError> {
     Ok(chunked)
 }
 
-/// A length that is not true would desynchronise the connection: the server takes the start of
-/// the next request for the body, or waits for ever.
+/// A wrong length would desynchronise the connection: the server takes the start of the next
+/// request for the body, or waits forever.
 fn check_length(spec: &RequestParts<'_>, actual: usize, chunked: bool) -> Result<(), RequestError> {
     for value in values(spec, "content-length") {
         if chunked {

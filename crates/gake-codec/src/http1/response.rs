@@ -1,4 +1,4 @@
-//! The state of one connection's answers.
+//! The parser of one connection's responses.
 
 use std::mem::{self, MaybeUninit};
 
@@ -12,29 +12,29 @@ use super::scan::HeadScanner;
 use super::types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
 use super::visitor::Visitor;
 
-/// Header lines that the common case has room for on the stack.
+/// Header lines parsed on a small stack frame; heads with more take a slower path.
 const FEW_HEADERS: usize = 64;
 
-/// What a connection keeps of the buffer for split heads once a head was complete.
+/// The capacity that a connection keeps of its buffer for split heads.
 const KEPT_PARTIAL: usize = 4 * 1024;
 
 #[derive(Debug)]
 enum State {
-    /// No request is under way.
+    /// No request is pending.
     Idle,
     Head,
-    /// The bytes of the body that are still to come, at least one.
+    /// Bytes of the body still expected, at least one.
     Length(u64),
     Chunked(ChunkDecoder),
-    /// The body goes on until the peer closes.
+    /// The body ends with the connection.
     Close,
     Failed(Malformed),
 }
 
 /// Parses the responses of one connection in sequence.
 ///
-/// Call [`start`](Self::start) before each request, then [`feed`](Self::feed) what the socket
-/// gives until it says `Done`, or [`eof`](Self::eof) when the peer closes.
+/// Call [`start`](Self::start) before each request, then [`feed`](Self::feed) the bytes of the
+/// socket until it returns `Done`, or [`eof`](Self::eof) when the peer closes.
 #[derive(Debug)]
 pub struct ResponseParser {
     limits: ResponseLimits,
@@ -49,14 +49,14 @@ pub struct ResponseParser {
     version: Version,
     keep_alive: bool,
     body_bytes: u64,
-    /// Follows a head that came in pieces; its bytes so far are in `partial`.
+    /// Scans a head that is split over several slices; its bytes are in `partial`.
     scanner: HeadScanner,
     /// Empty unless a head is incomplete.
     partial: Vec<u8>,
 }
 
 impl ResponseParser {
-    /// A parser that expects no answer yet.
+    /// A parser without a pending request.
     pub const fn new(limits: ResponseLimits) -> Self {
         Self {
             limits,
@@ -76,17 +76,17 @@ impl ResponseParser {
         }
     }
 
-    /// Ignores a `Content-Length` beside `Transfer-Encoding`, which is a fault otherwise: RFC 9112,
-    /// section 6.3, allows it to an intermediary that removes the length from what it forwards.
+    /// Ignores `Content-Length` together with `Transfer-Encoding` instead of rejecting it: RFC 9112,
+    /// section 6.3, allows that to an intermediary that removes the length from what it forwards.
     #[must_use]
     pub const fn ignoring_length_beside_transfer_encoding(mut self) -> Self {
         self.ignores_length = true;
         self
     }
 
-    /// Reads what a client may read and an intermediary must not pass on (RFC 9112): folded header
-    /// lines as blanks (section 5.2), blanks before a colon, and a `Content-Length` beside
-    /// `Transfer-Encoding` as if it was not there (section 6.3).
+    /// Accepts what a client may read but an intermediary must not pass on (RFC 9112): folded
+    /// header lines (section 5.2), blanks before a colon, and `Content-Length` together with
+    /// `Transfer-Encoding`, where the length is ignored (section 6.3).
     #[must_use]
     pub const fn lenient(mut self) -> Self {
         self.is_lenient = true;
@@ -94,8 +94,8 @@ impl ResponseParser {
         self.ignoring_length_beside_transfer_encoding()
     }
 
-    /// Expects the answer to a new request. The answer to HEAD has no body, whatever its head
-    /// says (RFC 9112, section 6.3).
+    /// Expects the response to a new request. The response to HEAD has no body, whatever its head
+    /// announces (RFC 9112, section 6.3).
     pub fn start(&mut self, request_is_head: bool) {
         self.state = State::Head;
         self.request_is_head = request_is_head;
@@ -106,14 +106,14 @@ impl ResponseParser {
         self.reset_head();
     }
 
-    /// Expects the answer to a request for another protocol: 101 is a final answer then, of which
-    /// nothing but the head is HTTP. What follows [`Response::consumed`] is the other protocol's.
+    /// Expects the response to an upgrade request: a 101 is final then, and the bytes after
+    /// [`Response::consumed`] belong to the other protocol.
     pub fn start_upgrade(&mut self) {
         self.start(false);
         self.may_switch = true;
     }
 
-    /// Whether any byte of the answer has come, interim answers included.
+    /// Whether any byte of the response has come, interim responses included.
     pub const fn started(&self) -> bool {
         self.started
     }
@@ -123,16 +123,16 @@ impl ResponseParser {
         matches!(self.state, State::Length(_) | State::Chunked(_) | State::Close)
     }
 
-    /// Takes the next bytes of the answer. See [`feed_with`](Self::feed_with).
+    /// Takes the next bytes of the response. See [`feed_with`](Self::feed_with).
     ///
     /// # Errors
-    /// The first fault in the answer.
+    /// See [`feed_known`](Self::feed_known).
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, Malformed> {
         self.feed_with(bytes, &mut ())
     }
 
-    /// Takes the next bytes of the answer and shows its head and body to `visitor`.
+    /// Takes the next bytes of the response and shows its head and body to `visitor`.
     ///
     /// # Errors
     /// See [`feed_known`](Self::feed_known).
@@ -144,12 +144,12 @@ impl ResponseParser {
         self.feed_known(bytes, visitor, &mut KnownHeads::new())
     }
 
-    /// Takes the next bytes of the answer, shows its head and body to `visitor`, and does not
-    /// parse a head that `known` has, unless the visitor wants to see it.
+    /// Takes the next bytes of the response and shows its head and body to `visitor`. A head that
+    /// `known` holds is not parsed unless the visitor wants to see it.
     ///
     /// # Errors
-    /// The first fault in the answer; the connection cannot be used any more, and every later call
-    /// gives the same fault until [`start`](Self::start).
+    /// The first fault in the response. The connection is unusable, and every later call returns
+    /// the same fault until [`start`](Self::start).
     pub fn feed_known<V: Visitor>(
         &mut self,
         bytes: &[u8],
@@ -164,7 +164,7 @@ impl ResponseParser {
         fed
     }
 
-    /// The peer closed its side: returns what that means for the answer being read.
+    /// The peer closed its side: returns the effect on the pending response.
     pub fn eof(&mut self) -> Eof {
         let end = match self.state {
             State::Close => {
@@ -243,7 +243,7 @@ impl ResponseParser {
         })
     }
 
-    /// Takes bytes of a head; `Some(n)` when it is complete after `n` of them.
+    /// Takes bytes of a head; `Some(n)` if `n` of them complete it.
     fn head<V: Visitor>(
         &mut self,
         bytes: &[u8],
@@ -259,7 +259,7 @@ impl ResponseParser {
                 return Ok(Some(length));
             }
             let bounded = &bytes[..bytes.len().min(self.limits.head_bytes)];
-            // httparse skips empty lines before a status line; RFC 9112 knows none there.
+            // httparse skips empty lines before a status line, which RFC 9112 does not allow.
             if bounded.first() == Some(&b'H')
                 && let Some(length) = self.parse(bounded, visitor, known)?
             {
@@ -273,13 +273,13 @@ impl ResponseParser {
             let parsed = self.parse(&whole, visitor, known);
             self.partial = whole;
             self.reset_head();
-            // The scanner saw the end, so httparse does; if ever it does not, the head is bad.
+            // The scanner found the end, so httparse must find it, too.
             parsed?.ok_or(Malformed::HeaderName)?;
         }
         Ok(end)
     }
 
-    /// Parses a head that may be whole; `Some(length)` if it is.
+    /// Parses a head; `None` while it is incomplete.
     #[inline]
     fn parse<V: Visitor>(
         &mut self,
@@ -295,8 +295,8 @@ impl ResponseParser {
         }
     }
 
-    /// The same with room for as many headers as are allowed. Apart, so that only a head that
-    /// needs it pays for the stack.
+    /// The same with space for the maximum number of headers. Not inlined: only heads that need it
+    /// pay for the stack.
     #[cold]
     #[inline(never)]
     fn parse_many<V: Visitor>(
@@ -322,7 +322,7 @@ impl ResponseParser {
             Ok(Some((head, length))) => {
                 if let Some(meaning) = self.accept(&head)? {
                     visitor.head(&head);
-                    // A switch of protocols is no answer to other requests.
+                    // Other requests may not be answered by a 101.
                     if head.status != 101 {
                         known.learn(&bytes[..length], self.request_is_head, meaning);
                     }
@@ -335,8 +335,8 @@ impl ResponseParser {
         }
     }
 
-    /// Parses a head that httparse refuses once its folded lines and the blanks before its colons are
-    /// gone; `Some(length)` if it is whole.
+    /// Parses a head that httparse refuses again, without its folded lines and blanks before
+    /// colons; `None` while it is incomplete.
     #[cold]
     #[inline(never)]
     fn parse_mended<V: Visitor>(
@@ -361,7 +361,7 @@ impl ResponseParser {
         }
     }
 
-    /// Names the fault that httparse found, by the scanner, which tells more of them apart.
+    /// Names the fault that httparse found by the scanner, which distinguishes more of them.
     #[cold]
     fn reason(&self, bytes: &[u8], error: httparse::Error) -> Malformed {
         match HeadScanner::head(self.is_lenient).push(bytes, &self.limits) {
@@ -377,7 +377,7 @@ impl ResponseParser {
         }
     }
 
-    /// Goes on from a complete head: to the next one (`None`), to the body, or to the end.
+    /// Advances from a complete head to the next one (`None`), to the body, or to the end.
     #[inline]
     fn accept(&mut self, head: &ResponseHead<'_>) -> Result<Option<Meaning>, Malformed> {
         match head.status {
@@ -398,7 +398,7 @@ impl ResponseParser {
         Ok(Some(meaning))
     }
 
-    /// Goes on to the body, or to the end (`Idle`).
+    /// Enters the state of the body, or `Idle` without one.
     #[inline]
     fn enter(&mut self, meaning: Meaning) {
         self.status = meaning.status;
@@ -425,7 +425,7 @@ impl Default for ResponseParser {
     }
 }
 
-/// A head with its folded lines joined by a blank (RFC 9112, section 5.2), and without blanks before
+/// The head with folded lines joined by a blank (RFC 9112, section 5.2) and without blanks before
 /// colons.
 fn mended(head: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(head.len());

@@ -1,30 +1,29 @@
-//! Follows a head byte by byte, when it does not arrive in one piece.
+//! Scans a head that does not arrive in one slice, byte by byte.
 //!
-//! httparse is fast but starts over on every call, which is quadratic for a server that sends one
-//! byte a second. The scanner looks at every byte once, finds the end of the head, and finds the
-//! first wrong byte as soon as it comes. It also names the fault when httparse rejects a whole
-//! head, so that the reason never depends on how the bytes were split. It accepts exactly what
-//! httparse accepts (bare line feeds end a line), less the empty lines before a status line; the
-//! fuzz target `response` compares the two.
+//! httparse starts over on every call, which is quadratic for a server that sends one byte a second.
+//! The scanner looks at every byte once and reports the end of the head, or the first wrong byte.
+//! It also names the fault when httparse rejects a whole head, so that the fault does not depend on
+//! how the bytes are split. It accepts exactly what httparse accepts (bare line feeds end a line),
+//! except for empty lines before a status line; the fuzz target `response` compares the two.
 
 use super::malformed::Malformed;
 use super::types::ResponseLimits;
 
-/// Where in a head the next byte stands.
+/// The position of the next byte in a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The bytes of `HTTP/1.` that have come.
+    /// The bytes of `HTTP/1.` received.
     Protocol(u8),
     Minor,
     SpaceAfterVersion,
-    /// The digits of the status that have come.
+    /// The digits of the status received.
     Code(u8),
     AfterCode,
     Reason,
     StatusLf,
     LineStart,
     Name,
-    /// After a blank behind a name, where blanks are allowed there.
+    /// After a blank between name and colon, if that is allowed.
     NameEnd,
     /// After the colon, before the value's first visible byte.
     ValueStart,
@@ -34,13 +33,13 @@ enum Place {
     EndLf,
 }
 
-/// The state of one head, or of one trailer section.
+/// Scans one head, or one trailer section.
 #[derive(Debug, Clone)]
 pub(super) struct HeadScanner {
     place: Place,
     bytes: usize,
     headers: usize,
-    /// A line ends in CR LF alone.
+    /// Lines must end in CR LF.
     is_strict: bool,
     /// Folded lines and blanks before a colon are allowed.
     is_lenient: bool,
@@ -49,19 +48,19 @@ pub(super) struct HeadScanner {
 const PROTOCOL: &[u8; 7] = b"HTTP/1.";
 
 impl HeadScanner {
-    /// A scanner that expects a status line. When it `is_lenient`, header lines may be folded, and
-    /// have blanks before their colon.
+    /// A scanner that expects a status line. If `is_lenient`, header lines may be folded and have
+    /// blanks before their colon.
     pub(super) const fn head(is_lenient: bool) -> Self {
         Self { place: Place::Protocol(0), bytes: 0, headers: 0, is_strict: false, is_lenient }
     }
 
-    /// A scanner that expects header lines only, up to the empty line. When it `is_strict`, lines
-    /// end in CR LF without exception.
+    /// A scanner that expects header lines only, up to the empty line. If `is_strict`, lines must
+    /// end in CR LF.
     pub(super) const fn trailers(is_strict: bool) -> Self {
         Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict, is_lenient: false }
     }
 
-    /// Looks at the next bytes. `Some(n)`: the head ends after `n` of them.
+    /// Scans the next bytes; `Some(n)` if the head ends after `n` of them.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -79,7 +78,7 @@ impl HeadScanner {
         Ok(None)
     }
 
-    /// Takes one byte; true when it ended the head.
+    /// Takes one byte; true if it ends the head.
     fn step(&mut self, byte: u8, limits: &ResponseLimits) -> Result<bool, Malformed> {
         let is_bare = byte == b'\n' && !matches!(self.place, Place::ValueLf | Place::EndLf);
         if self.is_strict && is_bare {
@@ -129,8 +128,8 @@ impl HeadScanner {
     }
 }
 
-/// The places of the status line (RFC 9112, section 4), whose reason phrase may be missing along
-/// with the space before it.
+/// The next state within the status line (RFC 9112, section 4). The reason phrase and the space
+/// before it may be missing.
 fn status_line(place: Place, byte: u8) -> Result<Place, Malformed> {
     Ok(match place {
         Place::Protocol(at) => match PROTOCOL.get(usize::from(at)) {

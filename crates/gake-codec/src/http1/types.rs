@@ -3,14 +3,14 @@
 /// The maximum number of header lines that any [`ResponseLimits`] can allow.
 pub const MAX_HEADERS: usize = 1_000;
 
-/// Limits on what a server can make the client hold or wait for.
+/// Limits on the memory and time that a server can cost the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimits {
-    /// Bytes of one head, up to and with its empty line; of one trailer section, too.
+    /// Bytes of one head including its empty line, or of one trailer section.
     pub head_bytes: usize,
-    /// Header lines of one head, and trailer lines; values above [`MAX_HEADERS`] count as it.
+    /// Header lines of one head, or trailer lines; at most [`MAX_HEADERS`].
     pub headers: usize,
-    /// Interim (1xx) answers before the final one.
+    /// Interim (1xx) responses before the final one.
     pub interim: u32,
     /// Bytes of the line that holds a chunk's size and extensions, without its line feed.
     pub chunk_line: usize,
@@ -28,10 +28,10 @@ impl Default for ResponseLimits {
     }
 }
 
-/// The version of HTTP that a request line or a status line names.
+/// The HTTP version in a request line or status line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Version {
-    /// HTTP/1.0: a connection ends with the response unless both sides say `keep-alive`.
+    /// HTTP/1.0: a connection ends with the response unless both sides send `keep-alive`.
     Http10,
     /// HTTP/1.1.
     #[default]
@@ -41,8 +41,8 @@ pub enum Version {
 /// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response {
-    /// The status code of the final answer, 100 to 999. Those from 600 on are not HTTP's, but
-    /// servers send them; RFC 9110, section 15, has them treated as server errors.
+    /// The status code of the final response, 100 to 999. Codes from 600 on are not valid, but
+    /// servers send them; RFC 9110, section 15, treats them as server errors.
     pub status: u16,
     /// The version in the status line.
     pub version: Version,
@@ -50,7 +50,7 @@ pub struct Response {
     pub body_bytes: u64,
     /// Bytes of the slice last fed that belong to this response.
     pub consumed: usize,
-    /// Whether the server lets the connection be used again (RFC 9112, section 9.3).
+    /// Whether the connection persists (RFC 9112, section 9.3).
     pub keep_alive: bool,
     /// Whether unsolicited bytes follow in the slice. The response itself is sound.
     pub excess: bool,
@@ -63,21 +63,21 @@ impl Response {
     }
 }
 
-/// How far a response has come after a slice.
+/// The state of a response after a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The whole slice was taken, and the response is not complete.
+    /// The whole slice was consumed, and the response is incomplete.
     More,
     /// The response is complete.
     Done(Response),
 }
 
-/// What the end of the stream means for the response being read.
+/// The effect of the end of the stream on the pending response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eof {
-    /// The body ended with the connection, as the head said: it is complete.
+    /// The response is complete: its body ends with the connection.
     Complete(Response),
-    /// No byte of the answer had come: a reused connection was stale.
+    /// No byte of the response had come: a reused connection was stale.
     Nothing,
     /// The response is cut short.
     Cut,

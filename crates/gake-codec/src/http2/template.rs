@@ -105,7 +105,7 @@ impl RequestTemplate {
     }
 
     /// Adds a header behind all others.
-    pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
+    pub fn push(&mut self, name: &str, value: &[u8]) {
         self.tail = [&self.tail[..], &literals(&[(name, value)])].concat().into_boxed_slice();
     }
 

@@ -1,9 +1,9 @@
 //! Header blocks of QPACK without a dynamic table (RFC 9204).
 
 use super::static_table;
-use crate::codec::http2::huffman;
-use crate::codec::http2::integer::{put_integer, put_string, take_integer, take_string};
-use crate::codec::http2::{FieldsMeaning, HpackError};
+use crate::http2::huffman;
+use crate::http2::integer::{put_integer, put_string, take_integer, take_string};
+use crate::http2::{FieldsMeaning, HpackError};
 
 /// What a field counts for beyond its text in the size of a list of fields (RFC 9114, section
 /// 4.2.2).

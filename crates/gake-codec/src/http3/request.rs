@@ -36,7 +36,7 @@ impl StreamRequest {
     }
 
     /// Adds a header behind all others.
-    pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
+    pub fn push(&mut self, name: &str, value: &[u8]) {
         let mut block = self.block.to_vec();
         qpack::put_field(name, value, &mut block);
         self.head = head(&block, self.body.as_ref());

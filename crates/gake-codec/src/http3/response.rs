@@ -5,8 +5,8 @@ use gake_core::record::GrpcStatus;
 use super::frame::{FrameStart, Payload, StartReader, kind};
 use super::qpack;
 use super::violation::StreamViolation;
-use crate::codec::http1::{ResponseHead, Version, Visitor};
-use crate::codec::http2::{FieldsMeaning, HeaderFields, MessageError};
+use crate::http1::{ResponseHead, Version, Visitor};
+use crate::http2::{FieldsMeaning, HeaderFields, MessageError};
 
 /// A whole response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::frame::{put_varint, take_varint};
 use super::*;
-use crate::codec::http1::{ResponseHead, Visitor};
-use crate::codec::http2::{HpackError, MessageError};
+use crate::http1::{ResponseHead, Visitor};
+use crate::http2::{HpackError, MessageError};
 
 /// What a response shows.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use gake_core::record::{ErrorCode, Fault};
 
-use crate::codec::http2::{HpackError, MessageError};
+use crate::http2::{HpackError, MessageError};
 
 /// A rule of HTTP/3 that the server broke, or a limit of ours that it exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -3,22 +3,24 @@
 use gake_core::record::CloseCode;
 
 /// Maximum bytes of the payload of a control frame.
-pub(crate) const CONTROL_MAX: usize = 125;
+pub const CONTROL_MAX: usize = 125;
 
 /// Bytes of the longest frame header of a server, which does not mask.
 const HEADER_MAX: usize = 10;
 
-pub(crate) mod opcode {
-    pub(crate) const CONTINUATION: u8 = 0;
-    pub(crate) const TEXT: u8 = 1;
-    pub(crate) const BINARY: u8 = 2;
-    pub(crate) const CLOSE: u8 = 8;
-    pub(crate) const PING: u8 = 9;
-    pub(crate) const PONG: u8 = 10;
+/// Opcodes of frames (RFC 6455, section 5.2).
+#[allow(missing_docs, reason = "the RFC's names")]
+pub mod opcode {
+    pub const CONTINUATION: u8 = 0;
+    pub const TEXT: u8 = 1;
+    pub const BINARY: u8 = 2;
+    pub const CLOSE: u8 = 8;
+    pub const PING: u8 = 9;
+    pub const PONG: u8 = 10;
 }
 
 /// Receives what comes, in order.
-pub(crate) trait FrameEvents {
+pub trait FrameEvents {
     /// More of a message.
     fn part(&mut self, bytes: &[u8]);
 
@@ -37,7 +39,7 @@ pub(crate) trait FrameEvents {
 
 /// What is wrong with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FrameError {
+pub enum FrameError {
     /// A server's frame is masked, or its reserved bits are set.
     #[error("a frame is masked or has reserved bits")]
     Bits,
@@ -60,7 +62,7 @@ pub(crate) enum FrameError {
 
 impl FrameError {
     /// A stable name in snake case.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Bits => "websocket_bits",
             Self::Opcode => "websocket_opcode",
@@ -74,7 +76,7 @@ impl FrameError {
 
 /// Reads frames. It keeps an incomplete header or control frame; messages are handed on in parts.
 #[derive(Debug, Default)]
-pub(crate) struct FrameReader {
+pub struct FrameReader {
     header: [u8; HEADER_MAX],
     header_len: usize,
     /// Bytes of the frame's payload that are still to come, once its header is whole.
@@ -92,11 +94,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// What is wrong. The reader cannot be used after that.
-    pub(crate) fn read<E: FrameEvents>(
-        &mut self,
-        bytes: &[u8],
-        events: &mut E,
-    ) -> Result<(), FrameError> {
+    pub fn read<E: FrameEvents>(&mut self, bytes: &[u8], events: &mut E) -> Result<(), FrameError> {
         let mut rest = bytes;
         while !self.is_closed {
             let left = match self.left {

@@ -15,15 +15,16 @@ const NO_MASK: [u8; 4] = [0; 4];
 /// The standard wants a new random mask for every frame, so that scripts in browsers cannot choose
 /// the bytes on the wire. A load chooses them itself, and has one mask for all.
 #[derive(Debug)]
-pub(crate) struct MessageFrame {
-    pub(crate) bytes: Vec<u8>,
+pub struct MessageFrame {
+    /// The whole frame, masked.
+    pub bytes: Vec<u8>,
     /// Whether it is a ping, which a pong answers.
-    pub(crate) is_ping: bool,
+    pub is_ping: bool,
 }
 
 impl MessageFrame {
     /// A text if `message` is UTF-8, else binary; a ping without one.
-    pub(crate) fn new(message: Option<&[u8]>) -> Self {
+    pub fn new(message: Option<&[u8]>) -> Self {
         let (opcode, payload) = match message {
             None => (opcode::PING, PING),
             Some(message) if std::str::from_utf8(message).is_ok() => (opcode::TEXT, message),
@@ -36,14 +37,14 @@ impl MessageFrame {
 }
 
 /// A mask that nobody foresees; zeros where the system has no randomness.
-pub(crate) fn random_mask() -> [u8; 4] {
+pub fn random_mask() -> [u8; 4] {
     let mut mask = NO_MASK;
     let _ = aws_lc_rs::rand::fill(&mut mask);
     mask
 }
 
 /// Appends a final frame.
-pub(crate) fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: [u8; 4]) {
+pub fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: [u8; 4]) {
     out.push(0x80 | opcode);
     match payload.len() {
         short @ 0..126 => out.push(0x80 | short as u8),
@@ -61,7 +62,7 @@ pub(crate) fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: [u8
 }
 
 /// A close frame; without a code it is empty.
-pub(crate) fn close_frame(code: CloseCode) -> Vec<u8> {
+pub fn close_frame(code: CloseCode) -> Vec<u8> {
     let mut out = Vec::with_capacity(8);
     let number = code.number().to_be_bytes();
     let payload = if code == CloseCode::NONE { &[][..] } else { &number };
@@ -72,7 +73,7 @@ pub(crate) fn close_frame(code: CloseCode) -> Vec<u8> {
 /// Pongs that are to be written: the rest of one that has begun, and the answer to the latest ping,
 /// which is enough (RFC 6455, section 5.5.3).
 #[derive(Debug, Default)]
-pub(crate) struct Pongs {
+pub struct Pongs {
     bytes: Vec<u8>,
     /// Bytes that are left of a frame that has begun.
     begun: usize,
@@ -80,23 +81,23 @@ pub(crate) struct Pongs {
 
 impl Pongs {
     /// Answers a ping with this payload.
-    pub(crate) fn put(&mut self, payload: &[u8]) {
+    pub fn put(&mut self, payload: &[u8]) {
         self.bytes.truncate(self.begun);
         put_frame(&mut self.bytes, opcode::PONG, payload, NO_MASK);
     }
 
     /// What is to be written.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Whether a frame has begun, so that nothing else may be written before its rest.
-    pub(crate) fn is_midway(&self) -> bool {
+    pub fn is_midway(&self) -> bool {
         self.begun > 0
     }
 
     /// The first `count` bytes are written.
-    pub(crate) fn wrote(&mut self, count: usize) {
+    pub fn wrote(&mut self, count: usize) {
         self.bytes.drain(..count);
         self.begun = match count.cmp(&self.begun) {
             std::cmp::Ordering::Less => self.begun - count,

@@ -8,7 +8,6 @@ mod frame;
 mod message;
 mod upgrade;
 
-pub(crate) use frame::{CONTROL_MAX, FrameError, FrameEvents, FrameReader, opcode};
-pub(crate) use message::{MessageFrame, Pongs, close_frame, put_frame, random_mask};
-pub use upgrade::UpgradeResponse;
-pub(crate) use upgrade::{Upgrade, UpgradeRead};
+pub use frame::{CONTROL_MAX, FrameError, FrameEvents, FrameReader, opcode};
+pub use message::{MessageFrame, Pongs, close_frame, put_frame, random_mask};
+pub use upgrade::{Upgrade, UpgradeRead, UpgradeResponse};

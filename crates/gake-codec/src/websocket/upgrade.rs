@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::codec::http1::Version;
-use crate::codec::http1::request::{RequestError, RequestParts, render};
+use crate::http1::Version;
+use crate::http1::request::{RequestError, RequestParts, render};
 
 /// What the server adds to the key (RFC 6455, section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -25,8 +25,9 @@ const HEADERS_MAX: usize = 100;
 
 /// The upgrade request of a load, ready to be written. All sessions have the same random key.
 #[derive(Debug)]
-pub(crate) struct Upgrade {
-    pub(crate) bytes: Vec<u8>,
+pub struct Upgrade {
+    /// The whole request.
+    pub bytes: Vec<u8>,
     /// `Sec-WebSocket-Accept` of a server that understood.
     accept: String,
     /// The subprotocols that are offered.
@@ -35,7 +36,7 @@ pub(crate) struct Upgrade {
 
 /// What has come of the response.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum UpgradeRead {
+pub enum UpgradeRead {
     /// The head is not whole.
     Partial,
     /// The head of the response, and its length in bytes.
@@ -63,7 +64,7 @@ impl UpgradeResponse {
 
 impl Upgrade {
     /// The upgrade at a target, with these header lines.
-    pub(crate) fn new(
+    pub fn new(
         (authority, target): (&str, &str),
         given: &[(String, String)],
         opaque: &[(String, Vec<u8>)],
@@ -106,7 +107,7 @@ impl Upgrade {
     }
 
     /// Reads the response, of which `bytes` have come.
-    pub(crate) fn read(&self, bytes: &[u8]) -> UpgradeRead {
+    pub fn read(&self, bytes: &[u8]) -> UpgradeRead {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);
         let length = match response.parse(bytes) {

@@ -12,7 +12,7 @@ use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
 use crate::client::request::{Message, PreparedRequest};
 use crate::client::shared::Shared;
 use crate::client::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
 use crate::tls::protocol::Protocol;
@@ -42,7 +42,7 @@ struct Seat<'a> {
     is_reused: bool,
 }
 
-impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
+impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
     /// Sends the request at `now`, and follows where it leads.
     pub(crate) async fn run(
         &mut self,

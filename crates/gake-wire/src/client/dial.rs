@@ -9,6 +9,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_codec::http1::KnownHeads;
+use gake_codec::websocket::Upgrade;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::record::{Exchange, Fault, Phase};
 use rustix::time::{ClockId, clock_gettime};
@@ -23,8 +25,6 @@ use crate::client::meter::{Meter, OpenGuard};
 use crate::client::network::{Network, is_loopback};
 use crate::client::request::PreparedRequest;
 use crate::client::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
-use crate::codec::http1::KnownHeads;
-use crate::codec::websocket::Upgrade;
 use crate::net::address::Address;
 use crate::net::alarm::Alarm;
 use crate::net::alternative::Alternatives;

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use gake_codec::http3::StreamRequest;
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{Exchange, Fault};
 
@@ -11,7 +12,6 @@ use crate::client::meter::bump;
 use crate::client::network::{Network, is_loopback};
 use crate::client::request::PreparedRequest;
 use crate::client::transport::{AnyTransport, Http3};
-use crate::codec::http3::StreamRequest;
 use crate::net::address::Address;
 use crate::net::fault;
 use crate::quic::{self, EarlyCall, EarlyEnd};

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use gake_codec::http1::request::RequestError;
+use gake_codec::http2::{RequestTemplate, SharedFields};
+use gake_codec::http3::StreamRequest;
+use gake_codec::websocket::Upgrade;
+
 use crate::client::grpc;
 use crate::client::request::Message;
-use crate::codec::http1::request::RequestError;
-use crate::codec::http2::{RequestTemplate, SharedFields};
-use crate::codec::http3::StreamRequest;
-use crate::codec::websocket::Upgrade;
 use crate::net::location::Scheme;
 
 /// Headers that HTTP/2 and HTTP/3 do not have (RFC 9113, section 8.2.2; RFC 9114, section 4.2).

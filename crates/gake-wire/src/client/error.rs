@@ -1,6 +1,7 @@
 //! Why a request cannot be sent.
 
-use crate::codec::http1::request::RequestError;
+use gake_codec::http1::request::RequestError;
+
 use crate::net::address::ResolveError;
 use crate::net::location::LocationError;
 use crate::net::source::SourceAddressError;

@@ -1,8 +1,9 @@
 //! Keeping parts of a response.
 
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::Kept;
 
-use crate::codec::http1::{ResponseHead, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 
 /// Keeps the head of a response and the first bytes of its body, or nothing.
 #[derive(Debug)]
@@ -49,3 +50,5 @@ impl Visitor for KeepVisitor {
         kept.body.extend_from_slice(&bytes[..room]);
     }
 }
+
+impl ExchangeVisitor for KeepVisitor {}

@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use gake_codec::http2::ConnectionCounts;
 use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
-use crate::codec::http2::ConnectionCounts;
 use crate::net::permit::PermittedConnection;
 use crate::tls::handshakes::Handshake;
 

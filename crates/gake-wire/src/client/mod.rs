@@ -21,6 +21,7 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod transport;
+pub(crate) mod visitor;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ use self::pool::{Bounds, Pool};
 use self::request::{HttpRequest, PreparedRequest};
 use self::shared::Shared;
 use self::transport::AnyTransport;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::deadline::Deadline;
 
 /// Idle connections that a user keeps, beside one for each origin known before the run.
@@ -128,7 +129,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
 
     /// Sends a request, follows its redirects, and shows the last response to `visitor` as it
     /// comes; the visitor `()` discards it.
-    pub async fn send_to<V: Visitor>(
+    pub async fn send_to<V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         deadline: Deadline,
@@ -142,7 +143,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
 
     /// The same at `now`, an instant just read, noting events in `exchange` (a new
     /// [`Exchange::unfinished`]) as they happen: if the future is dropped early, they stay there.
-    pub async fn exchange<V: Visitor>(
+    pub async fn exchange<V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         now: Nanos,

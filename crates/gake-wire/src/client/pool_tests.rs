@@ -11,7 +11,7 @@ use gake_core::record::{Answer, Exchange};
 use super::*;
 use crate::client::request::PreparedRequest;
 use crate::client::transport::{IdleState, Timing, TransportError};
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 
 /// A transport whose capacity the test sets. It carries nothing.
@@ -29,7 +29,7 @@ impl Transport for Fake {
         IdleState::Usable
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         _: &PreparedRequest,
         _: &mut Exchange,

@@ -1,11 +1,13 @@
 //! Redirects: where they lead, and what is asked there (RFC 9110, section 15.4).
 
-use std::task::Context;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::Fault;
 
 use crate::client::request::Message;
-use crate::codec::http1::{BodyPiece, ResponseHead, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alternative::http3_port;
 use crate::net::location::{Location, basic_authorization};
 use crate::tls::facts::ConnectionFacts;
@@ -51,16 +53,6 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     }
 
     #[inline]
-    fn connected(&mut self, facts: &ConnectionFacts) {
-        self.behind.connected(facts);
-    }
-
-    #[inline]
-    fn sent(&mut self) {
-        self.behind.sent();
-    }
-
-    #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
         if self.follows_offers {
             self.offered = head.get("alt-svc").and_then(http3_port);
@@ -82,20 +74,32 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     }
 
     #[inline]
+    fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
+        if self.to.is_none() {
+            self.behind.trailers(trailers);
+        }
+    }
+}
+
+impl<V: ExchangeVisitor> ExchangeVisitor for RedirectVisitor<'_, V> {
+    #[inline]
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.behind.connected(facts);
+    }
+
+    #[inline]
+    fn sent(&mut self) {
+        self.behind.sent();
+    }
+
+    #[inline]
     fn is_sending(&self) -> bool {
         self.behind.is_sending()
     }
 
     #[inline]
-    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
-        self.behind.next_piece(cx)
-    }
-
-    #[inline]
-    fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
-        if self.to.is_none() {
-            self.behind.trailers(trailers);
-        }
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Arc<[u8]>>> {
+        self.behind.poll_body(cx)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::codec::http1::Version;
-use crate::codec::http1::request::{Rendered, RequestError, RequestParts, render};
-use crate::codec::http2::RequestTemplate;
-use crate::codec::http3::StreamRequest;
-use crate::codec::websocket::MessageFrame;
+use gake_codec::http1::Version;
+use gake_codec::http1::request::{Rendered, RequestError, RequestParts, render};
+use gake_codec::http2::RequestTemplate;
+use gake_codec::http3::StreamRequest;
+use gake_codec::websocket::MessageFrame;
+
 use crate::net::location::{Location, Scheme, basic_authorization};
 use crate::net::proxy::HttpProxy;
 

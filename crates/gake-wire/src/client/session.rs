@@ -9,6 +9,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
+use gake_codec::websocket::{
+    CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask,
+};
 use gake_core::clock::Clock;
 use gake_core::record::{CloseCode, Exchange, Fault, Phase};
 
@@ -17,9 +20,6 @@ use crate::client::dial::Connected;
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
 use crate::client::transport::websocket_open;
-use crate::codec::websocket::{
-    CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask,
-};
 use crate::net::alarm::know;
 use crate::net::deadline::Deadline;
 use crate::net::fault;

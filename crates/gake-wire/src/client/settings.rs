@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_codec::http1::{ResponseLimits, Version};
+use gake_codec::http2::ConnectionLimits;
 use gake_core::plan::Timeouts;
 
-use crate::codec::http1::{ResponseLimits, Version};
-use crate::codec::http2::ConnectionLimits;
 use crate::load::check::BodyCheck;
 use crate::load::feed::Feed;
 use crate::load::inspect::Inspection;

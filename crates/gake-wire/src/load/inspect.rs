@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::clock::Clock;
 use gake_core::plan::Expect;
 use gake_core::record::FAILED_BODY_BYTES;
 
 use crate::client::kept::KeepVisitor;
-use crate::codec::http1::{ResponseHead, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::load::check::{BodyCheck, CHECKED_BYTES_MAX, decoded};
 use crate::load::parts::PartsVisitor;
 
@@ -163,3 +164,5 @@ impl<C: Clock> Visitor for WorkVisitor<'_, C> {
         }
     }
 }
+
+impl<C: Clock> ExchangeVisitor for WorkVisitor<'_, C> {}

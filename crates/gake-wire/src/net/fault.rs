@@ -2,9 +2,8 @@
 
 use std::io;
 
+use gake_codec::http1::Malformed;
 use gake_core::record::{Fault, Phase};
-
-use crate::codec::http1::Malformed;
 
 /// The fault of an error while opening a connection.
 #[must_use]

@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use gake_codec::http2::ConnectionLimits;
+use gake_codec::http3::StreamRequest;
 use gake_core::record::{Fault, Phase};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
@@ -13,8 +15,6 @@ use quinn::{
 
 use super::errors::of_lost;
 use super::socket::QuicSocket;
-use crate::codec::http2::ConnectionLimits;
-use crate::codec::http3::StreamRequest;
 use crate::net::fault;
 
 /// Streams that the server may open: its control stream and those of QPACK, and some that it

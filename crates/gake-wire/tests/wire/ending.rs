@@ -1,7 +1,7 @@
 //! Answers that do not come, or not whole: each way has its fault.
 
+use gake_codec::http1::ResponseLimits;
 use gake_core::record::{Fault, Phase};
-use gake_wire::http1::ResponseLimits;
 
 use crate::client::{Setup, fault_of, status_of};
 use crate::server::{Act, Again, Flood, Hold, Request, Reset, Server, Wait, ok, send};

@@ -1,9 +1,10 @@
 //! Every way in which an answer says where it ends, and whether the connection goes on.
 
+use gake_codec::http1::request::RequestError;
+
 use crate::client::{Setup, request, status_of};
 use crate::server::{Act, Again, Hold, Request, Server, Wait, ok, send};
 use gake_wire::WireError;
-use gake_wire::http1::request::RequestError;
 use std::time::Duration;
 
 const TIMES: usize = 3;

@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_codec::http1::Visitor;
 use gake_core::clock::Clock as _;
 use gake_core::record::{Answer, Counts, End, Exchange, Fault};
 use gake_core::schedule::Slice;
-use gake_wire::http1::Visitor;
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
+    Client, Deadline, ExchangeVisitor, HttpRequest, Network, PreparedRequest, Resolver, Settings,
+    TlsOptions,
 };
 
 use crate::client::{PATIENCE, TestClock, fault_of, millis, on_runtime, status_of};
@@ -141,6 +142,8 @@ impl Visitor for Stream {
         self.0.borrow_mut().extend_from_slice(bytes);
     }
 }
+
+impl ExchangeVisitor for Stream {}
 
 #[test]
 fn a_body_is_streamed_as_it_comes() {

@@ -12,7 +12,6 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::record::{End, Exchange, GrpcStatus};
 use gake_script::user::Completion;
-use gake_wire::http1::BodyPiece;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
@@ -232,16 +231,16 @@ impl GrpcStream {
 }
 
 impl Messages for GrpcStream {
-    fn next_piece(&self, cx: &Context<'_>) -> BodyPiece {
+    fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Arc<[u8]>>> {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
                 self.note(Builtin::GrpcStreamsMsgsSent);
-                BodyPiece::Bytes(message)
+                Poll::Ready(Some(message))
             }
-            None if self.is_finished.get() => BodyPiece::End,
+            None if self.is_finished.get() => Poll::Ready(None),
             None => {
                 self.sender.set(Some(cx.waker().clone()));
-                BodyPiece::Pending
+                Poll::Pending
             }
         }
     }

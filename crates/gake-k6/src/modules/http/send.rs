@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use gake_codec::http1::{ResponseHead, Version, Visitor};
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{End, Exchange, Fault, Phase};
-use gake_wire::http1::{ResponseHead, Version, Visitor};
-use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
+use gake_wire::{Client, ConnectionFacts, Deadline, ExchangeVisitor, PreparedRequest};
 
 use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
@@ -187,14 +187,6 @@ impl Collector {
 }
 
 impl Visitor for Collector {
-    fn connected(&mut self, facts: &ConnectionFacts) {
-        self.connection = *facts;
-    }
-
-    fn sent(&mut self) {
-        self.sent = Some(self.clock.now());
-    }
-
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.version = Some(head.version);
         self.reason = head.reason.to_owned();
@@ -209,6 +201,16 @@ impl Visitor for Collector {
         if self.keep {
             self.body.extend(bytes);
         }
+    }
+}
+
+impl ExchangeVisitor for Collector {
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.connection = *facts;
+    }
+
+    fn sent(&mut self) {
+        self.sent = Some(self.clock.now());
     }
 }
 

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use gake_core::record::{Fault, Phase};
-use gake_wire::fault;
-use gake_wire::http1::{
+use gake_codec::http1::{
     Eof, Malformed, Progress, Response, ResponseLimits, ResponseParser, Visitor,
 };
+use gake_core::record::{Fault, Phase};
+use gake_wire::fault;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::stream::Stream;

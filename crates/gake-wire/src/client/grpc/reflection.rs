@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use gake_codec::http1::Visitor;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{End, Exchange, Fault, GrpcStatus};
 use prost_reflect::prost::Message as _;
@@ -18,7 +19,7 @@ use super::grpc_call;
 use super::message::{GrpcMessages, grpc_frame};
 use super::schema::GrpcSchema;
 use crate::client::Client;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::deadline::Deadline;
 
 /// The versions of the service, which have the same messages.
@@ -180,6 +181,8 @@ impl Visitor for Collected {
         }
     }
 }
+
+impl ExchangeVisitor for Collected {}
 
 /// Files of definitions by name.
 #[derive(Default)]

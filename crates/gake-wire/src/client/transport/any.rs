@@ -6,7 +6,7 @@ use gake_core::record::{Answer, Exchange};
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2, Http3, WebSocket};
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::tls::facts::ConnectionFacts;
 
@@ -104,7 +104,7 @@ impl Transport for AnyTransport {
     }
 
     #[inline]
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,

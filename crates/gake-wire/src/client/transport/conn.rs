@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use gake_codec::http1::{KnownHeads, ResponseLimits, ResponseParser};
 use gake_core::clock::Nanos;
 use gake_core::record::TcpSample;
 
 use super::interface::IdleState;
 use super::sampler::TcpSampler;
 use crate::client::meter::OpenGuard;
-use crate::codec::http1::{KnownHeads, ResponseLimits, ResponseParser};
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 

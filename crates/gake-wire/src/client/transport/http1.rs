@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
+use gake_codec::http1::{KnownHeads, Response, ResponseLimits};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange};
 
@@ -13,7 +14,7 @@ use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::transaction::Transaction;
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::{KnownHeads, Response, ResponseLimits, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 use crate::tls::facts::ConnectionFacts;
@@ -86,7 +87,7 @@ impl Transport for Http1 {
         state
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,

@@ -4,6 +4,10 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use gake_codec::http1::{ResponseHead, Version, Visitor};
+use gake_codec::http2::{
+    ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding,
+};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase};
 
@@ -14,10 +18,7 @@ use super::sampler::TcpSampler;
 use crate::client::grpc;
 use crate::client::meter::OpenGuard;
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::{BodyPiece, ResponseHead, Version, Visitor};
-use crate::codec::http2::{
-    ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding,
-};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 use crate::tls::facts::ConnectionFacts;
@@ -93,7 +94,7 @@ impl Transport for Http2 {
         self.link.room.watch(Box::new(watcher));
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -154,7 +155,7 @@ struct StreamCall<'a> {
 
 impl StreamCall<'_> {
     #[inline]
-    fn poll<C: Clock, V: Visitor>(
+    fn poll<C: Clock, V: ExchangeVisitor>(
         &mut self,
         cx: &mut Context<'_>,
         timing: &Timing<'_, C>,
@@ -195,16 +196,16 @@ impl StreamCall<'_> {
 
     /// Sends what the visitor has of the body.
     #[cold]
-    fn send<V: Visitor>(&mut self, cx: &mut Context<'_>, visitor: &mut V) {
+    fn send<V: ExchangeVisitor>(&mut self, cx: &mut Context<'_>, visitor: &mut V) {
         loop {
-            match visitor.next_piece(cx) {
-                BodyPiece::Bytes(piece) => self.link.codec().borrow_mut().send(self.slot, piece),
-                BodyPiece::End => {
+            match visitor.poll_body(cx) {
+                Poll::Ready(Some(bytes)) => self.link.codec().borrow_mut().send(self.slot, bytes),
+                Poll::Ready(None) => {
                     self.link.codec().borrow_mut().finish(self.slot);
                     self.is_sending = false;
                     return self.link.wake_task();
                 }
-                BodyPiece::Pending => return self.link.wake_task(),
+                Poll::Pending => return self.link.wake_task(),
             }
         }
     }

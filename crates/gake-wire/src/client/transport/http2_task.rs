@@ -6,12 +6,12 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use gake_codec::http2::Violation;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, Phase};
 
 use super::link::Link;
 use super::sampler::TcpSampler;
-use crate::codec::http2::Violation;
 use crate::net::fault;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;

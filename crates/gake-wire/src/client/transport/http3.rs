@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use gake_codec::http2::ConnectionLimits;
+use gake_codec::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolation};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase, TcpSample};
 use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
@@ -18,9 +20,7 @@ use super::interface::{Timing, Transport, TransportError};
 use crate::client::grpc;
 use crate::client::meter::OpenGuard;
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
-use crate::codec::http2::ConnectionLimits;
-use crate::codec::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolation};
+use crate::client::visitor::ExchangeVisitor;
 use crate::quic::{QuicSocket, of_lost};
 use crate::tls::facts::ConnectionFacts;
 
@@ -85,7 +85,7 @@ impl Transport for Http3 {
         self.link.room.watch(Box::new(watcher));
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -176,7 +176,7 @@ struct StreamCall<'a, C> {
 
 impl<C: Clock> StreamCall<'_, C> {
     /// Sends the request on a stream of its own and reads the response.
-    async fn run<V: Visitor>(
+    async fn run<V: ExchangeVisitor>(
         &self,
         request: &StreamRequest,
         visitor: &mut V,

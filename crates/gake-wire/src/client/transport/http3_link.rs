@@ -6,6 +6,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use gake_codec::http2::{ConnectionCounts, ConnectionLimits};
+use gake_codec::http3::StreamViolation;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{ErrorCode, Fault, TcpSample};
 use quinn::{Connection, RecvStream, SendStream, VarInt};
@@ -13,8 +15,6 @@ use tokio::sync::Notify;
 
 use super::room::RoomWatch;
 use crate::client::meter::{OpenGuard, bump};
-use crate::codec::http2::{ConnectionCounts, ConnectionLimits};
-use crate::codec::http3::StreamViolation;
 use crate::net::alarm::know;
 
 /// How often a connection is asked about its path.

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_codec::http3::{
+    ControlEvent, ControlReader, StreamViolation, control_opening, stream_kind,
+};
 use gake_core::record::{Fault, Phase};
 use quinn::{ConnectionError, ReadError, RecvStream, VarInt};
 
 use super::http3_link::Http3Link;
-use crate::codec::http3::{
-    ControlEvent, ControlReader, StreamViolation, control_opening, stream_kind,
-};
 use crate::quic::{QuicSocket, of_lost};
 
 /// Bytes of a stream's type at most.

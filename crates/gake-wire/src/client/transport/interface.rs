@@ -4,7 +4,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange, Fault};
 
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
 use crate::net::scratch::Scratch;
@@ -39,7 +39,7 @@ pub(crate) trait Transport {
 
     /// Sends a request and reads its response, noting instants and bytes in `exchange` as they
     /// come. When the future is dropped before its end, the exchange is given up.
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,

@@ -5,14 +5,12 @@ use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
+use gake_codec::http2::{ClientConnection, HeaderFields, RequestTemplate, StreamEnd, StreamEvents};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, TcpSample};
 
 use super::room::RoomWatch;
 use crate::client::meter::{OpenGuard, bump};
-use crate::codec::http2::{
-    ClientConnection, HeaderFields, RequestTemplate, StreamEnd, StreamEvents,
-};
 use crate::net::alarm::know;
 
 /// Bytes of shown bodies that may wait for their exchanges before the connection reads no more.
@@ -230,7 +228,7 @@ impl Link {
         &self,
         bytes: &[u8],
         now: Nanos,
-    ) -> Result<(), crate::codec::http2::Violation> {
+    ) -> Result<(), gake_codec::http2::Violation> {
         let mut codec = self.codec.borrow_mut();
         let lanes = &mut *self.lanes.borrow_mut();
         let mut delivery = Delivery { lanes, now, unread: 0 };

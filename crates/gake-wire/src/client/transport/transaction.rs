@@ -3,13 +3,14 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
+use gake_codec::http1::request::Rendered;
+use gake_codec::http1::{Eof, Progress, Response};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, Fault, Phase};
 
 use super::conn::Conn;
 use super::interface::{Timing, TransportError};
-use crate::codec::http1::request::Rendered;
-use crate::codec::http1::{Eof, Progress, Response, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::fault;
 
 /// A request under way.
@@ -25,7 +26,7 @@ pub(super) struct Transaction<'a, C, V> {
     broken: Option<Fault>,
 }
 
-impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
+impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     /// A request that is about to be written on `conn`.
     pub(super) fn new(
         conn: &mut Conn,

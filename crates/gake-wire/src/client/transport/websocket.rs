@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
+use gake_codec::http1::{ResponseHead, Version, Visitor};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange, Fault};
 
@@ -17,7 +18,7 @@ use super::websocket_turn::{OPEN, Turn};
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
 use crate::client::settings::MessageAnswer;
-use crate::codec::http1::{ResponseHead, Version, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::know;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
@@ -193,7 +194,7 @@ impl Transport for WebSocket {
         if self.capacity() == 0 { IdleState::Ended } else { IdleState::Usable }
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,

@@ -3,10 +3,10 @@
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
 
+use gake_codec::websocket::{FrameError, FrameEvents, FrameReader, Pongs, close_frame};
 use gake_core::record::CloseCode;
 
 use crate::client::meter::Meter;
-use crate::codec::websocket::{FrameError, FrameEvents, FrameReader, Pongs, close_frame};
 use crate::load::check::{BodyCheck, CHECKED_BYTES_MAX};
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 
+use gake_codec::websocket::{Upgrade, UpgradeRead, UpgradeResponse};
 use gake_core::record::{Fault, Phase};
 
-use crate::codec::websocket::{Upgrade, UpgradeRead, UpgradeResponse};
 use crate::net::fault;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;

@@ -3,13 +3,13 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use gake_codec::websocket::{FrameError, MessageFrame};
 use gake_core::clock::Clock;
 use gake_core::record::{Answer, Exchange, Fault, Phase};
 
 use super::interface::{Timing, TransportError};
 use super::websocket_line::{Heard, Line, Wanted};
 use crate::client::settings::MessageAnswer;
-use crate::codec::websocket::{FrameError, MessageFrame};
 use crate::net::fault;
 
 /// The status of an answered message: that of the open session.

@@ -6,7 +6,7 @@ use gake_core::record::{Answer, Exchange};
 
 use super::interface::{Timing, Transport, TransportError};
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::tls::facts::ConnectionFacts;
 
 /// A connection of HTTP/3.
@@ -28,7 +28,7 @@ impl Transport for Http3 {
         match *self {}
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         _: &PreparedRequest,
         _: &mut Exchange,

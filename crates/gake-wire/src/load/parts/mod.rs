@@ -4,12 +4,12 @@ mod splitter;
 
 use std::sync::{Arc, LazyLock};
 
+use gake_codec::http1::ResponseHead;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::work::Iteration;
 
 use self::splitter::Splitter;
-use crate::codec::http1::ResponseHead;
 
 /// From the instant that a request was due to the end of the first part of its answer.
 static FIRST: LazyLock<Arc<Definition>> =
