@@ -135,7 +135,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert_eq!(whole, read(&bytes, limits, streams, &[1]), "whole against byte by byte");
     let verdict = oracle::judge(&bytes, streams, stream_window);
     for (owner, end) in &whole.ends {
-        let (StreamEnding::Answered { status, body_bytes }, Some(Answer::Whole(theirs, _, bytes))) =
+        let (StreamEnding::Response { status, body_bytes }, Some(Answer::Whole(theirs, _, bytes))) =
             (end.ending, verdict.answers.get(*owner as usize))
         else {
             continue;

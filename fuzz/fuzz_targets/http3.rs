@@ -192,7 +192,7 @@ fn round_trip(mut bytes: &[u8]) {
     }
     let all = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
     let request = StreamRequest::new([(":status", &b"200"[..])].into_iter().chain(all), None);
-    let bytes = request.pieces().concat();
+    let bytes = request.buffers().concat();
     assert_eq!(bytes.len(), request.len());
     let (outcome, seen) = response(&bytes, &[]);
     if outcome.is_ok() {

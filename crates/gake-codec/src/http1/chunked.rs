@@ -6,7 +6,7 @@ use super::types::{MAX_HEADERS, ResponseLimits};
 use super::visitor::Visitor;
 
 #[derive(Debug, Clone)]
-enum Place {
+enum ChunkState {
     /// Before the first digit of a size.
     SizeStart,
     Size,
@@ -24,7 +24,7 @@ enum Place {
 /// bytes are split.
 #[derive(Debug, Clone)]
 pub struct ChunkDecoder {
-    place: Place,
+    state: ChunkState,
     /// The size being read, then the bytes of the chunk still expected.
     left: u64,
     /// Bytes of the current size line, which is bounded.
@@ -37,7 +37,7 @@ pub struct ChunkDecoder {
 
 /// The result of [`ChunkDecoder::push`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pushed {
+pub struct ChunkProgress {
     /// Bytes taken, counting from the start of the slice.
     pub consumed: usize,
     /// Bytes of the body among them.
@@ -59,7 +59,7 @@ impl ChunkDecoder {
     }
 
     const fn with(is_strict: bool) -> Self {
-        Self { place: Place::SizeStart, left: 0, line: 0, is_strict, trailers: Vec::new() }
+        Self { state: ChunkState::SizeStart, left: 0, line: 0, is_strict, trailers: Vec::new() }
     }
 
     /// Decodes the next bytes and hands the data to `visitor`. Trailers are validated, and skipped
@@ -72,12 +72,12 @@ impl ChunkDecoder {
         bytes: &[u8],
         limits: &ResponseLimits,
         visitor: &mut V,
-    ) -> Result<Pushed, Malformed> {
+    ) -> Result<ChunkProgress, Malformed> {
         let mut at = 0;
         let mut body_bytes = 0;
         while let Some(&byte) = bytes.get(at) {
-            match &mut self.place {
-                Place::Data => {
+            match &mut self.state {
+                ChunkState::Data => {
                     let rest = &bytes[at..];
                     let take = usize::try_from(self.left).map_or(rest.len(), |n| n.min(rest.len()));
                     visitor.body(&rest[..take]);
@@ -85,10 +85,10 @@ impl ChunkDecoder {
                     body_bytes += take as u64;
                     self.left -= take as u64;
                     if self.left == 0 {
-                        self.place = Place::DataCr;
+                        self.state = ChunkState::DataCr;
                     }
                 }
-                Place::Trailers(scanner) => {
+                ChunkState::Trailers(scanner) => {
                     let end = scanner.push(&bytes[at..], limits).map_err(of_trailers)?;
                     let consumed = end.map_or(bytes.len(), |n| at + n);
                     if visitor.wants_trailers() {
@@ -97,7 +97,7 @@ impl ChunkDecoder {
                             show_trailers(&self.trailers, visitor)?;
                         }
                     }
-                    return Ok(Pushed { consumed, body_bytes, done: end.is_some() });
+                    return Ok(ChunkProgress { consumed, body_bytes, done: end.is_some() });
                 }
                 _ => {
                     self.line_byte(byte, limits)?;
@@ -105,33 +105,35 @@ impl ChunkDecoder {
                 }
             }
         }
-        Ok(Pushed { consumed: at, body_bytes, done: false })
+        Ok(ChunkProgress { consumed: at, body_bytes, done: false })
     }
 
     /// Takes one byte of the framing around the data. Lines must end in CR LF: the leniency of
     /// RFC 9112, section 2.2, applies to the head only.
     fn line_byte(&mut self, byte: u8, limits: &ResponseLimits) -> Result<(), Malformed> {
-        self.place = match (&self.place, byte) {
-            (Place::SizeStart | Place::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+        self.state = match (&self.state, byte) {
+            (ChunkState::SizeStart | ChunkState::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if self.left > u64::MAX >> 4 {
                     return Err(Malformed::ChunkSizeOverflow);
                 }
                 self.left = self.left << 4 | u64::from(hex_value(byte));
-                Place::Size
+                ChunkState::Size
             }
-            (Place::SizeStart, _) => return Err(Malformed::ChunkSize),
-            (Place::Size | Place::SizeBlank | Place::Extension, b'\r') => Place::SizeLf,
-            (Place::Size | Place::SizeBlank, b' ' | b'\t') => Place::SizeBlank,
-            (Place::Size | Place::SizeBlank, b';') => Place::Extension,
-            (Place::Size, _) => return Err(Malformed::ChunkSize),
-            (Place::Extension, _) if is_text(byte) => Place::Extension,
-            (Place::SizeLf, b'\n') => return self.end_size_line(),
-            (Place::DataCr, b'\r') => Place::DataLf,
-            (Place::DataLf, b'\n') => Place::SizeStart,
-            (Place::DataCr | Place::DataLf, _) => return Err(Malformed::ChunkEnd),
+            (ChunkState::SizeStart, _) => return Err(Malformed::ChunkSize),
+            (ChunkState::Size | ChunkState::SizeBlank | ChunkState::Extension, b'\r') => {
+                ChunkState::SizeLf
+            }
+            (ChunkState::Size | ChunkState::SizeBlank, b' ' | b'\t') => ChunkState::SizeBlank,
+            (ChunkState::Size | ChunkState::SizeBlank, b';') => ChunkState::Extension,
+            (ChunkState::Size, _) => return Err(Malformed::ChunkSize),
+            (ChunkState::Extension, _) if is_text(byte) => ChunkState::Extension,
+            (ChunkState::SizeLf, b'\n') => return self.end_size_line(),
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::SizeStart,
+            (ChunkState::DataCr | ChunkState::DataLf, _) => return Err(Malformed::ChunkEnd),
             _ => return Err(Malformed::ChunkLine),
         };
-        if !matches!(self.place, Place::DataLf | Place::SizeStart) {
+        if !matches!(self.state, ChunkState::DataLf | ChunkState::SizeStart) {
             self.line += 1;
             if self.line > limits.chunk_line {
                 return Err(Malformed::ChunkLineTooLong);
@@ -143,9 +145,9 @@ impl ChunkDecoder {
     fn end_size_line(&mut self) -> Result<(), Malformed> {
         self.line = 0;
         // A size of zero is the last chunk, followed by the trailer section.
-        self.place = match self.left {
-            0 => Place::Trailers(HeadScanner::trailers(self.is_strict)),
-            _ => Place::Data,
+        self.state = match self.left {
+            0 => ChunkState::Trailers(HeadScanner::trailers(self.is_strict)),
+            _ => ChunkState::Data,
         };
         Ok(())
     }

@@ -10,7 +10,7 @@
 
 mod chunked;
 mod head;
-mod known;
+mod known_heads;
 mod malformed;
 pub mod request;
 mod response;
@@ -20,10 +20,10 @@ mod tests;
 mod types;
 mod visitor;
 
-pub use chunked::{ChunkDecoder, Pushed};
+pub use chunked::{ChunkDecoder, ChunkProgress};
 pub use head::ResponseHead;
 pub use httparse::Header;
-pub use known::KnownHeads;
+pub use known_heads::KnownHeads;
 pub use malformed::Malformed;
 pub use response::ResponseParser;
 pub use types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};

@@ -6,7 +6,7 @@ use httparse::{Header, ParserConfig, Status};
 
 use super::chunked::ChunkDecoder;
 use super::head::{Framing, ResponseHead, interpret};
-use super::known::{KnownHeads, Meaning};
+use super::known_heads::{KnownHeads, ParsedHead};
 use super::malformed::Malformed;
 use super::scan::HeadScanner;
 use super::types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
@@ -379,7 +379,7 @@ impl ResponseParser {
 
     /// Advances from a complete head to the next one (`None`), to the body, or to the end.
     #[inline]
-    fn accept(&mut self, head: &ResponseHead<'_>) -> Result<Option<Meaning>, Malformed> {
+    fn accept(&mut self, head: &ResponseHead<'_>) -> Result<Option<ParsedHead>, Malformed> {
         match head.status {
             ..100 => return Err(Malformed::Status),
             101 if !self.may_switch => return Err(Malformed::Upgrade),
@@ -393,14 +393,15 @@ impl ResponseParser {
             _ => {}
         }
         let (framing, keep_alive) = interpret(head, self.request_is_head, self.ignores_length)?;
-        let meaning = Meaning { status: head.status, version: head.version, keep_alive, framing };
+        let meaning =
+            ParsedHead { status: head.status, version: head.version, keep_alive, framing };
         self.enter(meaning);
         Ok(Some(meaning))
     }
 
     /// Enters the state of the body, or `Idle` without one.
     #[inline]
-    fn enter(&mut self, meaning: Meaning) {
+    fn enter(&mut self, meaning: ParsedHead) {
         self.status = meaning.status;
         self.version = meaning.version;
         self.keep_alive = meaning.keep_alive;

@@ -11,7 +11,7 @@ use super::types::ResponseLimits;
 
 /// The position of the next byte in a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     /// The bytes of `HTTP/1.` received.
     Protocol(u8),
     Minor,
@@ -36,7 +36,7 @@ enum Place {
 /// Scans one head, or one trailer section.
 #[derive(Debug, Clone)]
 pub(super) struct HeadScanner {
-    place: Place,
+    state: ScanState,
     bytes: usize,
     headers: usize,
     /// Lines must end in CR LF.
@@ -51,13 +51,13 @@ impl HeadScanner {
     /// A scanner that expects a status line. If `is_lenient`, header lines may be folded and have
     /// blanks before their colon.
     pub(super) const fn head(is_lenient: bool) -> Self {
-        Self { place: Place::Protocol(0), bytes: 0, headers: 0, is_strict: false, is_lenient }
+        Self { state: ScanState::Protocol(0), bytes: 0, headers: 0, is_strict: false, is_lenient }
     }
 
     /// A scanner that expects header lines only, up to the empty line. If `is_strict`, lines must
     /// end in CR LF.
     pub(super) const fn trailers(is_strict: bool) -> Self {
-        Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict, is_lenient: false }
+        Self { state: ScanState::LineStart, bytes: 0, headers: 0, is_strict, is_lenient: false }
     }
 
     /// Scans the next bytes; `Some(n)` if the head ends after `n` of them.
@@ -80,74 +80,76 @@ impl HeadScanner {
 
     /// Takes one byte; true if it ends the head.
     fn step(&mut self, byte: u8, limits: &ResponseLimits) -> Result<bool, Malformed> {
-        let is_bare = byte == b'\n' && !matches!(self.place, Place::ValueLf | Place::EndLf);
+        let is_bare = byte == b'\n' && !matches!(self.state, ScanState::ValueLf | ScanState::EndLf);
         if self.is_strict && is_bare {
             return Err(Malformed::LineEnd);
         }
-        self.place = match self.place {
-            Place::LineStart => match byte {
-                b'\r' => Place::EndLf,
+        self.state = match self.state {
+            ScanState::LineStart => match byte {
+                b'\r' => ScanState::EndLf,
                 b'\n' => return Ok(true),
-                b' ' | b'\t' if self.headers > 0 && self.is_lenient => Place::Value,
+                b' ' | b'\t' if self.headers > 0 && self.is_lenient => ScanState::Value,
                 b' ' | b'\t' if self.headers > 0 => return Err(Malformed::ObsFold),
-                _ if is_token(byte) => Place::Name,
+                _ if is_token(byte) => ScanState::Name,
                 _ => return Err(Malformed::HeaderName),
             },
-            Place::Name => match byte {
-                b':' => Place::ValueStart,
-                b' ' | b'\t' if self.is_lenient => Place::NameEnd,
-                _ if is_token(byte) => Place::Name,
+            ScanState::Name => match byte {
+                b':' => ScanState::ValueStart,
+                b' ' | b'\t' if self.is_lenient => ScanState::NameEnd,
+                _ if is_token(byte) => ScanState::Name,
                 _ => return Err(Malformed::HeaderName),
             },
-            Place::NameEnd => match byte {
-                b':' => Place::ValueStart,
-                b' ' | b'\t' => Place::NameEnd,
+            ScanState::NameEnd => match byte {
+                b':' => ScanState::ValueStart,
+                b' ' | b'\t' => ScanState::NameEnd,
                 _ => return Err(Malformed::HeaderName),
             },
-            place @ (Place::ValueStart | Place::Value) => match byte {
-                b'\r' => Place::ValueLf,
+            state @ (ScanState::ValueStart | ScanState::Value) => match byte {
+                b'\r' => ScanState::ValueLf,
                 b'\n' => self.end_line(limits)?,
-                b' ' | b'\t' => place,
-                _ if is_text(byte) => Place::Value,
+                b' ' | b'\t' => state,
+                _ if is_text(byte) => ScanState::Value,
                 _ => return Err(Malformed::HeaderValue),
             },
-            Place::ValueLf if byte == b'\n' => self.end_line(limits)?,
-            Place::EndLf if byte == b'\n' => return Ok(true),
-            Place::ValueLf | Place::EndLf => return Err(Malformed::LineEnd),
-            place => status_line(place, byte)?,
+            ScanState::ValueLf if byte == b'\n' => self.end_line(limits)?,
+            ScanState::EndLf if byte == b'\n' => return Ok(true),
+            ScanState::ValueLf | ScanState::EndLf => return Err(Malformed::LineEnd),
+            state => status_line(state, byte)?,
         };
         Ok(false)
     }
 
-    fn end_line(&mut self, limits: &ResponseLimits) -> Result<Place, Malformed> {
+    fn end_line(&mut self, limits: &ResponseLimits) -> Result<ScanState, Malformed> {
         self.headers += 1;
         if self.headers > limits.header_bound() {
             return Err(Malformed::TooManyHeaders);
         }
-        Ok(Place::LineStart)
+        Ok(ScanState::LineStart)
     }
 }
 
 /// The next state within the status line (RFC 9112, section 4). The reason phrase and the space
 /// before it may be missing.
-fn status_line(place: Place, byte: u8) -> Result<Place, Malformed> {
-    Ok(match place {
-        Place::Protocol(at) => match PROTOCOL.get(usize::from(at)) {
-            Some(&expected) if expected == byte && at == 6 => Place::Minor,
-            Some(&expected) if expected == byte => Place::Protocol(at + 1),
+fn status_line(state: ScanState, byte: u8) -> Result<ScanState, Malformed> {
+    Ok(match state {
+        ScanState::Protocol(at) => match PROTOCOL.get(usize::from(at)) {
+            Some(&expected) if expected == byte && at == 6 => ScanState::Minor,
+            Some(&expected) if expected == byte => ScanState::Protocol(at + 1),
             _ if at < 5 => return Err(Malformed::NotHttp),
             _ => return Err(Malformed::Version),
         },
-        Place::Minor if matches!(byte, b'0' | b'1') => Place::SpaceAfterVersion,
-        Place::SpaceAfterVersion if byte == b' ' => Place::Code(0),
-        Place::Minor | Place::SpaceAfterVersion => return Err(Malformed::Version),
-        Place::Code(2) if byte.is_ascii_digit() => Place::AfterCode,
-        Place::Code(digits) if byte.is_ascii_digit() => Place::Code(digits + 1),
-        Place::AfterCode if byte == b' ' => Place::Reason,
-        Place::AfterCode | Place::Reason if byte == b'\r' => Place::StatusLf,
-        Place::AfterCode | Place::Reason | Place::StatusLf if byte == b'\n' => Place::LineStart,
-        Place::Reason if is_text(byte) => Place::Reason,
-        Place::StatusLf => return Err(Malformed::LineEnd),
+        ScanState::Minor if matches!(byte, b'0' | b'1') => ScanState::SpaceAfterVersion,
+        ScanState::SpaceAfterVersion if byte == b' ' => ScanState::Code(0),
+        ScanState::Minor | ScanState::SpaceAfterVersion => return Err(Malformed::Version),
+        ScanState::Code(2) if byte.is_ascii_digit() => ScanState::AfterCode,
+        ScanState::Code(digits) if byte.is_ascii_digit() => ScanState::Code(digits + 1),
+        ScanState::AfterCode if byte == b' ' => ScanState::Reason,
+        ScanState::AfterCode | ScanState::Reason if byte == b'\r' => ScanState::StatusLf,
+        ScanState::AfterCode | ScanState::Reason | ScanState::StatusLf if byte == b'\n' => {
+            ScanState::LineStart
+        }
+        ScanState::Reason if is_text(byte) => ScanState::Reason,
+        ScanState::StatusLf => return Err(Malformed::LineEnd),
         _ => return Err(Malformed::StatusLine),
     })
 }

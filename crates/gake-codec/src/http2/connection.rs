@@ -1,4 +1,4 @@
-//! A connection as its client sees it: what is sent, and the state that both directions share.
+//! The client's side of a connection: sending, and the state that both directions share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use super::decoder::{HeaderDecoder, TABLE_SIZE};
 use super::events::{StreamEnd, StreamEnding};
 use super::frame::{PAYLOAD_MAX, PREFACE, flag, kind, put_header, put_number, setting};
 use super::integer::put_integer;
-use super::reading::Reading;
-use super::streams::{Queued, Stream, Streams};
-use super::template::{FieldsForm, RequestTemplate, SharedFields};
+use super::read_state::ReadState;
+use super::streams::{OutputRange, Stream, Streams};
+use super::template::{FieldEncoding, RequestTemplate, SharedFields};
 
-/// The window that connections and streams start with (RFC 9113, section 6.9.2).
+/// The initial window of connections and streams (RFC 9113, section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
 
-/// No more of a body is put into an output that holds this much already.
+/// Bodies wait while the output holds this many bytes.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
 
-/// Streams that a server is taken to allow until it says so.
+/// The concurrent streams assumed until the server's SETTINGS arrive.
 const STREAMS_ASSUMED: u32 = 100;
 
 /// The number of the last stream that a connection can have.
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// Bounds on a connection, and what it offers the server.
+/// Limits on a connection, and the windows it offers the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Maximum number of concurrent streams, whatever the server allows.
@@ -34,14 +34,14 @@ pub struct ConnectionLimits {
     pub stream_window: u32,
     /// Flow-control window of the connection; at least 65,535.
     pub connection_window: u32,
-    /// Bytes of a response's headers; of a header block as it is sent, too.
+    /// Bytes of a response's headers, both decoded and as an encoded block.
     pub header_bytes: usize,
     /// Interim (1xx) responses before the final one.
     pub interim: u32,
 }
 
 impl Default for ConnectionLimits {
-    /// 100 streams and windows of 2^30 bytes: bodies are counted and not kept.
+    /// 100 streams, and windows of 2^30 bytes, since bodies are counted and not kept.
     fn default() -> Self {
         Self {
             streams: 100,
@@ -53,7 +53,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// What a connection has counted since the last call.
+/// Counts since the last call of [`ClientConnection::take_counts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConnectionCounts {
     /// Bytes received that belong to no live stream.
@@ -64,45 +64,45 @@ pub struct ConnectionCounts {
     pub resets: u64,
     /// GOAWAY frames received.
     pub goaways: u64,
-    /// Bytes of header blocks received, as they were sent.
+    /// Bytes of header blocks received, encoded.
     pub header_bytes: u64,
-    /// Bytes of the names and values in these blocks.
+    /// Bytes of the names and values in these blocks, decoded.
     pub header_text_bytes: u64,
     /// Request bodies that had to wait for the server's window.
     pub window_waits: u64,
 }
 
-/// The client's side of a connection, without input and output.
+/// The client's side of a connection.
 ///
-/// Its frames are in [`output`](Self::output), to be written in order; the server's bytes go
-/// into [`receive`](Self::receive). A stream has a slot from [`start`](Self::start) to its end.
+/// [`output`](Self::output) holds the frames to write; [`receive`](Self::receive) takes the server's
+/// bytes. A stream has a slot from [`start`](Self::start) to its end.
 #[derive(Debug)]
 pub struct ClientConnection {
     pub(super) limits: ConnectionLimits,
     pub(super) streams: Streams,
     pub(super) decoder: HeaderDecoder,
-    pub(super) reading: Reading,
-    pub(super) peer: Peer,
+    pub(super) read_state: ReadState,
+    pub(super) peer: PeerState,
     pub(super) counts: ConnectionCounts,
-    /// Bytes received on the connection that no WINDOW_UPDATE has answered.
+    /// Bytes received on the connection and not yet returned by a WINDOW_UPDATE.
     pub(super) unacknowledged: u32,
     /// The last stream that the server handles, after GOAWAY.
     pub(super) goaway: Option<(u32, ErrorCode)>,
-    /// Whether a stream was ended before the server had ended it: more may come of it then.
+    /// Whether this side has reset a stream: late frames of reset streams are legitimate.
     pub(super) has_reset: bool,
     pub(super) next_id: u32,
     pub(super) output: Vec<u8>,
-    /// Bytes of `output` that are written, and bytes written before it.
+    /// Written bytes of `output`, and bytes written before it was last cleared.
     written: usize,
     written_before: u64,
-    /// Slots and numbers of the streams whose body is not all in the output.
+    /// Slots and numbers of the streams whose body is not completely in the output.
     pub(super) uploads: VecDeque<(u32, u32)>,
     table: PeerTable,
 }
 
-/// What the server allows.
+/// The server's settings and windows.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct PeerState {
     pub(super) has_settings: bool,
     /// Whether it has acknowledged ours.
     pub(super) has_acknowledged: bool,
@@ -112,18 +112,19 @@ pub(super) struct Peer {
     pub(super) payload_max: usize,
 }
 
-/// What is known of the server's header table.
+/// The state of the server's header table.
 #[derive(Debug)]
 struct PeerTable {
     size: usize,
-    /// A new size that the next header block must tell.
+    /// A new size that the next header block must announce.
     update: Option<usize>,
     holds: Option<Arc<SharedFields>>,
+    /// Whether entries were evicted, so that the indices in `holds` are wrong.
     is_spoiled: bool,
 }
 
 impl ClientConnection {
-    /// A connection about to be opened: its preface and settings are in the output.
+    /// A new connection, with its preface and settings in the output.
     #[must_use]
     pub fn new(limits: ConnectionLimits) -> Self {
         let table = PeerTable { size: TABLE_SIZE, update: None, holds: None, is_spoiled: false };
@@ -131,8 +132,8 @@ impl ClientConnection {
             limits,
             streams: Streams::new(),
             decoder: HeaderDecoder::new(limits.header_bytes),
-            reading: Reading::default(),
-            peer: Peer {
+            read_state: ReadState::default(),
+            peer: PeerState {
                 has_settings: false,
                 has_acknowledged: false,
                 streams: STREAMS_ASSUMED,
@@ -155,14 +156,14 @@ impl ClientConnection {
         connection
     }
 
-    /// Streams that may be live at once; 0 for good once the connection ends.
+    /// Maximum number of concurrent streams; 0 for good once the connection is ending.
     #[must_use]
     #[inline]
     pub fn capacity(&self) -> u32 {
         if self.is_ending() { 0 } else { self.limits.streams.min(self.peer.streams) }
     }
 
-    /// The streams that the server allows, if it has said so and they are fewer than wanted.
+    /// The server's limit on streams, if it has sent one below our own.
     #[must_use]
     #[inline]
     pub fn bound(&self) -> Option<u32> {
@@ -170,34 +171,34 @@ impl ClientConnection {
         is_bound.then_some(self.peer.streams)
     }
 
-    /// Request bodies that wait for the server's window; true after [`output`](Self::output).
+    /// Request bodies that wait for the server's window. Valid after [`output`](Self::output).
     #[must_use]
     #[inline]
     pub fn stalled(&self) -> usize {
         if self.output.len() < OUTPUT_MAX { self.uploads.len() } else { 0 }
     }
 
-    /// Whether no more streams can be started, now or later.
+    /// Whether no stream can be started any more.
     #[must_use]
     #[inline]
     pub const fn is_ending(&self) -> bool {
         self.goaway.is_some() || self.next_id > LAST_STREAM
     }
 
-    /// Live streams.
+    /// The number of live streams.
     #[must_use]
     pub fn live(&self) -> usize {
         self.streams.live()
     }
 
-    /// The code of the server's GOAWAY, once it has come.
+    /// The code of the server's GOAWAY, if one has come.
     #[must_use]
     pub fn goaway_code(&self) -> Option<ErrorCode> {
         self.goaway.map(|(_, code)| code)
     }
 
-    /// Starts a stream with this request and returns its slot; `None` when there is no room. Events
-    /// name its `owner`; `is_shown`: whether its head and body are wanted.
+    /// Starts a stream with this request and returns its slot; `None` at the limit of streams.
+    /// Events carry its `owner`; `is_shown`: whether to report its head and body.
     #[inline]
     pub fn start(&mut self, request: &RequestTemplate, owner: u32, is_shown: bool) -> Option<u32> {
         let slot = self.begin(request, owner, is_shown, request.body.is_none())?;
@@ -207,7 +208,7 @@ impl ClientConnection {
         Some(slot)
     }
 
-    /// Starts a stream by its headers; `ends`: whether there is no body.
+    /// Starts a stream with HEADERS; `ends`: there is no body.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -232,16 +233,16 @@ impl ClientConnection {
             ..Stream::default()
         };
         let end = self.position();
-        stream.queued = Queued { start, end, bytes: end - start };
+        stream.queued = OutputRange { start, end, bytes: end - start };
         Some(self.streams.insert(stream))
     }
 
-    /// Ends a live stream before its answer has.
+    /// Resets a live stream.
     pub fn cancel(&mut self, slot: u32, code: ErrorCode) -> StreamEnd {
         self.abort(slot, code, StreamEnding::Cancelled)
     }
 
-    /// Ends every stream because the connection ended; calls `end` with the owner of each.
+    /// Cancels every stream after the end of the connection; calls `end` with the owner of each.
     pub fn end_all(&mut self, mut end: impl FnMut(u32, StreamEnd)) {
         let slots: Vec<u32> = self.streams.iter_mut().map(|(slot, _)| slot).collect();
         for slot in slots {
@@ -250,7 +251,7 @@ impl ClientConnection {
         }
     }
 
-    /// Closes the connection: GOAWAY with `code`.
+    /// Closes the connection by a GOAWAY with `code`.
     pub fn close(&mut self, code: ErrorCode) {
         self.control(|out| {
             put_header(out, 8, kind::GOAWAY, 0, 0);
@@ -267,7 +268,7 @@ impl ClientConnection {
         &self.output[self.written..]
     }
 
-    /// Notes how many bytes of the output are written.
+    /// Records that this many bytes of the output were written.
     #[inline]
     pub fn wrote(&mut self, bytes: usize) {
         self.written += bytes;
@@ -275,14 +276,14 @@ impl ClientConnection {
             self.written_before += self.output.len() as u64;
             self.output.clear();
             self.written = 0;
-            // A large request must not cost memory for the rest of the connection's life.
+            // A large request must not hold memory until the connection closes.
             if self.output.capacity() > OUTPUT_MAX {
                 self.output.shrink_to(1024);
             }
         }
     }
 
-    /// What was counted since the last call.
+    /// Returns and clears the counts.
     pub fn take_counts(&mut self) -> ConnectionCounts {
         std::mem::take(&mut self.counts)
     }
@@ -302,10 +303,10 @@ impl ClientConnection {
         self.ended(&stream, ending)
     }
 
-    /// The end of a stream that was removed.
+    /// The end of a removed stream.
     pub(super) fn ended(&self, stream: &Stream, ending: StreamEnding) -> StreamEnd {
         let written = self.written_before + self.written as u64;
-        let Queued { start, end, bytes } = stream.queued;
+        let OutputRange { start, end, bytes } = stream.queued;
         let is_written = written >= end;
         let bytes_out = if is_written { bytes } else { bytes.min(written.saturating_sub(start)) };
         StreamEnd {
@@ -317,13 +318,13 @@ impl ClientConnection {
         }
     }
 
-    /// Bytes sent until now, with those that are still in the output.
+    /// The offset of the end of the output in all bytes of the connection.
     #[inline]
     pub(super) fn position(&self) -> u64 {
         self.written_before + self.output.len() as u64
     }
 
-    /// The server bounds its header table.
+    /// Applies the server's limit on its header table.
     pub(super) fn resize_table(&mut self, size: usize) {
         if size >= self.table.size {
             return;
@@ -333,7 +334,6 @@ impl ClientConnection {
         if let Some(holds) = &self.table.holds
             && holds.table_size() > size
         {
-            // What is left of them has other indices.
             self.table.is_spoiled = true;
         }
     }
@@ -354,22 +354,22 @@ impl ClientConnection {
         }
     }
 
-    /// How the shared fields go: a connection's table holds those that were sent first.
+    /// The encoding of the shared fields: a table holds only those sent first on its connection.
     #[inline]
-    fn form(&mut self, fields: &Arc<SharedFields>) -> FieldsForm {
+    fn form(&mut self, fields: &Arc<SharedFields>) -> FieldEncoding {
         match &self.table.holds {
             Some(holds) if !self.table.is_spoiled && Arc::ptr_eq(holds, fields) => {
-                FieldsForm::Indexed
+                FieldEncoding::Indexed
             }
             None if fields.table_size() <= self.table.size => {
                 self.table.holds = Some(Arc::clone(fields));
-                FieldsForm::Adding
+                FieldEncoding::Adding
             }
-            _ => FieldsForm::Literal,
+            _ => FieldEncoding::Literal,
         }
     }
 
-    /// A block in several frames, or behind a change of the table's size.
+    /// Writes a block that needs several frames or announces a table size.
     #[cold]
     fn put_long_headers(&mut self, id: u32, end: u8, pieces: &[&[u8]]) {
         let mut block = Vec::new();
@@ -391,7 +391,7 @@ impl ClientConnection {
     }
 }
 
-/// The preface, the settings and the connection's window.
+/// Writes the preface, the settings and the connection's window.
 fn open(out: &mut Vec<u8>, limits: &ConnectionLimits) {
     out.extend_from_slice(PREFACE);
     let header_bytes = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Frames about the connection, and those that end or open streams.
+//! Control frames: SETTINGS, PING, GOAWAY, WINDOW_UPDATE, RST_STREAM.
 
 use gake_core::record::ErrorCode;
 
@@ -41,13 +41,13 @@ impl ClientConnection {
             kind::WINDOW_UPDATE => self.window_update(header, payload, events),
             kind::RST_STREAM => self.reset(header, payload, events),
             kind::PUSH_PROMISE => Err(Violation::Push),
-            // Priorities mean nothing to a client, and unknown frames are to be ignored.
-            _ => self.reading.idle_frame(),
+            // Clients ignore priorities; unknown frames must be ignored.
+            _ => self.read_state.idle_frame(),
         }
     }
 
     fn settings(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Violation> {
-        self.reading.idle_frame()?;
+        self.read_state.idle_frame()?;
         if header.has(flag::ACK) {
             self.peer.has_acknowledged = true;
             return if payload.is_empty() { Ok(()) } else { Err(Violation::FrameLength) };
@@ -69,7 +69,7 @@ impl ClientConnection {
     fn setting(&mut self, setting: u16, value: u32) -> Result<(), Violation> {
         match setting {
             setting::HEADER_TABLE_SIZE => self.resize_table(value as usize),
-            // A server may only say that it pushes nothing.
+            // A server may only send 0.
             setting::ENABLE_PUSH if value != 0 => return Err(Violation::Settings),
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => {
@@ -91,14 +91,14 @@ impl ClientConnection {
                 }
                 self.peer.payload_max = value as usize;
             }
-            // A bound on the request's headers is advice; what is unknown is to be ignored.
+            // MAX_HEADER_LIST_SIZE is advisory; unknown settings must be ignored.
             _ => {}
         }
         Ok(())
     }
 
     fn ping(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Violation> {
-        self.reading.idle_frame()?;
+        self.read_state.idle_frame()?;
         if !header.has(flag::ACK) {
             self.control(|out| {
                 put_header(out, payload.len(), kind::PING, flag::ACK, 0);
@@ -112,10 +112,10 @@ impl ClientConnection {
         let (Some(_), Some(code)) = (payload.first_chunk::<8>(), payload.get(4..)) else {
             return Err(Violation::FrameLength);
         };
-        self.reading.idle_frame()?;
+        self.read_state.idle_frame()?;
         self.counts.goaways += 1;
         let (last, code) = (number(payload) & 0x7fff_ffff, ErrorCode::from_number(number(code)));
-        // It often comes twice: first with the highest number, then with the real one.
+        // Servers often send two: first with the highest number, then with the real one.
         let last = self.goaway.map_or(last, |(before, _)| before.min(last));
         self.goaway = Some((last, code));
         let above =
@@ -134,7 +134,7 @@ impl ClientConnection {
         payload: &[u8],
         events: &mut E,
     ) -> Result<(), Violation> {
-        self.reading.idle_frame()?;
+        self.read_state.idle_frame()?;
         let more = i64::from(number(payload) & 0x7fff_ffff);
         if header.stream == 0 {
             self.peer.window += more;
@@ -170,7 +170,7 @@ impl ClientConnection {
             return Err(Violation::FrameStream);
         }
         let Some(slot) = self.streams.find(header.stream) else {
-            return self.reading.idle_frame();
+            return self.read_state.idle_frame();
         };
         self.counts.resets += 1;
         let code = ErrorCode::from_number(number(payload));

@@ -1,10 +1,10 @@
-//! DATA: bodies of responses, counted and shown as they come.
+//! DATA: bodies of responses, counted and reported as they come.
 
 use super::connection::{ClientConnection, FIRST_WINDOW};
 use super::events::StreamEvents;
 use super::frame::{FrameHeader, HEADER_LEN, flag, kind, put_number};
 use super::message_error::MessageError;
-use super::reading::Data;
+use super::read_state::DataFrame;
 use super::violation::Violation;
 
 impl ClientConnection {
@@ -43,27 +43,27 @@ impl ClientConnection {
             None => return Err(Violation::FrameStream),
         }
         if header.length == 0 && !ends {
-            return self.reading.idle_frame();
+            return self.read_state.idle_frame();
         }
         let (stream, left) = (header.stream, header.length);
-        let data = Data { stream, left, padding: 0, has_padding_length, ends };
+        let data = DataFrame { stream, left, padding: 0, has_padding_length, ends };
         if left == 0 {
             self.end_data(data, events);
         } else {
-            self.reading.data = Some(data);
+            self.read_state.data = Some(data);
         }
         Ok(())
     }
 
-    /// Takes `length` of a stream's window, and opens it again in time.
+    /// Consumes `length` of a stream's window, and widens it again before it is empty.
     #[inline]
     fn stream_window(&mut self, slot: u32, length: u32, ends: bool) -> Result<(), Violation> {
         let window = self.limits.stream_window;
         let stream = self.streams.get(slot);
         stream.unacknowledged += length;
-        // Until the server has heard of the settings, the first window is its bound.
-        let unheard = if self.peer.has_acknowledged { 0 } else { FIRST_WINDOW };
-        if stream.unacknowledged > window.max(unheard) {
+        // Until the server acknowledges our settings, the initial window applies.
+        let initial = if self.peer.has_acknowledged { 0 } else { FIRST_WINDOW };
+        if stream.unacknowledged > window.max(initial) {
             return Err(Violation::Window);
         }
         if stream.unacknowledged >= window / 2 && !ends {
@@ -75,14 +75,14 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// The next part of a DATA frame.
+    /// Takes the next bytes of a DATA frame.
     #[inline]
-    pub(super) fn data_part<E: StreamEvents>(
+    pub(super) fn data_bytes<E: StreamEvents>(
         &mut self,
         input: &mut &[u8],
         events: &mut E,
     ) -> Result<(), Violation> {
-        let Some(mut data) = self.reading.data.take() else { return Ok(()) };
+        let Some(mut data) = self.read_state.data.take() else { return Ok(()) };
         if data.has_padding_length
             && let Some((padding, rest)) = input.split_first()
         {
@@ -95,7 +95,7 @@ impl ClientConnection {
         }
         let (body, rest) = input.split_at(input.len().min(data.left - data.padding));
         if !body.is_empty() {
-            self.reading.is_useful();
+            self.read_state.useful_frame();
             if let Some(slot) = self.streams.find(data.stream) {
                 let stream = self.streams.get(slot);
                 stream.body += body.len() as u64;
@@ -115,17 +115,17 @@ impl ClientConnection {
         if data.left == 0 {
             self.end_data(data, events);
         } else {
-            self.reading.data = Some(data);
+            self.read_state.data = Some(data);
         }
         Ok(())
     }
 
     #[inline]
-    fn end_data<E: StreamEvents>(&mut self, data: Data, events: &mut E) {
+    fn end_data<E: StreamEvents>(&mut self, data: DataFrame, events: &mut E) {
         if data.ends
             && let Some(slot) = self.streams.find(data.stream)
         {
-            self.answered(slot, events);
+            self.complete(slot, events);
         }
     }
 }

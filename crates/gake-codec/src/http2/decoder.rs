@@ -1,8 +1,8 @@
 //! The HPACK decoder of a connection (RFC 7541).
 //!
-//! Servers under load send the same header block again and again. A block that is byte for byte
-//! the last one means the same, unless it changes the size of the table, or both adds to the table
-//! and refers to it. What it adds is added later, when a different block comes.
+//! Under load, a server repeats the same header block. A block identical to the previous one has the
+//! same fields, unless it resizes the table, or both adds to the table and refers to it. Its
+//! additions are deferred until a different block comes.
 
 use super::fields::FieldsMeaning;
 use super::hpack_error::HpackError;
@@ -10,43 +10,44 @@ use super::integer::{take_integer, take_string};
 use super::static_table::{self, STATIC_LEN};
 use super::table::{DynamicTable, ENTRY_OVERHEAD};
 
-/// The size of the table that both sides start with; gake asks for no other.
+/// The default table size, which gake never changes.
 pub(super) const TABLE_SIZE: usize = 4096;
 
-/// Bytes of the longest block that is remembered.
+/// Longer blocks are not remembered.
 const REMEMBERED_MAX: usize = 2048;
 
-/// Shows each field to somebody, in order.
-pub(super) type Shown<'a> = Option<&'a mut dyn FnMut(&[u8], &[u8])>;
+/// Called with the name and value of each field.
+type FieldSink<'a> = Option<&'a mut dyn FnMut(&[u8], &[u8])>;
 
-/// Decodes the header blocks of one connection, which must all be given to it, in order.
+/// Decodes the header blocks of one connection, all of them and in order.
 #[derive(Debug)]
 pub struct HeaderDecoder {
     table: DynamicTable,
-    /// Maximum bytes of the fields of one block, as they count in the table.
+    /// Maximum size of the fields of one block, in the table's measure.
     bytes_max: usize,
-    /// The name and value being decoded.
+    /// The name and value of the current field.
     text: Vec<u8>,
     last: LastBlock,
 }
 
-/// The last block, when it can be taken for the next.
+/// The previous block.
 #[derive(Debug, Default)]
 struct LastBlock {
     bytes: Vec<u8>,
     meaning: FieldsMeaning,
+    /// Whether a repetition of it need not be decoded.
     is_kept: bool,
     /// Whether it adds to the table.
     adds: bool,
-    /// How often it came again, as far as that makes a difference.
-    again: usize,
-    /// From this often on, the table holds nothing but what the block adds.
-    again_max: usize,
+    /// Its repetitions, up to `repeats_max`.
+    repeats: usize,
+    /// From this many repetitions on, the table holds only additions of this block.
+    repeats_max: usize,
 }
 
-/// What decoding a block did to the table.
+/// The effect of a block: its fields, and its changes of the table.
 #[derive(Debug, Default)]
-struct Effect {
+struct BlockEffect {
     meaning: FieldsMeaning,
     bytes: usize,
     refers: bool,
@@ -56,7 +57,8 @@ struct Effect {
 }
 
 impl HeaderDecoder {
-    /// A decoder of blocks whose fields have at most `bytes_max` bytes.
+    /// A decoder of blocks of at most `bytes_max`, counted as in the table: 32 bytes per field more
+    /// than its text.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         let (table, last) = (DynamicTable::new(TABLE_SIZE), LastBlock::default());
@@ -66,23 +68,23 @@ impl HeaderDecoder {
     /// Decodes a block.
     ///
     /// # Errors
-    /// When it is not HPACK. The decoder cannot be used after that.
+    /// The block is not valid HPACK. The decoder is unusable afterwards.
     #[inline]
     pub fn decode(&mut self, block: &[u8]) -> Result<FieldsMeaning, HpackError> {
         let last = &mut self.last;
         if last.is_kept && last.bytes == block {
-            if last.adds && last.again < last.again_max {
-                last.again += 1;
+            if last.adds && last.repeats < last.repeats_max {
+                last.repeats += 1;
             }
             return Ok(last.meaning);
         }
         self.decode_anew(block)
     }
 
-    /// The same, showing each field to `show`.
+    /// Decodes a block and passes each field to `show`.
     ///
     /// # Errors
-    /// When it is not HPACK. The decoder cannot be used after that.
+    /// As [`decode`](Self::decode).
     pub fn decode_shown(
         &mut self,
         block: &[u8],
@@ -106,17 +108,17 @@ impl HeaderDecoder {
             last.bytes.extend_from_slice(block);
             last.meaning = effect.meaning;
             last.adds = effect.added > 0;
-            last.again_max = self.table.max() / effect.added.max(1) + 2;
+            last.repeats_max = self.table.max() / effect.added.max(1) + 2;
         }
         Ok(effect.meaning)
     }
 
-    /// Adds to the table what the last block would have added each time that it came again.
+    /// Applies the deferred additions of the previous block's repetitions.
     fn catch_up(&mut self) -> Result<(), HpackError> {
-        let again = std::mem::take(&mut self.last.again);
-        if again > 0 {
+        let repeats = std::mem::take(&mut self.last.repeats);
+        if repeats > 0 {
             let bytes = std::mem::take(&mut self.last.bytes);
-            for _ in 0..again {
+            for _ in 0..repeats {
                 self.run(&bytes, None)?;
             }
             self.last.bytes = bytes;
@@ -124,8 +126,12 @@ impl HeaderDecoder {
         Ok(())
     }
 
-    fn run(&mut self, mut block: &[u8], mut show: Shown<'_>) -> Result<Effect, HpackError> {
-        let mut effect = Effect::default();
+    fn run(
+        &mut self,
+        mut block: &[u8],
+        mut show: FieldSink<'_>,
+    ) -> Result<BlockEffect, HpackError> {
+        let mut effect = BlockEffect::default();
         let mut has_fields = false;
         while let Some(&first) = block.first() {
             if first & 0xe0 == 0x20 {
@@ -157,8 +163,8 @@ impl HeaderDecoder {
         &mut self,
         first: u8,
         block: &mut &[u8],
-        effect: &mut Effect,
-        show: &mut Shown<'_>,
+        effect: &mut BlockEffect,
+        show: &mut FieldSink<'_>,
     ) -> Result<(), HpackError> {
         let is_added = first & 0x40 != 0;
         let index = take_integer(block, if is_added { 6 } else { 4 })?;
@@ -181,8 +187,8 @@ impl HeaderDecoder {
     }
 }
 
-impl Effect {
-    fn take(&mut self, name: &[u8], value: &[u8], show: &mut Shown<'_>) {
+impl BlockEffect {
+    fn take(&mut self, name: &[u8], value: &[u8], show: &mut FieldSink<'_>) {
         self.bytes += name.len() + value.len() + ENTRY_OVERHEAD;
         self.meaning.add(name, value);
         if let Some(show) = show {
@@ -191,7 +197,7 @@ impl Effect {
     }
 }
 
-/// The field with an index of either table.
+/// The field at an index of either table.
 fn lookup(table: &DynamicTable, index: usize) -> Result<(&[u8], &[u8]), HpackError> {
     match index.checked_sub(STATIC_LEN + 1) {
         Some(back) => table.get(back).ok_or(HpackError::Index),

@@ -7,9 +7,10 @@ use super::message_error::MessageError;
 /// Names and values of header fields, in order.
 pub type HeaderFields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Receives the events of a connection's streams, by the owners that started them.
+/// Receives the events of a connection's streams. `owner` is the argument of
+/// [`start`](super::ClientConnection::start).
 pub trait StreamEvents {
-    /// The first frame of the answer has come.
+    /// The first frame of the response has come.
     fn began(&mut self, owner: u32);
 
     /// The final head of a shown stream has come, with its header fields.
@@ -18,7 +19,7 @@ pub trait StreamEvents {
     /// More of the body of a shown stream has come.
     fn body(&mut self, owner: u32, bytes: &[u8]);
 
-    /// The trailers of a shown stream have come, which is about to end.
+    /// The trailers of a shown stream have come; it is about to end.
     fn trailers(&mut self, owner: u32, fields: HeaderFields);
 
     /// The stream has ended.
@@ -30,35 +31,35 @@ pub trait StreamEvents {
 pub struct StreamEnd {
     /// How it ended.
     pub ending: StreamEnding,
-    /// Bytes of its frames that came.
+    /// Bytes of its frames received.
     pub bytes_in: u64,
-    /// Bytes of its frames that were written.
+    /// Bytes of its frames written.
     pub bytes_out: u64,
     /// Whether the whole request was written.
     pub is_written: bool,
-    /// The status of a gRPC call, if the server gave one.
+    /// The status of a gRPC call, if the server sent one.
     pub grpc_status: Option<GrpcStatus>,
 }
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnding {
-    /// A whole response came.
-    Answered {
-        /// Its status.
+    /// A complete response came.
+    Response {
+        /// The status code.
         status: u16,
-        /// Bytes of its body.
+        /// Bytes of the body.
         body_bytes: u64,
     },
-    /// The server reset it.
+    /// The server reset the stream.
     Reset(ErrorCode),
-    /// The server did not handle it and never will (REFUSED_STREAM): it may be sent again.
+    /// REFUSED_STREAM: the server did not process the request, which may be retried.
     Refused,
-    /// GOAWAY says that the server did not handle it and never will: it may be sent again on
-    /// another connection, unless the code asks for less load.
+    /// By its GOAWAY, the server did not process the request, which may be retried on another
+    /// connection, unless the code demands less load.
     GoneAway(ErrorCode),
-    /// What came is not a response.
+    /// The response is malformed.
     Malformed(MessageError),
-    /// This side ended it.
+    /// This side reset the stream.
     Cancelled,
 }

@@ -1,18 +1,18 @@
-//! The meaning of a block of header fields for its response (RFC 9113, section 8).
+//! The header fields that matter for a response (RFC 9113, section 8).
 
 use gake_core::record::GrpcStatus;
 
 use super::message_error::MessageError;
 
-/// The meaning of the fields of one block.
+/// The fields of one header block, as far as they matter for the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldsMeaning {
     /// `:status`; 0 without one.
     pub status: u16,
-    /// `content-length`, when there is one.
+    /// `content-length`.
     pub content_length: Option<u64>,
-    /// `grpc-status`, when there is one; one that is no number below 100 is UNKNOWN: faults are counted by
-    /// status, and a server must not make them without end.
+    /// `grpc-status`. UNKNOWN unless it is a number below 100: faults are counted by status, so the
+    /// number of different ones must be bounded.
     pub grpc_status: Option<GrpcStatus>,
     /// The first error in the fields.
     pub error: Option<MessageError>,
@@ -22,15 +22,13 @@ pub struct FieldsMeaning {
     has_regular: bool,
 }
 
-/// The numbers of gRPC's statuses are below this.
 const GRPC_STATUS_END: u32 = 100;
 
-/// Headers that only HTTP/1.1 has.
+/// Headers that only HTTP/1.1 allows.
 pub(super) const CONNECTION_HEADERS: &[&[u8]] =
     &[b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
 impl FieldsMeaning {
-    /// Takes one more field.
     pub(crate) fn add(&mut self, name: &[u8], value: &[u8]) {
         self.text_bytes = self.text_bytes.saturating_add((name.len() + value.len()) as u32);
         if self.error.is_none() {
@@ -93,7 +91,7 @@ impl FieldsMeaning {
     }
 }
 
-/// A token without capital letters (RFC 9113, section 8.2.1).
+/// A character of a token, without capital letters (RFC 9113, section 8.2.1).
 pub(super) const fn is_name(byte: u8) -> bool {
     matches!(byte,
         b'a'..=b'z' | b'0'..=b'9' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-'

@@ -1,12 +1,12 @@
 //! Frames (RFC 9113, section 4).
 
-/// Bytes before each payload.
+/// Bytes of a frame header.
 pub(super) const HEADER_LEN: usize = 9;
 
-/// The largest payload that gake takes, and the largest that every peer takes.
+/// The largest payload that gake accepts, and that every peer must accept.
 pub(super) const PAYLOAD_MAX: usize = 16_384;
 
-/// What a client says first (RFC 9113, section 3.4).
+/// The connection preface (RFC 9113, section 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Types of frames.
@@ -42,7 +42,6 @@ pub(super) mod setting {
     pub(in super::super) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     pub(super) length: usize,
@@ -53,7 +52,6 @@ pub(super) struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Reads a header from its bytes.
     #[inline]
     pub(super) fn read(bytes: &[u8; HEADER_LEN]) -> Self {
         let [a, b, c, kind, flags, s @ ..] = *bytes;
@@ -65,7 +63,6 @@ impl FrameHeader {
         }
     }
 
-    /// Whether it has this flag.
     #[inline]
     pub(super) const fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -86,7 +83,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) 
     out.extend_from_slice(&number.to_be_bytes());
 }
 
-/// The number that starts `payload`; 0 when it is shorter than a number.
+/// The 32-bit number at the start of `payload`; 0 if it is shorter.
 pub(super) fn number(payload: &[u8]) -> u32 {
     payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }

@@ -1,6 +1,6 @@
-//! Why a header block cannot be decoded.
+//! Errors of header compression.
 
-/// Why a header block cannot be decoded. The state of the connection is lost with it.
+/// Why a header block cannot be decoded. The decoder's state is lost, so the connection must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HpackError {
     /// The block ends within a field.

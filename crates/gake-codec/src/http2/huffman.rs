@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use super::hpack_error::HpackError;
 use super::huffman_codes::CODES;
 
-/// Codes of at most this many bits are found by one look.
+/// Codes of at most this many bits are decoded by one table lookup.
 const SHORT_BITS: u32 = 10;
 
 struct DecodeTable {
     /// Symbol and length by the next [`SHORT_BITS`] bits; length 0: the code is longer.
     short: Vec<(u8, u8)>,
-    /// Longer codes, aligned to the left of 32 bits, with symbol and length, in order.
+    /// Longer codes, left-aligned in 32 bits, with symbol and length, sorted.
     long: Vec<(u32, u8, u8)>,
 }
 
@@ -30,10 +30,10 @@ static TABLE: LazyLock<DecodeTable> = LazyLock::new(|| {
     table
 });
 
-/// Appends the text that `coded` stands for.
+/// Appends the decoded text.
 pub(crate) fn decode(coded: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
     let table = &*TABLE;
-    // The next bits, aligned to the left, and how many they are.
+    // The next bits, left-aligned, and their count.
     let (mut bits, mut count) = (0_u64, 0_u32);
     let mut rest = coded.iter();
     loop {
@@ -49,7 +49,7 @@ pub(crate) fn decode(coded: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError>
         }
         let length = u32::from(length);
         if length == 0 || length > count {
-            // What is left must be padding: less than a byte, all ones.
+            // The rest must be padding: less than a byte, all ones.
             let is_padding = count < 8 && (bits | (u64::MAX >> count)) == u64::MAX;
             return if is_padding { Ok(()) } else { Err(HpackError::Huffman) };
         }
@@ -70,7 +70,7 @@ fn long(table: &DecodeTable, bits: u32) -> (u8, u8) {
     if bits >> unused == code >> unused { (symbol, length) } else { (0, 0) }
 }
 
-/// Bytes that `text` takes when it is coded.
+/// The length of the coded `text` in bytes.
 pub(crate) fn coded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|byte| usize::from(CODES[usize::from(*byte)].1)).sum();
     bits.div_ceil(8)
@@ -89,7 +89,7 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
         }
     }
     if count > 0 {
-        // Padding is the start of the code that ends a string: ones.
+        // Padding is the start of the EOS code: ones.
         out.push(((bits << (8 - count)) | (0xff >> count)) as u8);
     }
 }

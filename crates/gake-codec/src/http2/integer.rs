@@ -3,7 +3,7 @@
 use super::hpack_error::HpackError;
 use super::huffman;
 
-/// Integers from here on are refused: nothing that is bounded needs them.
+/// Larger integers are refused: every bounded length or index is smaller.
 const INTEGER_MAX: usize = 1 << 28;
 
 /// Takes an integer with a prefix of `bits` from the front of `block`.

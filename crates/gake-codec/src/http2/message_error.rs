@@ -1,8 +1,8 @@
-//! What is wrong with one response, while its connection is sound (RFC 9113, section 8.1.1).
+//! Malformed responses on a sound connection (RFC 9113, section 8.1.1).
 
 use gake_core::record::ErrorCode;
 
-/// What is wrong with one response. Its stream is reset; the connection continues.
+/// Why a response is malformed. Its stream is reset; the connection continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MessageError {
     /// No `:status`, or two.
@@ -12,7 +12,7 @@ pub enum MessageError {
     #[error("the :status is not a number from 100 to 999")]
     Status,
     /// A pseudo-header that responses do not have, or one after a header or among the trailers.
-    #[error("a pseudo-header is unknown or stands where none may be")]
+    #[error("a pseudo-header is unknown or misplaced")]
     PseudoHeader,
     /// A header name that is empty, not a token, or holds a capital letter.
     #[error("a header name holds a character that is not allowed there")]
@@ -21,13 +21,13 @@ pub enum MessageError {
     #[error("a header value holds a control character")]
     HeaderValue,
     /// `connection` or another header that only HTTP/1.1 has (RFC 9113, section 8.2.2).
-    #[error("a header belongs to HTTP/1.1 alone")]
+    #[error("a header is only allowed in HTTP/1.1")]
     ConnectionHeader,
     /// `content-length` is not a number, or two differ.
-    #[error("content-length is not a number, or given twice")]
+    #[error("content-length is not a number, or two values differ")]
     ContentLength,
-    /// The body is not as long as `content-length` says.
-    #[error("the body is not as long as content-length says")]
+    /// The length of the body differs from `content-length`.
+    #[error("the length of the body differs from content-length")]
     LengthMismatch,
     /// DATA before HEADERS.
     #[error("the body comes before the headers")]
@@ -42,10 +42,10 @@ pub enum MessageError {
     #[error("more interim responses came than the bound")]
     TooManyInterim,
     /// WINDOW_UPDATE of 0 on the stream.
-    #[error("the server widened the window of the stream by nothing")]
+    #[error("the server widened the window of the stream by 0 bytes")]
     Window,
     /// A window of the stream beyond 2^31−1.
-    #[error("the server widened the window of the stream beyond what windows can be")]
+    #[error("the server widened the window of the stream beyond 2^31-1 bytes")]
     WindowOverflow,
 }
 

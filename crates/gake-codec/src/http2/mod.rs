@@ -1,9 +1,9 @@
-//! The HTTP/2 codec of a client, without input and output (RFC 9113, RFC 7541).
+//! HTTP/2 of a client (RFC 9113, RFC 7541).
 //!
-//! A [`ClientConnection`] takes what the server sends, in slices of any size, and holds the bytes
-//! to write. Requests are encoded once ([`RequestTemplate`]): on a warm connection, starting one
-//! copies a few bytes and allocates nothing. Anything wrong that a server does ends its stream
-//! ([`MessageError`]) or its connection ([`Violation`]), by name, or is bounded.
+//! A [`ClientConnection`] takes the server's bytes in slices of any size, and holds the bytes to
+//! write. Requests are encoded once ([`RequestTemplate`]): on a warm connection, starting one copies
+//! a few bytes and allocates nothing. Faults of a server end its stream ([`MessageError`]) or its
+//! connection ([`Violation`]); floods are bounded.
 
 mod connection;
 mod control;
@@ -17,7 +17,7 @@ pub(crate) mod huffman;
 mod huffman_codes;
 pub(crate) mod integer;
 mod message_error;
-mod reading;
+mod read_state;
 mod receive;
 mod response;
 mod static_table;

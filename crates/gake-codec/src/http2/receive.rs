@@ -1,4 +1,4 @@
-//! Receiving the server's frames, in slices of any size.
+//! Receiving frames from slices of any size.
 
 use super::connection::ClientConnection;
 use super::events::StreamEvents;
@@ -6,7 +6,7 @@ use super::frame::{FrameHeader, HEADER_LEN, PAYLOAD_MAX, flag, kind};
 use super::violation::Violation;
 
 impl ClientConnection {
-    /// Takes what the server has sent. The outcome does not depend on how it is split.
+    /// Takes bytes from the server. The outcome does not depend on how they are split.
     ///
     /// # Errors
     /// The violation that ends the connection. The caller must end the live streams.
@@ -16,9 +16,9 @@ impl ClientConnection {
         events: &mut E,
     ) -> Result<(), Violation> {
         while !input.is_empty() {
-            if self.reading.data.is_some() {
-                self.data_part(&mut input, events)?;
-            } else if self.reading.partial.is_empty() && input.len() >= HEADER_LEN {
+            if self.read_state.data.is_some() {
+                self.data_bytes(&mut input, events)?;
+            } else if self.read_state.partial.is_empty() && input.len() >= HEADER_LEN {
                 let Some((bytes, rest)) = input.split_first_chunk() else { return Ok(()) };
                 let header = FrameHeader::read(bytes);
                 self.check(header)?;
@@ -29,7 +29,7 @@ impl ClientConnection {
                     input = rest;
                     self.frame(header, payload, events)?;
                 } else {
-                    self.reading.partial.extend_from_slice(input);
+                    self.read_state.partial.extend_from_slice(input);
                     return Ok(());
                 }
             } else {
@@ -39,41 +39,41 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// A frame that does not lie in one slice.
+    /// Collects a frame that spans several slices.
     #[cold]
     fn partial_frame<E: StreamEvents>(
         &mut self,
         input: &mut &[u8],
         events: &mut E,
     ) -> Result<(), Violation> {
-        let partial = &mut self.reading.partial;
+        let partial = &mut self.read_state.partial;
         let header = partial.first_chunk().map(FrameHeader::read);
         let wanted = header.map_or(HEADER_LEN, |header| HEADER_LEN + header.length);
-        let (part, rest) = input.split_at(input.len().min(wanted - partial.len()));
-        partial.extend_from_slice(part);
+        let (bytes, rest) = input.split_at(input.len().min(wanted - partial.len()));
+        partial.extend_from_slice(bytes);
         *input = rest;
         let Some(header) = partial.first_chunk().map(FrameHeader::read) else { return Ok(()) };
         let is_whole = partial.len() == HEADER_LEN + header.length;
         if partial.len() == HEADER_LEN {
             self.check(header)?;
             if header.kind == kind::DATA {
-                self.reading.partial.clear();
+                self.read_state.partial.clear();
                 return self.begin_data(header, events);
             }
         }
         if is_whole {
-            let mut whole = std::mem::take(&mut self.reading.partial);
+            let mut whole = std::mem::take(&mut self.read_state.partial);
             let taken = self.frame(header, &whole[HEADER_LEN..], events);
             whole.clear();
-            // A large frame must not cost memory for the rest of the connection's life.
+            // A large frame must not hold memory until the connection closes.
             whole.shrink_to(256);
-            self.reading.partial = whole;
+            self.read_state.partial = whole;
             return taken;
         }
         Ok(())
     }
 
-    /// What can be said of a frame before its payload.
+    /// Validates a frame by its header.
     #[inline]
     fn check(&self, header: FrameHeader) -> Result<(), Violation> {
         if !self.peer.has_settings && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
@@ -82,7 +82,7 @@ impl ClientConnection {
         if header.length > PAYLOAD_MAX {
             return Err(Violation::FrameTooLarge);
         }
-        match &self.reading.block {
+        match &self.read_state.block {
             Some(block) if header.kind != kind::CONTINUATION || header.stream != block.stream => {
                 Err(Violation::Continuation)
             }
@@ -105,7 +105,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether no stream with this number was started.
+    /// Whether no stream with this number was ever started.
     #[inline]
     pub(super) const fn is_idle(&self, stream: u32) -> bool {
         stream == 0 || stream.is_multiple_of(2) || stream >= self.next_id

@@ -1,4 +1,4 @@
-//! HEADERS and CONTINUATION: the heads and trailers of responses, and their ends.
+//! HEADERS and CONTINUATION: heads, trailers and the end of responses.
 
 use gake_core::record::ErrorCode;
 
@@ -7,7 +7,7 @@ use super::events::{StreamEnding, StreamEvents};
 use super::fields::FieldsMeaning;
 use super::frame::{FrameHeader, HEADER_LEN, flag};
 use super::message_error::MessageError;
-use super::reading::Block;
+use super::read_state::HeaderBlock;
 use super::violation::Violation;
 
 /// Frames of one header block.
@@ -32,7 +32,7 @@ impl ClientConnection {
         if header.has(flag::PRIORITY) {
             payload = payload.get(5..).ok_or(Violation::FrameLength)?;
         }
-        let block = Block {
+        let block = HeaderBlock {
             stream: header.stream,
             ends: header.has(flag::END_STREAM),
             frames: 1,
@@ -41,8 +41,8 @@ impl ClientConnection {
         if header.has(flag::END_HEADERS) {
             return self.block(block, payload, events);
         }
-        self.reading.block = Some(block);
-        self.reading.block_bytes.extend_from_slice(payload);
+        self.read_state.block = Some(block);
+        self.read_state.block_bytes.extend_from_slice(payload);
         Ok(())
     }
 
@@ -53,10 +53,10 @@ impl ClientConnection {
         payload: &[u8],
         events: &mut E,
     ) -> Result<(), Violation> {
-        let Some(block) = &mut self.reading.block else { return Err(Violation::Continuation) };
+        let Some(block) = &mut self.read_state.block else { return Err(Violation::Continuation) };
         block.frames += 1;
         block.bytes += (HEADER_LEN + header.length) as u64;
-        let bytes = &mut self.reading.block_bytes;
+        let bytes = &mut self.read_state.block_bytes;
         bytes.extend_from_slice(payload);
         if bytes.len() > self.limits.header_bytes || block.frames > BLOCK_FRAMES_MAX {
             return Err(Violation::HeaderBlockTooLarge);
@@ -65,21 +65,21 @@ impl ClientConnection {
             return Ok(());
         }
         let block = *block;
-        self.reading.block = None;
-        let mut bytes = std::mem::take(&mut self.reading.block_bytes);
+        self.read_state.block = None;
+        let mut bytes = std::mem::take(&mut self.read_state.block_bytes);
         let taken = self.block(block, &bytes, events);
         bytes.clear();
         bytes.shrink_to(256);
-        self.reading.block_bytes = bytes;
+        self.read_state.block_bytes = bytes;
         taken
     }
 
-    /// A whole header block. Those of streams that have ended are decoded too: they change the
+    /// Takes a complete header block. Blocks of ended streams are decoded, too: they change the
     /// table.
     #[inline]
     fn block<E: StreamEvents>(
         &mut self,
-        block: Block,
+        block: HeaderBlock,
         bytes: &[u8],
         events: &mut E,
     ) -> Result<(), Violation> {
@@ -87,7 +87,11 @@ impl ClientConnection {
             self.decoder.decode(bytes)?;
             self.counts.bytes_in += block.bytes;
             let is_late = self.has_reset;
-            return if is_late { self.reading.idle_frame() } else { Err(Violation::FrameStream) };
+            return if is_late {
+                self.read_state.idle_frame()
+            } else {
+                Err(Violation::FrameStream)
+            };
         };
         let stream = self.streams.get(slot);
         stream.bytes_in += block.bytes;
@@ -102,7 +106,7 @@ impl ClientConnection {
         };
         self.counts.header_bytes += bytes.len() as u64;
         self.counts.header_text_bytes += u64::from(meaning.text_bytes);
-        self.reading.is_useful();
+        self.read_state.useful_frame();
         if is_first {
             events.began(owner);
         }
@@ -121,20 +125,20 @@ impl ClientConnection {
         }
         if block.ends {
             self.streams.get(slot).grpc_status = meaning.grpc_status;
-            self.answered(slot, events);
+            self.complete(slot, events);
         }
         Ok(())
     }
 
-    /// What a header block says of its stream: an interim head, the final one, or trailers.
+    /// Applies a header block to its stream: an interim head, the final one, or trailers.
     #[inline]
-    fn head(&mut self, slot: u32, said: &FieldsMeaning, ends: bool) -> Result<(), MessageError> {
-        if let Some(error) = said.error {
+    fn head(&mut self, slot: u32, fields: &FieldsMeaning, ends: bool) -> Result<(), MessageError> {
+        if let Some(error) = fields.error {
             return Err(error);
         }
         let interim_max = self.limits.interim;
         let stream = self.streams.get(slot);
-        match (stream.status, said.status) {
+        match (stream.status, fields.status) {
             (0, 0) => Err(MessageError::StatusMissing),
             (0, 101) => Err(MessageError::Interim),
             (0, 100..=199) if ends => Err(MessageError::Interim),
@@ -148,7 +152,7 @@ impl ClientConnection {
             (0, status) => {
                 stream.status = status;
                 let is_empty = stream.is_head || matches!(status, 204 | 304);
-                stream.announced = if is_empty { Some(0) } else { said.content_length };
+                stream.announced = if is_empty { Some(0) } else { fields.content_length };
                 Ok(())
             }
             (_, 1..) => Err(MessageError::PseudoHeader),
@@ -157,9 +161,9 @@ impl ClientConnection {
         }
     }
 
-    /// The server has ended a stream with a whole response.
+    /// The server has ended a stream: its response is complete.
     #[inline]
-    pub(super) fn answered<E: StreamEvents>(&mut self, slot: u32, events: &mut E) {
+    pub(super) fn complete<E: StreamEvents>(&mut self, slot: u32, events: &mut E) {
         let stream = self.streams.get(slot);
         let (owner, status, body_bytes) = (stream.owner, stream.status, stream.body);
         if stream.announced.is_some_and(|announced| announced != body_bytes) {
@@ -168,9 +172,9 @@ impl ClientConnection {
         if status == 0 {
             return self.malformed(slot, MessageError::StatusMissing, events);
         }
-        let ending = StreamEnding::Answered { status, body_bytes };
+        let ending = StreamEnding::Response { status, body_bytes };
         let end = if stream.upload.is_some() {
-            // The answer has come before the request: the rest of it is not wanted.
+            // The response has ended before the request, whose rest is pointless.
             self.abort(slot, ErrorCode::NoError, ending)
         } else {
             let stream = self.streams.remove(slot);

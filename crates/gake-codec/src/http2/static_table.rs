@@ -1,6 +1,6 @@
 //! The static table of HPACK (RFC 7541, appendix A).
 
-/// How many entries the static table has; the dynamic table's come behind them.
+/// Entries of the static table; the indices of the dynamic table follow.
 pub(super) const STATIC_LEN: usize = TABLE.len();
 
 /// Names and values; the first has index 1.
@@ -24,7 +24,6 @@ const TABLE: [(&str, &str); 61] = [
     ("vary", ""), ("via", ""), ("www-authenticate", ""),
 ];
 
-/// The entry with this index.
 pub(super) fn entry(index: usize) -> Option<(&'static str, &'static str)> {
     TABLE.get(index.checked_sub(1)?).copied()
 }

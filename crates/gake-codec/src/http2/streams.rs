@@ -8,59 +8,57 @@ use gake_core::record::GrpcStatus;
 /// No slot, or no stream.
 const NONE: u32 = u32::MAX;
 
-/// What is known of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     /// 0: the slot is free.
     pub(super) id: u32,
-    /// Who hears of it.
+    /// The receiver of its events.
     pub(super) owner: u32,
     /// The status of the final head; 0 before it.
     pub(super) status: u16,
-    /// `grpc-status` of the trailers, or of a head that is the whole answer.
+    /// `grpc-status` of the trailers, or of a head without a body.
     pub(super) grpc_status: Option<GrpcStatus>,
     pub(super) is_head: bool,
-    /// Whether head and body are shown to the owner.
+    /// Whether to report head and body to the owner.
     pub(super) is_shown: bool,
-    /// Whether any frame of the answer has come.
+    /// Whether any frame of the response has come.
     pub(super) has_begun: bool,
     pub(super) interim: u32,
-    /// Bytes of the body so far, and how many the head announced.
+    /// Bytes of the body received, and announced by the head.
     pub(super) body: u64,
     pub(super) announced: Option<u64>,
-    /// Bytes received that no WINDOW_UPDATE has answered.
+    /// Bytes received and not yet returned by a WINDOW_UPDATE.
     pub(super) unacknowledged: u32,
-    /// What may still be sent. A change of the server's settings can make it negative.
+    /// The window for sending. A change of the server's settings can make it negative.
     pub(super) window: i64,
     pub(super) bytes_in: u64,
-    /// In a box: few requests have one, and each stream is moved.
+    /// Boxed: few requests have one, and streams are moved.
     pub(super) upload: Option<Box<Upload>>,
-    pub(super) queued: Queued,
+    pub(super) queued: OutputRange,
 }
 
-/// The part of a request's body that is not in the output yet.
+/// The rest of a request's body, not yet in the output.
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) body: Arc<[u8]>,
     pub(super) at: usize,
-    /// Pieces after `body`.
+    /// Buffers after `body`.
     pub(super) more: VecDeque<Arc<[u8]>>,
-    /// Whether further pieces may come.
+    /// Whether further buffers may come.
     pub(super) is_open: bool,
-    /// Whether it is among the bodies that wait to be sent.
+    /// Whether it is in the queue of uploads.
     pub(super) is_queued: bool,
     /// Whether it has waited for a window.
     pub(super) has_waited: bool,
 }
 
 impl Upload {
-    /// Of `body`; `is_open`: whether further pieces may come.
     pub(super) fn new(body: Arc<[u8]>, is_open: bool) -> Self {
         let more = VecDeque::new();
         Self { body, at: 0, more, is_open, is_queued: !is_open, has_waited: false }
     }
 
-    /// Bytes of the piece that are left, once those before it are sent; whether they are the last.
+    /// Remaining bytes of the current buffer, and whether it is the last.
     pub(super) fn left(&mut self) -> (usize, bool) {
         if self.at == self.body.len()
             && let Some(next) = self.more.pop_front()
@@ -71,26 +69,27 @@ impl Upload {
     }
 }
 
-/// Where in the connection's output the frames of a stream are.
+/// The frames of a stream in the connection's output: the offsets around them, and their bytes.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Queued {
+pub(super) struct OutputRange {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) bytes: u64,
 }
 
-/// Streams by slot, which stays while the stream lives, and by number.
+/// Streams by slot, which is fixed for a stream's life, and by number.
 #[derive(Debug)]
 pub(super) struct Streams {
     slots: Vec<Stream>,
     free: Vec<u32>,
-    /// Number and slot, open-addressed by the number's half: numbers in sequence rarely collide.
-    places: Vec<(u32, u32)>,
+    /// A Robin Hood hash table of numbers and slots. The hash is half the number, so that numbers in
+    /// sequence rarely collide.
+    index: Vec<(u32, u32)>,
 }
 
 impl Streams {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), places: vec![(0, NONE); 4] }
+        Self { slots: Vec::new(), free: Vec::new(), index: vec![(0, NONE); 4] }
     }
 
     #[inline]
@@ -101,10 +100,10 @@ impl Streams {
     /// The slot of the live stream with this number.
     #[inline]
     pub(super) fn find(&self, id: u32) -> Option<u32> {
-        let mask = self.places.len() - 1;
+        let mask = self.index.len() - 1;
         let mut at = (id >> 1) as usize & mask;
         loop {
-            match self.places[at] {
+            match self.index[at] {
                 (known, slot) if known == id => return Some(slot),
                 (0, _) => return None,
                 _ => at = (at + 1) & mask,
@@ -117,12 +116,11 @@ impl Streams {
         &mut self.slots[slot as usize]
     }
 
-    /// The live streams with their slots.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Stream)> {
         (0..).zip(&mut self.slots).filter(|(_, stream)| stream.id != 0)
     }
 
-    /// Adds a stream, and says its slot.
+    /// Adds a stream and returns its slot.
     #[inline]
     pub(super) fn insert(&mut self, stream: Stream) -> u32 {
         let id = stream.id;
@@ -133,73 +131,72 @@ impl Streams {
             }
             None => {
                 self.slots.push(stream);
-                // Room to give every slot back, so that doing so never allocates.
+                // Reserved now, so that freeing a slot never allocates.
                 self.free.reserve(self.slots.len());
                 (self.slots.len() - 1) as u32
             }
         };
-        if self.live() * 2 > self.places.len() {
+        if self.live() * 2 > self.index.len() {
             self.grow();
         }
-        self.place(id, slot);
+        self.index_insert(id, slot);
         slot
     }
 
-    /// Ends a stream, whose slot is free then.
+    /// Removes a stream and frees its slot.
     #[inline]
     pub(super) fn remove(&mut self, slot: u32) -> Stream {
         let stream = std::mem::take(&mut self.slots[slot as usize]);
-        self.displace(stream.id);
+        self.index_remove(stream.id);
         self.free.push(slot);
         stream
     }
 
     #[cold]
     fn grow(&mut self) {
-        let wider = vec![(0, NONE); self.places.len() * 2];
-        for (id, slot) in std::mem::replace(&mut self.places, wider) {
+        let wider = vec![(0, NONE); self.index.len() * 2];
+        for (id, slot) in std::mem::replace(&mut self.index, wider) {
             if id != 0 {
-                self.place(id, slot);
+                self.index_insert(id, slot);
             }
         }
     }
 
-    /// Whoever is farther from its home has the place, so that those who share a home stand in a
-    /// row.
+    /// Robin Hood insertion: the entry farther from its home bucket takes the bucket, so that
+    /// entries of one home stay contiguous.
     #[inline]
-    fn place(&mut self, id: u32, slot: u32) {
-        let mask = self.places.len() - 1;
+    fn index_insert(&mut self, id: u32, slot: u32) {
+        let mask = self.index.len() - 1;
         let far = |at: usize, id: u32| at.wrapping_sub((id >> 1) as usize) & mask;
         let mut one = (id, slot);
         let mut at = (id >> 1) as usize & mask;
-        while self.places[at].0 != 0 {
-            if far(at, self.places[at].0) < far(at, one.0) {
-                std::mem::swap(&mut self.places[at], &mut one);
+        while self.index[at].0 != 0 {
+            if far(at, self.index[at].0) < far(at, one.0) {
+                std::mem::swap(&mut self.index[at], &mut one);
             }
             at = (at + 1) & mask;
         }
-        self.places[at] = one;
+        self.index[at] = one;
     }
 
-    /// Takes a number out, and moves up those behind it, to the first that is at home: of numbers
-    /// in sequence all are.
+    /// Backward-shift deletion: moves up the following entries, to the first in its home bucket.
     #[inline]
-    fn displace(&mut self, id: u32) {
-        let mask = self.places.len() - 1;
+    fn index_remove(&mut self, id: u32) {
+        let mask = self.index.len() - 1;
         let mut hole = (id >> 1) as usize & mask;
-        while self.places[hole].0 != id {
+        while self.index[hole].0 != id {
             hole = (hole + 1) & mask;
         }
         loop {
             let at = (hole + 1) & mask;
-            let (next, slot) = self.places[at];
+            let (next, slot) = self.index[at];
             if next == 0 || (next >> 1) as usize & mask == at {
                 break;
             }
-            self.places[hole] = (next, slot);
+            self.index[hole] = (next, slot);
             hole = at;
         }
-        self.places[hole] = (0, NONE);
+        self.index[hole] = (0, NONE);
     }
 }
 

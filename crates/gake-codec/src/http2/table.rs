@@ -2,27 +2,27 @@
 
 use std::collections::VecDeque;
 
-/// What an entry costs beside its text (RFC 7541, section 4.1).
+/// The size of an entry beyond its text (RFC 7541, section 4.1).
 pub(super) const ENTRY_OVERHEAD: usize = 32;
 
-/// Names and values in the order they came, in one piece of memory.
+/// Names and values in order, in one buffer.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     text: Vec<u8>,
     /// The oldest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TableEntry>,
     size: usize,
     max: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct TableEntry {
     at: usize,
     name: usize,
     value: usize,
 }
 
-impl Entry {
+impl TableEntry {
     fn size(self) -> usize {
         self.name + self.value + ENTRY_OVERHEAD
     }
@@ -34,18 +34,17 @@ impl DynamicTable {
         Self { text: Vec::new(), entries: VecDeque::new(), size: 0, max }
     }
 
-    /// Maximum size in bytes.
     pub(super) const fn max(&self) -> usize {
         self.max
     }
 
-    /// Changes the bound, and drops the oldest entries that are over it.
+    /// Changes the maximum size, and evicts the oldest entries beyond it.
     pub(super) fn resize(&mut self, max: usize) {
         self.max = max;
-        self.make_room(0);
+        self.evict(0);
     }
 
-    /// The entry that came `back` entries before the newest.
+    /// The entry `back` entries before the newest.
     pub(super) fn get(&self, back: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(self.entries.len().checked_sub(back + 1)?)?;
         Some(self.text.get(entry.at..)?.get(..entry.name + entry.value)?.split_at(entry.name))
@@ -53,13 +52,12 @@ impl DynamicTable {
 
     /// Adds an entry. One that is larger than the table empties it.
     pub(super) fn push(&mut self, name: &[u8], value: &[u8]) {
-        let entry = Entry { at: self.text.len(), name: name.len(), value: value.len() };
-        self.make_room(entry.size());
+        let entry = TableEntry { at: self.text.len(), name: name.len(), value: value.len() };
+        self.evict(entry.size());
         if entry.size() > self.max {
             return;
         }
-        // What was dropped lies before the first entry; moving it away pays off once it is as much
-        // as the table may hold.
+        // Evicted text precedes the first entry; it is removed once it exceeds the table's size.
         let unused = self.entries.front().map_or(self.text.len(), |first| first.at);
         if unused > self.max {
             self.text.drain(..unused);
@@ -68,11 +66,12 @@ impl DynamicTable {
         let at = self.text.len();
         self.text.extend_from_slice(name);
         self.text.extend_from_slice(value);
-        self.entries.push_back(Entry { at, ..entry });
+        self.entries.push_back(TableEntry { at, ..entry });
         self.size += entry.size();
     }
 
-    fn make_room(&mut self, size: usize) {
+    /// Evicts the oldest entries until one of `size` fits.
+    fn evict(&mut self, size: usize) {
         while self.size + size > self.max
             && let Some(oldest) = self.entries.pop_front()
         {

@@ -1,9 +1,8 @@
 //! The header block of a request, encoded once.
 //!
-//! The fields that requests have in common are added to the server's table by the first request of
-//! a connection, and are a byte each from then on. The path, and what else differs, is always
-//! literal, so the indices never shift. A connection whose table holds other fields gets them as
-//! literals.
+//! The first request of a connection adds the fields that requests share to the server's table; from
+//! then on they take a byte each. All other fields are literals, so that indices never shift. A
+//! connection whose table holds other shared fields gets literals.
 
 use std::sync::Arc;
 
@@ -11,45 +10,45 @@ use super::integer::{put_integer, put_string};
 use super::static_table::{self, STATIC_LEN};
 use super::table::ENTRY_OVERHEAD;
 
-/// Fields that requests share, in each form in which they are sent.
+/// Fields that requests share, in every encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SharedFields {
-    /// Adds them to the table.
+    /// Literals that are added to the table.
     adding: Box<[u8]>,
-    /// Refers to them there, when the table holds them and nothing else.
+    /// Indices, valid while the table holds exactly these fields.
     indexed: Box<[u8]>,
-    /// Spells them out.
+    /// Literals that leave the table alone.
     literal: Box<[u8]>,
-    /// Bytes of the table that they take.
+    /// Their size in the table, in bytes.
     table_size: usize,
 }
 
-/// How the shared fields of a request are written.
+/// The encoding of shared fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldsForm {
+pub(super) enum FieldEncoding {
     Adding,
     Indexed,
     Literal,
 }
 
-/// A request in HTTP/2.
+/// An encoded request.
 #[derive(Debug, Clone)]
 pub struct RequestTemplate {
-    /// The pseudo-headers and what else is this request's own; pseudo-headers come first.
+    /// The pseudo-headers that differ between requests.
     own: Box<[u8]>,
     shared: Arc<SharedFields>,
-    /// The headers behind the shared ones.
+    /// The headers after the shared ones.
     tail: Box<[u8]>,
     /// The body, never empty.
     pub body: Option<Arc<[u8]>>,
-    /// Whether the method is HEAD, so that the answer has no body.
+    /// Whether the method is HEAD, so that the response has no body.
     pub is_head: bool,
-    /// Whether it is a call of gRPC, whose answer has a status in its trailers.
+    /// Whether it is a gRPC call, whose response has a status in its trailers.
     pub is_grpc: bool,
 }
 
 impl SharedFields {
-    /// The forms of these fields, in this order.
+    /// Encodes these fields, in this order.
     #[must_use]
     pub fn new(fields: &[(&str, &[u8])]) -> Self {
         let (mut adding, mut indexed, mut literal) = (Vec::new(), Vec::new(), Vec::new());
@@ -76,7 +75,6 @@ impl SharedFields {
         Self { adding, indexed, literal, table_size }
     }
 
-    /// Bytes of the table that they take.
     pub(super) const fn table_size(&self) -> usize {
         self.table_size
     }
@@ -104,12 +102,12 @@ impl RequestTemplate {
         }
     }
 
-    /// Adds a header behind all others.
+    /// Appends a header.
     pub fn push(&mut self, name: &str, value: &[u8]) {
         self.tail = [&self.tail[..], &literals(&[(name, value)])].concat().into_boxed_slice();
     }
 
-    /// Bytes of the longest form of its block, and of the body.
+    /// Bytes of the longest encoding of its block, and of the body.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         let shared = self.shared.adding.len().max(self.shared.literal.len());
@@ -117,29 +115,29 @@ impl RequestTemplate {
         self.own.len() + shared + self.tail.len() + body
     }
 
-    /// The fields that it can share with others.
+    /// The fields that other requests can share.
     #[must_use]
     pub fn shared(&self) -> &Arc<SharedFields> {
         &self.shared
     }
 
-    /// Takes its shared fields from another request that has the same ones.
+    /// Shares the fields of another request, which must be equal.
     pub fn share(&mut self, fields: &Arc<SharedFields>) {
         self.shared = Arc::clone(fields);
     }
 
-    /// The pieces of its header block, to be written one after the other.
-    pub(super) fn block(&self, form: FieldsForm) -> [&[u8]; 3] {
+    /// Its header block, in three consecutive slices.
+    pub(super) fn block(&self, form: FieldEncoding) -> [&[u8]; 3] {
         let shared = match form {
-            FieldsForm::Adding => &self.shared.adding,
-            FieldsForm::Indexed => &self.shared.indexed,
-            FieldsForm::Literal => &self.shared.literal,
+            FieldEncoding::Adding => &self.shared.adding,
+            FieldEncoding::Indexed => &self.shared.indexed,
+            FieldEncoding::Literal => &self.shared.literal,
         };
         [&self.own, shared, &self.tail]
     }
 }
 
-/// Fields that no table will hold.
+/// Fields encoded without adding to the table.
 fn literals(fields: &[(&str, &[u8])]) -> Box<[u8]> {
     let mut block = Vec::new();
     for (name, value) in fields {
@@ -151,7 +149,7 @@ fn literals(fields: &[(&str, &[u8])]) -> Box<[u8]> {
     block.into_boxed_slice()
 }
 
-/// A literal whose name has an index, or is spelled out.
+/// Appends a literal; the name is an index, or text if that is 0.
 fn put_literal(out: &mut Vec<u8>, first: u8, bits: u32, name: (usize, &str), value: &[u8]) {
     put_integer(out, first, bits, name.0);
     if name.0 == 0 {

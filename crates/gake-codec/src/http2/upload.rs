@@ -1,4 +1,4 @@
-//! Bodies of requests, as far as the server's windows have room.
+//! Bodies of requests, under the server's flow control.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::streams::Upload;
 use super::template::RequestTemplate;
 
 impl ClientConnection {
-    /// Sends the body of a request that has just been started.
+    /// Sends the body of a new stream.
     #[inline]
     pub(super) fn upload(&mut self, slot: u32, body: &Arc<[u8]>) {
         let length = body.len();
@@ -30,7 +30,8 @@ impl ClientConnection {
         self.pump();
     }
 
-    /// Puts a frame of each waiting body into the output in turn, while there is room.
+    /// Appends frames of waiting bodies to the output, round-robin, as far as windows and the output
+    /// have room.
     #[inline]
     pub(super) fn pump(&mut self) {
         let mut idle = 0;
@@ -45,27 +46,27 @@ impl ClientConnection {
         }
     }
 
-    /// Starts a stream whose body follows, by [`send`](Self::send) and [`finish`](Self::finish); its
-    /// answer is shown. Returns its slot; `None` when there is no room.
+    /// Starts a stream whose body follows by [`send`](Self::send) and [`finish`](Self::finish); its
+    /// response is shown. Returns its slot; `None` at the limit of streams.
     pub fn start_open(&mut self, request: &RequestTemplate, owner: u32) -> Option<u32> {
         let slot = self.begin(request, owner, true, false)?;
         self.streams.get(slot).upload = Some(Box::new(Upload::new(Arc::default(), true)));
         Some(slot)
     }
 
-    /// Adds a piece to the body of a live stream that was started open.
-    pub fn send(&mut self, slot: u32, piece: Arc<[u8]>) {
-        if !piece.is_empty() {
-            self.resume(slot, |upload| upload.more.push_back(piece));
+    /// Appends to the body of a live stream from [`start_open`](Self::start_open).
+    pub fn send(&mut self, slot: u32, bytes: Arc<[u8]>) {
+        if !bytes.is_empty() {
+            self.resume(slot, |upload| upload.more.push_back(bytes));
         }
     }
 
-    /// Ends the body of a live stream that was started open.
+    /// Ends the body of a live stream from [`start_open`](Self::start_open).
     pub fn finish(&mut self, slot: u32) {
         self.resume(slot, |upload| upload.is_open = false);
     }
 
-    /// Changes an upload, which has something to send then.
+    /// Changes an upload and queues it.
     fn resume(&mut self, slot: u32, change: impl FnOnce(&mut Upload)) {
         let stream = self.streams.get(slot);
         let Some(upload) = &mut stream.upload else { return };
@@ -75,8 +76,8 @@ impl ClientConnection {
         }
     }
 
-    /// Puts a frame of a body into the output and says whether there was room for one; `None` when
-    /// there is no more of the body now, or it is not wanted any more.
+    /// Appends a frame of a body to the output and returns whether the windows allowed it; `None` if
+    /// nothing of the body is left, now or for good.
     fn put_data(&mut self, slot: u32, id: u32) -> Option<bool> {
         let start = self.position();
         let stream = self.streams.get(slot);
@@ -104,7 +105,7 @@ impl ClientConnection {
         upload.at += length;
         stream.window -= length as i64;
         self.peer.window -= length as i64;
-        self.reading.is_useful();
+        self.read_state.useful_frame();
         if is_last {
             stream.upload = None;
         }

@@ -4,8 +4,8 @@ use gake_core::record::ErrorCode;
 
 use super::hpack_error::HpackError;
 
-/// A rule of HTTP/2 that the server broke, or a limit of ours that it exceeded. The connection
-/// ends with it, and every stream on it.
+/// A rule of HTTP/2 that the server broke, or a limit of ours that it exceeded. It ends the
+/// connection with all its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The first frame is not SETTINGS.
@@ -24,7 +24,7 @@ pub enum Violation {
     #[error("the padding is as long as its frame")]
     Padding,
     /// Something between a header block's frames, or a CONTINUATION without one.
-    #[error("CONTINUATION is missing, or follows nothing")]
+    #[error("a CONTINUATION is missing, or has no header block")]
     Continuation,
     /// A header block in more bytes or frames than the bound.
     #[error("a header block is longer than the bound")]
@@ -36,16 +36,16 @@ pub enum Violation {
     #[error("the server sent more than the window allows")]
     Window,
     /// WINDOW_UPDATE of 0 on the connection.
-    #[error("the server widened the window of the connection by nothing")]
+    #[error("the server widened the window of the connection by 0 bytes")]
     WindowUpdate,
     /// A window beyond 2^31−1: of the connection by WINDOW_UPDATE, or of streams by a setting.
-    #[error("the server widened a window beyond what windows can be")]
+    #[error("the server widened a window beyond 2^31-1 bytes")]
     WindowOverflow,
     /// PUSH_PROMISE, which gake switches off.
-    #[error("the server pushed although push is off")]
+    #[error("the server pushed although push is disabled")]
     Push,
     /// More frames without effect than the limit.
-    #[error("the server floods the connection with frames that do nothing")]
+    #[error("the server floods the connection with frames without effect")]
     Flood,
     /// A header block that is not HPACK.
     #[error(transparent)]
@@ -79,8 +79,8 @@ impl Violation {
         }
     }
 
-    /// Whether a bound of ours was exceeded, rather than a rule of HTTP/2 broken: the fault
-    /// `too_large`, not `malformed`.
+    /// Whether the server exceeds a limit of ours (fault `too_large`) rather than breaking HTTP/2
+    /// (fault `malformed`).
     #[must_use]
     pub const fn is_too_large(self) -> bool {
         matches!(self, Self::HeaderBlockTooLarge | Self::Flood | Self::Hpack(HpackError::TooLarge))

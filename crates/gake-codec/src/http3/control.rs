@@ -1,27 +1,27 @@
 //! The control streams of both sides (RFC 9114, section 6.2.1).
 
-use super::frame::{FrameStart, Payload, StartReader, kind, put_varint, take_varint};
+use super::frame::{FrameHeader, FrameHeaderReader, PayloadBuffer, kind, put_varint, take_varint};
 use super::violation::StreamViolation;
 
-/// Bytes of a frame of the control stream that is read: SETTINGS is the largest.
+/// Maximum payload of SETTINGS and GOAWAY.
 const PAYLOAD_MAX: u64 = 4096;
 
 /// The types of unidirectional streams.
 pub mod stream_kind {
     /// The control stream.
     pub const CONTROL: u64 = 0x0;
-    /// A push.
+    /// A push stream.
     pub const PUSH: u64 = 0x1;
 
-    /// Takes a type from the front of a stream; `None` while it is not whole.
+    /// Takes the type from the front of a stream; `None` while it is incomplete.
     #[must_use]
     pub fn take(bytes: &mut &[u8]) -> Option<u64> {
         super::take_varint(bytes)
     }
 }
 
-/// What this side writes on its control stream: no dynamic table, and header blocks of at most
-/// `header_bytes`.
+/// The content of the client's control stream: SETTINGS without a dynamic table, and with header
+/// blocks of at most `header_bytes`.
 #[must_use]
 pub fn control_opening(header_bytes: usize) -> Vec<u8> {
     let mut settings = Vec::new();
@@ -38,42 +38,42 @@ pub fn control_opening(header_bytes: usize) -> Vec<u8> {
 mod setting {
     pub(super) const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
-    /// Settings that HTTP/2 has and HTTP/3 forbids (RFC 9114, section 7.2.4.1).
+    /// Settings of HTTP/2 that HTTP/3 forbids (RFC 9114, section 7.2.4.1).
     pub(super) const fn is_of_http2(setting: u64) -> bool {
         matches!(setting, 0x0 | 0x2 | 0x3 | 0x4 | 0x5)
     }
 }
 
-/// What the server says on its control stream.
+/// An event on the server's control stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlEvent {
-    /// It will handle no request on this stream or on a later one.
+    /// The server will process no request on this stream or a later one.
     Goaway(u64),
 }
 
-/// Reads the server's control stream, behind its type.
+/// Reads the server's control stream, after its type.
 #[derive(Debug, Default)]
 pub struct ControlReader {
     has_settings: bool,
-    start: StartReader,
-    frame: Option<FrameStart>,
-    payload: Payload,
+    header: FrameHeaderReader,
+    frame: Option<FrameHeader>,
+    payload: PayloadBuffer,
     last_goaway: Option<u64>,
 }
 
 impl ControlReader {
-    /// Takes what came, in slices of any size.
+    /// Takes the stream in slices of any size and calls `event` for each event.
     ///
     /// # Errors
-    /// What the server does wrong, which ends its connection.
+    /// The violation that ends the connection.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],
-        mut tell: impl FnMut(ControlEvent),
+        mut event: impl FnMut(ControlEvent),
     ) -> Result<(), StreamViolation> {
         while !bytes.is_empty() || self.frame.is_some_and(|frame| frame.length == 0) {
             let Some(frame) = &mut self.frame else {
-                self.frame = self.start.take(&mut bytes);
+                self.frame = self.header.take(&mut bytes);
                 if let Some(frame) = self.frame {
                     self.check(frame)?;
                 }
@@ -81,7 +81,7 @@ impl ControlReader {
             };
             let kind = frame.kind;
             if !matches!(kind, kind::SETTINGS | kind::GOAWAY) {
-                // Frames of no interest are passed over, however long they are.
+                // Other frames are skipped, whatever their length.
                 let here = usize::try_from(frame.length).unwrap_or(usize::MAX).min(bytes.len());
                 bytes = &bytes[here..];
                 frame.length -= here as u64;
@@ -91,24 +91,24 @@ impl ControlReader {
                 continue;
             }
             let mut left = frame.length;
-            let taken = self.payload.take(&mut bytes, &mut left, |payload| match kind {
+            let read = self.payload.take(&mut bytes, &mut left, |payload| match kind {
                 kind::SETTINGS => settings(payload).map(|()| None),
                 _ => goaway(payload).map(Some),
             })?;
             frame.length = left;
-            if let Some(said) = taken {
+            if let Some(goaway) = read {
                 self.frame = None;
-                if let Some(stream) = said {
-                    self.said_goaway(stream)?;
-                    tell(ControlEvent::Goaway(stream));
+                if let Some(stream) = goaway {
+                    self.check_goaway(stream)?;
+                    event(ControlEvent::Goaway(stream));
                 }
             }
         }
         Ok(())
     }
 
-    /// Judges a frame by its start.
-    fn check(&mut self, frame: FrameStart) -> Result<(), StreamViolation> {
+    /// Validates a frame by its header.
+    fn check(&mut self, frame: FrameHeader) -> Result<(), StreamViolation> {
         let is_first = !std::mem::replace(&mut self.has_settings, true);
         match (frame.kind, is_first) {
             (kind::SETTINGS, true) => {}
@@ -128,8 +128,8 @@ impl ControlReader {
         }
     }
 
-    fn said_goaway(&mut self, stream: u64) -> Result<(), StreamViolation> {
-        // Only streams that a client opens for requests can be named.
+    fn check_goaway(&mut self, stream: u64) -> Result<(), StreamViolation> {
+        // The stream must be a client's bidirectional one.
         let grows = self.last_goaway.is_some_and(|last| stream > last);
         if grows || !stream.is_multiple_of(4) {
             return Err(StreamViolation::GoawayGrows);

@@ -12,16 +12,16 @@ pub(super) mod kind {
     pub(crate) const GOAWAY: u64 = 0x7;
     pub(crate) const MAX_PUSH_ID: u64 = 0xd;
 
-    /// Types that HTTP/2 has and HTTP/3 forbids (RFC 9114, section 7.2.8).
+    /// Types of HTTP/2 that HTTP/3 forbids (RFC 9114, section 7.2.8).
     pub(crate) const fn is_of_http2(kind: u64) -> bool {
         matches!(kind, 0x2 | 0x6 | 0x8 | 0x9)
     }
 }
 
-/// Type and length take at most this many bytes.
+/// Maximum bytes of type and length.
 const HEADER_MAX: usize = 16;
 
-/// Takes an integer from the front of `bytes`; `None` while it is not whole.
+/// Takes an integer from the front of `bytes`; `None` while it is incomplete.
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, _) = bytes.split_first()?;
     let length = 1 << (first >> 6);
@@ -32,7 +32,7 @@ pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     Some(value & (u64::MAX >> (66 - 8 * length as u32)))
 }
 
-/// Appends an integer in its shortest form; those over 2^62 do not exist.
+/// Appends an integer below 2^62 in its shortest form.
 pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
     match value {
         0..0x40 => out.push(value as u8),
@@ -42,65 +42,63 @@ pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// The type and the length of a frame.
+/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FrameStart {
+pub(super) struct FrameHeader {
     pub(super) kind: u64,
     pub(super) length: u64,
 }
 
-/// Collects the start of a frame, which may come in pieces.
+/// Collects a frame header that may be split over slices.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct StartReader {
+pub(super) struct FrameHeaderReader {
     bytes: [u8; HEADER_MAX],
     length: u8,
 }
 
-impl StartReader {
-    /// Takes from the front of `bytes` what belongs to the start of a frame: that start, or `None`
-    /// while it is not whole.
-    pub(super) fn take(&mut self, bytes: &mut &[u8]) -> Option<FrameStart> {
+impl FrameHeaderReader {
+    /// Takes the bytes of a frame header from the front of `bytes`; `None` while it is incomplete.
+    pub(super) fn take(&mut self, bytes: &mut &[u8]) -> Option<FrameHeader> {
         if self.length == 0 {
-            // Most come in one piece.
+            // Most lie in one slice.
             let mut rest = *bytes;
-            if let Some(start) = whole(&mut rest) {
+            if let Some(header) = whole(&mut rest) {
                 *bytes = rest;
-                return Some(start);
+                return Some(header);
             }
         }
         while let Some((&byte, rest)) = bytes.split_first() {
             *bytes = rest;
             self.bytes[usize::from(self.length)] = byte;
             self.length += 1;
-            if let Some(start) = whole(&mut &self.bytes[..usize::from(self.length)]) {
+            if let Some(header) = whole(&mut &self.bytes[..usize::from(self.length)]) {
                 self.length = 0;
-                return Some(start);
+                return Some(header);
             }
         }
         None
     }
 
-    /// Whether nothing of a frame has come.
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
     }
 }
 
-fn whole(bytes: &mut &[u8]) -> Option<FrameStart> {
+fn whole(bytes: &mut &[u8]) -> Option<FrameHeader> {
     let kind = take_varint(bytes)?;
     let length = take_varint(bytes)?;
-    Some(FrameStart { kind, length })
+    Some(FrameHeader { kind, length })
 }
 
-/// A frame that has been taken in pieces and must fit into `max` bytes.
+/// Collects a payload that may be split over slices.
 #[derive(Debug, Default)]
-pub(super) struct Payload {
+pub(super) struct PayloadBuffer {
     bytes: Vec<u8>,
 }
 
-impl Payload {
-    /// Takes what belongs to a payload of which `left` bytes are still to come, and hands it to
-    /// `done` when it is whole.
+impl PayloadBuffer {
+    /// Takes bytes of a payload of which `left` bytes remain, and hands it to `done` when it is
+    /// complete.
     pub(super) fn take<T>(
         &mut self,
         bytes: &mut &[u8],
@@ -108,17 +106,17 @@ impl Payload {
         done: impl FnOnce(&[u8]) -> Result<T, StreamViolation>,
     ) -> Result<Option<T>, StreamViolation> {
         let here = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
-        let (piece, rest) = bytes.split_at(here);
+        let (taken, rest) = bytes.split_at(here);
         *bytes = rest;
         *left -= here as u64;
         if *left > 0 {
-            self.bytes.extend_from_slice(piece);
+            self.bytes.extend_from_slice(taken);
             return Ok(None);
         }
         if self.bytes.is_empty() {
-            return done(piece).map(Some);
+            return done(taken).map(Some);
         }
-        self.bytes.extend_from_slice(piece);
+        self.bytes.extend_from_slice(taken);
         let whole = std::mem::take(&mut self.bytes);
         done(&whole).map(Some)
     }

@@ -1,8 +1,8 @@
-//! The HTTP/3 codec of a client, without input and output (RFC 9114, RFC 9204).
+//! HTTP/3 of a client (RFC 9114, RFC 9204).
 //!
 //! A request is encoded once, as the bytes of its stream ([`StreamRequest`]); a [`ResponseReader`]
 //! reads the stream of one response, a [`ControlReader`] the server's control stream. Neither side
-//! has a dynamic table of QPACK: gake allows none, and a server that uses one breaks the protocol.
+//! uses QPACK's dynamic table: gake allows none.
 
 mod control;
 mod frame;

@@ -1,27 +1,25 @@
-//! Header blocks of QPACK without a dynamic table (RFC 9204).
+//! QPACK without a dynamic table (RFC 9204).
 
 use super::static_table;
 use crate::http2::huffman;
 use crate::http2::integer::{put_integer, put_string, take_integer, take_string};
 use crate::http2::{FieldsMeaning, HpackError};
 
-/// What a field counts for beyond its text in the size of a list of fields (RFC 9114, section
-/// 4.2.2).
+/// The size of a field beyond its text (RFC 9114, section 4.2.2).
 const FIELD_OVERHEAD: usize = 32;
 
-/// Bytes of a number of 62 bits behind its prefix.
+/// Bytes of a 62-bit number after its prefix.
 const BASE_BYTES: usize = 9;
 
-/// Appends the block of these fields.
+/// Appends an encoded block.
 pub(super) fn encode<'a>(fields: impl IntoIterator<Item = (&'a str, &'a [u8])>, out: &mut Vec<u8>) {
-    // No entry of a dynamic table is needed, and the base is 0.
+    // The required insert count and the base are 0.
     out.extend_from_slice(&[0, 0]);
     for (name, value) in fields {
         put_field(name, value, out);
     }
 }
 
-/// Appends a field to a block.
 pub(super) fn put_field(name: &str, value: &[u8], out: &mut Vec<u8>) {
     match static_table::find(name, value) {
         Some((index, true)) => put_integer(out, 0xc0, 6, index),
@@ -36,7 +34,7 @@ pub(super) fn put_field(name: &str, value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A name that no table has.
+/// Appends a name that the static table does not have.
 fn put_name(out: &mut Vec<u8>, name: &[u8]) {
     let coded = huffman::coded_len(name);
     if coded < name.len() {
@@ -48,8 +46,8 @@ fn put_name(out: &mut Vec<u8>, name: &[u8]) {
     }
 }
 
-/// Decodes a block: the meaning of its fields, each of which `keep` is shown. `text` is a buffer to
-/// be used again; names and values of more than `bytes_max` are refused.
+/// Decodes a block and passes each field to `keep`. `text` is a reusable buffer. Fields larger than
+/// `bytes_max` in total are refused.
 pub(super) fn decode(
     mut block: &[u8],
     text: &mut Vec<u8>,
@@ -76,8 +74,8 @@ pub(super) fn decode(
     Ok(meaning)
 }
 
-/// Passes over the base of a block that refers to no dynamic table: any number of up to 62 bits, but
-/// none below 0 (sections 4.1.1 and 4.5.1.2).
+/// Skips the base of a block without a dynamic table: any number up to 62 bits, but not negative
+/// (sections 4.1.1 and 4.5.1.2).
 fn skip_base(block: &mut &[u8]) -> Result<(), HpackError> {
     let (&first, rest) = block.split_first().ok_or(HpackError::Truncated)?;
     if first & 0x80 != 0 {
@@ -94,7 +92,7 @@ fn skip_base(block: &mut &[u8]) -> Result<(), HpackError> {
     Ok(())
 }
 
-/// Takes the field line that begins with `first`; what is spelled out is put into `text`.
+/// Takes the field line that begins with `first`; literals are put into `text`.
 fn take_field<'a>(
     block: &mut &[u8],
     first: u8,
@@ -114,7 +112,7 @@ fn take_field<'a>(
         return Ok((name.as_bytes(), text));
     }
     if first & 0x20 == 0 {
-        // Behind the base there is only the dynamic table.
+        // Post-base indices refer to the dynamic table.
         return Err(HpackError::SizeUpdate);
     }
     let is_coded = first & 0x08 != 0;

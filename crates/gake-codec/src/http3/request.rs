@@ -7,17 +7,17 @@ use bytes::Bytes;
 use super::frame::{kind, put_varint};
 use super::qpack;
 
-/// A request in HTTP/3, encoded once: whoever sends it copies nothing.
+/// An encoded request, sent without a copy.
 #[derive(Debug, Clone)]
 pub struct StreamRequest {
-    /// The block of its fields.
+    /// The header block.
     block: Box<[u8]>,
-    /// HEADERS, and the start of DATA when there is a body.
+    /// HEADERS, and the header of DATA if there is a body.
     head: Bytes,
     body: Option<Bytes>,
-    /// Whether the method is HEAD, so that the answer has no body.
+    /// Whether the method is HEAD, so that the response has no body.
     pub is_head: bool,
-    /// Whether it is a call of gRPC, whose answer has a status in its trailers.
+    /// Whether it is a gRPC call, whose response has a status in its trailers.
     pub is_grpc: bool,
 }
 
@@ -35,7 +35,7 @@ impl StreamRequest {
         Self { block: block.into_boxed_slice(), head, body, is_head: false, is_grpc: false }
     }
 
-    /// Adds a header behind all others.
+    /// Appends a header.
     pub fn push(&mut self, name: &str, value: &[u8]) {
         let mut block = self.block.to_vec();
         qpack::put_field(name, value, &mut block);
@@ -44,25 +44,20 @@ impl StreamRequest {
     }
 
     /// Bytes of its stream.
+    #[allow(clippy::len_without_is_empty, reason = "a request is never empty")]
     #[must_use]
     pub fn len(&self) -> usize {
         self.head.len() + self.body.as_ref().map_or(0, Bytes::len)
     }
 
-    /// Whether there is nothing to send, which no request is.
+    /// The bytes of its stream, in order; the second is empty without a body.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// What is written, in this order; an empty piece where there is no body.
-    #[must_use]
-    pub fn pieces(&self) -> [Bytes; 2] {
+    pub fn buffers(&self) -> [Bytes; 2] {
         [self.head.clone(), self.body.clone().unwrap_or_default()]
     }
 }
 
-/// HEADERS with this block, and the start of DATA.
+/// HEADERS with this block, and the header of DATA.
 fn head(block: &[u8], body: Option<&Bytes>) -> Bytes {
     let mut head = Vec::new();
     put_varint(&mut head, kind::HEADERS);

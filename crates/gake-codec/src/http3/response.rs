@@ -1,27 +1,26 @@
-//! The stream of a response: its frames, and what they say.
+//! The stream of a response.
 
 use gake_core::record::GrpcStatus;
 
-use super::frame::{FrameStart, Payload, StartReader, kind};
+use super::frame::{FrameHeader, FrameHeaderReader, PayloadBuffer, kind};
 use super::qpack;
 use super::violation::StreamViolation;
 use crate::http1::{ResponseHead, Version, Visitor};
 use crate::http2::{FieldsMeaning, HeaderFields, MessageError};
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamResponse {
-    /// Its status.
+    /// The status code.
     pub status: u16,
-    /// Bytes of its body.
+    /// Bytes of the body.
     pub body_bytes: u64,
-    /// The status of gRPC, when its last header block has one.
+    /// The `grpc-status` of its last header block.
     pub grpc_status: Option<GrpcStatus>,
 }
 
-/// Limits on what a server can make a client hold, and what the response is to.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct ReaderOptions {
     header_bytes: usize,
     interim: u32,
     is_head: bool,
@@ -30,32 +29,32 @@ struct Bounds {
 /// Reads the response on one stream.
 #[derive(Debug)]
 pub struct ResponseReader {
-    bounds: Bounds,
-    start: StartReader,
-    frame: Option<FrameStart>,
-    block: Payload,
+    options: ReaderOptions,
+    header: FrameHeaderReader,
+    frame: Option<FrameHeader>,
+    block: PayloadBuffer,
     /// 0 before the head of the response.
     status: u16,
-    /// How long the body is, when that is known beforehand.
+    /// The length of the body, if announced.
     announced: Option<u64>,
     body_bytes: u64,
     interim: u32,
     has_trailers: bool,
     grpc_status: Option<GrpcStatus>,
-    /// Bytes of header blocks, as they came and as text.
+    /// Bytes of header blocks, encoded and decoded.
     pub header_bytes: (u64, u64),
 }
 
 impl ResponseReader {
-    /// A reader of the response to a request, to HEAD if `is_head`, with header blocks of at most
+    /// A reader of the response to one request (HEAD if `is_head`), with header blocks of at most
     /// `header_bytes` and at most `interim` interim responses.
     #[must_use]
     pub fn new(header_bytes: usize, interim: u32, is_head: bool) -> Self {
         Self {
-            bounds: Bounds { header_bytes, interim, is_head },
-            start: StartReader::default(),
+            options: ReaderOptions { header_bytes, interim, is_head },
+            header: FrameHeaderReader::default(),
             frame: None,
-            block: Payload::default(),
+            block: PayloadBuffer::default(),
             status: 0,
             announced: None,
             body_bytes: 0,
@@ -66,11 +65,10 @@ impl ResponseReader {
         }
     }
 
-    /// Takes what came, in slices of any size, and shows it to `visitor`. `text` is a buffer to be
-    /// used again.
+    /// Takes the stream in slices of any size and shows it to `visitor`. `text` is a reusable buffer.
     ///
     /// # Errors
-    /// What the server does wrong.
+    /// The first violation.
     pub fn receive<V: Visitor>(
         &mut self,
         mut bytes: &[u8],
@@ -79,7 +77,7 @@ impl ResponseReader {
     ) -> Result<(), StreamViolation> {
         while !bytes.is_empty() || self.frame.is_some_and(|frame| frame.length == 0) {
             let Some(frame) = &mut self.frame else {
-                self.frame = self.start.take(&mut bytes);
+                self.frame = self.header.take(&mut bytes);
                 if let Some(frame) = self.frame {
                     self.check(frame)?;
                 }
@@ -87,9 +85,9 @@ impl ResponseReader {
             };
             if frame.kind == kind::HEADERS {
                 let mut left = frame.length;
-                let (bounds, status) = (self.bounds, self.status);
+                let (bytes_max, status) = (self.options.header_bytes, self.status);
                 let block = self.block.take(&mut bytes, &mut left, |block| {
-                    read_block(block, text, bounds, status, visitor)
+                    read_block(block, text, bytes_max, status, visitor)
                 })?;
                 frame.length = left;
                 if let Some(block) = block {
@@ -99,27 +97,27 @@ impl ResponseReader {
                 continue;
             }
             let here = usize::try_from(frame.length).unwrap_or(usize::MAX).min(bytes.len());
-            let (piece, rest) = bytes.split_at(here);
+            let (payload, rest) = bytes.split_at(here);
             bytes = rest;
             frame.length -= here as u64;
             let (is_data, is_over) = (frame.kind == kind::DATA, frame.length == 0);
             if is_over {
                 self.frame = None;
             }
-            if is_data && !piece.is_empty() {
-                self.body_bytes += piece.len() as u64;
-                visitor.body(piece);
+            if is_data && !payload.is_empty() {
+                self.body_bytes += payload.len() as u64;
+                visitor.body(payload);
             }
         }
         Ok(())
     }
 
-    /// The stream has ended.
+    /// The response, at the end of its stream.
     ///
     /// # Errors
-    /// When the response is not whole.
+    /// The response is incomplete.
     pub fn finish(&self) -> Result<StreamResponse, StreamViolation> {
-        if self.frame.is_some() || !self.start.is_empty() {
+        if self.frame.is_some() || !self.header.is_empty() {
             return Err(StreamViolation::FrameCut);
         }
         if self.status == 0 {
@@ -132,12 +130,12 @@ impl ResponseReader {
         Ok(StreamResponse { status, body_bytes, grpc_status })
     }
 
-    /// Judges a frame by its start.
-    fn check(&self, frame: FrameStart) -> Result<(), StreamViolation> {
+    /// Validates a frame by its header.
+    fn check(&self, frame: FrameHeader) -> Result<(), StreamViolation> {
         match frame.kind {
             kind::DATA if self.status == 0 => Err(MessageError::DataBeforeHeaders.into()),
             kind::DATA | kind::HEADERS if self.has_trailers => Err(MessageError::Trailers.into()),
-            kind::HEADERS if frame.length > self.bounds.header_bytes as u64 => {
+            kind::HEADERS if frame.length > self.options.header_bytes as u64 => {
                 Err(StreamViolation::HeaderBlockTooLarge)
             }
             kind::DATA | kind::HEADERS => Ok(()),
@@ -146,33 +144,33 @@ impl ResponseReader {
                 Err(StreamViolation::FrameUnexpected)
             }
             other if kind::is_of_http2(other) => Err(StreamViolation::FrameUnexpected),
-            // Frames of types to come are passed over.
+            // Unknown types are skipped.
             _ => Ok(()),
         }
     }
 
-    /// What a header block is to its response: an interim head, the final one, or trailers.
-    fn head(&mut self, (said, length): (FieldsMeaning, usize)) -> Result<(), MessageError> {
+    /// Applies a header block of `length` bytes: an interim head, the final one, or trailers.
+    fn head(&mut self, (fields, length): (FieldsMeaning, usize)) -> Result<(), MessageError> {
         self.header_bytes.0 += length as u64;
-        self.header_bytes.1 += u64::from(said.text_bytes);
-        if let Some(error) = said.error {
+        self.header_bytes.1 += u64::from(fields.text_bytes);
+        if let Some(error) = fields.error {
             return Err(error);
         }
-        self.grpc_status = said.grpc_status;
-        match (self.status, said.status) {
+        self.grpc_status = fields.grpc_status;
+        match (self.status, fields.status) {
             (0, 0) => Err(MessageError::StatusMissing),
             (0, 101) => Err(MessageError::Interim),
             (0, 100..=199) => {
                 self.interim += 1;
-                match self.interim > self.bounds.interim {
+                match self.interim > self.options.interim {
                     true => Err(MessageError::TooManyInterim),
                     false => Ok(()),
                 }
             }
             (0, status) => {
                 self.status = status;
-                let is_empty = self.bounds.is_head || matches!(status, 204 | 304);
-                self.announced = if is_empty { Some(0) } else { said.content_length };
+                let is_empty = self.options.is_head || matches!(status, 204 | 304);
+                self.announced = if is_empty { Some(0) } else { fields.content_length };
                 Ok(())
             }
             (_, 1..) => Err(MessageError::PseudoHeader),
@@ -188,24 +186,24 @@ impl ResponseReader {
 fn read_block<V: Visitor>(
     block: &[u8],
     text: &mut Vec<u8>,
-    bounds: Bounds,
+    bytes_max: usize,
     status: u16,
     visitor: &mut V,
 ) -> Result<(FieldsMeaning, usize), StreamViolation> {
     let is_shown = visitor.may_want();
-    let mut fields = HeaderFields::new();
-    let said = qpack::decode(block, text, bounds.header_bytes, |name, value| {
+    let mut shown = HeaderFields::new();
+    let fields = qpack::decode(block, text, bytes_max, |name, value| {
         if is_shown && !name.starts_with(b":") {
-            fields.push((name.to_vec(), value.to_vec()));
+            shown.push((name.to_vec(), value.to_vec()));
         }
     })
     .map_err(StreamViolation::Qpack)?;
-    if is_shown && said.error.is_none() {
+    if is_shown && fields.error.is_none() {
         // A name that is not a token is an error.
         let name = |name| std::str::from_utf8(name).unwrap_or_default();
         let headers: Vec<_> =
-            fields.iter().map(|(key, value)| httparse::Header { name: name(key), value }).collect();
-        match (status, said.status) {
+            shown.iter().map(|(key, value)| httparse::Header { name: name(key), value }).collect();
+        match (status, fields.status) {
             // HTTP/3 has no reason phrase.
             (0, status @ 200..) => visitor.head(&ResponseHead {
                 status,
@@ -217,5 +215,5 @@ fn read_block<V: Visitor>(
             _ => {}
         }
     }
-    Ok((said, block.len()))
+    Ok((fields, block.len()))
 }

@@ -43,7 +43,6 @@ const TABLE: [(&str, &str); 99] = [
     ("x-frame-options", "deny"), ("x-frame-options", "sameorigin"),
 ];
 
-/// The entry with this index.
 pub(super) fn entry(index: usize) -> Option<(&'static str, &'static str)> {
     TABLE.get(index).copied()
 }
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_stand_where_the_rfc_has_them() {
+    fn entries_have_the_indices_of_the_rfc() {
         for (index, name, value) in [
             (0, ":authority", ""),
             (14, "set-cookie", ""),

@@ -9,15 +9,14 @@ use super::*;
 use crate::http1::{ResponseHead, Visitor};
 use crate::http2::{HpackError, MessageError};
 
-/// What a response shows.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct RecordingVisitor {
     heads: Vec<(u16, Vec<(String, String)>)>,
     body: Vec<u8>,
     trailers: usize,
 }
 
-impl Visitor for Seen {
+impl Visitor for RecordingVisitor {
     fn head(&mut self, head: &ResponseHead<'_>) {
         let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
         let headers = head.headers.iter().map(|h| (h.name.to_owned(), text(h.value)));
@@ -52,17 +51,17 @@ fn data(bytes: &[u8]) -> Vec<u8> {
     frame(0, bytes)
 }
 
-/// Reads a stream that comes in pieces of `size`.
-fn read(stream: &[u8], size: usize) -> Result<(StreamResponse, Seen), StreamViolation> {
-    let (mut reader, mut seen) = (ResponseReader::new(4096, 2, false), Seen::default());
-    let mut text = Vec::new();
-    for piece in stream.chunks(size.max(1)) {
-        reader.receive(piece, &mut text, &mut seen)?;
+/// Reads a stream in chunks of `size`.
+fn read(stream: &[u8], size: usize) -> Result<(StreamResponse, RecordingVisitor), StreamViolation> {
+    let mut reader = ResponseReader::new(4096, 2, false);
+    let (mut visitor, mut text) = (RecordingVisitor::default(), Vec::new());
+    for chunk in stream.chunks(size.max(1)) {
+        reader.receive(chunk, &mut text, &mut visitor)?;
     }
-    reader.finish().map(|response| (response, seen))
+    reader.finish().map(|response| (response, visitor))
 }
 
-/// The same whatever the size of the pieces.
+/// The violation, which must not depend on the chunks.
 fn refused(stream: &[u8]) -> StreamViolation {
     let refused = read(stream, usize::MAX).unwrap_err();
     for size in [1, 2, 3, 7] {
@@ -72,7 +71,7 @@ fn refused(stream: &[u8]) -> StreamViolation {
 }
 
 #[test]
-fn integers_are_those_of_the_rfc() {
+fn integers_match_the_rfc() {
     // RFC 9000, section A.1.
     for (bytes, value) in [
         (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..], 151_288_809_941_952_652),
@@ -90,7 +89,7 @@ fn integers_are_those_of_the_rfc() {
 }
 
 #[test]
-fn a_response_is_read_in_pieces_of_any_size() {
+fn a_response_is_read_in_chunks_of_any_size() {
     let interim = headers(&[(":status", "103"), ("link", "</x>")]);
     let head = [(":status", "200"), ("content-length", "5"), ("x-server", "Lab"), ("date", "x")];
     let (unknown, trailers) = (frame(0x21, b"grease"), headers(&[("grpc-status", "7")]));
@@ -105,22 +104,20 @@ fn a_response_is_read_in_pieces_of_any_size() {
         trailers,
     ];
     let stream = stream.concat();
-    let (response, seen) = read(&stream, usize::MAX).unwrap();
+    let (response, shown) = read(&stream, usize::MAX).unwrap();
     let status = Some(GrpcStatus::new(7));
     assert_eq!(response, StreamResponse { status: 200, body_bytes: 5, grpc_status: status });
-    let shown = head[1..].iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    assert_eq!(seen.heads, [(200, shown.collect())]);
-    assert_eq!((seen.body.as_slice(), seen.trailers), (&b"hello"[..], 1));
+    let fields = head[1..].iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    assert_eq!(shown.heads, [(200, fields.collect())]);
+    assert_eq!((shown.body.as_slice(), shown.trailers), (&b"hello"[..], 1));
     for size in [1, 2, 3, 5, 11] {
-        assert_eq!(
-            read(&stream, size).unwrap(),
-            (response, Seen { heads: seen.heads.clone(), body: seen.body.clone(), trailers: 1 })
-        );
+        let (again, shown_again) = read(&stream, size).unwrap();
+        assert_eq!((again, &shown_again), (response, &shown), "{size}");
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_response_has_a_name() {
+fn violations_of_a_response() {
     let head = headers(&[(":status", "200"), ("content-length", "3")]);
     let plain = headers(&[(":status", "200")]);
     let block = |bytes: &[u8]| frame(1, bytes);
@@ -145,8 +142,8 @@ fn what_is_wrong_with_a_response_has_a_name() {
         (frame(8, b""), StreamViolation::FrameUnexpected),
         (frame(5, b"\0"), StreamViolation::Push),
         (block(&[0; 5000]), StreamViolation::HeaderBlockTooLarge),
-        // An index that the static table does not have, one of the dynamic table, and a block
-        // that needs an entry of it.
+        // An index beyond the static table, one of the dynamic table, and a block that needs an
+        // entry of the latter.
         (block(&[0, 0, 0xff, 36]), StreamViolation::Qpack(HpackError::Index)),
         (block(&[0, 0, 0x80]), StreamViolation::Qpack(HpackError::SizeUpdate)),
         (block(&[2, 0, 0xd9]), StreamViolation::Qpack(HpackError::SizeUpdate)),
@@ -155,13 +152,13 @@ fn what_is_wrong_with_a_response_has_a_name() {
     ] {
         assert_eq!(refused(&stream), violation, "{stream:?}");
     }
-    // Many short fields are more than their bytes on the wire.
+    // Many short fields count for more than their encoded bytes.
     let many = [&[0, 0][..], &[0xd9; 200]].concat();
     assert_eq!(refused(&block(&many)), StreamViolation::Qpack(HpackError::TooLarge));
 }
 
 #[test]
-fn a_block_has_any_base_that_is_not_below_0() {
+fn a_block_may_have_any_base_but_a_negative_one() {
     let read = |base: &[u8]| read(&frame(1, &[&[0], base, &[0xd9]].concat()), 9);
     let most = [0x7f, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f];
     for base in [&[0][..], &[0x7e], &[0x7f, 0], &most] {
@@ -179,20 +176,20 @@ fn a_block_has_any_base_that_is_not_below_0() {
 }
 
 #[test]
-fn bodies_of_answers_to_head_are_empty() {
+fn responses_to_head_have_no_body() {
     let mut reader = ResponseReader::new(4096, 2, true);
     let head = headers(&[(":status", "200"), ("content-length", "3")]);
     reader.receive(&head, &mut Vec::new(), &mut ()).unwrap();
     assert_eq!(reader.finish().map(|response| response.status), Ok(200));
 }
 
-/// What a control stream says, in pieces of `size`.
+/// The GOAWAYs of a control stream, read in chunks of `size`.
 fn control(stream: &[u8], size: usize) -> Result<Vec<u64>, StreamViolation> {
-    let (mut reader, mut said) = (ControlReader::default(), Vec::new());
-    for piece in stream.chunks(size) {
-        reader.receive(piece, |ControlEvent::Goaway(stream)| said.push(stream))?;
+    let (mut reader, mut goaways) = (ControlReader::default(), Vec::new());
+    for chunk in stream.chunks(size) {
+        reader.receive(chunk, |ControlEvent::Goaway(stream)| goaways.push(stream))?;
     }
-    Ok(said)
+    Ok(goaways)
 }
 
 #[test]
@@ -235,17 +232,17 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     ];
     let block = vec(field, 0..4).prop_map(|fields| [vec![0, 0], fields.concat()].concat());
     let kind = prop_oneof![Just(0_u64), Just(1), Just(4), Just(7), 0..0x40_u64];
-    let piece = prop_oneof![
+    let fragment = prop_oneof![
         bytes(),
         block.prop_map(|block| frame(1, &block)),
         (kind, bytes()).prop_map(|(kind, payload)| frame(kind, &payload)),
     ];
-    vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    vec(fragment, 0..6).prop_map(|fragments| fragments.concat())
 }
 
 proptest! {
     #[test]
-    fn what_comes_means_the_same_however_it_is_cut(stream in streams(), size in 1..20_usize) {
+    fn chunk_sizes_do_not_change_the_outcome(stream in streams(), size in 1..20_usize) {
         let whole = read(&stream, usize::MAX).map(|(response, _)| response);
         prop_assert_eq!(read(&stream, size).map(|(response, _)| response), whole);
         let settings = frame(4, b"");

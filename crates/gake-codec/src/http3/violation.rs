@@ -1,4 +1,4 @@
-//! What a server does wrong on a stream of HTTP/3.
+//! Violations by a server.
 
 use gake_core::record::{ErrorCode, Fault};
 
@@ -13,7 +13,7 @@ pub enum StreamViolation {
     /// The stream ended within a frame.
     #[error("the stream ends within a frame")]
     FrameCut,
-    /// A frame on a stream, or in a place, that cannot have it.
+    /// A frame on a stream, or at a position, that cannot have it.
     #[error("a frame is on a stream that cannot have it")]
     FrameUnexpected,
     /// A frame with the wrong length for its content.
@@ -31,11 +31,11 @@ pub enum StreamViolation {
     /// The control stream does not begin with SETTINGS.
     #[error("the control stream does not begin with SETTINGS")]
     SettingsMissing,
-    /// A GOAWAY that allows more than one before it.
-    #[error("a GOAWAY names a later stream than one before it")]
+    /// A GOAWAY with a later stream than an earlier GOAWAY, or with an invalid one.
+    #[error("a GOAWAY names a later stream than an earlier one")]
     GoawayGrows,
     /// A push, which gake never allows.
-    #[error("the server pushed although push is off")]
+    #[error("the server pushed although push is disabled")]
     Push,
     /// The control stream ended.
     #[error("the server closed its control stream")]
@@ -70,7 +70,7 @@ impl StreamViolation {
         }
     }
 
-    /// The fault of the exchange that it ends.
+    /// The fault of the failed exchange.
     #[must_use]
     pub const fn fault(self) -> Fault {
         match self {
@@ -81,7 +81,7 @@ impl StreamViolation {
         }
     }
 
-    /// The code with which the stream is given up.
+    /// The code for the reset of the stream, or the close of the connection.
     #[must_use]
     pub const fn code(self) -> ErrorCode {
         match self {
@@ -100,7 +100,7 @@ impl StreamViolation {
         }
     }
 
-    /// Whether the connection ends with it, and every stream on it.
+    /// Whether it ends the connection with all its streams.
     #[must_use]
     pub const fn ends_connection(self) -> bool {
         !matches!(

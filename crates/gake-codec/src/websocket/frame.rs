@@ -1,11 +1,11 @@
-//! The frames that a server sends.
+//! Frames of a server.
 
 use gake_core::record::CloseCode;
 
 /// Maximum bytes of the payload of a control frame.
 pub const CONTROL_MAX: usize = 125;
 
-/// Bytes of the longest frame header of a server, which does not mask.
+/// Maximum bytes of a server's frame header, which has no mask.
 const HEADER_MAX: usize = 10;
 
 /// Opcodes of frames (RFC 6455, section 5.2).
@@ -19,37 +19,37 @@ pub mod opcode {
     pub const PONG: u8 = 10;
 }
 
-/// Receives what comes, in order.
+/// Receives the content of frames, in order.
 pub trait FrameEvents {
-    /// More of a message.
-    fn part(&mut self, bytes: &[u8]);
+    /// The next bytes of a message.
+    fn data(&mut self, bytes: &[u8]);
 
-    /// The message is whole.
+    /// The message is complete.
     fn message(&mut self, is_text: bool);
 
-    /// A ping, to be answered by a pong with the same payload.
+    /// A ping, which requires a pong with the same payload.
     fn ping(&mut self, payload: &[u8]);
 
     /// A pong.
     fn pong(&mut self, payload: &[u8]);
 
-    /// The server closes the session, for the reason that it gives. Nothing comes after it.
+    /// The server closes the session. No event follows.
     fn close(&mut self, code: CloseCode, reason: &[u8]);
 }
 
-/// What is wrong with a frame.
+/// Why a frame is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A server's frame is masked, or its reserved bits are set.
     #[error("a frame is masked or has reserved bits")]
     Bits,
-    /// An opcode that has no meaning.
+    /// A reserved opcode.
     #[error("a frame has an unknown opcode")]
     Opcode,
-    /// A control frame in parts, or over 125 bytes.
-    #[error("a control frame is in parts or too long")]
+    /// A control frame that is fragmented, or over 125 bytes.
+    #[error("a control frame is fragmented or too long")]
     Control,
-    /// A continuation of nothing, or a message within another.
+    /// A continuation without a message, or a message within another.
     #[error("a message's frames are out of order")]
     Order,
     /// A length of 2^63 bytes or more.
@@ -74,26 +74,27 @@ impl FrameError {
     }
 }
 
-/// Reads frames. It keeps an incomplete header or control frame; messages are handed on in parts.
+/// Reads frames. Headers and control frames are buffered; the bytes of messages are passed on as
+/// they come.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     header: [u8; HEADER_MAX],
     header_len: usize,
-    /// Bytes of the frame's payload that are still to come, once its header is whole.
+    /// Remaining bytes of the payload, once the header is complete.
     left: Option<u64>,
     control: Vec<u8>,
-    /// Whether a message has begun and not ended.
+    /// Whether a message is incomplete.
     in_message: bool,
-    /// Whether that message is a text.
+    /// Whether that message is text.
     is_text: bool,
     is_closed: bool,
 }
 
 impl FrameReader {
-    /// Takes bytes, and tells what they hold. After a close frame they are ignored.
+    /// Takes bytes and reports their content. Bytes after a close frame are ignored.
     ///
     /// # Errors
-    /// What is wrong. The reader cannot be used after that.
+    /// The first invalid frame. The reader is unusable afterwards.
     pub fn read<E: FrameEvents>(&mut self, bytes: &[u8], events: &mut E) -> Result<(), FrameError> {
         let mut rest = bytes;
         while !self.is_closed {
@@ -105,14 +106,14 @@ impl FrameReader {
                 },
             };
             let now = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
-            let (part, after) = rest.split_at(now);
+            let (payload, after) = rest.split_at(now);
             rest = after;
             let left = left - now as u64;
             self.left = Some(left);
             if self.is_control() {
-                self.control.extend_from_slice(part);
-            } else if !part.is_empty() {
-                events.part(part);
+                self.control.extend_from_slice(payload);
+            } else if !payload.is_empty() {
+                events.data(payload);
             }
             if left > 0 {
                 return Ok(());
@@ -122,7 +123,7 @@ impl FrameReader {
         Ok(())
     }
 
-    /// The length of the payload, when the header is whole.
+    /// Takes bytes of a header; the length of the payload once it is complete.
     fn take_header(&mut self, rest: &mut &[u8]) -> Result<Option<u64>, FrameError> {
         loop {
             let wanted = match (self.header_len, self.header[1] & 0x7f) {
@@ -178,7 +179,7 @@ impl FrameReader {
         Ok(())
     }
 
-    /// The frame is whole.
+    /// Reports a complete frame.
     fn end<E: FrameEvents>(&mut self, events: &mut E) -> Result<(), FrameError> {
         (self.left, self.header_len) = (None, 0);
         match self.opcode() {
@@ -228,15 +229,14 @@ fn closing(payload: &[u8]) -> Result<(CloseCode, &[u8]), FrameError> {
 mod tests {
     use super::*;
 
-    /// What was heard: messages, pings, pongs, the close.
     #[derive(Debug, Default, PartialEq, Eq)]
-    struct Heard {
+    struct RecordedEvents {
         open: Vec<u8>,
         all: Vec<String>,
     }
 
-    impl FrameEvents for Heard {
-        fn part(&mut self, bytes: &[u8]) {
+    impl FrameEvents for RecordedEvents {
+        fn data(&mut self, bytes: &[u8]) {
             self.open.extend_from_slice(bytes);
         }
 
@@ -276,15 +276,15 @@ mod tests {
     }
 
     fn read(bytes: &[u8], size: usize) -> Result<Vec<String>, FrameError> {
-        let (mut reader, mut heard) = (FrameReader::default(), Heard::default());
-        for piece in bytes.chunks(size) {
-            reader.read(piece, &mut heard)?;
+        let (mut reader, mut events) = (FrameReader::default(), RecordedEvents::default());
+        for chunk in bytes.chunks(size) {
+            reader.read(chunk, &mut events)?;
         }
-        Ok(heard.all)
+        Ok(events.all)
     }
 
     #[test]
-    fn messages_are_the_same_however_they_are_cut() {
+    fn chunk_sizes_do_not_change_messages() {
         let long = vec![b'l'; 70_000];
         let middle = vec![b'm'; 300];
         let bytes = [
@@ -297,7 +297,7 @@ mod tests {
             frame(0x81, b""),
             frame(0x82, &long),
             frame(0x88, b"\x03\xe9bye"),
-            frame(0x81, b"nobody hears it"),
+            frame(0x81, b"ignored"),
         ]
         .concat();
         let whole = read(&bytes, bytes.len()).unwrap();

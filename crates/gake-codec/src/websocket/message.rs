@@ -1,29 +1,29 @@
-//! The frames that the client sends: messages and control frames.
+//! Frames of the client: messages and control frames.
 
 use gake_core::record::CloseCode;
 
 use super::frame::opcode;
 
-/// What a ping without a message carries.
+/// The payload of a ping.
 const PING: &[u8] = b"gake";
 
-/// The mask of control frames: it hides nothing, and the payload can be read as it is.
+/// The mask of control frames: their payload stays readable on the wire.
 const NO_MASK: [u8; 4] = [0; 4];
 
 /// A message of a load in one frame, ready to be written.
 ///
-/// The standard wants a new random mask for every frame, so that scripts in browsers cannot choose
-/// the bytes on the wire. A load chooses them itself, and has one mask for all.
+/// RFC 6455 demands a new random mask for every frame, so that scripts in browsers cannot choose the
+/// bytes on the wire. A load test chooses them anyway, so its messages share a mask.
 #[derive(Debug)]
 pub struct MessageFrame {
     /// The whole frame, masked.
     pub bytes: Vec<u8>,
-    /// Whether it is a ping, which a pong answers.
+    /// Whether it is a ping.
     pub is_ping: bool,
 }
 
 impl MessageFrame {
-    /// A text if `message` is UTF-8, else binary; a ping without one.
+    /// Text if `message` is UTF-8, binary otherwise, a ping without a message.
     pub fn new(message: Option<&[u8]>) -> Self {
         let (opcode, payload) = match message {
             None => (opcode::PING, PING),
@@ -36,14 +36,14 @@ impl MessageFrame {
     }
 }
 
-/// A mask that nobody foresees; zeros where the system has no randomness.
+/// An unpredictable mask; zeros if the system has no randomness.
 pub fn random_mask() -> [u8; 4] {
     let mut mask = NO_MASK;
     let _ = aws_lc_rs::rand::fill(&mut mask);
     mask
 }
 
-/// Appends a final frame.
+/// Appends an unfragmented frame.
 pub fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: [u8; 4]) {
     out.push(0x80 | opcode);
     match payload.len() {
@@ -61,7 +61,7 @@ pub fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: [u8; 4]) {
     out.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
 }
 
-/// A close frame; without a code it is empty.
+/// A close frame; empty for [`CloseCode::NONE`].
 pub fn close_frame(code: CloseCode) -> Vec<u8> {
     let mut out = Vec::with_capacity(8);
     let number = code.number().to_be_bytes();
@@ -70,33 +70,33 @@ pub fn close_frame(code: CloseCode) -> Vec<u8> {
     out
 }
 
-/// Pongs that are to be written: the rest of one that has begun, and the answer to the latest ping,
-/// which is enough (RFC 6455, section 5.5.3).
+/// The pongs to write: the rest of a partially written one, and the reply to the latest ping, which
+/// is enough (RFC 6455, section 5.5.3).
 #[derive(Debug, Default)]
 pub struct Pongs {
     bytes: Vec<u8>,
-    /// Bytes that are left of a frame that has begun.
+    /// Remaining bytes of a partially written frame.
     begun: usize,
 }
 
 impl Pongs {
-    /// Answers a ping with this payload.
+    /// Queues the reply to a ping with this payload.
     pub fn put(&mut self, payload: &[u8]) {
         self.bytes.truncate(self.begun);
         put_frame(&mut self.bytes, opcode::PONG, payload, NO_MASK);
     }
 
-    /// What is to be written.
+    /// The bytes to write.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether a frame has begun, so that nothing else may be written before its rest.
+    /// Whether a frame is partially written, so that its rest must come first.
     pub fn is_midway(&self) -> bool {
         self.begun > 0
     }
 
-    /// The first `count` bytes are written.
+    /// Records that the first `count` bytes were written.
     pub fn wrote(&mut self, count: usize) {
         self.bytes.drain(..count);
         self.begun = match count.cmp(&self.begun) {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_that_of_the_standard() {
+    fn frames_match_the_rfc() {
         let frame = |opcode, payload: &[u8], mask| {
             let mut out = Vec::new();
             put_frame(&mut out, opcode, payload, mask);

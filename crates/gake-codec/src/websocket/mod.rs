@@ -1,8 +1,8 @@
-//! WebSocket of a client, without input and output (RFC 6455).
+//! WebSocket of a client (RFC 6455).
 //!
 //! An [`Upgrade`] opens a session, a [`MessageFrame`] holds the bytes of one message: both are
-//! encoded once, so that sending copies nothing and allocates nothing. A [`FrameReader`] takes what
-//! the server sends, in slices of any size.
+//! encoded once, so that sending copies and allocates nothing. A [`FrameReader`] takes the server's
+//! bytes in slices of any size.
 
 mod frame;
 mod message;

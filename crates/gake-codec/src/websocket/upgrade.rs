@@ -6,10 +6,10 @@ use base64::engine::general_purpose::STANDARD;
 use crate::http1::Version;
 use crate::http1::request::{RequestError, RequestParts, render};
 
-/// What the server adds to the key (RFC 6455, section 1.3).
+/// The constant that the server appends to the key (RFC 6455, section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Headers that the upgrade sets itself, or cannot have.
+/// Headers that the upgrade sets, or cannot have.
 const OWN_HEADERS: &[&str] = &[
     "connection",
     "upgrade",
@@ -20,37 +20,37 @@ const OWN_HEADERS: &[&str] = &[
     "sec-websocket-extensions",
 ];
 
-/// Headers of a response that are read.
+/// Maximum headers of a response.
 const HEADERS_MAX: usize = 100;
 
-/// The upgrade request of a load, ready to be written. All sessions have the same random key.
+/// The upgrade request of a load, ready to be written. All its sessions share one random key.
 #[derive(Debug)]
 pub struct Upgrade {
     /// The whole request.
     pub bytes: Vec<u8>,
-    /// `Sec-WebSocket-Accept` of a server that understood.
+    /// The expected `Sec-WebSocket-Accept`.
     accept: String,
-    /// The subprotocols that are offered.
+    /// The offered subprotocols.
     protocols: Vec<String>,
 }
 
-/// What has come of the response.
+/// The state of the response.
 #[derive(Debug, PartialEq, Eq)]
 pub enum UpgradeRead {
-    /// The head is not whole.
+    /// The head is incomplete.
     Partial,
     /// The head of the response, and its length in bytes.
-    Whole(UpgradeResponse, usize),
-    /// It is not the response to an upgrade, and why.
+    Complete(UpgradeResponse, usize),
+    /// The response violates the protocol; the name of the fault.
     Malformed(&'static str),
 }
 
-/// The head of the response.
+/// The head of the response to an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpgradeResponse {
-    /// The status: 101 when the session is open.
+    /// The status code: 101 if the session is open.
     pub status: u16,
-    /// Its header lines.
+    /// The header lines.
     pub headers: Vec<(String, String)>,
 }
 
@@ -74,7 +74,7 @@ impl Upgrade {
             return Err(RequestError::UpgradeHeader(name.clone()));
         }
         let mut random = [0; 16];
-        // Without randomness the key is zeros, which servers take as well.
+        // Without randomness the key is zeros, which servers accept, too.
         let _ = aws_lc_rs::rand::fill(&mut random);
         let key = STANDARD.encode(random);
         let own = [
@@ -117,19 +117,19 @@ impl Upgrade {
         };
         let status = response.code.unwrap_or(0);
         if status == 101
-            && let Some(why) = self.wrong(response.headers)
+            && let Some(fault) = self.fault(response.headers)
         {
-            return UpgradeRead::Malformed(why);
+            return UpgradeRead::Malformed(fault);
         }
         let line = |header: &httparse::Header<'_>| {
             (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
         };
         let headers = response.headers.iter().map(line).collect();
-        UpgradeRead::Whole(UpgradeResponse { status, headers }, length)
+        UpgradeRead::Complete(UpgradeResponse { status, headers }, length)
     }
 
-    /// What is wrong with a response that says it has switched (RFC 6455, section 4.1).
-    fn wrong(&self, headers: &[httparse::Header<'_>]) -> Option<&'static str> {
+    /// Validates a 101 response (RFC 6455, section 4.1).
+    fn fault(&self, headers: &[httparse::Header<'_>]) -> Option<&'static str> {
         let values = |wanted: &'static str| {
             let found = headers.iter().filter(move |one| one.name.eq_ignore_ascii_case(wanted));
             found.map(|header| std::str::from_utf8(header.value).unwrap_or_default().trim())
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_accept_is_that_of_the_standard() {
+    fn the_accept_value_matches_the_rfc() {
         // RFC 6455, section 1.3.
         assert_eq!(accept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     }
@@ -199,7 +199,7 @@ mod tests {
         );
         let read = |text: &str| upgrade.read(format!("{text}\r\nrest").as_bytes());
         let is_open = |read: UpgradeRead, length: usize| match read {
-            UpgradeRead::Whole(response, at) => response.is_open() && at == length,
+            UpgradeRead::Complete(response, at) => response.is_open() && at == length,
             _ => false,
         };
         assert!(is_open(read(&good), good.len() + 2));
@@ -207,7 +207,7 @@ mod tests {
         let chosen = format!("{good}Sec-WebSocket-Protocol: news\r\n");
         assert!(is_open(read(&chosen), chosen.len() + 2));
         let refused = read("HTTP/1.1 503 No\r\nA: b\r\n");
-        let UpgradeRead::Whole(response, _) = refused else { panic!("{refused:?}") };
+        let UpgradeRead::Complete(response, _) = refused else { panic!("{refused:?}") };
         assert_eq!((response.status, response.is_open()), (503, false));
         for (text, why) in [
             ("hello\r\n".to_owned(), "websocket_upgrade"),

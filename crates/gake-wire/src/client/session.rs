@@ -311,7 +311,7 @@ impl Line {
 }
 
 impl FrameEvents for Inbox {
-    fn part(&mut self, bytes: &[u8]) {
+    fn data(&mut self, bytes: &[u8]) {
         if self.message.len() + bytes.len() > MESSAGE_MAX {
             self.is_too_large = true;
         } else {

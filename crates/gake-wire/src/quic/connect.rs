@@ -153,7 +153,7 @@ async fn send(
 ) -> Option<(SendStream, RecvStream)> {
     let (mut send, recv) = connection.open_bi().await.ok()?;
     // What may be replayed has no body.
-    let [head, _] = request.pieces();
+    let [head, _] = request.buffers();
     send.write_chunk(head).await.ok()?;
     send.finish().ok()?;
     Some((send, recv))

@@ -1,4 +1,4 @@
-//! The bounds on what a server can make us hold.
+//! The limits on a server's head, headers and chunk lines.
 
 use super::super::{MAX_HEADERS, Malformed as M, ResponseLimits};
 use super::harness::{bounded, get, ok};
@@ -37,7 +37,7 @@ fn the_bound_on_the_head_is_exact() {
     let limits = |head_bytes| ResponseLimits { head_bytes, ..ResponseLimits::default() };
     bounded(&bytes, limits(bytes.len())).done();
     assert_eq!(bounded(&bytes, limits(bytes.len() - 1)).bad(), Some(M::HeadTooLarge));
-    // A wrong byte within the bound is told before the bound, and after it is not looked at.
+    // A wrong byte within the bound is reported first; one beyond it is not scanned.
     let wrong = ok("X: \0", "");
     let at = wrong.find('\0').unwrap();
     assert_eq!(bounded(&wrong, limits(at + 1)).bad(), Some(M::HeaderValue));

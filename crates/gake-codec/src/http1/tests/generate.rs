@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A response and what a parser must make of it.
+/// A response and its expected outcome.
 #[derive(Debug, Clone)]
 pub(super) struct Generated {
     pub(super) bytes: Vec<u8>,
@@ -53,7 +53,7 @@ fn chunks(body: &[u8], sizes: &[usize], extension: &str, trailers: &str) -> Vec<
 prop_compose! {
     fn parts()(
         interim in vec(interim(), 0..3),
-        // More than the stack has room for, now and then.
+        // Sometimes more than FEW_HEADERS.
         headers in prop_oneof![9 => vec(header(), 0..6), 1 => vec(header(), 60..70)],
         status in prop_oneof![Just(200), Just(204), Just(304), 200..1000_u16],
         framing in prop_oneof![Just(Framing::Length), Just(Framing::Chunked), Just(Framing::Close)],
@@ -117,10 +117,10 @@ pub(super) fn response() -> impl Strategy<Value = Generated> {
     })
 }
 
-/// A response with a few bytes overwritten, removed or added by others that mean something.
+/// A response with a few significant bytes overwritten, removed or added.
 pub(super) fn damaged() -> impl Strategy<Value = Generated> {
-    let piece = prop::sample::select(&b"\r\n\0 :;,0Aaf\tHx"[..]);
-    let edit = (any::<prop::sample::Index>(), 0..3_u8, piece);
+    let byte = prop::sample::select(&b"\r\n\0 :;,0Aaf\tHx"[..]);
+    let edit = (any::<prop::sample::Index>(), 0..3_u8, byte);
     (response(), vec(edit, 1..4)).prop_map(|(mut generated, edits)| {
         for (index, kind, byte) in edits {
             let bytes = &mut generated.bytes;

@@ -1,4 +1,4 @@
-//! Feeds bytes in given pieces and writes down everything that can be seen of the outcome.
+//! Feeds bytes in given slices and records the observable outcome.
 
 use super::super::{
     Eof, Header, Malformed, Progress, Response, ResponseHead, ResponseLimits, ResponseParser,
@@ -10,17 +10,17 @@ type Headers = Vec<(String, Vec<u8>)>;
 /// How a stream of bytes ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
-    Done(Seen),
+    Done(ParsedResponse),
     /// Complete because the peer closed.
-    Closed(Seen),
+    Closed(ParsedResponse),
     Nothing,
     Cut,
     Bad(Malformed),
 }
 
-/// A response without what depends on the slices.
+/// A response without the fields that depend on the slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ParsedResponse {
     pub(super) status: u16,
     pub(super) version: Version,
     pub(super) body_bytes: u64,
@@ -38,7 +38,7 @@ pub(super) struct Outcome {
 }
 
 #[derive(Default)]
-pub(super) struct Collect {
+pub(super) struct CollectingVisitor {
     pub(super) body: Vec<u8>,
     pub(super) heads: Vec<(u16, Headers)>,
     pub(super) trailers: Headers,
@@ -48,7 +48,7 @@ fn collected(headers: &[Header<'_>]) -> Headers {
     headers.iter().map(|h| (h.name.to_owned(), h.value.to_vec())).collect()
 }
 
-impl Visitor for Collect {
+impl Visitor for CollectingVisitor {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.heads.push((head.status, collected(head.headers)));
     }
@@ -68,9 +68,9 @@ impl Visitor for Collect {
     }
 }
 
-fn seen(response: Response, consumed: usize) -> Seen {
+fn parsed(response: Response, consumed: usize) -> ParsedResponse {
     let Response { status, version, body_bytes, keep_alive, .. } = response;
-    Seen { status, version, body_bytes, keep_alive, consumed }
+    ParsedResponse { status, version, body_bytes, keep_alive, consumed }
 }
 
 /// Feeds `bytes`, cut at `cuts`, then closes.
@@ -78,14 +78,14 @@ pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> 
     let mut cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(bytes.len())).collect();
     cuts.push(bytes.len());
     cuts.sort_unstable();
-    let mut collect = Collect::default();
+    let mut collect = CollectingVisitor::default();
     let (mut at, mut ending) = (0, None);
     for cut in cuts {
         match parser.feed_with(&bytes[at..cut], &mut collect) {
             Ok(Progress::More) => at = cut,
             Ok(Progress::Done(response)) => {
                 assert_eq!(response.excess, response.consumed < cut - at);
-                ending = Some(Ending::Done(seen(response, at + response.consumed)));
+                ending = Some(Ending::Done(parsed(response, at + response.consumed)));
                 break;
             }
             Err(fault) => {
@@ -95,19 +95,19 @@ pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> 
         }
     }
     let ending = ending.unwrap_or_else(|| match parser.eof() {
-        Eof::Complete(response) => Ending::Closed(seen(response, at)),
+        Eof::Complete(response) => Ending::Closed(parsed(response, at)),
         Eof::Nothing => Ending::Nothing,
         Eof::Cut => Ending::Cut,
     });
     Outcome { ending, body: collect.body, heads: collect.heads, trailers: collect.trailers }
 }
 
-/// The outcome of `bytes` as the answer to GET, fed at once and then byte by byte: both agree.
+/// The outcome of `bytes` as the response to GET, fed whole and byte by byte: both must agree.
 pub(super) fn get(bytes: impl AsRef<[u8]>) -> Outcome {
     both_ways(bytes.as_ref(), false, ResponseLimits::default())
 }
 
-/// The same as the answer to HEAD.
+/// The same as the response to HEAD.
 pub(super) fn head(bytes: impl AsRef<[u8]>) -> Outcome {
     both_ways(bytes.as_ref(), true, ResponseLimits::default())
 }
@@ -117,7 +117,7 @@ pub(super) fn bounded(bytes: impl AsRef<[u8]>, limits: ResponseLimits) -> Outcom
     both_ways(bytes.as_ref(), false, limits)
 }
 
-/// The same as the answer to GET, to a client that reads what an intermediary must not pass on.
+/// The same for a lenient parser.
 pub(super) fn leniently(bytes: impl AsRef<[u8]>) -> Outcome {
     fed(ResponseParser::default().lenient(), bytes.as_ref(), false)
 }
@@ -143,9 +143,9 @@ impl Outcome {
         }
     }
 
-    pub(super) fn done(&self) -> Seen {
+    pub(super) fn done(&self) -> ParsedResponse {
         match self.ending {
-            Ending::Done(seen) => seen,
+            Ending::Done(response) => response,
             ref other => panic!("not done: {other:?}"),
         }
     }

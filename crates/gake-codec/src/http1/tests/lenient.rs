@@ -1,4 +1,4 @@
-//! What a client may read and an intermediary must not pass on.
+//! Faults that a client may read over but an intermediary must not pass on.
 
 use super::super::Malformed as M;
 use super::harness::{get, leniently, ok};
@@ -33,7 +33,7 @@ fn folded_lines_are_joined_by_a_blank() {
 }
 
 #[test]
-fn blanks_before_a_colon_are_not_the_names() {
+fn blanks_before_a_colon_are_dropped() {
     let found = headers("X-A \t: b: c\r\nY : d\r\n");
     assert_eq!((&*found[0].0, &*found[0].1), ("X-A", "b: c"));
     assert_eq!((&*found[1].0, &*found[1].1), ("Y", "d"));

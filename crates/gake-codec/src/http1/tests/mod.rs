@@ -1,4 +1,4 @@
-//! The rules of RFC 9112, one named case each, and the properties that hold for any split.
+//! A named case for each rule of RFC 9112, and properties that hold for any split.
 
 mod bounds;
 mod generate;

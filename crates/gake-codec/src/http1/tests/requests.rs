@@ -1,6 +1,8 @@
-//! What a request looks like on the wire, and what is refused.
+//! Rendered requests, and refused ones.
 
 use std::sync::Arc;
+
+use expect_test::expect;
 
 use super::super::Version;
 use super::super::request::{JOINED_BODY, Rendered, RequestError as E, RequestParts, render};
@@ -106,7 +108,7 @@ fn large_bodies_are_shared_and_written_after_the_head() {
 }
 
 #[test]
-fn chunked_if_the_headers_say_so() {
+fn chunked_by_header() {
     let lines = [("Transfer-Encoding", "Chunked")];
     let head = text(&with("POST", &lines, Some(&[b'y'; 17])).unwrap());
     assert!(head.ends_with(&format!("\r\n\r\n11\r\n{}\r\n0\r\n\r\n", "y".repeat(17))), "{head}");
@@ -143,7 +145,7 @@ fn without_keep_alive() {
 }
 
 #[test]
-fn http_1_0_says_when_it_keeps_the_connection() {
+fn http_1_0_announces_keep_alive() {
     let mut spec = RequestParts {
         method: "GET",
         target: "/",
@@ -163,7 +165,7 @@ fn http_1_0_says_when_it_keeps_the_connection() {
 }
 
 #[test]
-fn what_is_not_http_is_refused() {
+fn invalid_http_is_refused() {
     let spec = |method, target, authority| {
         let spec = RequestParts {
             method,
@@ -197,7 +199,7 @@ fn what_is_not_http_is_refused() {
 }
 
 #[test]
-fn untrue_framing_is_refused() {
+fn wrong_framing_is_refused() {
     for given in ["4", "+5", "5, 5", "", "x"] {
         let error = with("POST", &[("Content-Length", given)], Some(b"hello")).unwrap_err();
         assert_eq!(error, E::ContentLength { given: given.to_owned(), actual: 5 });
@@ -211,5 +213,5 @@ fn untrue_framing_is_refused() {
 #[test]
 fn errors_are_sentences() {
     let error = with("POST", &[("Content-Length", "4")], Some(b"hello")).unwrap_err();
-    assert_eq!(error.to_string(), "Content-Length is given as \"4\", but the body has 5 bytes");
+    expect![[r#"Content-Length is given as "4", but the body has 5 bytes"#]].assert_eq(&error.to_string());
 }

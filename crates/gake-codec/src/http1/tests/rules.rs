@@ -1,4 +1,4 @@
-//! One case a rule. Every case is fed whole and byte by byte.
+//! One case per rule, fed whole and byte by byte.
 
 use super::super::Malformed as M;
 use super::harness::{Ending, get, head, ok};
@@ -152,11 +152,11 @@ fn complete_responses() {
     ];
     for (name, bytes, status, body, keep_alive) in cases {
         let outcome = get(bytes);
-        let seen = outcome.done();
-        assert_eq!((seen.status, seen.keep_alive), (*status, *keep_alive), "{name}");
+        let response = outcome.done();
+        assert_eq!((response.status, response.keep_alive), (*status, *keep_alive), "{name}");
         assert_eq!(outcome.body, body.as_bytes(), "{name}");
-        assert_eq!(seen.body_bytes, body.len() as u64, "{name}");
-        assert_eq!(seen.consumed, bytes.len(), "{name}");
+        assert_eq!(response.body_bytes, body.len() as u64, "{name}");
+        assert_eq!(response.consumed, bytes.len(), "{name}");
         assert_eq!(outcome.heads.len(), 1, "{name}: only the final head is shown");
     }
 }
@@ -273,8 +273,8 @@ fn close_delimited() {
     ];
     for (name, bytes, body) in cases {
         let outcome = get(bytes);
-        let Ending::Closed(seen) = outcome.ending else { panic!("{name}: {outcome:?}") };
-        assert_eq!((seen.status, seen.keep_alive), (200, false), "{name}");
+        let Ending::Closed(response) = outcome.ending else { panic!("{name}: {outcome:?}") };
+        assert_eq!((response.status, response.keep_alive), (200, false), "{name}");
         assert_eq!(outcome.body, body.as_bytes(), "{name}");
     }
 }
@@ -304,14 +304,14 @@ fn head_has_no_body() {
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
         "Content-Length: nonsense\r\n",
     ] {
-        let seen = head(ok(headers, "")).done();
-        assert_eq!((seen.body_bytes, seen.keep_alive), (0, true), "{headers:?}");
+        let response = head(ok(headers, "")).done();
+        assert_eq!((response.body_bytes, response.keep_alive), (0, true), "{headers:?}");
     }
     assert!(!head(ok("Connection: close\r\n", "")).done().keep_alive);
 }
 
 #[test]
-fn trailers_behind_chunks_are_shown_to_who_wants_them() {
+fn trailers_after_chunks_are_shown_if_wanted() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n";
     let outcome = get(format!("{chunked}Digest: x \r\nB:\r\n\r\n"));
     let shown = [("Digest".to_owned(), b"x".to_vec()), ("B".to_owned(), Vec::new())];

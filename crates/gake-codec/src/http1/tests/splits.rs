@@ -1,11 +1,11 @@
-//! However the bytes are split, the outcome is the same.
+//! The outcome does not depend on how the bytes are split.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::{Progress, ResponseLimits, ResponseParser};
 use super::generate::{damaged, response};
-use super::harness::{Collect, Ending, Outcome, run};
+use super::harness::{CollectingVisitor, Ending, Outcome, run};
 
 fn outcome(bytes: &[u8], is_head: bool, limits: ResponseLimits, cuts: &[usize]) -> Outcome {
     let mut parser = ResponseParser::new(limits);
@@ -36,15 +36,15 @@ proptest! {
     #[test]
     fn a_valid_response_is_understood(generated in response(), cuts in cuts()) {
         let outcome = outcome(&generated.bytes, generated.is_head, ResponseLimits::default(), &cuts);
-        let seen = match outcome.ending {
-            Ending::Done(seen) if !generated.closes => seen,
-            Ending::Closed(seen) if generated.closes => seen,
+        let response = match outcome.ending {
+            Ending::Done(response) if !generated.closes => response,
+            Ending::Closed(response) if generated.closes => response,
             other => panic!("{other:?}"),
         };
-        prop_assert_eq!(seen.status, generated.status);
-        prop_assert_eq!(seen.keep_alive, generated.keep_alive);
-        prop_assert_eq!(seen.body_bytes, generated.body.len() as u64);
-        prop_assert_eq!(seen.consumed, generated.bytes.len());
+        prop_assert_eq!(response.status, generated.status);
+        prop_assert_eq!(response.keep_alive, generated.keep_alive);
+        prop_assert_eq!(response.body_bytes, generated.body.len() as u64);
+        prop_assert_eq!(response.consumed, generated.bytes.len());
         prop_assert_eq!(outcome.body, generated.body);
     }
 
@@ -82,7 +82,7 @@ proptest! {
         let mut rest: &[u8] = &[];
         for generated in &all {
             parser.start(generated.is_head);
-            let mut collect = Collect::default();
+            let mut collect = CollectingVisitor::default();
             loop {
                 if rest.is_empty() {
                     rest = slices.next().unwrap();

@@ -1,4 +1,4 @@
-//! What a parser says between slices, and after the end.
+//! The parser's state between slices and after the end.
 
 use super::super::{KnownHeads, Malformed as M, Progress, Response, ResponseParser, Version};
 use super::harness::ok;
@@ -29,7 +29,7 @@ fn bytes_after_the_end_are_excess() {
 }
 
 #[test]
-fn a_switch_of_protocols_is_final_where_it_was_asked_for() {
+fn a_switch_of_protocols_is_final_after_an_upgrade() {
     let head = "HTTP/1.1 101 Switching Protocols\r\nContent-Length: 5\r\n\r\n";
     let mut known = KnownHeads::new();
     let mut parser = ResponseParser::default();
@@ -37,13 +37,13 @@ fn a_switch_of_protocols_is_final_where_it_was_asked_for() {
     let fed = parser.feed_known(format!("{head}hello").as_bytes(), &mut (), &mut known).unwrap();
     let Progress::Done(response) = fed else { panic!("not done") };
     assert_eq!((response.status, response.consumed, response.excess), (101, head.len(), true));
-    // No other request may be answered so, and no head is remembered for one.
+    // It is not valid for other requests, and its head is not cached.
     parser.start(false);
     assert_eq!(parser.feed_known(head.as_bytes(), &mut (), &mut known), Err(M::Upgrade));
 }
 
 #[test]
-fn the_state_can_be_asked() {
+fn started_and_in_body_follow_the_response() {
     let mut parser = ResponseParser::default();
     assert_eq!(parser.feed(b""), Ok(Progress::More));
     parser.start(false);
@@ -106,7 +106,7 @@ fn a_head_seen_before_means_the_same_again() {
     let head = &whole[..whole.len() - 2];
     let mut known = KnownHeads::new();
     let mut read = |is_head, bytes: &str| {
-        // Connections of one origin share what is known.
+        // Connections of one origin share the cache.
         let mut parser = ResponseParser::default();
         parser.start(is_head);
         let fed = parser.feed_known(bytes.as_bytes(), &mut (), &mut known);
@@ -114,15 +114,15 @@ fn a_head_seen_before_means_the_same_again() {
         assert_eq!((response.status, response.excess), (200, false));
         response.body_bytes
     };
-    // To HEAD the same bytes are a whole response, and to GET they are not.
+    // The same bytes are a complete response to HEAD but not to GET.
     for (is_head, bytes) in
         [(false, whole.as_str()), (true, head), (false, &whole), (false, &whole)]
     {
         assert_eq!(read(is_head, bytes), if is_head { 0 } else { 2 });
     }
-    // One that differs in its last line is another.
+    // A head that differs in its last line is another head.
     assert_eq!(read(false, &ok("Content-Length: 3\r\n", "abc")), 3);
-    // However many there are, each keeps its meaning.
+    // More heads than the cache holds.
     for length in (0..100).chain(0..100) {
         let body = "x".repeat(length);
         let bytes = ok(&format!("Content-Length: {length}\r\n"), &body);

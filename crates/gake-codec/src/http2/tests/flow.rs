@@ -25,15 +25,15 @@ fn a_body_waits_for_both_windows() {
     take(&mut connection, &number(kind::WINDOW_UPDATE, 0, 1_000_000)).unwrap();
     assert_eq!(data_sent(&mut connection), (100_000 - 65_635, true));
     assert_eq!(connection.stalled(), 0);
-    // It counts as one wait, however often the windows were empty.
+    // It counts as one wait, although the windows were empty several times.
     assert_eq!(connection.take_counts().window_waits, 1);
-    let heard = take(&mut connection, &ok(1, true)).unwrap();
-    assert!(heard.ends[0].1.is_written);
-    assert!(heard.ends[0].1.bytes_out > 100_000);
+    let events = take(&mut connection, &ok(1, true)).unwrap();
+    assert!(events.ends[0].1.is_written);
+    assert!(events.ends[0].1.bytes_out > 100_000);
 }
 
 #[test]
-fn a_body_may_follow_in_pieces() {
+fn a_body_may_follow_its_headers() {
     let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, 20_000)]);
     let slot = connection.start_open(&request("POST", None), 0).unwrap();
     let heads = sent(&mut connection);
@@ -48,16 +48,16 @@ fn a_body_may_follow_in_pieces() {
     assert_eq!((data_sent(&mut connection), connection.stalled()), ((990, false), 1));
     take(&mut connection, &number(kind::WINDOW_UPDATE, 1, 100)).unwrap();
     assert_eq!(data_sent(&mut connection), (10, true));
-    let heard = take(&mut connection, &ok(1, true)).unwrap();
-    assert!(heard.ends[0].1.is_written);
-    // The end needs no window, and an answer may come before it.
+    let events = take(&mut connection, &ok(1, true)).unwrap();
+    assert!(events.ends[0].1.is_written);
+    // The end needs no window, and the response may come before it.
     let slot = connection.start_open(&request("POST", None), 0).unwrap();
     connection.finish(slot);
     assert_eq!(data_sent(&mut connection), (0, true));
     connection.start_open(&request("POST", None), 0).unwrap();
     sent(&mut connection);
-    let heard = take(&mut connection, &ok(5, true)).unwrap();
-    assert!(!heard.ends[0].1.is_written);
+    let events = take(&mut connection, &ok(5, true)).unwrap();
+    assert!(!events.ends[0].1.is_written);
     let reset = sent(&mut connection).into_iter().find(|frame| frame.0 == kind::RST_STREAM);
     assert_eq!(reset.unwrap().2, 5);
 }
@@ -68,7 +68,7 @@ fn a_new_first_window_changes_live_streams_and_may_be_negative() {
     connection.start(&request("POST", Some(vec![1; 5_000].into())), 0, false).unwrap();
     assert_eq!(data_sent(&mut connection), (1_000, false));
     take(&mut connection, &settings(&[(setting::INITIAL_WINDOW_SIZE, 100)])).unwrap();
-    // The window is −900 now: 900 more open nothing.
+    // The window is −900: 900 more do not open it.
     take(&mut connection, &number(kind::WINDOW_UPDATE, 1, 900)).unwrap();
     assert_eq!(data_sent(&mut connection), (0, false));
     take(&mut connection, &number(kind::WINDOW_UPDATE, 1, 1)).unwrap();
@@ -114,10 +114,10 @@ fn windows_are_opened_again_before_they_are_empty() {
             *(if id == 0 { &mut whole } else { &mut stream }) += size;
         }
     }
-    // What was taken is given back, but for less than half a window.
+    // All but less than half a window is returned.
     assert!((395_000..=400_000).contains(&stream), "{stream}");
     assert!((367_232..=400_000).contains(&whole), "{whole}");
-    let heard = take(&mut connection, &data(1, true, b"")).unwrap();
-    let ending = StreamEnding::Answered { status: 200, body_bytes: 400_000 };
-    assert_eq!(heard.endings(), [ending]);
+    let events = take(&mut connection, &data(1, true, b"")).unwrap();
+    let ending = StreamEnding::Response { status: 200, body_bytes: 400_000 };
+    assert_eq!(events.endings(), [ending]);
 }

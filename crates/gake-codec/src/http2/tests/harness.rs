@@ -1,4 +1,4 @@
-//! A server's frames, and what the codec makes of them.
+//! Builds a server's frames and records the codec's events.
 
 use std::sync::Arc;
 
@@ -8,16 +8,15 @@ use super::super::{
     StreamEnding, StreamEvents, Violation,
 };
 
-/// What was heard of the streams, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct RecordedEvents {
     pub heads: Vec<(u32, u16, HeaderFields)>,
     pub bodies: Vec<u8>,
     pub trailers: Vec<(u32, HeaderFields)>,
     pub ends: Vec<(u32, StreamEnd)>,
 }
 
-impl StreamEvents for Heard {
+impl StreamEvents for RecordedEvents {
     fn began(&mut self, _slot: u32) {}
 
     fn head(&mut self, slot: u32, status: u16, fields: HeaderFields) {
@@ -37,7 +36,7 @@ impl StreamEvents for Heard {
     }
 }
 
-impl Heard {
+impl RecordedEvents {
     pub fn endings(&self) -> Vec<StreamEnding> {
         self.ends.iter().map(|(_, end)| end.ending).collect()
     }
@@ -96,16 +95,16 @@ pub fn request(method: &str, body: Option<Arc<[u8]>>) -> RequestTemplate {
 }
 
 /// A connection whose server has sent its settings.
-pub fn connection(said: &[(u16, u32)]) -> ClientConnection {
+pub fn connection(settings_sent: &[(u16, u32)]) -> ClientConnection {
     let mut connection = ClientConnection::new(ConnectionLimits::default());
-    take(&mut connection, &settings(said)).unwrap();
+    take(&mut connection, &settings(settings_sent)).unwrap();
     sent(&mut connection);
     connection
 }
 
-pub fn take(connection: &mut ClientConnection, bytes: &[u8]) -> Result<Heard, Violation> {
-    let mut heard = Heard::default();
-    connection.receive(bytes, &mut heard).map(|()| heard)
+pub fn take(connection: &mut ClientConnection, bytes: &[u8]) -> Result<RecordedEvents, Violation> {
+    let mut events = RecordedEvents::default();
+    connection.receive(bytes, &mut events).map(|()| events)
 }
 
 /// Writes the output: kind, flags, stream and payload of each frame, without the preface.

@@ -1,4 +1,4 @@
-//! Header blocks: the examples of RFC 7541, and what is remembered of them.
+//! Header blocks: the examples of RFC 7541, and remembered blocks.
 
 use std::sync::Arc;
 
@@ -86,7 +86,6 @@ fn any_field() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// What a remembered block means is what it means when it is decoded, table and all.
     #[test]
     fn remembering_blocks_changes_nothing(
         blocks in prop::collection::vec(
@@ -102,9 +101,9 @@ proptest! {
             }
             block.extend(fields.concat());
             for _ in 0..times {
-                let meant = quick.decode(&block);
-                prop_assert_eq!(meant, plain.decode_shown(&block, &mut |_, _| {}));
-                if meant.is_err() {
+                let fields = quick.decode(&block);
+                prop_assert_eq!(fields, plain.decode_shown(&block, &mut |_, _| {}));
+                if fields.is_err() {
                     return Ok(());
                 }
             }
@@ -112,8 +111,11 @@ proptest! {
     }
 }
 
-/// The fields of a request's frames, as the server sees them.
-fn seen(decoder: &mut HeaderDecoder, connection: &mut ClientConnection) -> Vec<Vec<String>> {
+/// The fields of the requests in the output, as the server decodes them.
+fn requests_received(
+    decoder: &mut HeaderDecoder,
+    connection: &mut ClientConnection,
+) -> Vec<Vec<String>> {
     let (mut block, mut all) = (Vec::new(), Vec::new());
     for (kind, flags, _, payload) in sent(connection) {
         if matches!(kind, kind::HEADERS | kind::CONTINUATION) {
@@ -127,7 +129,7 @@ fn seen(decoder: &mut HeaderDecoder, connection: &mut ClientConnection) -> Vec<V
 }
 
 #[test]
-fn every_form_of_a_request_says_the_same() {
+fn every_encoding_of_a_request_has_the_same_fields() {
     let shared = Arc::new(SharedFields::new(&[
         (":authority", b"a.test:8080"),
         ("user-agent", b"gake"),
@@ -145,7 +147,7 @@ fn every_form_of_a_request_says_the_same() {
     for request in [&one, &one, &other, &two, &one] {
         connection.start(request, 0, false).unwrap();
     }
-    let requests = seen(&mut server, &mut connection);
+    let requests = requests_received(&mut server, &mut connection);
     let expected = |path: &str| {
         [
             ":method: PUT",
@@ -171,23 +173,23 @@ fn every_form_of_a_request_says_the_same() {
 }
 
 #[test]
-fn a_smaller_table_is_told_and_kept_to() {
+fn a_smaller_table_is_announced_and_respected() {
     for size in [0, 50, 100, 4096, 100_000] {
         let mut connection = ClientConnection::new(ConnectionLimits::default());
         let mut server = HeaderDecoder::new(1 << 16);
         let one = request("GET", None);
         connection.start(&one, 0, false).unwrap();
-        let first = seen(&mut server, &mut connection);
+        let first = requests_received(&mut server, &mut connection);
         take(&mut connection, &settings(&[(setting::HEADER_TABLE_SIZE, size)])).unwrap();
         for _ in 0..3 {
             connection.start(&one, 0, false).unwrap();
-            assert_eq!(seen(&mut server, &mut connection), first, "{size}");
+            assert_eq!(requests_received(&mut server, &mut connection), first, "{size}");
         }
     }
 }
 
 #[test]
-fn a_long_header_goes_in_several_frames() {
+fn a_long_header_takes_several_frames() {
     let value = vec![b'~'; 40_000];
     let shared = SharedFields::new(&[(":authority", b"a"), ("x-long", &value)]);
     let long = RequestTemplate::new(("GET", "http", "/"), Arc::new(shared), &[], None);

@@ -1,4 +1,4 @@
-//! Servers that break the rules: each is told by name, or bounded.
+//! Servers that break the rules: each violation has a name, and floods are bounded.
 
 use gake_core::record::ErrorCode;
 
@@ -10,20 +10,20 @@ use super::harness::{
     connection, data, field, frame, get, goaway, headers, number, ok, sent, settings, take,
 };
 
-/// What a connection with one live stream makes of these bytes.
+/// The violation that these bytes cause on a connection with one live stream.
 fn violation(bytes: &[u8]) -> Violation {
     let mut connection = connection(&[]);
     connection.start(&get(), 0, false).unwrap();
     take(&mut connection, bytes).unwrap_err()
 }
 
-/// How the one live stream ends; the connection must live on.
+/// The error that ends the one live stream; the connection must continue.
 fn message_error(bytes: &[u8]) -> MessageError {
     let mut connection = connection(&[]);
     connection.start(&get(), 0, false).unwrap();
     sent(&mut connection);
-    let heard = take(&mut connection, bytes).unwrap();
-    let [StreamEnding::Malformed(error)] = heard.endings()[..] else { panic!("{heard:?}") };
+    let events = take(&mut connection, bytes).unwrap();
+    let [StreamEnding::Malformed(error)] = events.endings()[..] else { panic!("{events:?}") };
     let resets: Vec<_> =
         sent(&mut connection).into_iter().map(|frame| (frame.0, frame.2)).collect();
     assert_eq!(resets, [(kind::RST_STREAM, 1)]);
@@ -33,10 +33,10 @@ fn message_error(bytes: &[u8]) -> MessageError {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_told() {
-    let answers =
+fn a_server_of_another_protocol_is_reported() {
+    let greetings =
         [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", b"220 smtp\r\n"];
-    for first in answers {
+    for first in greetings {
         let mut connection = ClientConnection::new(ConnectionLimits::default());
         assert_eq!(take(&mut connection, first), Err(Violation::NotHttp2));
     }
@@ -79,7 +79,7 @@ fn streams_that_do_not_exist_have_no_frames() {
     for (kind, length) in [(kind::SETTINGS, 0), (kind::PING, 8), (kind::GOAWAY, 8)] {
         assert_eq!(violation(&frame(kind, 0, 1, &[0; 8][..length])), Violation::FrameStream);
     }
-    // The stream has ended, and nobody had reset it.
+    // The stream has ended without a reset.
     assert_eq!(violation(&[ok(1, true), data(1, false, b"x")].concat()), Violation::FrameStream);
 }
 
@@ -139,10 +139,10 @@ fn windows_and_settings_have_bounds() {
 #[test]
 fn a_server_may_not_send_more_than_the_window() {
     let limits = ConnectionLimits { stream_window: 10_000, ..ConnectionLimits::default() };
-    for (heard_of_it, expected) in [(false, Ok(())), (true, Err(Violation::Window))] {
+    for (has_acknowledged, expected) in [(false, Ok(())), (true, Err(Violation::Window))] {
         let mut connection = ClientConnection::new(limits);
         take(&mut connection, &settings(&[])).unwrap();
-        if heard_of_it {
+        if has_acknowledged {
             take(&mut connection, &frame(kind::SETTINGS, flag::ACK, 0, &[])).unwrap();
         }
         connection.start(&get(), 0, false).unwrap();
@@ -152,7 +152,7 @@ fn a_server_may_not_send_more_than_the_window() {
 }
 
 #[test]
-fn a_bad_response_ends_its_stream_alone() {
+fn a_bad_response_ends_only_its_stream() {
     let status = |value| field(":status", value);
     for (bytes, error) in [
         (headers(1, true, &field("x", "y")), MessageError::StatusMissing),
@@ -209,9 +209,9 @@ fn floods_are_bounded() {
         let outcome =
             (0..100).try_for_each(|_| take(&mut connection, &flood.repeat(101)).map(drop));
         assert_eq!(outcome, Err(Violation::Flood));
-        assert!(connection.output().len() < 300_000, "what is to be acknowledged is bounded");
+        assert!(connection.output().len() < 300_000, "acknowledgements are bounded");
     }
-    // The same frames between answers are no flood.
+    // The same frames between responses are no flood.
     let mut connection = connection(&[]);
     for round in 0..300_u32 {
         connection.start(&get(), 0, false).unwrap();
@@ -225,11 +225,11 @@ fn floods_are_bounded() {
 fn endless_header_blocks_are_bounded() {
     let begun = frame(kind::HEADERS, 0, 1, &[0x88]);
     let filled = frame(kind::CONTINUATION, 0, 1, &vec![0; 16_000]);
-    for (piece, times) in [(filled, 20), (frame(kind::CONTINUATION, 0, 1, &[]), 2_000)] {
-        let bytes = [begun.clone(), piece.repeat(times)].concat();
+    for (more, times) in [(filled, 20), (frame(kind::CONTINUATION, 0, 1, &[]), 2_000)] {
+        let bytes = [begun.clone(), more.repeat(times)].concat();
         assert_eq!(violation(&bytes), Violation::HeaderBlockTooLarge);
     }
-    // A large field in the table, named again and again.
+    // A large field in the table, referred to many times.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f, 0x81, 0x1e];
     bomb.extend([b'v'; 0x7f + 0x81 - 0x80 + 0x1e * 128]);
     bomb.extend([0x80 | 62; 5_000]);

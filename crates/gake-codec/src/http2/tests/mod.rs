@@ -1,4 +1,4 @@
-//! The codec against scripts of a server.
+//! The codec against scripted servers.
 
 mod flow;
 mod harness;

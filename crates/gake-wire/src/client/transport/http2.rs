@@ -233,7 +233,7 @@ impl StreamCall<'_> {
         self.note(&end);
         let phase = self.phase();
         Err(match end.ending {
-            StreamEnding::Answered { status, body_bytes } => {
+            StreamEnding::Response { status, body_bytes } => {
                 let answer = Answer { status, body_bytes };
                 return match self.is_grpc && status == 200 {
                     true => grpc::answered(answer, end.grpc_status).map_err(TransportError::Final),

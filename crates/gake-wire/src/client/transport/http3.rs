@@ -267,7 +267,7 @@ impl<C: Clock> StreamCall<'_, C> {
         send: &mut SendStream,
         request: &StreamRequest,
     ) -> Result<(), TransportError> {
-        let mut pieces = request.pieces();
+        let mut pieces = request.buffers();
         let mut left: &mut [Bytes] = &mut pieces;
         while left.iter().any(|piece| !piece.is_empty()) {
             match send.write_chunks(left).await {

@@ -221,7 +221,7 @@ impl Listener<'_> {
 }
 
 impl FrameEvents for Listener<'_> {
-    fn part(&mut self, bytes: &[u8]) {
+    fn data(&mut self, bytes: &[u8]) {
         let incoming = &mut *self.incoming;
         incoming.bytes += bytes.len() as u64;
         match self.wanted {

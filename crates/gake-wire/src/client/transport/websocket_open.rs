@@ -101,7 +101,7 @@ impl Opening<'_> {
             match self.upgrade.read(&self.head) {
                 UpgradeRead::Partial => return None,
                 UpgradeRead::Malformed(why) => return Some(Err(Fault::Malformed(why))),
-                UpgradeRead::Whole(response, length) => {
+                UpgradeRead::Complete(response, length) => {
                     let rest = self.head.split_off(length);
                     if !matches!(response.status, 100 | 102..=199) {
                         return Some(Ok((response, rest)));

@@ -21,7 +21,7 @@ const LEARN_EVERY: u32 = 64;
 
 /// A parsed final head.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Meaning {
+pub(super) struct ParsedHead {
     pub(super) status: u16,
     pub(super) version: Version,
     pub(super) keep_alive: bool,
@@ -31,7 +31,7 @@ pub(super) struct Meaning {
 #[derive(Debug)]
 struct KnownHead {
     bytes: Vec<u8>,
-    meaning: Meaning,
+    parsed: ParsedHead,
     /// The same head has another framing in the response to HEAD.
     request_is_head: bool,
 }
@@ -52,36 +52,36 @@ impl KnownHeads {
         Self { heads: Vec::new(), oldest: 0, misses: 0 }
     }
 
-    /// The length and meaning of the cached head that `bytes` begin with.
+    /// The length and parsed of the cached head that `bytes` begin with.
     #[inline]
     pub(super) fn recall(
         &mut self,
         bytes: &[u8],
         request_is_head: bool,
-    ) -> Option<(usize, Meaning)> {
+    ) -> Option<(usize, ParsedHead)> {
         let same = |known: &&KnownHead| {
             known.request_is_head == request_is_head && bytes.starts_with(&known.bytes)
         };
         let known = self.heads.iter().find(same)?;
         self.misses = 0;
-        Some((known.bytes.len(), known.meaning))
+        Some((known.bytes.len(), known.parsed))
     }
 
     /// Caches a complete head.
-    pub(super) fn learn(&mut self, head: &[u8], request_is_head: bool, meaning: Meaning) {
+    pub(super) fn learn(&mut self, head: &[u8], request_is_head: bool, parsed: ParsedHead) {
         self.misses = self.misses.saturating_add(1);
         let learns = self.misses <= MISSES_MAX || self.misses.is_multiple_of(LEARN_EVERY);
         if !learns || head.len() > HEAD_BYTES_MAX {
             return;
         }
         if self.heads.len() < HEADS_MAX {
-            self.heads.push(KnownHead { bytes: head.to_vec(), meaning, request_is_head });
+            self.heads.push(KnownHead { bytes: head.to_vec(), parsed, request_is_head });
             return;
         }
         let oldest = &mut self.heads[self.oldest];
         oldest.bytes.clear();
         oldest.bytes.extend_from_slice(head);
-        oldest.meaning = meaning;
+        oldest.parsed = parsed;
         oldest.request_is_head = request_is_head;
         self.oldest = (self.oldest + 1) % HEADS_MAX;
     }

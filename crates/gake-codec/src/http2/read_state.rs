@@ -1,51 +1,50 @@
-//! How far the input of a connection is read.
+//! The read state of a connection.
 
 use super::violation::Violation;
 
-/// Frames in a row that neither bring nor allow anything.
+/// Frames in a row that make no progress on any stream.
 const IDLE_FRAMES_MAX: u32 = 10_000;
 
-/// How far the input is read.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    /// A frame that has not come whole; DATA is never kept.
+pub(super) struct ReadState {
+    /// An incomplete frame, other than DATA.
     pub(super) partial: Vec<u8>,
-    pub(super) data: Option<Data>,
-    pub(super) block: Option<Block>,
-    /// What of `block` has come; kept for its memory.
+    pub(super) data: Option<DataFrame>,
+    pub(super) block: Option<HeaderBlock>,
+    /// The bytes of `block` received. Cleared, not dropped, to reuse its memory.
     pub(super) block_bytes: Vec<u8>,
     idle_frames: u32,
 }
 
-/// A DATA frame under way.
+/// An incomplete DATA frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Data {
+pub(super) struct DataFrame {
     pub(super) stream: u32,
-    /// Bytes of the payload to come, padding included.
+    /// Remaining bytes of the payload, padding included.
     pub(super) left: usize,
     pub(super) padding: usize,
-    /// Whether the first byte says how long the padding is.
+    /// Whether the next byte is the length of the padding.
     pub(super) has_padding_length: bool,
     pub(super) ends: bool,
 }
 
-/// A header block under way.
+/// An incomplete header block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
+pub(super) struct HeaderBlock {
     pub(super) stream: u32,
     pub(super) ends: bool,
     pub(super) frames: u32,
     pub(super) bytes: u64,
 }
 
-impl Reading {
-    /// Something has come that brings the connection on.
+impl ReadState {
+    /// Resets the count of idle frames: a stream has made progress.
     #[inline]
-    pub(super) const fn is_useful(&mut self) {
+    pub(super) const fn useful_frame(&mut self) {
         self.idle_frames = 0;
     }
 
-    /// A frame has come that does not.
+    /// Counts a frame without progress.
     pub(super) const fn idle_frame(&mut self) -> Result<(), Violation> {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES_MAX { Err(Violation::Flood) } else { Ok(()) }
