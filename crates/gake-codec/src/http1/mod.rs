@@ -26,5 +26,5 @@ pub use httparse::Header;
 pub use known_heads::KnownHeads;
 pub use malformed::Malformed;
 pub use response::ResponseParser;
-pub use types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
+pub use types::{Eof, MAX_HEADERS, ParseProgress, Response, ResponseLimits, Version};
 pub use visitor::Visitor;

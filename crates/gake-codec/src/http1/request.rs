@@ -35,7 +35,7 @@ pub struct RequestParts<'a> {
 
 /// The bytes of a request. Cloning shares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedRequest {
     /// The head, and the body after it when that is at most [`JOINED_BODY`].
     pub first: Arc<[u8]>,
     /// The body if it is larger, written with `first` in one vectored write.
@@ -52,7 +52,7 @@ pub struct Rendered {
     pub closes: bool,
 }
 
-impl Rendered {
+impl RenderedRequest {
     /// Bytes on the wire.
     #[allow(clippy::len_without_is_empty, reason = "a request is never empty")]
     pub fn len(&self) -> usize {
@@ -135,7 +135,7 @@ pub enum RequestError {
 ///
 /// # Errors
 /// An element that is not valid HTTP, or would break out of its line.
-pub fn render(spec: &RequestParts<'_>) -> Result<Rendered, RequestError> {
+pub fn render(spec: &RequestParts<'_>) -> Result<RenderedRequest, RequestError> {
     check(spec)?;
     let body = spec.body.as_deref().unwrap_or_default();
     let chunked = transfer_coding(spec)?;
@@ -182,7 +182,7 @@ pub fn render(spec: &RequestParts<'_>) -> Result<Rendered, RequestError> {
     let is_safe = matches!(spec.method, "GET" | "HEAD" | "OPTIONS");
     let replayable = is_safe && body.is_empty() && !chunked;
     let (first, rest) = if chunked { attach(head, one_chunk(body)) } else { join(head, spec) };
-    Ok(Rendered {
+    Ok(RenderedRequest {
         first,
         rest,
         is_head: spec.method == "HEAD",

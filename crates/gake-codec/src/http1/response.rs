@@ -9,7 +9,7 @@ use super::head::{Framing, ResponseHead, interpret};
 use super::known_heads::{KnownHeads, ParsedHead};
 use super::malformed::Malformed;
 use super::scan::HeadScanner;
-use super::types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
+use super::types::{Eof, MAX_HEADERS, ParseProgress, Response, ResponseLimits, Version};
 use super::visitor::Visitor;
 
 /// Header lines parsed on a small stack frame; heads with more take a slower path.
@@ -128,7 +128,7 @@ impl ResponseParser {
     /// # Errors
     /// See [`feed_known`](Self::feed_known).
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, Malformed> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<ParseProgress, Malformed> {
         self.feed_with(bytes, &mut ())
     }
 
@@ -140,7 +140,7 @@ impl ResponseParser {
         &mut self,
         bytes: &[u8],
         visitor: &mut V,
-    ) -> Result<Progress, Malformed> {
+    ) -> Result<ParseProgress, Malformed> {
         self.feed_known(bytes, visitor, &mut KnownHeads::new())
     }
 
@@ -155,7 +155,7 @@ impl ResponseParser {
         bytes: &[u8],
         visitor: &mut V,
         known: &mut KnownHeads,
-    ) -> Result<Progress, Malformed> {
+    ) -> Result<ParseProgress, Malformed> {
         let fed = self.advance(bytes, visitor, known);
         if let Err(fault) = fed {
             self.state = State::Failed(fault);
@@ -168,7 +168,7 @@ impl ResponseParser {
     pub fn eof(&mut self) -> Eof {
         let end = match self.state {
             State::Close => {
-                let Progress::Done(response) = self.done(0, 0) else { return Eof::Cut };
+                let ParseProgress::Done(response) = self.done(0, 0) else { return Eof::Cut };
                 Eof::Complete(response)
             }
             State::Idle => Eof::Nothing,
@@ -185,7 +185,7 @@ impl ResponseParser {
         bytes: &[u8],
         visitor: &mut V,
         known: &mut KnownHeads,
-    ) -> Result<Progress, Malformed> {
+    ) -> Result<ParseProgress, Malformed> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
@@ -193,7 +193,7 @@ impl ResponseParser {
                 State::Head => {
                     self.started = true;
                     let Some(consumed) = self.head(rest, visitor, known)? else {
-                        return Ok(Progress::More);
+                        return Ok(ParseProgress::More);
                     };
                     at += consumed;
                     if matches!(self.state, State::Idle) {
@@ -228,12 +228,12 @@ impl ResponseParser {
                 State::Failed(fault) => return Err(*fault),
             }
         }
-        Ok(Progress::More)
+        Ok(ParseProgress::More)
     }
 
-    fn done(&mut self, consumed: usize, fed: usize) -> Progress {
+    fn done(&mut self, consumed: usize, fed: usize) -> ParseProgress {
         self.state = State::Idle;
-        Progress::Done(Response {
+        ParseProgress::Done(Response {
             status: self.status,
             version: self.version,
             body_bytes: self.body_bytes,
@@ -252,10 +252,10 @@ impl ResponseParser {
     ) -> Result<Option<usize>, Malformed> {
         if self.partial.is_empty() {
             if !visitor.wants_head()
-                && let Some((length, meaning)) = known.recall(bytes, self.request_is_head)
-                && !visitor.wants_head_of(meaning.status)
+                && let Some((length, parsed)) = known.recall(bytes, self.request_is_head)
+                && !visitor.wants_head_of(parsed.status)
             {
-                self.enter(meaning);
+                self.enter(parsed);
                 return Ok(Some(length));
             }
             let bounded = &bytes[..bytes.len().min(self.limits.head_bytes)];
@@ -320,11 +320,11 @@ impl ResponseParser {
     ) -> Result<Option<usize>, Malformed> {
         match parsed {
             Ok(Some((head, length))) => {
-                if let Some(meaning) = self.accept(&head)? {
+                if let Some(parsed) = self.accept(&head)? {
                     visitor.head(&head);
                     // Other requests may not be answered by a 101.
                     if head.status != 101 {
-                        known.learn(&bytes[..length], self.request_is_head, meaning);
+                        known.learn(&bytes[..length], self.request_is_head, parsed);
                     }
                 }
                 Ok(Some(length))
@@ -393,19 +393,18 @@ impl ResponseParser {
             _ => {}
         }
         let (framing, keep_alive) = interpret(head, self.request_is_head, self.ignores_length)?;
-        let meaning =
-            ParsedHead { status: head.status, version: head.version, keep_alive, framing };
-        self.enter(meaning);
-        Ok(Some(meaning))
+        let parsed = ParsedHead { status: head.status, version: head.version, keep_alive, framing };
+        self.enter(parsed);
+        Ok(Some(parsed))
     }
 
     /// Enters the state of the body, or `Idle` without one.
     #[inline]
-    fn enter(&mut self, meaning: ParsedHead) {
-        self.status = meaning.status;
-        self.version = meaning.version;
-        self.keep_alive = meaning.keep_alive;
-        self.state = match meaning.framing {
+    fn enter(&mut self, parsed: ParsedHead) {
+        self.status = parsed.status;
+        self.version = parsed.version;
+        self.keep_alive = parsed.keep_alive;
+        self.state = match parsed.framing {
             Framing::Empty => State::Idle,
             Framing::Length(bytes) => State::Length(bytes),
             Framing::Chunked => State::Chunked(ChunkDecoder::new()),

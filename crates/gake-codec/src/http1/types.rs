@@ -65,7 +65,7 @@ impl Response {
 
 /// The state of a response after a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ParseProgress {
     /// The whole slice was consumed, and the response is incomplete.
     More,
     /// The response is complete.

@@ -4,7 +4,7 @@
 //! same fields, unless it resizes the table, or both adds to the table and refers to it. Its
 //! additions are deferred until a different block comes.
 
-use super::fields::FieldsMeaning;
+use super::fields::ResponseFields;
 use super::hpack_error::HpackError;
 use super::integer::{take_integer, take_string};
 use super::static_table::{self, STATIC_LEN};
@@ -34,7 +34,7 @@ pub struct HeaderDecoder {
 #[derive(Debug, Default)]
 struct LastBlock {
     bytes: Vec<u8>,
-    meaning: FieldsMeaning,
+    fields: ResponseFields,
     /// Whether a repetition of it need not be decoded.
     is_kept: bool,
     /// Whether it adds to the table.
@@ -48,7 +48,7 @@ struct LastBlock {
 /// The effect of a block: its fields, and its changes of the table.
 #[derive(Debug, Default)]
 struct BlockEffect {
-    meaning: FieldsMeaning,
+    fields: ResponseFields,
     bytes: usize,
     refers: bool,
     resizes: bool,
@@ -70,13 +70,13 @@ impl HeaderDecoder {
     /// # Errors
     /// The block is not valid HPACK. The decoder is unusable afterwards.
     #[inline]
-    pub fn decode(&mut self, block: &[u8]) -> Result<FieldsMeaning, HpackError> {
+    pub fn decode(&mut self, block: &[u8]) -> Result<ResponseFields, HpackError> {
         let last = &mut self.last;
         if last.is_kept && last.bytes == block {
             if last.adds && last.repeats < last.repeats_max {
                 last.repeats += 1;
             }
-            return Ok(last.meaning);
+            return Ok(last.fields);
         }
         self.decode_anew(block)
     }
@@ -89,14 +89,14 @@ impl HeaderDecoder {
         &mut self,
         block: &[u8],
         show: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<FieldsMeaning, HpackError> {
+    ) -> Result<ResponseFields, HpackError> {
         self.catch_up()?;
         self.last.is_kept = false;
-        Ok(self.run(block, Some(show))?.meaning)
+        Ok(self.run(block, Some(show))?.fields)
     }
 
     #[cold]
-    fn decode_anew(&mut self, block: &[u8]) -> Result<FieldsMeaning, HpackError> {
+    fn decode_anew(&mut self, block: &[u8]) -> Result<ResponseFields, HpackError> {
         self.catch_up()?;
         let effect = self.run(block, None)?;
         let last = &mut self.last;
@@ -106,11 +106,11 @@ impl HeaderDecoder {
         if last.is_kept {
             last.bytes.clear();
             last.bytes.extend_from_slice(block);
-            last.meaning = effect.meaning;
+            last.fields = effect.fields;
             last.adds = effect.added > 0;
             last.repeats_max = self.table.max() / effect.added.max(1) + 2;
         }
-        Ok(effect.meaning)
+        Ok(effect.fields)
     }
 
     /// Applies the deferred additions of the previous block's repetitions.
@@ -190,7 +190,7 @@ impl HeaderDecoder {
 impl BlockEffect {
     fn take(&mut self, name: &[u8], value: &[u8], show: &mut FieldSink<'_>) {
         self.bytes += name.len() + value.len() + ENTRY_OVERHEAD;
-        self.meaning.add(name, value);
+        self.fields.add(name, value);
         if let Some(show) = show {
             show(name, value);
         }

@@ -6,7 +6,7 @@ use super::message_error::MessageError;
 
 /// The fields of one header block, as far as they matter for the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FieldsMeaning {
+pub struct ResponseFields {
     /// `:status`; 0 without one.
     pub status: u16,
     /// `content-length`.
@@ -28,7 +28,7 @@ const GRPC_STATUS_END: u32 = 100;
 pub(super) const CONNECTION_HEADERS: &[&[u8]] =
     &[b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
-impl FieldsMeaning {
+impl ResponseFields {
     pub(crate) fn add(&mut self, name: &[u8], value: &[u8]) {
         self.text_bytes = self.text_bytes.saturating_add((name.len() + value.len()) as u32);
         if self.error.is_none() {
@@ -107,9 +107,9 @@ mod tests {
         let cases: [(&[u8], u32); 5] =
             [(b"0", 0), (b"99", 99), (b"100", 2), (b"4294967296", 2), (b"x", 2)];
         for (value, number) in cases {
-            let mut meaning = FieldsMeaning::default();
-            meaning.add(b"grpc-status", value);
-            assert_eq!(meaning.grpc_status, Some(GrpcStatus::new(number)), "{value:?}");
+            let mut fields = ResponseFields::default();
+            fields.add(b"grpc-status", value);
+            assert_eq!(fields.grpc_status, Some(GrpcStatus::new(number)), "{value:?}");
         }
     }
 }

@@ -32,7 +32,7 @@ mod violation;
 pub use connection::{ClientConnection, ConnectionCounts, ConnectionLimits};
 pub use decoder::HeaderDecoder;
 pub use events::{HeaderFields, StreamEnd, StreamEnding, StreamEvents};
-pub use fields::FieldsMeaning;
+pub use fields::ResponseFields;
 pub use hpack_error::HpackError;
 pub use message_error::MessageError;
 pub use template::{RequestTemplate, SharedFields};

@@ -4,7 +4,7 @@ use gake_core::record::ErrorCode;
 
 use super::connection::ClientConnection;
 use super::events::{StreamEnding, StreamEvents};
-use super::fields::FieldsMeaning;
+use super::fields::ResponseFields;
 use super::frame::{FrameHeader, HEADER_LEN, flag};
 use super::message_error::MessageError;
 use super::read_state::HeaderBlock;
@@ -97,34 +97,34 @@ impl ClientConnection {
         stream.bytes_in += block.bytes;
         let owner = stream.owner;
         let is_first = !std::mem::replace(&mut stream.has_begun, true);
-        let mut fields = Vec::new();
-        let meaning = if stream.is_shown {
-            let mut keep = |name: &[u8], value: &[u8]| fields.push((name.to_vec(), value.to_vec()));
+        let mut shown = Vec::new();
+        let fields = if stream.is_shown {
+            let mut keep = |name: &[u8], value: &[u8]| shown.push((name.to_vec(), value.to_vec()));
             self.decoder.decode_shown(bytes, &mut keep)?
         } else {
             self.decoder.decode(bytes)?
         };
         self.counts.header_bytes += bytes.len() as u64;
-        self.counts.header_text_bytes += u64::from(meaning.text_bytes);
+        self.counts.header_text_bytes += u64::from(fields.text_bytes);
         self.read_state.useful_frame();
         if is_first {
             events.began(owner);
         }
-        if let Err(error) = self.head(slot, &meaning, block.ends) {
+        if let Err(error) = self.head(slot, &fields, block.ends) {
             self.malformed(slot, error, events);
             return Ok(());
         }
         let stream = self.streams.get(slot);
         if stream.is_shown {
-            fields.retain(|(name, _)| !name.starts_with(b":"));
-            match meaning.status {
-                0 => events.trailers(owner, fields),
-                status if status == stream.status => events.head(owner, status, fields),
+            shown.retain(|(name, _)| !name.starts_with(b":"));
+            match fields.status {
+                0 => events.trailers(owner, shown),
+                status if status == stream.status => events.head(owner, status, shown),
                 _ => {}
             }
         }
         if block.ends {
-            self.streams.get(slot).grpc_status = meaning.grpc_status;
+            self.streams.get(slot).grpc_status = fields.grpc_status;
             self.complete(slot, events);
         }
         Ok(())
@@ -132,7 +132,7 @@ impl ClientConnection {
 
     /// Applies a header block to its stream: an interim head, the final one, or trailers.
     #[inline]
-    fn head(&mut self, slot: u32, fields: &FieldsMeaning, ends: bool) -> Result<(), MessageError> {
+    fn head(&mut self, slot: u32, fields: &ResponseFields, ends: bool) -> Result<(), MessageError> {
         if let Some(error) = fields.error {
             return Err(error);
         }

@@ -3,7 +3,7 @@
 use super::static_table;
 use crate::http2::huffman;
 use crate::http2::integer::{put_integer, put_string, take_integer, take_string};
-use crate::http2::{FieldsMeaning, HpackError};
+use crate::http2::{HpackError, ResponseFields};
 
 /// The size of a field beyond its text (RFC 9114, section 4.2.2).
 const FIELD_OVERHEAD: usize = 32;
@@ -53,8 +53,8 @@ pub(super) fn decode(
     text: &mut Vec<u8>,
     bytes_max: usize,
     mut keep: impl FnMut(&[u8], &[u8]),
-) -> Result<FieldsMeaning, HpackError> {
-    let (mut meaning, mut size) = (FieldsMeaning::default(), 0);
+) -> Result<ResponseFields, HpackError> {
+    let (mut meaning, mut size) = (ResponseFields::default(), 0);
     let (&required, behind) = block.split_first().ok_or(HpackError::Truncated)?;
     if required != 0 {
         return Err(HpackError::SizeUpdate);

@@ -6,7 +6,7 @@ use super::frame::{FrameHeader, FrameHeaderReader, PayloadBuffer, kind};
 use super::qpack;
 use super::violation::StreamViolation;
 use crate::http1::{ResponseHead, Version, Visitor};
-use crate::http2::{FieldsMeaning, HeaderFields, MessageError};
+use crate::http2::{HeaderFields, MessageError, ResponseFields};
 
 /// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl ResponseReader {
     }
 
     /// Applies a header block of `length` bytes: an interim head, the final one, or trailers.
-    fn head(&mut self, (fields, length): (FieldsMeaning, usize)) -> Result<(), MessageError> {
+    fn head(&mut self, (fields, length): (ResponseFields, usize)) -> Result<(), MessageError> {
         self.header_bytes.0 += length as u64;
         self.header_bytes.1 += u64::from(fields.text_bytes);
         if let Some(error) = fields.error {
@@ -189,7 +189,7 @@ fn read_block<V: Visitor>(
     bytes_max: usize,
     status: u16,
     visitor: &mut V,
-) -> Result<(FieldsMeaning, usize), StreamViolation> {
+) -> Result<(ResponseFields, usize), StreamViolation> {
     let is_shown = visitor.may_want();
     let mut shown = HeaderFields::new();
     let fields = qpack::decode(block, text, bytes_max, |name, value| {

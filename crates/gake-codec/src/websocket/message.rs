@@ -73,13 +73,13 @@ pub fn close_frame(code: CloseCode) -> Vec<u8> {
 /// The pongs to write: the rest of a partially written one, and the reply to the latest ping, which
 /// is enough (RFC 6455, section 5.5.3).
 #[derive(Debug, Default)]
-pub struct Pongs {
+pub struct PongQueue {
     bytes: Vec<u8>,
     /// Remaining bytes of a partially written frame.
     begun: usize,
 }
 
-impl Pongs {
+impl PongQueue {
     /// Queues the reply to a ping with this payload.
     pub fn put(&mut self, payload: &[u8]) {
         self.bytes.truncate(self.begun);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn of_many_pings_the_latest_is_answered_and_no_pong_is_cut() {
-        let mut pongs = Pongs::default();
+        let mut pongs = PongQueue::default();
         (0..1000).for_each(|_| pongs.put(b"old"));
         assert_eq!(pongs.bytes(), [0x8a, 0x83, 0, 0, 0, 0, b'o', b'l', b'd']);
         pongs.wrote(7);

@@ -1,6 +1,6 @@
 //! WebSocket of a client (RFC 6455).
 //!
-//! An [`Upgrade`] opens a session, a [`MessageFrame`] holds the bytes of one message: both are
+//! An [`UpgradeRequest`] opens a session, a [`MessageFrame`] holds the bytes of one message: both are
 //! encoded once, so that sending copies and allocates nothing. A [`FrameReader`] takes the server's
 //! bytes in slices of any size.
 
@@ -9,5 +9,5 @@ mod message;
 mod upgrade;
 
 pub use frame::{CONTROL_MAX, FrameError, FrameEvents, FrameReader, opcode};
-pub use message::{MessageFrame, Pongs, close_frame, put_frame, random_mask};
-pub use upgrade::{Upgrade, UpgradeRead, UpgradeResponse};
+pub use message::{MessageFrame, PongQueue, close_frame, put_frame, random_mask};
+pub use upgrade::{UpgradeProgress, UpgradeRequest, UpgradeResponse};

@@ -25,7 +25,7 @@ const HEADERS_MAX: usize = 100;
 
 /// The upgrade request of a load, ready to be written. All its sessions share one random key.
 #[derive(Debug)]
-pub struct Upgrade {
+pub struct UpgradeRequest {
     /// The whole request.
     pub bytes: Vec<u8>,
     /// The expected `Sec-WebSocket-Accept`.
@@ -36,7 +36,7 @@ pub struct Upgrade {
 
 /// The state of the response.
 #[derive(Debug, PartialEq, Eq)]
-pub enum UpgradeRead {
+pub enum UpgradeProgress {
     /// The head is incomplete.
     Partial,
     /// The head of the response, and its length in bytes.
@@ -62,7 +62,7 @@ impl UpgradeResponse {
     }
 }
 
-impl Upgrade {
+impl UpgradeRequest {
     /// The upgrade at a target, with these header lines.
     pub fn new(
         (authority, target): (&str, &str),
@@ -107,25 +107,25 @@ impl Upgrade {
     }
 
     /// Reads the response, of which `bytes` have come.
-    pub fn read(&self, bytes: &[u8]) -> UpgradeRead {
+    pub fn read(&self, bytes: &[u8]) -> UpgradeProgress {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);
         let length = match response.parse(bytes) {
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) => return UpgradeRead::Partial,
-            Err(_) => return UpgradeRead::Malformed("websocket_upgrade"),
+            Ok(httparse::Status::Partial) => return UpgradeProgress::Partial,
+            Err(_) => return UpgradeProgress::Malformed("websocket_upgrade"),
         };
         let status = response.code.unwrap_or(0);
         if status == 101
             && let Some(fault) = self.fault(response.headers)
         {
-            return UpgradeRead::Malformed(fault);
+            return UpgradeProgress::Malformed(fault);
         }
         let line = |header: &httparse::Header<'_>| {
             (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
         };
         let headers = response.headers.iter().map(line).collect();
-        UpgradeRead::Complete(UpgradeResponse { status, headers }, length)
+        UpgradeProgress::Complete(UpgradeResponse { status, headers }, length)
     }
 
     /// Validates a 101 response (RFC 6455, section 4.1).
@@ -166,10 +166,10 @@ fn accept(key: &str) -> String {
 mod tests {
     use super::*;
 
-    fn upgrade(headers: &[(&str, &str)]) -> Result<Upgrade, RequestError> {
+    fn upgrade(headers: &[(&str, &str)]) -> Result<UpgradeRequest, RequestError> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let headers: Vec<_> = headers.iter().map(owned).collect();
-        Upgrade::new(("h:81", "/chat?a=b"), &headers, &[])
+        UpgradeRequest::new(("h:81", "/chat?a=b"), &headers, &[])
     }
 
     #[test]
@@ -198,16 +198,16 @@ mod tests {
             upgrade.accept
         );
         let read = |text: &str| upgrade.read(format!("{text}\r\nrest").as_bytes());
-        let is_open = |read: UpgradeRead, length: usize| match read {
-            UpgradeRead::Complete(response, at) => response.is_open() && at == length,
+        let is_open = |read: UpgradeProgress, length: usize| match read {
+            UpgradeProgress::Complete(response, at) => response.is_open() && at == length,
             _ => false,
         };
         assert!(is_open(read(&good), good.len() + 2));
-        assert_eq!(upgrade.read(good.as_bytes()), UpgradeRead::Partial);
+        assert_eq!(upgrade.read(good.as_bytes()), UpgradeProgress::Partial);
         let chosen = format!("{good}Sec-WebSocket-Protocol: news\r\n");
         assert!(is_open(read(&chosen), chosen.len() + 2));
         let refused = read("HTTP/1.1 503 No\r\nA: b\r\n");
-        let UpgradeRead::Complete(response, _) = refused else { panic!("{refused:?}") };
+        let UpgradeProgress::Complete(response, _) = refused else { panic!("{refused:?}") };
         assert_eq!((response.status, response.is_open()), (503, false));
         for (text, why) in [
             ("hello\r\n".to_owned(), "websocket_upgrade"),
@@ -217,7 +217,7 @@ mod tests {
             (format!("{good}Sec-WebSocket-Extensions: x\r\n"), "websocket_extension"),
             (format!("{good}Sec-WebSocket-Protocol: other\r\n"), "websocket_protocol"),
         ] {
-            assert_eq!(read(&text), UpgradeRead::Malformed(why), "{text}");
+            assert_eq!(read(&text), UpgradeProgress::Malformed(why), "{text}");
         }
     }
 }

@@ -105,7 +105,7 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
             match place.exchange(request, self.exchange, &timing, &mut visitor).await {
                 Ok(answer) => {
                     if let Some(port) = visitor.offered {
-                        self.shared.dialer.alternatives.offers(request.origin, port);
+                        self.shared.dialer.alternatives.advertise(request.origin, port);
                     }
                     return Ok((answer, visitor.to));
                 }

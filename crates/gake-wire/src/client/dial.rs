@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_codec::http1::KnownHeads;
-use gake_codec::websocket::Upgrade;
+use gake_codec::websocket::UpgradeRequest;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::record::{Exchange, Fault, Phase};
 use rustix::time::{ClockId, clock_gettime};
@@ -222,7 +222,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     async fn upgrade(
         &self,
         connected: Connected,
-        upgrade: &Upgrade,
+        upgrade: &UpgradeRequest,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
         let Connected { mut stream, open, times, .. } = connected;

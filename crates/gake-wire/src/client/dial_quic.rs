@@ -96,7 +96,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             () = self.clock.sleep_until(limit) => None,
         };
         if opened.is_none() {
-            self.alternatives.fails(number);
+            self.alternatives.fail(number);
             bump(&self.meter.http3_fallbacks);
         }
         opened

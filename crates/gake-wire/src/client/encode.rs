@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_codec::http1::request::RequestError;
 use gake_codec::http2::{RequestTemplate, SharedFields};
 use gake_codec::http3::StreamRequest;
-use gake_codec::websocket::Upgrade;
+use gake_codec::websocket::UpgradeRequest;
 
 use crate::client::grpc;
 use crate::client::request::Message;
@@ -92,9 +92,9 @@ impl Message {
     }
 
     /// The upgrade to a WebSocket at its location, with its headers.
-    pub(crate) fn upgrade(&self) -> Result<Upgrade, RequestError> {
+    pub(crate) fn upgrade(&self) -> Result<UpgradeRequest, RequestError> {
         let authority = self.location.authority();
-        Upgrade::new((&authority, &self.location.target), &self.headers, &self.opaque)
+        UpgradeRequest::new((&authority, &self.location.target), &self.headers, &self.opaque)
     }
 
     /// The names of its headers that HTTP/2 does not have.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use gake_codec::http1::request::{Rendered, RequestError};
+use gake_codec::http1::request::{RenderedRequest, RequestError};
 use gake_codec::http2::{RequestTemplate, SharedFields};
-use gake_codec::websocket::{MessageFrame, Upgrade};
+use gake_codec::websocket::{MessageFrame, UpgradeRequest};
 use gake_core::record::Fault;
 use rustls::ClientConfig;
 use rustls::client::EchStatus;
@@ -49,7 +49,7 @@ pub struct Network {
     pub(crate) quic: Option<QuicSettings>,
     pub(crate) early: EarlySettings,
     /// What opens the sessions of a WebSocket.
-    pub(crate) upgrade: Option<Arc<Upgrade>>,
+    pub(crate) upgrade: Option<Arc<UpgradeRequest>>,
     /// Whether every prepared request fits into a connection's initial window.
     pub(crate) is_small: bool,
     /// The system's local ports, when it names them.
@@ -270,7 +270,7 @@ impl Network {
     }
 
     /// The bytes that HTTP/1.1 writes.
-    pub(crate) fn render(&self, message: &Message) -> Result<Rendered, RequestError> {
+    pub(crate) fn render(&self, message: &Message) -> Result<RenderedRequest, RequestError> {
         message.render(self.settings.version, self.settings.keepalive, self.proxy())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_codec::http1::Version;
-use gake_codec::http1::request::{Rendered, RequestError, RequestParts, render};
+use gake_codec::http1::request::{RenderedRequest, RequestError, RequestParts, render};
 use gake_codec::http2::RequestTemplate;
 use gake_codec::http3::StreamRequest;
 use gake_codec::websocket::MessageFrame;
@@ -42,7 +42,7 @@ pub struct PreparedRequest {
     /// The number of its origin in the network.
     pub(crate) origin: u32,
     /// What HTTP/1.1 writes.
-    pub(crate) rendered: Rendered,
+    pub(crate) rendered: RenderedRequest,
     /// What HTTP/2 writes, when a connection may speak it.
     pub(crate) http2: Option<Box<RequestTemplate>>,
     /// What HTTP/3 writes, when a connection may speak it.
@@ -105,7 +105,7 @@ impl Message {
         version: Version,
         keep_alive: bool,
         proxy: Option<&HttpProxy>,
-    ) -> Result<Rendered, RequestError> {
+    ) -> Result<RenderedRequest, RequestError> {
         let authority = self.location.authority();
         // Through a tunnel the origin itself is asked.
         let proxy = proxy.filter(|_| self.location.scheme == Scheme::Http);

@@ -20,7 +20,7 @@ use crate::client::dial::Connected;
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
 use crate::client::transport::websocket_open;
-use crate::net::alarm::know;
+use crate::net::alarm::register_waker;
 use crate::net::deadline::Deadline;
 use crate::net::fault;
 use crate::net::location::Location;
@@ -223,7 +223,7 @@ impl WebSocketSession {
     /// Waits for the next event. Dropping the future loses nothing.
     pub async fn next(&self) -> WebSocketEvent {
         poll_fn(|cx| {
-            know(&mut self.waker.borrow_mut(), cx);
+            register_waker(&mut self.waker.borrow_mut(), cx);
             self.line.borrow_mut().poll(cx, &self.scratch)
         })
         .await

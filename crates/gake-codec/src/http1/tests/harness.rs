@@ -1,7 +1,7 @@
 //! Feeds bytes in given slices and records the observable outcome.
 
 use super::super::{
-    Eof, Header, Malformed, Progress, Response, ResponseHead, ResponseLimits, ResponseParser,
+    Eof, Header, Malformed, ParseProgress, Response, ResponseHead, ResponseLimits, ResponseParser,
     Version, Visitor,
 };
 
@@ -82,8 +82,8 @@ pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> 
     let (mut at, mut ending) = (0, None);
     for cut in cuts {
         match parser.feed_with(&bytes[at..cut], &mut collect) {
-            Ok(Progress::More) => at = cut,
-            Ok(Progress::Done(response)) => {
+            Ok(ParseProgress::More) => at = cut,
+            Ok(ParseProgress::Done(response)) => {
                 assert_eq!(response.excess, response.consumed < cut - at);
                 ending = Some(Ending::Done(parsed(response, at + response.consumed)));
                 break;

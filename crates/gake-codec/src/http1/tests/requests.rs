@@ -1,11 +1,13 @@
-//! Rendered requests, and refused ones.
+//! RenderedRequest requests, and refused ones.
 
 use std::sync::Arc;
 
 use expect_test::expect;
 
 use super::super::Version;
-use super::super::request::{JOINED_BODY, Rendered, RequestError as E, RequestParts, render};
+use super::super::request::{
+    JOINED_BODY, RenderedRequest, RequestError as E, RequestParts, render,
+};
 
 const AGENT: &str = concat!("User-Agent: gake/", env!("CARGO_PKG_VERSION"), "\r\n");
 
@@ -13,7 +15,7 @@ fn headers(lines: &[(&str, &str)]) -> Vec<(String, String)> {
     lines.iter().map(|&(n, v)| (n.to_owned(), v.to_owned())).collect()
 }
 
-fn with(method: &str, lines: &[(&str, &str)], body: Option<&[u8]>) -> Result<Rendered, E> {
+fn with(method: &str, lines: &[(&str, &str)], body: Option<&[u8]>) -> Result<RenderedRequest, E> {
     render(&RequestParts {
         method,
         target: "/a?b=c",
@@ -26,7 +28,7 @@ fn with(method: &str, lines: &[(&str, &str)], body: Option<&[u8]>) -> Result<Ren
     })
 }
 
-fn text(rendered: &Rendered) -> String {
+fn text(rendered: &RenderedRequest) -> String {
     assert_eq!(
         rendered.len(),
         rendered.first.len() + rendered.rest.as_ref().map_or(0, |r| r.len())
@@ -213,5 +215,6 @@ fn wrong_framing_is_refused() {
 #[test]
 fn errors_are_sentences() {
     let error = with("POST", &[("Content-Length", "4")], Some(b"hello")).unwrap_err();
-    expect![[r#"Content-Length is given as "4", but the body has 5 bytes"#]].assert_eq(&error.to_string());
+    expect![[r#"Content-Length is given as "4", but the body has 5 bytes"#]]
+        .assert_eq(&error.to_string());
 }

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::super::{Progress, ResponseLimits, ResponseParser};
+use super::super::{ParseProgress, ResponseLimits, ResponseParser};
 use super::generate::{damaged, response};
 use super::harness::{CollectingVisitor, Ending, Outcome, run};
 
@@ -88,8 +88,8 @@ proptest! {
                     rest = slices.next().unwrap();
                 }
                 match parser.feed_with(rest, &mut collect).unwrap() {
-                    Progress::More => rest = &[],
-                    Progress::Done(response) => {
+                    ParseProgress::More => rest = &[],
+                    ParseProgress::Done(response) => {
                         prop_assert_eq!(response.status, generated.status);
                         prop_assert_eq!(response.excess, response.consumed < rest.len());
                         rest = &rest[response.consumed..];

@@ -1,6 +1,6 @@
 //! The parser's state between slices and after the end.
 
-use super::super::{KnownHeads, Malformed as M, Progress, Response, ResponseParser, Version};
+use super::super::{KnownHeads, Malformed as M, ParseProgress, Response, ResponseParser, Version};
 use super::harness::ok;
 
 #[test]
@@ -9,7 +9,7 @@ fn bytes_after_the_end_are_excess() {
         let whole = ok("Content-Length: 2\r\n", "ok");
         let mut parser = ResponseParser::default();
         parser.start(false);
-        let Progress::Done(response) = parser.feed((whole.clone() + rest).as_bytes()).unwrap()
+        let ParseProgress::Done(response) = parser.feed((whole.clone() + rest).as_bytes()).unwrap()
         else {
             panic!("not done");
         };
@@ -35,7 +35,7 @@ fn a_switch_of_protocols_is_final_after_an_upgrade() {
     let mut parser = ResponseParser::default();
     parser.start_upgrade();
     let fed = parser.feed_known(format!("{head}hello").as_bytes(), &mut (), &mut known).unwrap();
-    let Progress::Done(response) = fed else { panic!("not done") };
+    let ParseProgress::Done(response) = fed else { panic!("not done") };
     assert_eq!((response.status, response.consumed, response.excess), (101, head.len(), true));
     // It is not valid for other requests, and its head is not cached.
     parser.start(false);
@@ -45,7 +45,7 @@ fn a_switch_of_protocols_is_final_after_an_upgrade() {
 #[test]
 fn started_and_in_body_follow_the_response() {
     let mut parser = ResponseParser::default();
-    assert_eq!(parser.feed(b""), Ok(Progress::More));
+    assert_eq!(parser.feed(b""), Ok(ParseProgress::More));
     parser.start(false);
     assert!(!parser.started() && !parser.in_body());
     parser.feed(b"").unwrap();
@@ -54,7 +54,7 @@ fn started_and_in_body_follow_the_response() {
     assert!(parser.started() && !parser.in_body());
     parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n").unwrap();
     assert!(parser.in_body());
-    assert!(matches!(parser.feed(b"ok"), Ok(Progress::Done(_))));
+    assert!(matches!(parser.feed(b"ok"), Ok(ParseProgress::Done(_))));
     assert!(!parser.in_body());
     parser.start(false);
     assert_eq!(parser.feed(b"x"), Err(M::NotHttp));
@@ -110,7 +110,7 @@ fn a_head_seen_before_means_the_same_again() {
         let mut parser = ResponseParser::default();
         parser.start(is_head);
         let fed = parser.feed_known(bytes.as_bytes(), &mut (), &mut known);
-        let Ok(Progress::Done(response)) = fed else { panic!("{fed:?}") };
+        let Ok(ParseProgress::Done(response)) = fed else { panic!("{fed:?}") };
         assert_eq!((response.status, response.excess), (200, false));
         response.body_bytes
     };

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::room::RoomWatch;
 use crate::client::meter::{OpenGuard, bump};
-use crate::net::alarm::know;
+use crate::net::alarm::register_waker;
 
 /// How often a connection is asked about its path.
 const SAMPLE_EVERY: Nanos = SECOND;
@@ -112,7 +112,7 @@ impl Http3Link {
 
     /// Whether the connection has ended; the calling task is woken when that comes.
     pub(super) fn has_ended(&self, cx: &Context<'_>) -> bool {
-        know(&mut self.end_waiter.borrow_mut(), cx);
+        register_waker(&mut self.end_waiter.borrow_mut(), cx);
         self.broken.get().is_some()
     }
 
@@ -159,7 +159,7 @@ impl Http3Link {
         poll_fn(|cx| match self.is_rejected(stream) {
             true => Poll::Ready(()),
             false => {
-                know(&mut self.waiting.borrow_mut()[place], cx);
+                register_waker(&mut self.waiting.borrow_mut()[place], cx);
                 Poll::Pending
             }
         })

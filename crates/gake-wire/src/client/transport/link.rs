@@ -11,7 +11,7 @@ use gake_core::record::{ErrorCode, Fault, TcpSample};
 
 use super::room::RoomWatch;
 use crate::client::meter::{OpenGuard, bump};
-use crate::net::alarm::know;
+use crate::net::alarm::register_waker;
 
 /// Bytes of shown bodies that may wait for their exchanges before the connection reads no more.
 pub(super) const UNREAD_MAX: usize = 1 << 20;
@@ -128,7 +128,7 @@ impl Link {
 
     /// Makes the calling task the one that reads and writes.
     pub(super) fn know_task(&self, cx: &Context<'_>) {
-        know(&mut self.task.borrow_mut(), cx);
+        register_waker(&mut self.task.borrow_mut(), cx);
     }
 
     /// Lets the task write what there is to write.
@@ -141,7 +141,7 @@ impl Link {
 
     /// Whether the connection has ended; the calling task is woken when that comes.
     pub(super) fn has_ended(&self, cx: &Context<'_>) -> bool {
-        know(&mut self.end_waiter.borrow_mut(), cx);
+        register_waker(&mut self.end_waiter.borrow_mut(), cx);
         self.broken.get().is_some()
     }
 
@@ -341,8 +341,8 @@ impl Lanes {
 impl Lane {
     /// Makes the calling task the one that is woken.
     #[inline]
-    pub(super) fn know(&mut self, cx: &Context<'_>) {
-        know(&mut self.waker, cx);
+    pub(super) fn register_waker(&mut self, cx: &Context<'_>) {
+        register_waker(&mut self.waker, cx);
     }
 
     #[inline]

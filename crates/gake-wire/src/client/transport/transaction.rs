@@ -3,8 +3,8 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-use gake_codec::http1::request::Rendered;
-use gake_codec::http1::{Eof, Progress, Response};
+use gake_codec::http1::request::RenderedRequest;
+use gake_codec::http1::{Eof, ParseProgress, Response};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, Fault, Phase};
 
@@ -15,7 +15,7 @@ use crate::net::fault;
 
 /// A request under way.
 pub(super) struct Transaction<'a, C, V> {
-    request: &'a Rendered,
+    request: &'a RenderedRequest,
     exchange: &'a mut Exchange,
     timing: &'a Timing<'a, C>,
     visitor: &'a mut V,
@@ -30,7 +30,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     /// A request that is about to be written on `conn`.
     pub(super) fn new(
         conn: &mut Conn,
-        request: &'a Rendered,
+        request: &'a RenderedRequest,
         exchange: &'a mut Exchange,
         timing: &'a Timing<'a, C>,
         visitor: &'a mut V,
@@ -145,8 +145,8 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         }
         self.exchange.done = now;
         Poll::Ready(match fed {
-            Ok(Progress::More) => None,
-            Ok(Progress::Done(response)) => Some(Ok(response)),
+            Ok(ParseProgress::More) => None,
+            Ok(ParseProgress::Done(response)) => Some(Ok(response)),
             Err(malformed) => Some(Err(TransportError::Final(fault::of_malformed(malformed)))),
         })
     }

@@ -19,7 +19,7 @@ use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
 use crate::client::settings::MessageAnswer;
 use crate::client::visitor::ExchangeVisitor;
-use crate::net::alarm::know;
+use crate::net::alarm::register_waker;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
@@ -100,7 +100,7 @@ impl WebSocket {
             if session.is_over.get() {
                 return Poll::Ready(());
             }
-            know(&mut session.end_waiter.borrow_mut(), cx);
+            register_waker(&mut session.end_waiter.borrow_mut(), cx);
             Poll::Pending
         })
         .await;
@@ -125,7 +125,7 @@ impl Drop for WebSocket {
 async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
     poll_fn(|cx| {
         let Some(session) = session.upgrade() else { return Poll::Ready(()) };
-        know(&mut session.task.borrow_mut(), cx);
+        register_waker(&mut session.task.borrow_mut(), cx);
         if session.is_busy.get() && !session.is_over.get() {
             return Poll::Pending;
         }

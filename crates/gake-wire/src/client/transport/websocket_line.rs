@@ -3,7 +3,7 @@
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
 
-use gake_codec::websocket::{FrameError, FrameEvents, FrameReader, Pongs, close_frame};
+use gake_codec::websocket::{FrameError, FrameEvents, FrameReader, PongQueue, close_frame};
 use gake_core::record::CloseCode;
 
 use crate::client::meter::Meter;
@@ -25,7 +25,7 @@ pub(super) struct Line {
 /// What has come.
 #[derive(Debug, Default)]
 struct Incoming {
-    pongs: Pongs,
+    pongs: PongQueue,
     /// The message under way, if it is looked at.
     held: Vec<u8>,
     /// Bytes of the message under way.

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use gake_codec::websocket::{Upgrade, UpgradeRead, UpgradeResponse};
+use gake_codec::websocket::{UpgradeProgress, UpgradeRequest, UpgradeResponse};
 use gake_core::record::{Fault, Phase};
 
 use crate::net::fault;
@@ -31,7 +31,7 @@ pub(crate) struct Upgraded {
 /// Why there is none.
 pub(crate) async fn open(
     stream: &mut Stream,
-    upgrade: &Upgrade,
+    upgrade: &UpgradeRequest,
     scratch: &Scratch,
 ) -> Result<Upgraded, Fault> {
     let mut opening = Opening { upgrade, sent: 0, head: Vec::new(), bytes_in: 0 };
@@ -42,7 +42,7 @@ pub(crate) async fn open(
 
 /// An upgrade under way.
 struct Opening<'a> {
-    upgrade: &'a Upgrade,
+    upgrade: &'a UpgradeRequest,
     /// Bytes of the request written so far.
     sent: usize,
     /// What has come of the response.
@@ -99,9 +99,9 @@ impl Opening<'_> {
                 return Some(Err(Fault::TooLarge("head")));
             }
             match self.upgrade.read(&self.head) {
-                UpgradeRead::Partial => return None,
-                UpgradeRead::Malformed(why) => return Some(Err(Fault::Malformed(why))),
-                UpgradeRead::Complete(response, length) => {
+                UpgradeProgress::Partial => return None,
+                UpgradeProgress::Malformed(why) => return Some(Err(Fault::Malformed(why))),
+                UpgradeProgress::Complete(response, length) => {
                     let rest = self.head.split_off(length);
                     if !matches!(response.status, 100 | 102..=199) {
                         return Some(Ok((response, rest)));
