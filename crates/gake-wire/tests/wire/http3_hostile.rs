@@ -225,7 +225,7 @@ fn connections_that_cannot_be_opened_say_why() {
         assert_eq!(fault_of(&exchange), Fault::ConnectTimeout);
         let other = Server { alpn: b"hq", ..Server::default() };
         let url = serving(&other, |_| async {});
-        let words = "the peer does not offer the version of HTTP that is asked for";
+        let words = "the peer does not offer the requested HTTP version";
         assert_eq!(fault_of(&get(&url, settings()).send().await), Fault::Tls(words));
         let mut endpoint = EndpointConfig::default();
         endpoint.supported_versions(vec![0x1a2a_3a4a]);

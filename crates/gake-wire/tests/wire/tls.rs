@@ -76,14 +76,14 @@ fn each_reason_is_told() {
     let http2 = Kind { alpn: Some(b"h2"), ..Kind::default() };
     assert_eq!(
         fault(http2, none),
-        Fault::Tls("the peer does not offer the version of HTTP that is asked for")
+        Fault::Tls("the peer does not offer the requested HTTP version")
     );
 }
 
 #[test]
 fn a_client_certificate_is_asked_for_and_given() {
     let wants = Kind { wants_client: true, ..Kind::default() };
-    assert_eq!(fault(wants, |_| {}), Fault::Tls("the peer asks for a client certificate"));
+    assert_eq!(fault(wants, |_| {}), Fault::Tls("the peer requires a client certificate"));
     for (cert, key) in [("client.pem", Some("client.key")), ("both.pem", None)] {
         let setup = to(&plain(wants), "shop.test").with(|s| {
             s.tls.cert = Some(pki().path(cert));
