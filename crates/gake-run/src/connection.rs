@@ -37,7 +37,7 @@ pub(crate) fn settings(
         max_redirects: spec.max_redirects,
         keep: spec
             .keep_answers
-            .map(|answers| Keep { answers, body_bytes: spec.keep_body_bytes.unwrap_or(0) }),
+            .map(|responses| Keep { responses, body_bytes: spec.keep_body_bytes.unwrap_or(0) }),
         max_idle: spec.max_idle,
         inspect: None,
         stream: false,
@@ -56,7 +56,7 @@ pub(crate) fn settings(
         streams,
         stream_window: spec.stream_window,
         connection_window: spec.connection_window,
-        answer: MessageAnswer::Next,
+        reply: MessageAnswer::Next,
         permit: None,
     })
 }
@@ -73,8 +73,11 @@ pub(crate) fn inspection(
     Ok((failed_bodies || body.is_some()).then_some(Inspection { expect, failed_bodies, body }))
 }
 
-/// What ends an exchange in a session of a WebSocket.
-pub(crate) fn answer(websocket: &WebSocketSpec, at: &FieldPath) -> Result<MessageAnswer, RunError> {
+/// The message that ends an exchange in a WebSocket session.
+pub(crate) fn reply_rule(
+    websocket: &WebSocketSpec,
+    at: &FieldPath,
+) -> Result<MessageAnswer, RunError> {
     match &websocket.expect {
         _ if websocket.send_only => Ok(MessageAnswer::Nothing),
         None => Ok(MessageAnswer::Next),

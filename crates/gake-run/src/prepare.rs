@@ -151,7 +151,7 @@ impl LoadedRequests {
             settings.stream = scenario.stream || set.is_stream;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
                 settings.protocol = Protocol::WebSocket;
-                settings.answer = connection::answer(websocket, &list.index(i))?;
+                settings.reply = connection::reply_rule(websocket, &list.index(i))?;
             }
             let mut wire = self.wire(set, settings)?;
             if self.sets.len() > 1 {

@@ -1,19 +1,16 @@
 //! The client: HTTP/1.1 and HTTP/2 over TCP, TLS and Unix sockets, HTTP/3 over QUIC, with time-outs
 //! and faults.
 //!
-//! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
-//! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
-//! what was kept of the response. Transports are behind an interface (`client/transport/`);
+//! A [`Network`] is prepared before a run: addresses, TLS, settings. A [`Client`] sends the concurrent
+//! requests of one thread over it. Transports are behind one interface (`client/transport/`);
 //! gake-codec has their protocols.
 //!
-//! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
-//! [`HttpWork`] is what one lane fires.
-//!
-//! This crate knows nothing of schedules: it is told when to fire, and given a clock.
+//! A [`Wire`] holds a load's requests; an [`HttpFactory`] serves one worker's slice of it, an
+//! [`HttpWork`] one lane. This crate knows no schedules, and reads time only by the clock it is given.
 
 #![cfg_attr(
     not(feature = "http3"),
-    allow(dead_code, reason = "what QUIC alone needs of the other modules stays where it belongs")
+    allow(dead_code, reason = "only QUIC needs some items of other modules")
 )]
 
 mod client;
@@ -38,7 +35,7 @@ pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;
 pub use load::feed::{Feed, NextRequest, WeightedRequest};
 pub use load::inspect::Inspection;
-pub use load::parts::stream_metrics;
+pub use load::stream::stream_metrics;
 pub use load::trace::{Span, Spans, Tracer};
 pub use load::wire::Wire;
 pub use load::work::HttpWork;

@@ -1,4 +1,4 @@
-//! Keeping parts of a response.
+//! Keeps a response.
 
 use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::Kept;
@@ -14,13 +14,12 @@ pub(crate) struct KeepVisitor {
 }
 
 impl KeepVisitor {
-    /// `most` is how many bytes of the body to keep, when the response is to be kept.
+    /// `most`: bytes of the body to keep; `None` to keep nothing.
     #[inline]
     pub(crate) fn new(most: Option<usize>) -> Self {
         Self { kept: most.map(|_| Box::default()), most: most.unwrap_or(0) }
     }
 
-    /// What was kept.
     #[inline]
     pub(crate) fn take(self) -> Option<Box<Kept>> {
         self.kept

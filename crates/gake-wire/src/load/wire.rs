@@ -1,4 +1,4 @@
-//! The requests of a load, prepared before the run, in the order of the arrivals.
+//! The requests of a load, prepared before the run, in the order of arrivals.
 
 use std::sync::Arc;
 
@@ -14,13 +14,11 @@ use crate::net::address::Resolver;
 use crate::net::location::Location;
 use crate::tls::TlsOptions;
 
-/// Maximum number of labels; the rest is one label, [`OTHER`].
+/// Maximum number of labels; further ones are merged into [`OTHER`].
 const LABELS_MAX: usize = 100;
 
-/// The label of requests that have no label of their own any more.
 const OTHER: &str = "other";
 
-/// A request of the load.
 #[derive(Debug)]
 pub(crate) struct Labelled {
     pub(crate) request: PreparedRequest,
@@ -31,21 +29,21 @@ pub(crate) struct Labelled {
 /// The requests of a load, with their origins and settings.
 #[derive(Debug)]
 pub struct Wire {
-    /// The network that requests go through.
+    /// The network of the requests.
     pub network: Arc<Network>,
-    /// Names of the labels by number; empty when there is one request without a label.
+    /// The labels by number; empty for a single request without a label.
     pub labels: Vec<String>,
-    /// Notes for the user before the run, in sentences.
+    /// Sentences for the user to read before the run.
     pub notes: Vec<String>,
     requests: Vec<Labelled>,
     order: Vec<u32>,
 }
 
 impl Wire {
-    /// Renders the requests and resolves their origins. Blocks for name resolution.
+    /// Prepares the requests and resolves their origins. Blocks for name resolution.
     ///
     /// # Errors
-    /// The first thing that keeps a request from being sent.
+    /// A request is invalid, its origin cannot be resolved, or no weight is positive.
     pub fn prepare(
         requests: &[WeightedRequest],
         resolver: &Resolver,
@@ -72,7 +70,7 @@ impl Wire {
             prepared.push(Labelled { request, label });
         }
         if is_labelled && network.settings.feed.is_some() && labels.len() <= LABELS_MAX {
-            // What the feed brings may have a label that no request here has.
+            // Requests of the feed may have other labels.
             labels.push(OTHER.to_owned());
         }
         let mut notes = std::mem::take(&mut network.notes);
@@ -80,12 +78,11 @@ impl Wire {
         Ok(Self { network: Arc::new(network), labels, notes, requests: prepared, order })
     }
 
-    /// Sends the requests in this order, by their numbers, instead of in turn: the n-th arrival
-    /// sends `order[n]`, and past its end it starts again. Numbers that no request has, and an
-    /// empty order, are refused.
+    /// Sets the order of the requests, by number, instead of the weights: the n-th arrival sends
+    /// `order[n]`, cyclically.
     ///
     /// # Errors
-    /// [`WireError::Nothing`] when the order names a request that does not exist.
+    /// [`WireError::Nothing`] if the order is empty or names a request that does not exist.
     pub fn in_order(mut self, order: Vec<u32>) -> Result<Self, WireError> {
         if order.is_empty() || order.iter().any(|number| *number as usize >= self.requests.len()) {
             return Err(WireError::Nothing);
@@ -94,14 +91,13 @@ impl Wire {
         Ok(self)
     }
 
-    /// How many different requests there are.
+    /// The number of distinct requests.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.requests.len()
     }
 
-    /// Numbers the labels within `labels`, to which it adds its own: several wires that share the
-    /// list have one number for one name.
+    /// Renumbers the labels within `labels`, a list shared with other loads, and adds missing ones.
     pub fn number_labels(&mut self, labels: &mut Vec<String>) {
         let mut numbers = Vec::with_capacity(self.labels.len());
         for label in &self.labels {
@@ -119,7 +115,7 @@ impl Wire {
         self.labels.clone_from(labels);
     }
 
-    /// The request that arrival `number` sends.
+    /// The request of arrival `number`.
     #[inline]
     pub(crate) fn request(&self, number: u64) -> &Labelled {
         match self.requests.as_slice() {
@@ -128,7 +124,7 @@ impl Wire {
         }
     }
 
-    /// The request that arrival `number` sends, made now; `None` when there are no more.
+    /// Makes the request of arrival `number` by the feed; `None` at its end.
     pub(crate) async fn make(
         &self,
         feed: &dyn Feed,
@@ -139,10 +135,10 @@ impl Wire {
         Ok(Some(Labelled { request, label: self.label(&next) }))
     }
 
-    /// The number of the label of a request made now: that of `other` when it is a new one.
+    /// The number of the label of a request from the feed, [`OTHER`] if it is new.
     fn label(&self, weighted: &WeightedRequest) -> u16 {
         let Some(last) = self.labels.len().checked_sub(1) else { return 0 };
-        // The list may be that of several wires, in which other labels follow.
+        // In a shared list, labels of other loads may follow `other`.
         let other = self.labels.iter().position(|label| label == OTHER).unwrap_or(last);
         let location = Location::parse(&weighted.request.url).ok();
         let name = location.map(|location| name(weighted, &location));
@@ -151,14 +147,14 @@ impl Wire {
     }
 }
 
-/// What a request is called: its label, else its method and path.
+/// The label of a request: the given one, or its method and path.
 fn name(weighted: &WeightedRequest, location: &Location) -> String {
     let path = location.target.split('?').next().unwrap_or_default();
     let name = weighted.label.clone();
     name.unwrap_or_else(|| format!("{} {path}", weighted.request.method))
 }
 
-/// The number of the label `name`, which is added when it is new and there is room.
+/// The number of the label `name`, added if it is new and below the limit.
 fn add_label(labels: &mut Vec<String>, name: String) -> u16 {
     let known = labels.iter().position(|label| *label == name);
     let number = known.unwrap_or_else(|| {

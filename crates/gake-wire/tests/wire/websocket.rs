@@ -93,7 +93,7 @@ fn serve(
 }
 
 fn settings(answer: MessageAnswer) -> Settings {
-    Settings { protocol: Protocol::WebSocket, connections: 1, answer, ..Settings::default() }
+    Settings { protocol: Protocol::WebSocket, connections: 1, reply: answer, ..Settings::default() }
 }
 
 fn sender(address: SocketAddr, answer: MessageAnswer) -> std::rc::Rc<Sender> {

@@ -14,21 +14,20 @@ use crate::client::meter::OpenGuard;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// What an exchange changes.
 #[derive(Debug)]
 pub(super) struct Conn {
     pub(super) stream: Stream,
     pub(super) parser: ResponseParser,
-    /// What the connections of the origin share.
+    /// Shared by the connections of the origin.
     pub(super) known: Rc<RefCell<KnownHeads>>,
     sampler: TcpSampler,
-    /// Bytes of the first request that went with the handshake, and are counted.
+    /// Bytes of the first request sent as early data, already counted.
     pub(super) early: usize,
     pub(super) open: OpenGuard,
 }
 
 impl Conn {
-    /// A connection that was opened at `now`, which took `connect`.
+    /// A connection opened at `now` after `connect`.
     pub(super) fn new(
         stream: Stream,
         known: Rc<RefCell<KnownHeads>>,
@@ -41,12 +40,12 @@ impl Conn {
         Self { stream, parser, known, sampler, early: 0, open }
     }
 
-    /// What became of the connection while it lay idle.
+    /// The state of the connection after an idle time.
     pub(super) fn idle_state(&mut self, scratch: &Scratch) -> IdleState {
-        // The next transaction brings the waker.
+        // The next transaction registers its waker.
         let mut cx = Context::from_waker(Waker::noop());
         let read = match &self.stream {
-            // Whatever can be read without being asked for is wrong, and one byte shows it.
+            // Any readable byte is unsolicited.
             Stream::Tcp(stream) => stream.try_read(&mut [0]),
             Stream::Unix(stream) => stream.try_read(&mut [0]),
             // Session tickets may come at any time.
@@ -64,12 +63,12 @@ impl Conn {
         }
     }
 
-    /// What TCP says now, whenever it was asked last.
+    /// Samples TCP now.
     pub(super) fn sample_now(&mut self, now: Nanos) -> Option<TcpSample> {
         self.sampler.sample_now(now, &self.stream)
     }
 
-    /// What TCP says, about once a second.
+    /// Samples TCP about once a second.
     #[inline]
     pub(super) fn sample(&mut self, now: Nanos) -> Option<TcpSample> {
         self.sampler.sample(now, &self.stream)

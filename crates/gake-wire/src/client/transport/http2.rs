@@ -1,4 +1,4 @@
-//! An HTTP/2 connection: many exchanges at a time.
+//! An HTTP/2 connection: concurrent exchanges.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -23,17 +23,16 @@ use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 use crate::tls::facts::ConnectionFacts;
 
-/// A request that was not prepared for HTTP/2: one of another network.
+/// The fault of a request prepared by another network, without HTTP/2.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection; its task ends when this is dropped.
+/// The task of the connection ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Http2 {
     link: Rc<Link>,
     pub(super) facts: ConnectionFacts,
 }
 
-/// How a connection is opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
     pub(crate) limits: ConnectionLimits,
@@ -46,7 +45,7 @@ pub(crate) struct Opening {
 }
 
 impl Http2 {
-    /// A connection over `stream`. Its task runs on the current runtime, which must be a local one.
+    /// A connection over `stream`, with a task on the current local runtime.
     pub(crate) fn new<C: Clock + 'static>(
         stream: Stream,
         opening: &Opening,
@@ -63,7 +62,6 @@ impl Http2 {
         Self { link, facts: opening.facts }
     }
 
-    /// Gives it no further exchange; those under way go on.
     pub(crate) fn retire(&self) {
         self.link.retire();
     }
@@ -90,8 +88,8 @@ impl Transport for Http2 {
         self.link.is_ending()
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
-        self.link.room.watch(Box::new(watcher));
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
+        self.link.capacity_watch.watch(Box::new(watcher));
     }
 
     async fn exchange<C: Clock, V: ExchangeVisitor>(
@@ -112,7 +110,7 @@ impl Transport for Http2 {
             false => self.link.start(template, visitor.may_want(), has_first_byte),
         };
         let Some((lane, slot)) = started else {
-            // The room has gone since the place was given.
+            // The capacity was lost after the slot was taken.
             let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::NoError));
             return Err(TransportError::Unhandled(fault));
         };
@@ -125,14 +123,13 @@ impl Transport for Http2 {
             StreamCall { link, lane, slot, exchange, is_grpc, is_sending, is_over: false };
         let ended = poll_fn(|cx| call.poll(cx, timing, visitor)).await;
         match ended {
-            // What the visitor has sent cannot be sent again.
+            // The body from the visitor cannot be replayed.
             Err(error) if is_sending => Err(TransportError::Final(error.fault())),
             ended => ended,
         }
     }
 }
 
-/// Fields as visitors see them.
 fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
     // A name that is not a token has ended the stream.
     let name = |name| std::str::from_utf8(name).unwrap_or_default();
@@ -140,15 +137,14 @@ fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
     fields.map(|(key, value)| httparse::Header { name: name(key), value }).collect()
 }
 
-/// An exchange under way.
 struct StreamCall<'a> {
     link: &'a Link,
     lane: u32,
     slot: u32,
     exchange: &'a mut Exchange,
-    /// Whether the answer needs the status of gRPC.
+    /// Whether the response needs a gRPC status.
     is_grpc: bool,
-    /// Whether the visitor has more of the body.
+    /// Whether the visitor still supplies the body.
     is_sending: bool,
     is_over: bool,
 }
@@ -163,7 +159,7 @@ impl StreamCall<'_> {
     ) -> Poll<Result<Answer, TransportError>> {
         let (first_byte, end, shown) = self.link.with_lane(self.lane, |lane| {
             if lane.end.is_none() {
-                lane.know(cx);
+                lane.register_waker(cx);
             }
             (lane.first_byte, lane.end, lane.shown.as_deref_mut().map(std::mem::take))
         });
@@ -194,7 +190,7 @@ impl StreamCall<'_> {
         Poll::Pending
     }
 
-    /// Sends what the visitor has of the body.
+    /// Sends the bytes that the visitor has ready.
     #[cold]
     fn send<V: ExchangeVisitor>(&mut self, cx: &mut Context<'_>, visitor: &mut V) {
         loop {
@@ -210,7 +206,7 @@ impl StreamCall<'_> {
         }
     }
 
-    /// Shows the visitor what has come.
+    /// Shows received events to the visitor.
     #[cold]
     fn show<V: Visitor>(&self, shown: &Shown, visitor: &mut V) {
         if let Some((status, fields)) = &shown.head {
@@ -228,7 +224,7 @@ impl StreamCall<'_> {
         }
     }
 
-    /// What came of the exchange; `is_late`: its deadline has passed.
+    /// The result of the exchange; `is_late`: its deadline has passed.
     fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<Answer, TransportError> {
         self.note(&end);
         let phase = self.phase();
@@ -236,7 +232,7 @@ impl StreamCall<'_> {
             StreamEnding::Response { status, body_bytes } => {
                 let answer = Answer { status, body_bytes };
                 return match self.is_grpc && status == 200 {
-                    true => grpc::answered(answer, end.grpc_status).map_err(TransportError::Final),
+                    true => grpc::outcome(answer, end.grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),
                 };
             }
@@ -247,7 +243,7 @@ impl StreamCall<'_> {
             StreamEnding::Refused => {
                 TransportError::Unhandled(Fault::StreamReset(ErrorCode::RefusedStream))
             }
-            // Who asks for less load does not want the same again.
+            // The server demands less load: no retry.
             StreamEnding::GoneAway(code @ ErrorCode::EnhanceYourCalm) => {
                 TransportError::Final(Fault::Goaway(code))
             }
@@ -289,7 +285,7 @@ impl StreamCall<'_> {
 }
 
 impl Drop for StreamCall<'_> {
-    /// An exchange whose future is dropped is given up, or has ended unheard.
+    /// Cancels the stream unless it has ended.
     fn drop(&mut self) {
         if self.is_over {
             return;

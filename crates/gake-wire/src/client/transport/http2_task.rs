@@ -1,4 +1,4 @@
-//! The task of an HTTP/2 connection: the only one that reads and writes its socket.
+//! The task of an HTTP/2 connection, which owns its socket.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -16,7 +16,7 @@ use crate::net::fault;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// Reads in a row before others have their turn.
+/// Maximum reads per poll.
 const READS_MAX: usize = 16;
 
 /// Reads and writes a connection until it ends.
@@ -26,29 +26,28 @@ pub(super) struct Task<C> {
     pub(super) scratch: Rc<Scratch>,
     pub(super) sampler: TcpSampler,
     pub(super) clock: C,
-    /// The fault that ended writing; answers may still come.
+    /// The fault that ended writing; responses may still come.
     pub(super) broken: Option<Fault>,
     pub(super) turn: Turn,
 }
 
-/// What the task does next: the requests that follow answers gather until no more answers are
-/// there, since a write costs far more than a look.
+/// The next step of the task. Requests that follow responses are batched until no more responses are
+/// readable: a write costs far more than a poll for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Turn {
-    /// Writes.
     #[default]
     Write,
-    /// Answers have come: the runtime shall look for more before what follows them is written.
-    Look,
-    /// The runtime has looked: reads before it writes.
+    /// Responses have come: yield to the runtime's poll for events before writing.
+    Yield,
+    /// The runtime has polled: read before writing.
     Read,
 }
 
 impl<C: Clock> Task<C> {
-    /// Runs until the connection has ended, or nobody needs it any more.
+    /// Runs until the connection has ended or is abandoned.
     pub(super) async fn run(mut self) {
         let fault = poll_fn(|cx| self.poll(cx)).await;
-        // The last word is worth one try.
+        // One try to write the GOAWAY.
         poll_fn(|cx| {
             let _ = self.write(cx);
             Poll::Ready(())
@@ -61,8 +60,8 @@ impl<C: Clock> Task<C> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
-        self.link.know_task(cx);
-        if self.link.room.is_unwanted() {
+        self.link.register_task(cx);
+        if self.link.capacity_watch.is_abandoned() {
             self.link.codec().borrow_mut().close(ErrorCode::NoError);
             return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
         }
@@ -76,15 +75,15 @@ impl<C: Clock> Task<C> {
                 return Poll::Pending;
             }
             match self.read(cx) {
-                Poll::Ready(None) => self.turn = Turn::Look,
+                Poll::Ready(None) => self.turn = Turn::Yield,
                 Poll::Ready(Some(fault)) => return Poll::Ready(fault),
                 Poll::Pending => {
-                    // Those whose answers came write first, and all of it goes out at once.
+                    // Completed exchanges queue their next requests first; one write sends all.
                     if !is_blocked && self.broken.is_none() && self.has_output() {
                         cx.waker().wake_by_ref();
                     }
                     return match self.broken {
-                        // A session that broke by itself has nothing more to tell.
+                        // A failed TLS session delivers nothing more.
                         Some(fault @ Fault::Tls(_)) => Poll::Ready(fault),
                         _ => Poll::Pending,
                     };
@@ -95,13 +94,12 @@ impl<C: Clock> Task<C> {
         Poll::Pending
     }
 
-    /// Puts off a write that may become one of more requests: what the task says meanwhile, or
-    /// `None` when it is to write.
+    /// Defers a write to batch more requests; `None` if it is time to write.
     fn gather(&mut self, cx: &mut Context<'_>) -> Option<Poll<Fault>> {
         match self.turn {
-            Turn::Look if self.broken.is_none() && self.gathers() => {
+            Turn::Yield if self.broken.is_none() && self.gathers() => {
                 self.turn = Turn::Read;
-                // The runtime looks for events, and then wakes this task.
+                // Wakes this task after the runtime's poll for events.
                 let _ = pin!(tokio::task::yield_now()).poll(cx);
                 Some(Poll::Pending)
             }
@@ -110,7 +108,7 @@ impl<C: Clock> Task<C> {
                 match self.read(cx) {
                     Poll::Ready(Some(fault)) => Some(Poll::Ready(fault)),
                     Poll::Ready(None) => {
-                        // Those whose answers came write first.
+                        // Completed exchanges queue their next requests first.
                         cx.waker().wake_by_ref();
                         Some(Poll::Pending)
                     }
@@ -124,7 +122,7 @@ impl<C: Clock> Task<C> {
         }
     }
 
-    /// Whether requests gather: others than those that are to be written are under way.
+    /// Whether to batch: more streams are live, and there is output.
     fn gathers(&self) -> bool {
         let mut codec = self.link.codec().borrow_mut();
         codec.live() > 1 && !codec.output().is_empty()
@@ -158,7 +156,7 @@ impl<C: Clock> Task<C> {
         Poll::Ready(())
     }
 
-    /// Reads once: the fault that ends the connection, or `None` when it goes on.
+    /// Reads once; the fault that ends the connection, if any.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
         let Self { stream, link, clock, scratch, .. } = self;
         let read = scratch.read(stream, cx, |bytes| {
@@ -173,7 +171,7 @@ impl<C: Clock> Task<C> {
             Err(error) => return Poll::Ready(Some(self.failed(&error))),
         };
         self.sample(now);
-        self.link.update_room();
+        self.link.update_capacity();
         if let Err(violation) = received {
             self.link.codec().borrow_mut().close(violation.code());
             return Poll::Ready(Some(of_violation(violation)));
@@ -201,10 +199,10 @@ impl<C: Clock> Task<C> {
     fn failed(&self, error: &io::Error) -> Fault {
         let goaway = self.link.codec().borrow().goaway_code();
         match (fault::of_read(error, Phase::FirstByte), self.broken, goaway) {
-            (said @ Fault::Tls(_), ..) => said,
+            (fault @ Fault::Tls(_), ..) => fault,
             (_, _, Some(code)) => Fault::Goaway(code),
             (_, Some(broken), None) => broken,
-            (said, None, None) => said,
+            (fault, None, None) => fault,
         }
     }
 }

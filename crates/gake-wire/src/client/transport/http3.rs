@@ -1,4 +1,4 @@
-//! An HTTP/3 connection: many exchanges at a time, each on a stream of QUIC.
+//! An HTTP/3 connection: concurrent exchanges, each on a QUIC stream.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -24,11 +24,11 @@ use crate::client::visitor::ExchangeVisitor;
 use crate::quic::{QuicSocket, of_lost};
 use crate::tls::facts::ConnectionFacts;
 
-/// A request that cannot go over HTTP/3: one of another network, or one whose body is still to
-/// come.
+/// The fault of a request without an HTTP/3 encoding: prepared by another network, or with a body from
+/// the visitor.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection; it is closed when this is dropped.
+/// The connection is closed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Http3 {
     link: Rc<Http3Link>,
@@ -36,8 +36,7 @@ pub(crate) struct Http3 {
 }
 
 impl Http3 {
-    /// A connection that has been opened over `socket`. Its task runs on the current runtime, which
-    /// must be a local one.
+    /// An open connection, with a task on the current local runtime.
     pub(crate) fn new(
         (connection, socket): (Connection, Arc<QuicSocket>),
         limits: ConnectionLimits,
@@ -54,7 +53,7 @@ impl Http3 {
         &self.facts
     }
 
-    /// Its first request went with the handshake, on this stream.
+    /// Its first request was sent as early data on this stream.
     pub(crate) fn has_sent(&self, stream: (SendStream, RecvStream)) {
         self.link.early.set(Some(stream));
     }
@@ -81,8 +80,8 @@ impl Transport for Http3 {
         self.link.is_ending()
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
-        self.link.room.watch(Box::new(watcher));
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
+        self.link.capacity_watch.watch(Box::new(watcher));
     }
 
     async fn exchange<C: Clock, V: ExchangeVisitor>(
@@ -99,7 +98,7 @@ impl Transport for Http3 {
         exchange.first_byte = None;
         exchange.connection = self.link.number();
         if self.link.is_ending() {
-            // The room has gone since the place was given.
+            // The capacity was lost after the slot was taken.
             let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::H3NoError));
             return Err(TransportError::Unhandled(fault));
         }
@@ -110,7 +109,7 @@ impl Transport for Http3 {
     }
 }
 
-/// What an exchange under way has seen; written down when it ends, however it does.
+/// The progress of an exchange, written to `exchange` on drop.
 struct Notes<'a> {
     exchange: &'a mut Exchange,
     sent: Cell<u64>,
@@ -118,7 +117,7 @@ struct Notes<'a> {
     is_written: Cell<bool>,
     /// Whether it waits for a stream.
     waits: Cell<bool>,
-    /// When it began to be written, if it waited for a stream.
+    /// When writing began, if it waited for a stream.
     write: Cell<Option<Nanos>>,
     blocked: Cell<Nanos>,
     first_byte: Cell<Option<Nanos>>,
@@ -167,7 +166,6 @@ impl Drop for Notes<'_> {
     }
 }
 
-/// An exchange under way.
 struct StreamCall<'a, C> {
     link: &'a Http3Link,
     timing: &'a Timing<'a, C>,
@@ -175,7 +173,7 @@ struct StreamCall<'a, C> {
 }
 
 impl<C: Clock> StreamCall<'_, C> {
-    /// Sends the request on a stream of its own and reads the response.
+    /// Sends the request on a new stream and reads the response.
     async fn run<V: ExchangeVisitor>(
         &self,
         request: &StreamRequest,
@@ -195,7 +193,7 @@ impl<C: Clock> StreamCall<'_, C> {
             let written = notes.write.get().unwrap_or(timing.write);
             timing.alarm.set(written.saturating_add(first_byte).min(timing.deadline.end));
         }
-        let (number, place) = (stream.number(), stream.place);
+        let (number, slot) = (stream.number(), stream.slot);
         let mut reader =
             ResponseReader::new(link.limits.header_bytes, link.limits.interim, request.is_head);
         let OpenStream { send, recv, is_over, .. } = &mut stream;
@@ -209,7 +207,7 @@ impl<C: Clock> StreamCall<'_, C> {
                 }
                 read = recv.read_chunk(usize::MAX, true) => match read {
                     Ok(Some(chunk)) => {
-                        self.came(&chunk.bytes);
+                        self.received(&chunk.bytes);
                         let text = &mut *link.text.borrow_mut();
                         let taken = reader.receive(&chunk.bytes, text, visitor);
                         taken.map_err(|violation| self.violated(violation))?;
@@ -220,18 +218,18 @@ impl<C: Clock> StreamCall<'_, C> {
                     }
                     Err(error) => return Err(self.read_error(&error, number)),
                 },
-                () = link.rejects(number, place), if notes.first_byte.get().is_none() => {
+                () = link.rejects(number, slot), if notes.first_byte.get().is_none() => {
                     return Err(TransportError::Unhandled(Fault::Goaway(ErrorCode::H3NoError)));
                 }
             }
         };
         *is_over = !is_writing;
-        link.answered(reader.header_bytes);
+        link.count_header_bytes(reader.header_bytes);
         Ok(response)
     }
 
-    /// Opens a stream, and waits for the server's leave when it has as many as it allows. Until
-    /// there is one, the server has seen nothing of the request.
+    /// Opens a stream, and waits while the server's limit is reached. Before that, the server has seen
+    /// nothing of the request.
     async fn open(&self) -> Result<OpenStream<'_>, TransportError> {
         let Self { link, timing, notes } = self;
         let (mut opening, mut has_waited) = (pin!(link.connection().open_bi()), false);
@@ -261,21 +259,21 @@ impl<C: Clock> StreamCall<'_, C> {
         }
     }
 
-    /// Writes the request, and its end.
+    /// Writes the whole request.
     async fn write(
         &self,
         send: &mut SendStream,
         request: &StreamRequest,
     ) -> Result<(), TransportError> {
-        let mut pieces = request.buffers();
-        let mut left: &mut [Bytes] = &mut pieces;
-        while left.iter().any(|piece| !piece.is_empty()) {
+        let mut buffers = request.buffers();
+        let mut left: &mut [Bytes] = &mut buffers;
+        while left.iter().any(|buffer| !buffer.is_empty()) {
             match send.write_chunks(left).await {
                 Ok(written) => {
                     self.notes.sent.set(self.notes.sent.get() + written.bytes as u64);
                     left = &mut left[written.chunks..];
                 }
-                // The server has no use for the rest; its answer says why.
+                // The server does not want the rest; its response follows.
                 Err(WriteError::Stopped(_)) => return Ok(()),
                 Err(WriteError::ConnectionLost(error)) => return Err(self.lost(&error)),
                 Err(WriteError::ClosedStream | WriteError::ZeroRttRejected) => {
@@ -284,13 +282,13 @@ impl<C: Clock> StreamCall<'_, C> {
             }
         }
         self.notes.is_written.set(true);
-        // It fails only for a stream that the server has stopped.
+        // Fails only for a stopped stream.
         let _ = send.finish();
         Ok(())
     }
 
-    /// Bytes of the response have come.
-    fn came(&self, bytes: &[u8]) {
+    /// Records received bytes of the response.
+    fn received(&self, bytes: &[u8]) {
         let Self { timing, notes, .. } = self;
         notes.received.set(notes.received.get() + bytes.len() as u64);
         if notes.first_byte.get().is_none() {
@@ -344,7 +342,7 @@ impl<C: Clock> StreamCall<'_, C> {
         TransportError::Final(violation.fault())
     }
 
-    /// What came of the exchange; `None` when its time was over.
+    /// The result of the exchange; `ended` is `None` after a time-out.
     fn ended(
         self,
         ended: Option<Result<StreamResponse, TransportError>>,
@@ -362,11 +360,11 @@ impl<C: Clock> StreamCall<'_, C> {
             Ok(StreamResponse { status, body_bytes, grpc_status }) => {
                 let answer = Answer { status, body_bytes };
                 match is_grpc && status == 200 {
-                    true => grpc::answered(answer, grpc_status).map_err(TransportError::Final),
+                    true => grpc::outcome(answer, grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),
                 }
             }
-            // A server that is told the deadline gives up then, too.
+            // The server enforces the deadline, too.
             Err(TransportError::Final(Fault::StreamReset(ErrorCode::H3RequestCancelled)))
                 if is_grpc && done >= self.timing.deadline.end =>
             {

@@ -1,4 +1,4 @@
-//! What the task of an HTTP/2 connection and the exchanges on it share.
+//! The state shared by the task of an HTTP/2 connection and its exchanges.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -9,34 +9,33 @@ use gake_codec::http2::{ClientConnection, HeaderFields, RequestTemplate, StreamE
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, TcpSample};
 
-use super::room::RoomWatch;
+use super::capacity_watch::CapacityWatch;
 use crate::client::meter::{OpenGuard, bump};
 use crate::net::alarm::register_waker;
 
-/// Bytes of shown bodies that may wait for their exchanges before the connection reads no more.
+/// Reading pauses while more bytes of shown bodies than this wait for their visitors.
 pub(super) const UNREAD_MAX: usize = 1 << 20;
 
-/// An HTTP/2 connection. Its task has the socket; exchanges and task meet here.
 pub(super) struct Link {
     codec: RefCell<ClientConnection>,
     lanes: RefCell<Lanes>,
     task: RefCell<Option<Waker>>,
-    /// Who waits for the end of the connection.
+    /// The task that waits for the end of the connection.
     end_waiter: RefCell<Option<Waker>>,
-    pub(super) room: RoomWatch,
+    pub(super) capacity_watch: CapacityWatch,
     capacity: Cell<usize>,
     is_ending: Cell<bool>,
     /// Whether it is for one exchange only.
     is_single_use: bool,
-    /// Whether it gets no further exchange, whatever the server allows.
+    /// Whether this side accepts no further exchange.
     is_retired: Cell<bool>,
-    /// Why the connection ended; the fault is that of an exchange without an answer.
+    /// The fault of exchanges without a response, once the connection has ended.
     broken: Cell<Option<Fault>>,
     unread: Cell<usize>,
     pub(super) sample: Cell<Option<TcpSample>>,
-    /// Whether what is written goes to the kernel as it is.
+    /// [`Stream::is_plain`](crate::net::stream::Stream::is_plain).
     pub(super) is_plain: bool,
-    /// Bodies that wait for the server's window, and since when.
+    /// When bodies began to wait for the server's window, and their number.
     stalled: Cell<(Nanos, usize)>,
     open: OpenGuard,
 }
@@ -48,11 +47,11 @@ struct Lanes {
     free: Vec<u32>,
 }
 
-/// What is known of an exchange that its future has not heard yet.
+/// The events of an exchange that its future has not consumed.
 #[derive(Default)]
 pub(super) struct Lane {
     waker: Option<Waker>,
-    /// Whether its future waits for the first byte, too.
+    /// Whether to wake its future at the first byte, too.
     wants_first_byte: bool,
     pub(super) first_byte: Option<Nanos>,
     /// The end, and when it came.
@@ -60,12 +59,11 @@ pub(super) struct Lane {
     pub(super) shown: Option<Box<Shown>>,
 }
 
-/// The part of a shown response that its future has not seen.
+/// The events of a shown response that its future has not consumed.
 #[derive(Default)]
 pub(super) struct Shown {
     pub(super) head: Option<(u16, HeaderFields)>,
     pub(super) body: Vec<u8>,
-    /// Empty when none have come.
     pub(super) trailers: HeaderFields,
 }
 
@@ -82,7 +80,7 @@ impl Link {
             lanes: RefCell::default(),
             task: RefCell::default(),
             end_waiter: RefCell::default(),
-            room: RoomWatch::default(),
+            capacity_watch: CapacityWatch::default(),
             capacity,
             is_ending: Cell::new(false),
             is_single_use,
@@ -126,12 +124,11 @@ impl Link {
         &self.codec
     }
 
-    /// Makes the calling task the one that reads and writes.
-    pub(super) fn know_task(&self, cx: &Context<'_>) {
+    /// Registers the waker of the connection's task.
+    pub(super) fn register_task(&self, cx: &Context<'_>) {
         register_waker(&mut self.task.borrow_mut(), cx);
     }
 
-    /// Lets the task write what there is to write.
     #[inline]
     pub(super) fn wake_task(&self) {
         if let Some(task) = self.task.borrow().as_ref() {
@@ -139,14 +136,13 @@ impl Link {
         }
     }
 
-    /// Whether the connection has ended; the calling task is woken when that comes.
+    /// Whether the connection has ended. If not, the calling task is woken when it does.
     pub(super) fn has_ended(&self, cx: &Context<'_>) -> bool {
         register_waker(&mut self.end_waiter.borrow_mut(), cx);
         self.broken.get().is_some()
     }
 
-    /// Starts a stream: the numbers of its lane and of its slot in the codec; `None` when there is
-    /// no room any more.
+    /// Starts a stream and returns its lane and its slot in the codec; `None` without capacity.
     #[inline]
     pub(super) fn start(
         &self,
@@ -158,7 +154,7 @@ impl Link {
         self.start_with(start, is_shown, wants_first_byte)
     }
 
-    /// The same for a stream whose body follows.
+    /// Starts a stream whose body follows.
     pub(super) fn start_open(
         &self,
         request: &RequestTemplate,
@@ -179,7 +175,7 @@ impl Link {
         let slot = start(&mut self.codec.borrow_mut(), lane);
         let Some(slot) = slot else {
             self.lanes.borrow_mut().give_back(lane);
-            self.update_room();
+            self.update_capacity();
             return None;
         };
         bump(&self.open.meter().streams);
@@ -191,7 +187,7 @@ impl Link {
         Some((lane, slot))
     }
 
-    /// Ends a stream whose end has not come; it is given back, too.
+    /// Resets a live stream and frees its lane.
     pub(super) fn cancel(&self, lane: u32, slot: u32) -> StreamEnd {
         let end = self.codec.borrow_mut().cancel(slot, ErrorCode::Cancel);
         self.give_back(lane);
@@ -199,20 +195,19 @@ impl Link {
         end
     }
 
-    /// Gives back a lane whose exchange has ended.
+    /// Frees the lane of an ended exchange.
     #[inline]
     pub(super) fn give_back(&self, lane: u32) {
         let unread = self.lanes.borrow_mut().give_back(lane);
         self.has_read(unread);
     }
 
-    /// Does something with a lane.
     #[inline]
     pub(super) fn with_lane<T>(&self, lane: u32, doing: impl FnOnce(&mut Lane) -> T) -> T {
         doing(&mut self.lanes.borrow_mut().all[lane as usize])
     }
 
-    /// Notes that bytes of shown bodies have been seen.
+    /// Records that a visitor has seen bytes of a shown body.
     pub(super) fn has_read(&self, bytes: usize) {
         if bytes > 0 {
             let had_too_much = self.has_unread();
@@ -223,7 +218,7 @@ impl Link {
         }
     }
 
-    /// Hands what came at `now` to the codec, and what it says to the exchanges.
+    /// Hands bytes received at `now` to the codec, and its events to the exchanges.
     pub(super) fn receive(
         &self,
         bytes: &[u8],
@@ -238,9 +233,9 @@ impl Link {
         received
     }
 
-    /// Counts what the codec has counted, and tells when the room has changed.
+    /// Takes the codec's counts and capacity, and notifies the pool of a change.
     #[inline]
-    pub(super) fn update_room(&self) {
+    pub(super) fn update_capacity(&self) {
         let (capacity, is_ending, bound) = {
             let mut codec = self.codec.borrow_mut();
             self.open.meter().add_http2(&codec.take_counts());
@@ -252,12 +247,11 @@ impl Link {
         }
         let before = (self.capacity.replace(capacity), self.is_ending.replace(is_ending));
         if before != (capacity, is_ending) {
-            self.room.tell();
+            self.capacity_watch.notify();
         }
     }
 
-    /// Counts how long bodies wait for the server's window; to be called after what may be written
-    /// was written.
+    /// Counts the time that bodies wait for the server's window. Call it after writing.
     #[inline]
     pub(super) fn note_stall(&self, clock: &impl Clock) {
         let (since, stalled) = self.stalled.get();
@@ -271,7 +265,7 @@ impl Link {
         self.stalled.set((now, now_stalled));
     }
 
-    /// The connection has ended: ends every exchange on it at `now`.
+    /// Ends every exchange at `now`, after the end of the connection.
     pub(super) fn end(&self, fault: Fault, now: Nanos) {
         self.broken.set(Some(fault));
         self.capacity.set(0);
@@ -283,22 +277,22 @@ impl Link {
             codec.end_all(|owner, end| delivery.ended(owner, end));
             self.open.meter().add_http2(&codec.take_counts());
         }
-        self.room.tell();
+        self.capacity_watch.notify();
         if let Some(waiter) = self.end_waiter.take() {
             waiter.wake();
         }
     }
 
-    /// Gives it no further exchange.
+    /// Accepts no further exchange.
     pub(super) fn retire(&self) {
         self.is_retired.set(true);
         self.is_ending.set(true);
         self.capacity.set(0);
     }
 
-    /// Nobody needs the connection any more.
+    /// Ends the task of a connection that is no longer used.
     pub(super) fn abandon(&self) {
-        self.room.abandon();
+        self.capacity_watch.abandon();
         self.wake_task();
     }
 }
@@ -327,8 +321,8 @@ impl Lanes {
         number
     }
 
-    /// Frees a lane, which keeps its waker: the same task is likely to come back. Says how many
-    /// bytes nobody has seen.
+    /// Frees a lane, whose waker is kept for the next exchange of the same task. Returns its unread
+    /// bytes.
     #[inline]
     fn give_back(&mut self, number: u32) -> usize {
         let lane = &mut self.all[number as usize];
@@ -339,7 +333,6 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Makes the calling task the one that is woken.
     #[inline]
     pub(super) fn register_waker(&mut self, cx: &Context<'_>) {
         register_waker(&mut self.waker, cx);
@@ -353,7 +346,7 @@ impl Lane {
     }
 }
 
-/// Hands events of one read to the lanes.
+/// Delivers the events of one read to the lanes.
 struct Delivery<'a> {
     lanes: &'a mut Lanes,
     now: Nanos,

@@ -1,10 +1,10 @@
-//! Transports of exchanges: the interface that HTTP/1.1, HTTP/2 and HTTP/3 implement.
+//! Transports: HTTP/1.1, HTTP/2, HTTP/3 and WebSocket behind one interface.
 //!
-//! A lane asks the pool for a place, which is room for one exchange on some connection, makes its
-//! exchange there and gives the place back. Whether a connection has one place or a hundred is
-//! a matter of the transport only.
+//! The pool hands out slots, each of which carries one exchange. The number of slots of a connection
+//! is up to its transport.
 
 mod any;
+mod capacity_watch;
 mod conn;
 mod http1;
 mod http2;
@@ -17,7 +17,6 @@ mod http3_link;
 mod http3_task;
 mod interface;
 mod link;
-mod room;
 mod sampler;
 mod transaction;
 mod websocket;

@@ -13,7 +13,6 @@ use super::interface::{Timing, TransportError};
 use crate::client::visitor::ExchangeVisitor;
 use crate::net::fault;
 
-/// A request under way.
 pub(super) struct Transaction<'a, C, V> {
     request: &'a RenderedRequest,
     exchange: &'a mut Exchange,
@@ -22,12 +21,12 @@ pub(super) struct Transaction<'a, C, V> {
     /// Bytes of the request written so far.
     sent: usize,
     is_flushed: bool,
-    /// The fault that ended writing; a response may still be there to read.
+    /// The fault that ended writing; a response may still be readable.
     broken: Option<Fault>,
 }
 
 impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
-    /// A request that is about to be written on `conn`.
+    /// Starts a request on `conn`.
     pub(super) fn new(
         conn: &mut Conn,
         request: &'a RenderedRequest,
@@ -45,7 +44,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         Self { request, exchange, timing, visitor, sent, is_flushed: false, broken: None }
     }
 
-    /// Writes what the connection takes and reads what is there, until the response is whole.
+    /// Writes and reads until the response is complete.
     pub(super) fn poll(
         &mut self,
         conn: &mut Conn,
@@ -62,8 +61,8 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
             match read {
                 Poll::Ready(Some(end)) => return Poll::Ready(end),
                 Poll::Ready(None) => {}
-                // After a broken write the system still tells of the end, and of an answer that
-                // came before it; a TLS session that broke by itself has nothing to tell.
+                // After a failed write, a response and the end of the connection may still come, but
+                // not from a failed TLS session.
                 Poll::Pending => {
                     return match self.broken {
                         Some(fault @ Fault::Tls(_)) => Poll::Ready(Err(self.ended(conn, fault))),
@@ -82,8 +81,8 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
             let written = match (first.get(self.sent..), rest) {
                 (Some(head), None) => conn.stream.poll_write(cx, head),
                 (Some(head), Some(rest)) if !head.is_empty() => {
-                    let pieces = [IoSlice::new(head), IoSlice::new(rest)];
-                    conn.stream.poll_write_vectored(cx, &pieces)
+                    let buffers = [IoSlice::new(head), IoSlice::new(rest)];
+                    conn.stream.poll_write_vectored(cx, &buffers)
                 }
                 (_, rest) => {
                     let left = &rest.unwrap_or_default()[self.sent - first.len()..];
@@ -117,7 +116,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         }
     }
 
-    /// Reads once: the end, or `None` when the response goes on.
+    /// Reads once; `None` while the response is incomplete.
     #[inline]
     fn read(
         &mut self,
@@ -165,8 +164,8 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         Err(self.ended(
             conn,
             match (fault::of_read(error, self.phase()), self.broken) {
-                // What the peer said last is why it did not want to read on.
-                (said @ Fault::Tls(_), _) | (said, None) => said,
+                // A TLS alert explains why the peer stopped reading.
+                (fault @ Fault::Tls(_), _) | (fault, None) => fault,
                 (_, Some(broken)) => broken,
             },
         ))
@@ -187,7 +186,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
 
     fn timed_out(&mut self, conn: &mut Conn) -> TransportError {
         self.exchange.done = self.timing.clock.now();
-        // A request that waited too long is the one to ask the system about.
+        // A time-out is worth a sample.
         self.exchange.tcp = conn.sample_now(self.exchange.done);
         TransportError::Final(Fault::Timeout(self.phase()))
     }

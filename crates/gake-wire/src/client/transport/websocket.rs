@@ -1,4 +1,4 @@
-//! A WebSocket session: one message and its answer at a time.
+//! A WebSocket session: one message and its reply at a time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -23,15 +23,15 @@ use crate::net::alarm::register_waker;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// A request that was not prepared for a WebSocket: one of another network.
+/// The fault of a request prepared by another network, without a message.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection whose upgrade was answered.
+/// A connection after its upgrade.
 #[derive(Debug)]
 pub(crate) enum WebSocket {
-    /// A session; its task, which answers pings while no message is under way, ends with it.
+    /// A session, with a task that replies to pings between messages.
     Open(Rc<Session>),
-    /// The server did not switch: the status that it gave is the answer to the message.
+    /// The server refused the upgrade: its status is the response to the message.
     Refused(u16, OpenGuard),
 }
 
@@ -39,23 +39,23 @@ pub(crate) enum WebSocket {
 pub(crate) struct Session {
     line: RefCell<Line>,
     answer: MessageAnswer,
-    /// Whether a message is under way, or was given up: its late answer would be taken for that of
-    /// the next.
+    /// Whether a message is pending, or was abandoned: its late reply would be mistaken for the next
+    /// one's.
     is_busy: Cell<bool>,
     is_over: Cell<bool>,
     sampler: RefCell<TcpSampler>,
     task: RefCell<Option<Waker>>,
     end_waiter: RefCell<Option<Waker>>,
-    room_watcher: RefCell<Option<Box<dyn Fn()>>>,
+    capacity_watcher: RefCell<Option<Box<dyn Fn()>>>,
     open: OpenGuard,
 }
 
 impl WebSocket {
-    /// What an upgrade over `stream` has led to, at `times.0` and after `times.1`. A session's task
-    /// runs on the current runtime, which must be a local one.
+    /// The result of an upgrade over `stream`, opened at `times.0` after `times.1`. A session has a task
+    /// on the current local runtime.
     ///
     /// # Errors
-    /// When the server's first frames break the protocol.
+    /// The server's first frames are invalid.
     pub(crate) fn new(
         stream: Stream,
         upgraded: &Upgraded,
@@ -81,14 +81,13 @@ impl WebSocket {
             sampler: RefCell::new(TcpSampler::new(times.0, times.1)),
             task: RefCell::default(),
             end_waiter: RefCell::default(),
-            room_watcher: RefCell::default(),
+            capacity_watcher: RefCell::default(),
             open,
         });
         tokio::task::spawn_local(attend(Rc::downgrade(&session), Rc::clone(scratch)));
         Ok(Self::Open(session))
     }
 
-    /// Whether there is no session.
     pub(crate) const fn is_refused(&self) -> bool {
         matches!(self, Self::Refused(..))
     }
@@ -121,7 +120,7 @@ impl Drop for WebSocket {
     }
 }
 
-/// Answers pings between messages, for as long as the session lives.
+/// The task of a session.
 async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
     poll_fn(|cx| {
         let Some(session) = session.upgrade() else { return Poll::Ready(()) };
@@ -135,7 +134,7 @@ async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
 }
 
 impl Session {
-    /// Reads what comes while no message is under way, until the session is over.
+    /// Reads and replies to pings between messages, until the session is over.
     fn attend(&self, cx: &mut Context<'_>, scratch: &Scratch) -> Poll<()> {
         if self.is_over.get() {
             return Poll::Ready(());
@@ -150,17 +149,17 @@ impl Session {
         if let Some(waiter) = self.end_waiter.take() {
             waiter.wake();
         }
-        if let Some(watcher) = self.room_watcher.borrow().as_ref() {
+        if let Some(watcher) = self.capacity_watcher.borrow().as_ref() {
             watcher();
         }
         Poll::Ready(())
     }
 
-    /// The next message may be sent; until then the task answers pings.
+    /// Makes the session available; until its next message, the task replies to pings.
     fn release(&self, scratch: &Scratch) {
         self.is_busy.set(false);
         let task = self.task.borrow();
-        // A task that has not run yet will look by itself.
+        // A task that has not run yet will read by itself.
         if let Some(task) = task.as_ref() {
             let _ = self.attend(&mut Context::from_waker(task), scratch);
         }
@@ -182,13 +181,12 @@ impl Transport for WebSocket {
         }
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
         if let Self::Open(session) = self {
-            *session.room_watcher.borrow_mut() = Some(Box::new(watcher));
+            *session.capacity_watcher.borrow_mut() = Some(Box::new(watcher));
         }
     }
 
-    /// Its task hears of everything.
     #[inline]
     fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
         if self.capacity() == 0 { IdleState::Ended } else { IdleState::Usable }
@@ -233,7 +231,7 @@ impl Transport for WebSocket {
     }
 }
 
-/// Shows an answer, which has no headers.
+/// Shows a reply as a response without headers.
 fn show<V: Visitor>(visitor: &mut V, status: u16, body: &[u8]) {
     let head = ResponseHead { status, version: Version::Http11, reason: "", headers: &[] };
     visitor.head(&head);

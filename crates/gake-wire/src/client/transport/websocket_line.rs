@@ -1,4 +1,4 @@
-//! The stream of a WebSocket session: what has come, and the pongs that go out.
+//! The stream of a WebSocket session: received frames, and pongs.
 
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
@@ -11,50 +11,46 @@ use crate::load::check::{BodyCheck, CHECKED_BYTES_MAX};
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// An open stream.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) stream: Stream,
-    /// Whether a message is written in part, so that no other frame may be.
+    /// Whether a message is partially written, so that its rest must come first.
     pub(super) is_midway: bool,
     reader: FrameReader,
     incoming: Incoming,
     is_flushed: bool,
 }
 
-/// What has come.
 #[derive(Debug, Default)]
 struct Incoming {
     pongs: PongQueue,
-    /// The message under way, if it is looked at.
+    /// The incoming message, if it is checked or shown.
     held: Vec<u8>,
-    /// Bytes of the message under way.
+    /// Bytes of the incoming message.
     bytes: u64,
-    /// Whether that message began before an answer was awaited.
+    /// Whether that message began before a reply was awaited.
     is_early: bool,
     closed: Option<CloseCode>,
     broken: Option<FrameError>,
 }
 
-/// What is waited for.
+/// The awaited reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'a> {
-    /// Nothing: what comes is no answer.
     Nothing,
-    /// A pong.
     Pong,
-    /// A message that passes the check if there is one, and whether its bytes are held.
+    /// A message that passes the check, if any, and whether to hold its bytes.
     Message(Option<&'a BodyCheck>, bool),
 }
 
-/// What a read has brought.
+/// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// Nothing that was waited for.
+    /// The awaited reply has not come.
     More,
-    /// The answer, which has this many bytes.
-    Answered(u64),
-    /// A message is too large to be looked at.
+    /// The reply, with its bytes.
+    Reply(u64),
+    /// A message is too large to be checked.
     TooLarge,
     /// The server has closed the session.
     Closed(CloseCode),
@@ -63,7 +59,6 @@ pub(super) enum Heard {
 }
 
 impl Line {
-    /// The stream of an open session.
     pub(super) fn new(stream: Stream) -> Self {
         Self {
             stream,
@@ -74,28 +69,27 @@ impl Line {
         }
     }
 
-    /// Takes bytes that came with the response to the upgrade.
+    /// Takes frames that came with the response to the upgrade.
     pub(super) fn take_early(&mut self, bytes: &[u8]) -> Result<Heard, FrameError> {
         self.incoming.take(&mut self.reader, bytes, Wanted::Nothing)
     }
 
-    /// The answer, if it was held.
+    /// The reply, if it was held.
     pub(super) fn held(&self) -> &[u8] {
         &self.incoming.held
     }
 
-    /// Forgets the answer.
     pub(super) fn clear_held(&mut self) {
         self.incoming.held.clear();
-        self.incoming.held.shrink_to(KEPT_ROOM);
+        self.incoming.held.shrink_to(KEPT_CAPACITY);
     }
 
-    /// Whether a pong is written in part, so that no other frame may be.
+    /// Whether a pong is partially written, so that its rest must come first.
     pub(super) fn is_within_pong(&self) -> bool {
         self.incoming.pongs.is_midway()
     }
 
-    /// Reads once: how many bytes, and what they brought.
+    /// Reads once; the number of bytes, and the outcome.
     pub(super) fn read(
         &mut self,
         cx: &mut Context<'_>,
@@ -109,7 +103,7 @@ impl Line {
         })
     }
 
-    /// Writes the pongs that are due, as far as the stream takes them. Returns bytes written.
+    /// Writes queued pongs as far as the stream takes them. Returns the bytes written.
     pub(super) fn write_pongs(&mut self, cx: &mut Context<'_>) -> io::Result<u64> {
         let mut total = 0;
         while !self.incoming.pongs.bytes().is_empty() {
@@ -133,8 +127,8 @@ impl Line {
         Ok(total)
     }
 
-    /// Reads while nobody waits, and answers pings, until the session ends; whether it ended as the
-    /// standard says.
+    /// Reads and replies to pings until the session ends; returns whether it ended without a protocol
+    /// error.
     pub(super) fn attend(
         &mut self,
         cx: &mut Context<'_>,
@@ -161,7 +155,7 @@ impl Line {
         }
     }
 
-    /// Closes the session, if the stream takes the frame at once.
+    /// Sends a close frame, if the stream takes it without waiting.
     pub(super) fn close(&mut self) {
         if self.is_midway || self.is_within_pong() {
             return;
@@ -178,24 +172,23 @@ impl Line {
     }
 }
 
-/// Bytes that a session keeps for the next message.
-const KEPT_ROOM: usize = 64 * 1024;
+/// The buffer capacity that a session keeps for the next message.
+const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl Incoming {
-    /// Takes frames; bytes after an answer are not frames.
     fn take(
         &mut self,
         reader: &mut FrameReader,
         bytes: &[u8],
         wanted: Wanted<'_>,
     ) -> Result<Heard, FrameError> {
-        let mut listener = Listener { incoming: self, wanted, answered: None, is_too_large: false };
+        let mut listener = Listener { incoming: self, wanted, reply: None, is_too_large: false };
         let read = reader.read(bytes, &mut listener);
-        let Listener { answered, is_too_large, .. } = listener;
+        let Listener { reply, is_too_large, .. } = listener;
         self.broken = read.err();
-        match (answered, self.broken, self.closed) {
-            // It counts whatever comes after it: that ends the session.
-            (Some(bytes), ..) => Ok(Heard::Answered(bytes)),
+        match (reply, self.broken, self.closed) {
+            // A fault after the reply only ends the session.
+            (Some(bytes), ..) => Ok(Heard::Reply(bytes)),
             (None, Some(error), _) => Err(error),
             (None, None, Some(code)) => Ok(Heard::Closed(code)),
             _ if is_too_large => Ok(Heard::TooLarge),
@@ -204,18 +197,17 @@ impl Incoming {
     }
 }
 
-/// Hears the frames of one read.
+/// Receives the frames of one read.
 struct Listener<'a> {
     incoming: &'a mut Incoming,
     wanted: Wanted<'a>,
-    answered: Option<u64>,
+    reply: Option<u64>,
     is_too_large: bool,
 }
 
 impl Listener<'_> {
-    /// The wait is over: what comes now is no answer.
-    fn answer(&mut self, bytes: u64) {
-        self.answered = Some(bytes);
+    fn accept(&mut self, bytes: u64) {
+        self.reply = Some(bytes);
         self.wanted = Wanted::Nothing;
     }
 }
@@ -245,7 +237,7 @@ impl FrameEvents for Listener<'_> {
             return;
         }
         if check.is_none_or(|check| check.is_met(b"", &self.incoming.held)) {
-            self.answer(bytes);
+            self.accept(bytes);
         } else {
             self.incoming.held.clear();
         }
@@ -257,7 +249,7 @@ impl FrameEvents for Listener<'_> {
 
     fn pong(&mut self, _payload: &[u8]) {
         if let Wanted::Pong = self.wanted {
-            self.answer(0);
+            self.accept(0);
         }
     }
 

@@ -11,24 +11,19 @@ use crate::net::fault;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// Maximum bytes of the response's head, with interim responses before it.
+/// Maximum bytes of the response's head, including interim responses.
 const HEAD_MAX: usize = 64 * 1024;
 
-/// A response to the upgrade.
 #[derive(Debug)]
 pub(crate) struct Upgraded {
     pub(crate) response: UpgradeResponse,
-    /// What came after its head: the first frames, or the start of a body.
+    /// Bytes after the head: the first frames, or the start of a body.
     pub(crate) rest: Vec<u8>,
-    /// Bytes read and written.
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
 }
 
 /// Sends the upgrade and reads the head of its response.
-///
-/// # Errors
-/// Why there is none.
 pub(crate) async fn open(
     stream: &mut Stream,
     upgrade: &UpgradeRequest,
@@ -40,12 +35,11 @@ pub(crate) async fn open(
     Ok(Upgraded { response, rest, bytes_in, bytes_out: sent as u64 })
 }
 
-/// An upgrade under way.
 struct Opening<'a> {
     upgrade: &'a UpgradeRequest,
     /// Bytes of the request written so far.
     sent: usize,
-    /// What has come of the response.
+    /// Received bytes of the response.
     head: Vec<u8>,
     bytes_in: u64,
 }
@@ -92,7 +86,7 @@ impl Opening<'_> {
         }
     }
 
-    /// The response and what came after it, once its head is whole.
+    /// The response and the bytes after its head, once that is complete.
     fn read(&mut self) -> Option<Result<(UpgradeResponse, Vec<u8>), Fault>> {
         loop {
             if self.head.len() > HEAD_MAX {
@@ -106,7 +100,7 @@ impl Opening<'_> {
                     if !matches!(response.status, 100 | 102..=199) {
                         return Some(Ok((response, rest)));
                     }
-                    // Interim responses are no answer.
+                    // An interim response.
                     self.head = rest;
                 }
             }

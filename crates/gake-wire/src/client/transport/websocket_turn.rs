@@ -1,4 +1,4 @@
-//! One message in a WebSocket session, and its answer.
+//! One message in a WebSocket session, and its reply.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -12,28 +12,27 @@ use super::websocket_line::{Heard, Line, Wanted};
 use crate::client::settings::MessageAnswer;
 use crate::net::fault;
 
-/// The status of an answered message: that of the open session.
+/// The status of a message with a reply: that of the open session.
 pub(super) const OPEN: u16 = 101;
 
-/// A message under way.
 pub(super) struct Turn<'a, C> {
     message: &'a MessageFrame,
-    answer: &'a MessageAnswer,
+    rule: &'a MessageAnswer,
     exchange: &'a mut Exchange,
     timing: &'a Timing<'a, C>,
-    /// Whether somebody looks at the answer.
+    /// Whether the reply is shown to a visitor.
     is_shown: bool,
     /// Bytes of the message written so far.
     sent: usize,
-    /// The fault that ended writing; the server may have said why.
+    /// The fault that ended writing; a close frame may still be readable.
     broken: Option<Fault>,
 }
 
 impl<'a, C: Clock> Turn<'a, C> {
-    /// A message that is about to be written.
+    /// Starts a message.
     pub(super) fn new(
         message: &'a MessageFrame,
-        answer: &'a MessageAnswer,
+        rule: &'a MessageAnswer,
         exchange: &'a mut Exchange,
         timing: &'a Timing<'a, C>,
         is_shown: bool,
@@ -43,10 +42,10 @@ impl<'a, C: Clock> Turn<'a, C> {
         if let Some(first_byte) = timing.deadline.first_byte {
             timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
         }
-        Self { message, answer, exchange, timing, is_shown, sent: 0, broken: None }
+        Self { message, rule, exchange, timing, is_shown, sent: 0, broken: None }
     }
 
-    /// Writes what the stream takes and reads what is there, until the answer has come.
+    /// Writes and reads until the reply has come.
     pub(super) fn poll(
         &mut self,
         line: &mut Line,
@@ -62,7 +61,7 @@ impl<'a, C: Clock> Turn<'a, C> {
             {
                 self.broken = Some(fault::of_write(&error));
             }
-            if self.exchange.written && *self.answer == MessageAnswer::Nothing {
+            if self.exchange.written && *self.rule == MessageAnswer::Nothing {
                 let now = self.timing.clock.now();
                 (self.exchange.first_byte, self.exchange.done) = (Some(now), now);
                 return Poll::Ready(Ok(Answer { status: OPEN, body_bytes: 0 }));
@@ -78,7 +77,7 @@ impl<'a, C: Clock> Turn<'a, C> {
                     return Poll::Ready(Err(self.ended(line, fault)));
                 }
             };
-            if let Some(end) = self.hear(line, count, heard) {
+            if let Some(end) = self.take(line, count, heard) {
                 return Poll::Ready(end);
             }
         }
@@ -111,9 +110,9 @@ impl<'a, C: Clock> Turn<'a, C> {
         Ok(())
     }
 
-    /// What is waited for: nothing that comes before the message is written can be its answer.
+    /// The awaited reply. A message that comes before this one is written cannot be its reply.
     fn wanted(&self) -> Wanted<'a> {
-        match self.answer {
+        match self.rule {
             _ if !self.exchange.written => Wanted::Nothing,
             MessageAnswer::Nothing => Wanted::Nothing,
             _ if self.message.is_ping => Wanted::Pong,
@@ -122,8 +121,8 @@ impl<'a, C: Clock> Turn<'a, C> {
         }
     }
 
-    /// Takes what a read has brought: the end, or `None` when the wait goes on.
-    fn hear(
+    /// Takes the outcome of a read; `None` while the reply is awaited.
+    fn take(
         &mut self,
         line: &Line,
         count: usize,
@@ -141,7 +140,7 @@ impl<'a, C: Clock> Turn<'a, C> {
         }
         let fault = match heard {
             Ok(Heard::More) => return None,
-            Ok(Heard::Answered(body_bytes)) => {
+            Ok(Heard::Reply(body_bytes)) => {
                 return Some(Ok(Answer { status: OPEN, body_bytes }));
             }
             Ok(Heard::TooLarge) => Fault::TooLarge("message"),
@@ -152,7 +151,7 @@ impl<'a, C: Clock> Turn<'a, C> {
         Some(Err(self.ended(line, fault)))
     }
 
-    /// A message that was not begun can go over another session.
+    /// A message of which no byte was written can go over another session.
     fn ended(&mut self, line: &Line, fault: Fault) -> TransportError {
         self.exchange.done = self.timing.clock.now();
         match self.sent == 0 && line.stream.is_plain() {

@@ -1,5 +1,4 @@
-//! What stands for HTTP/3 in a build without the feature `http3`: a transport of which there is no
-//! value.
+//! A transport without values, for a build without the feature `http3`.
 
 use gake_core::clock::Clock;
 use gake_core::record::{Answer, Exchange};
@@ -9,7 +8,6 @@ use crate::client::request::PreparedRequest;
 use crate::client::visitor::ExchangeVisitor;
 use crate::tls::facts::ConnectionFacts;
 
-/// A connection of HTTP/3.
 #[derive(Debug)]
 pub(crate) enum Http3 {}
 

@@ -1,4 +1,4 @@
-//! The parts of an answer that comes over time: its events, lines, messages or pieces.
+//! The timing of streamed responses: their events, lines, messages or chunks.
 
 mod splitter;
 
@@ -11,15 +11,14 @@ use gake_core::work::Iteration;
 
 use self::splitter::Splitter;
 
-/// From the instant that a request was due to the end of the first part of its answer.
+/// From the due instant of a request to the end of the first event of its response.
 static FIRST: LazyLock<Arc<Definition>> =
     LazyLock::new(|| metric("stream_first", MetricKind::Trend, MetricUnit::Time));
 
-/// From the end of a part to that of the next one.
+/// From the end of an event to the end of the next one.
 static GAP: LazyLock<Arc<Definition>> =
     LazyLock::new(|| metric("stream_gap", MetricKind::Trend, MetricUnit::Time));
 
-/// Parts.
 static EVENTS: LazyLock<Arc<Definition>> =
     LazyLock::new(|| metric("stream_events", MetricKind::Counter, MetricUnit::Number));
 
@@ -27,44 +26,44 @@ fn metric(name: &str, kind: MetricKind, unit: MetricUnit) -> Arc<Definition> {
     Arc::new(Definition { name: name.to_owned(), kind, unit })
 }
 
-/// The metrics of a load whose answers come in parts ([`Settings::stream`](crate::Settings)):
-/// `stream_first` and `stream_gap` (trends of time), and `stream_events` (a counter).
+/// The metrics of streamed responses ([`Settings::stream`](crate::Settings)): `stream_first` and
+/// `stream_gap` (trends of time), and `stream_events` (a counter).
 #[must_use]
 pub fn stream_metrics() -> [Arc<Definition>; 3] {
     [&FIRST, &GAP, &EVENTS].map(|metric| Arc::clone(metric))
 }
 
-/// The series of one worker's answers.
+/// The series of one worker.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PartSeries {
+pub(crate) struct StreamSeries {
     first: SeriesId,
     gap: SeriesId,
     events: SeriesId,
 }
 
-impl PartSeries {
+impl StreamSeries {
     pub(crate) fn of(iteration: &Iteration<'_>) -> Self {
         let intern = |metric| iteration.recorder().intern(metric, &Tags::default());
         Self { first: intern(&FIRST), gap: intern(&GAP), events: intern(&EVENTS) }
     }
 }
 
-/// Records when the parts of one answer come.
-pub(crate) struct PartsVisitor<'a, C> {
+/// Records the instants of the events of one response.
+pub(crate) struct StreamVisitor<'a, C> {
     iteration: &'a Iteration<'a>,
-    series: PartSeries,
+    series: StreamSeries,
     clock: &'a C,
     splitter: Option<Splitter>,
-    /// When the last part came.
+    /// When the last event ended.
     last: Option<Nanos>,
 }
 
-impl<'a, C: Clock> PartsVisitor<'a, C> {
-    pub(crate) fn new(iteration: &'a Iteration<'a>, series: PartSeries, clock: &'a C) -> Self {
+impl<'a, C: Clock> StreamVisitor<'a, C> {
+    pub(crate) fn new(iteration: &'a Iteration<'a>, series: StreamSeries, clock: &'a C) -> Self {
         Self { iteration, series, clock, splitter: None, last: None }
     }
 
-    /// An answer begins. One that came before it was a redirect.
+    /// Starts a response. An earlier one was a redirect.
     pub(crate) fn head(&mut self, head: &ResponseHead<'_>) {
         let coding = head.get("content-encoding").unwrap_or_default().trim_ascii();
         let is_coded = !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity");
@@ -75,13 +74,13 @@ impl<'a, C: Clock> PartsVisitor<'a, C> {
 
     pub(crate) fn body(&mut self, bytes: &[u8]) {
         let Some(splitter) = &mut self.splitter else { return };
-        let parts = splitter.feed(bytes);
-        if parts == 0 {
+        let events = splitter.feed(bytes);
+        if events == 0 {
             return;
         }
         let Self { iteration, series, .. } = self;
         let now = self.clock.now();
-        for _ in 0..parts {
+        for _ in 0..events {
             match self.last.replace(now) {
                 None => {
                     let waited = now.saturating_sub(iteration.arrival.due);
@@ -90,6 +89,6 @@ impl<'a, C: Clock> PartsVisitor<'a, C> {
                 Some(last) => iteration.sample(series.gap, now.saturating_sub(last) as f64),
             }
         }
-        iteration.sample(series.events, parts as f64);
+        iteration.sample(series.events, events as f64);
     }
 }

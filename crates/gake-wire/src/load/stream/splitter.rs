@@ -1,68 +1,69 @@
-//! Where the parts of a body end.
+//! Finds the ends of events in a body.
 
-/// What the body of an answer is made of.
+/// The unit that counts as an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum StreamFormat {
     /// Server-sent events.
     Events,
-    /// Lines.
     Lines,
-    /// Messages of gRPC.
+    /// gRPC messages.
     Messages,
-    /// Pieces, as the connection brings them.
-    Pieces,
+    /// Chunks as they are received.
+    Chunks,
 }
 
-/// The field of an event that makes it one: others only change what comes after.
+/// An event needs this field: others only change the state of the stream.
 const DATA: &[u8] = b"data:";
 
-/// Finds the ends of parts in a body that comes in pieces. It keeps no bytes of it.
+/// Counts the ends of events in a body. It buffers nothing.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    form: Form,
-    /// Bytes of the line, or of the prefix of the message.
+    format: StreamFormat,
+    /// Bytes of the line, or of the message's prefix.
     line: usize,
-    /// Whether the line begins as `data:` does.
+    /// Whether the line is a prefix of `data:`, or begins with it.
     is_data: bool,
     /// Whether the event has data.
     has_data: bool,
-    /// Whether a carriage return ended the last line: a line feed belongs to it.
+    /// Whether the last byte was a carriage return, to which a line feed belongs.
     after_return: bool,
-    /// The length in the prefix of the message, and bytes of the message that are still to come.
+    /// The length in the message's prefix, and the remaining bytes of the message.
     length: u32,
     left: u32,
 }
 
-/// Bytes before a message of gRPC: whether it is compressed, and its length.
+/// Bytes of the prefix of a gRPC message: a compression flag, and the length.
 const PREFIX: usize = 5;
 
 impl Splitter {
-    /// For a body of this type. One that is coded comes in pieces.
+    /// A splitter for a body of this type. The events of an encoded body are its chunks.
     pub(super) fn new(content_type: &[u8], is_coded: bool) -> Self {
         let text = std::str::from_utf8(content_type).unwrap_or_default();
         let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let form = match kind.as_str() {
-            _ if crate::client::grpc::is_content_type(&kind) => Form::Messages,
-            _ if is_coded => Form::Pieces,
-            "text/event-stream" => Form::Events,
+        let format = match kind.as_str() {
+            _ if crate::client::grpc::is_content_type(&kind) => StreamFormat::Messages,
+            _ if is_coded => StreamFormat::Chunks,
+            "text/event-stream" => StreamFormat::Events,
             "application/x-ndjson"
             | "application/ndjson"
             | "application/jsonl"
             | "application/x-jsonlines"
-            | "application/json-seq" => Form::Lines,
-            _ => Form::Pieces,
+            | "application/json-seq" => StreamFormat::Lines,
+            _ => StreamFormat::Chunks,
         };
         let (line, is_data, has_data) = (0, true, false);
-        Self { form, line, is_data, has_data, after_return: false, length: 0, left: 0 }
+        Self { format, line, is_data, has_data, after_return: false, length: 0, left: 0 }
     }
 
-    /// Takes the next bytes: how many parts end in them.
+    /// Takes the next bytes; returns the number of events that end in them.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> u64 {
-        match self.form {
-            Form::Events => bytes.iter().map(|byte| u64::from(self.event_byte(*byte))).sum(),
-            Form::Lines => bytes.iter().map(|byte| u64::from(self.line_byte(*byte))).sum(),
-            Form::Messages => self.messages(bytes),
-            Form::Pieces => 1,
+        match self.format {
+            StreamFormat::Events => {
+                bytes.iter().map(|byte| u64::from(self.event_byte(*byte))).sum()
+            }
+            StreamFormat::Lines => bytes.iter().map(|byte| u64::from(self.line_byte(*byte))).sum(),
+            StreamFormat::Messages => self.messages(bytes),
+            StreamFormat::Chunks => 1,
         }
     }
 
@@ -89,7 +90,7 @@ impl Splitter {
         }
     }
 
-    /// Whether a line that is not empty ends with this byte.
+    /// Whether a non-empty line ends with this byte.
     fn line_byte(&mut self, byte: u8) -> bool {
         match byte {
             b'\n' => std::mem::take(&mut self.line) > 0,
@@ -129,13 +130,13 @@ mod tests {
     use super::*;
     use crate::client::grpc::grpc_frame;
 
-    /// How many parts a body has, however it is cut.
-    fn parts(content_type: &str, body: &[u8]) -> u64 {
+    /// The number of events of a body, which must not depend on the chunks.
+    fn events(content_type: &str, body: &[u8]) -> u64 {
         let found: Vec<u64> = [1, 2, 3, 7, body.len()]
             .into_iter()
             .map(|size| {
                 let mut splitter = Splitter::new(content_type.as_bytes(), false);
-                body.chunks(size).map(|piece| splitter.feed(piece)).sum()
+                body.chunks(size).map(|chunk| splitter.feed(chunk)).sum()
             })
             .collect();
         assert!(found.iter().all(|count| *count == found[0]), "{found:?}");
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_event_is_data_and_an_empty_line() {
-        for (body, events) in [
+        for (body, count) in [
             ("data: a\n\ndata: b\n\n", 2),
             ("event: x\r\ndata: a\r\ndata: b\r\n\r\ndata\r\n\r\n", 2),
             ("data:a\r\rdata:b\r\r", 2),
@@ -153,24 +154,24 @@ mod tests {
             ("\n\n\ndata: a\n\n\n\ndata: b\n", 1),
         ] {
             assert_eq!(
-                parts("text/event-stream; charset=utf-8", body.as_bytes()),
-                events,
+                events("text/event-stream; charset=utf-8", body.as_bytes()),
+                count,
                 "{body}"
             );
         }
     }
 
     #[test]
-    fn lines_and_messages_are_parts() {
-        assert_eq!(parts("application/x-ndjson", b"{}\r\n\r\n{}\n\n{}"), 2);
+    fn lines_and_messages_are_events() {
+        assert_eq!(events("application/x-ndjson", b"{}\r\n\r\n{}\n\n{}"), 2);
         let body: Vec<u8> =
             [&[7; 300][..], b"", b"x"].iter().flat_map(|one| grpc_frame(one)).collect();
-        assert_eq!(parts("application/grpc+proto", &body), 3);
-        assert_eq!(parts("application/grpc", &body[..body.len() - 1]), 2);
+        assert_eq!(events("application/grpc+proto", &body), 3);
+        assert_eq!(events("application/grpc", &body[..body.len() - 1]), 2);
     }
 
     #[test]
-    fn what_has_no_parts_comes_in_pieces() {
+    fn chunks_are_events_without_a_known_format() {
         for (content_type, is_coded) in [("text/plain", false), ("text/event-stream", true)] {
             let mut splitter = Splitter::new(content_type.as_bytes(), is_coded);
             assert_eq!([splitter.feed(b"data: a\n\ndata: b\n\n"), splitter.feed(b"x")], [1, 1]);
