@@ -7,8 +7,8 @@ use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
 use gake_wire::{
-    BodyCheck, BodyCheckError, Inspection, Keep, MessageAnswer, Protocol, Resolver, Settings,
-    Sources, TlsKeyLog, TlsOptions, tls_suites,
+    BodyCheck, BodyCheckError, Inspection, Keep, Protocol, ReplyRule, Resolver, Settings, Sources,
+    TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -56,7 +56,7 @@ pub(crate) fn settings(
         streams,
         stream_window: spec.stream_window,
         connection_window: spec.connection_window,
-        reply: MessageAnswer::Next,
+        reply: ReplyRule::Next,
         permit: None,
     })
 }
@@ -74,16 +74,13 @@ pub(crate) fn inspection(
 }
 
 /// The message that ends an exchange in a WebSocket session.
-pub(crate) fn reply_rule(
-    websocket: &WebSocketSpec,
-    at: &FieldPath,
-) -> Result<MessageAnswer, RunError> {
+pub(crate) fn reply_rule(websocket: &WebSocketSpec, at: &FieldPath) -> Result<ReplyRule, RunError> {
     match &websocket.expect {
-        _ if websocket.send_only => Ok(MessageAnswer::Nothing),
-        None => Ok(MessageAnswer::Next),
+        _ if websocket.send_only => Ok(ReplyRule::None),
+        None => Ok(ReplyRule::Next),
         Some(check) => check
             .parse()
-            .map(MessageAnswer::Matching)
+            .map(ReplyRule::Matching)
             .map_err(|error: BodyCheckError| RunError::spec(at.key("ws_expect"), error)),
     }
 }

@@ -57,21 +57,21 @@ pub struct Settings {
     /// Flow-control window of a multiplexed connection in bytes.
     pub connection_window: Option<u32>,
     /// The message that ends an exchange in a WebSocket session.
-    pub reply: MessageAnswer,
+    pub reply: ReplyRule,
     /// Limits on connections.
     pub permit: Option<Arc<ConnectionPermit>>,
 }
 
 /// The message that counts as the reply in a WebSocket session. The reply to a ping is its pong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum MessageAnswer {
+pub enum ReplyRule {
     /// The next message.
     #[default]
     Next,
     /// The next message that passes the check.
     Matching(BodyCheck),
     /// Replies are not awaited.
-    Nothing,
+    None,
 }
 
 impl Settings {
@@ -115,7 +115,7 @@ impl Default for Settings {
             streams: 100,
             stream_window: None,
             connection_window: None,
-            reply: MessageAnswer::Next,
+            reply: ReplyRule::Next,
             permit: None,
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::record::{CloseCode, Fault, Phase};
-use gake_wire::{HttpRequest, MessageAnswer, Protocol, Settings};
+use gake_wire::{HttpRequest, Protocol, ReplyRule, Settings};
 
 use crate::client::{PATIENCE, fault_of, on_runtime, status_of};
 use crate::http2::Sender;
@@ -92,11 +92,11 @@ fn serve(
     scripted::serve(move |stream| script(&mut Peer(stream)))
 }
 
-fn settings(answer: MessageAnswer) -> Settings {
+fn settings(answer: ReplyRule) -> Settings {
     Settings { protocol: Protocol::WebSocket, connections: 1, reply: answer, ..Settings::default() }
 }
 
-fn sender(address: SocketAddr, answer: MessageAnswer) -> std::rc::Rc<Sender> {
+fn sender(address: SocketAddr, answer: ReplyRule) -> std::rc::Rc<Sender> {
     let body = Some(Arc::from(&b"hello"[..]));
     let request = HttpRequest { body, ..HttpRequest::new("GET", format!("ws://{address}/chat")) };
     Sender::of(&request, settings(answer))
@@ -208,14 +208,14 @@ fn each_broken_rule_has_its_name() {
         ),
     ];
     for (script, expected) in cases {
-        check_fault(script, MessageAnswer::Next, expected);
+        check_fault(script, ReplyRule::Next, expected);
     }
 }
 
 /// What comes of a message has this fault. A time-out may come early on a busy machine.
 fn check_fault(
     script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
-    answer: MessageAnswer,
+    answer: ReplyRule,
     expected: Fault,
 ) {
     let (address, _) = serve(script);
@@ -238,7 +238,7 @@ fn a_server_that_does_not_switch_answers_by_its_status() {
         peer.0.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
     });
     on_runtime(async {
-        let exchange = sender(address, MessageAnswer::Next).send().await;
+        let exchange = sender(address, ReplyRule::Next).send().await;
         assert_eq!((status_of(&exchange), exchange.written), (503, false));
     });
 }
@@ -258,7 +258,7 @@ fn what_cannot_be_an_answer_is_none() {
         Ok(())
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Matching("^hello$".parse().unwrap()));
+        let sender = sender(address, ReplyRule::Matching("^hello$".parse().unwrap()));
         for _ in 0..3 {
             let exchange = sender.send().await;
             assert_eq!((status_of(&exchange), exchange.written), (101, true));
@@ -301,7 +301,7 @@ fn floods_are_bounded_by_time_and_memory() {
         ),
     ];
     for (script, expected) in flood {
-        check_fault(script, MessageAnswer::Matching("^hello$".parse().unwrap()), expected);
+        check_fault(script, ReplyRule::Matching("^hello$".parse().unwrap()), expected);
     }
 }
 
@@ -338,7 +338,7 @@ fn pings_are_answered_while_a_session_lies_idle() {
         }
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Next);
+        let sender = sender(address, ReplyRule::Next);
         for _ in 0..2 {
             assert_eq!(status_of(&sender.send().await), 101);
             until(&heard).await;
@@ -359,7 +359,7 @@ fn a_session_that_the_server_ends_is_replaced_and_the_close_is_answered() {
         Ok(())
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Next);
+        let sender = sender(address, ReplyRule::Next);
         for _ in 0..3 {
             assert_eq!(status_of(&sender.send().await), 101);
             until(&heard).await;
@@ -385,7 +385,7 @@ fn a_late_answer_is_not_that_of_the_next_message() {
         peer.message().map(drop)
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Next);
+        let sender = sender(address, ReplyRule::Next);
         tokio::select! {
             exchange = sender.send() => panic!("{exchange:?}"),
             () = until(&heard) => {}
@@ -409,7 +409,7 @@ fn a_message_without_an_answer_is_done_when_it_is_written() {
         peer.message().map(drop)
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Nothing);
+        let sender = sender(address, ReplyRule::None);
         for _ in 0..100 {
             let exchange = sender.send().await;
             assert_eq!((status_of(&exchange), exchange.written), (101, true));

@@ -17,7 +17,7 @@ use super::websocket_open::Upgraded;
 use super::websocket_turn::{OPEN, Turn};
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
-use crate::client::settings::MessageAnswer;
+use crate::client::settings::ReplyRule;
 use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::register_waker;
 use crate::net::scratch::Scratch;
@@ -38,7 +38,7 @@ pub(crate) enum WebSocket {
 /// An open session, shared with its task.
 pub(crate) struct Session {
     line: RefCell<Line>,
-    answer: MessageAnswer,
+    answer: ReplyRule,
     /// Whether a message is pending, or was abandoned: its late reply would be mistaken for the next
     /// one's.
     is_busy: Cell<bool>,
@@ -59,7 +59,7 @@ impl WebSocket {
     pub(crate) fn new(
         stream: Stream,
         upgraded: &Upgraded,
-        answer: MessageAnswer,
+        answer: ReplyRule,
         scratch: &Rc<Scratch>,
         open: OpenGuard,
         times: (Nanos, Nanos),

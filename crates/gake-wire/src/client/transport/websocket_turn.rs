@@ -9,7 +9,7 @@ use gake_core::record::{Answer, Exchange, Fault, Phase};
 
 use super::interface::{Timing, TransportError};
 use super::websocket_line::{Heard, Line, Wanted};
-use crate::client::settings::MessageAnswer;
+use crate::client::settings::ReplyRule;
 use crate::net::fault;
 
 /// The status of a message with a reply: that of the open session.
@@ -17,7 +17,7 @@ pub(super) const OPEN: u16 = 101;
 
 pub(super) struct Turn<'a, C> {
     message: &'a MessageFrame,
-    rule: &'a MessageAnswer,
+    rule: &'a ReplyRule,
     exchange: &'a mut Exchange,
     timing: &'a Timing<'a, C>,
     /// Whether the reply is shown to a visitor.
@@ -32,7 +32,7 @@ impl<'a, C: Clock> Turn<'a, C> {
     /// Starts a message.
     pub(super) fn new(
         message: &'a MessageFrame,
-        rule: &'a MessageAnswer,
+        rule: &'a ReplyRule,
         exchange: &'a mut Exchange,
         timing: &'a Timing<'a, C>,
         is_shown: bool,
@@ -61,7 +61,7 @@ impl<'a, C: Clock> Turn<'a, C> {
             {
                 self.broken = Some(fault::of_write(&error));
             }
-            if self.exchange.written && *self.rule == MessageAnswer::Nothing {
+            if self.exchange.written && *self.rule == ReplyRule::None {
                 let now = self.timing.clock.now();
                 (self.exchange.first_byte, self.exchange.done) = (Some(now), now);
                 return Poll::Ready(Ok(Answer { status: OPEN, body_bytes: 0 }));
@@ -114,10 +114,10 @@ impl<'a, C: Clock> Turn<'a, C> {
     fn wanted(&self) -> Wanted<'a> {
         match self.rule {
             _ if !self.exchange.written => Wanted::Nothing,
-            MessageAnswer::Nothing => Wanted::Nothing,
+            ReplyRule::None => Wanted::Nothing,
             _ if self.message.is_ping => Wanted::Pong,
-            MessageAnswer::Next => Wanted::Message(None, self.is_shown),
-            MessageAnswer::Matching(check) => Wanted::Message(Some(check), true),
+            ReplyRule::Next => Wanted::Message(None, self.is_shown),
+            ReplyRule::Matching(check) => Wanted::Message(Some(check), true),
         }
     }
 
