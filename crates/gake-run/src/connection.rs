@@ -7,8 +7,8 @@ use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
 use gake_wire::{
-    BodyCheck, BodyCheckError, Inspection, Keep, Protocol, ReplyRule, Resolver, Settings, Sources,
-    TlsKeyLog, TlsOptions, tls_suites,
+    BodyCheck, BodyCheckError, Inspection, KeepLimits, Protocol, ReplyRule, Resolver, Settings,
+    Sources, TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -35,9 +35,10 @@ pub(crate) fn settings(
         sources,
         limits: ResponseLimits::default(),
         max_redirects: spec.max_redirects,
-        keep: spec
-            .keep_answers
-            .map(|responses| Keep { responses, body_bytes: spec.keep_body_bytes.unwrap_or(0) }),
+        keep: spec.keep_answers.map(|responses| KeepLimits {
+            responses,
+            body_bytes: spec.keep_body_bytes.unwrap_or(0),
+        }),
         max_idle: spec.max_idle,
         inspect: None,
         stream: false,

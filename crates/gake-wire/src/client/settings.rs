@@ -37,7 +37,7 @@ pub struct Settings {
     /// Maximum redirects followed for one request; if 0, a redirect is a response like any other.
     pub max_redirects: u32,
     /// Limits on kept responses; `None` keeps none.
-    pub keep: Option<Keep>,
+    pub keep: Option<KeepLimits>,
     /// Checks of responses beyond faults.
     pub inspect: Option<Inspection>,
     /// Whether the events of streamed responses are timed, as [`stream_metrics`](crate::stream_metrics).
@@ -123,7 +123,7 @@ impl Default for Settings {
 
 /// Limits on kept responses. Keeping a response allocates memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
+pub struct KeepLimits {
     /// Number of responses kept by each worker, from its first on.
     pub responses: u64,
     /// Maximum bytes kept of a body.

@@ -1,7 +1,7 @@
 //! Answers that are kept, for those who want to see them.
 
 use gake_core::record::{Answer, End};
-use gake_wire::Keep;
+use gake_wire::KeepLimits;
 
 use crate::client::{Setup, status_of};
 use crate::server::{Act, Again, Request, Server, send};
@@ -28,7 +28,7 @@ fn nothing_is_kept_that_nobody_asked_for() {
 #[test]
 fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
     let server = Server::start([vec![Request, chunked(), Again]]);
-    let keep = Keep { responses: 2, body_bytes: 7 };
+    let keep = KeepLimits { responses: 2, body_bytes: 7 };
     Setup::get(server.url("/")).with(|s| s.settings.keep = Some(keep)).run(async |client| {
         let mut lane = client.lane();
         for round in 0..3 {
@@ -51,7 +51,7 @@ fn of_redirects_the_last_answer_is_kept() {
     let server = Server::start([vec![Request, moved(), Request, chunked(), Again]]);
     let setup = Setup::get(server.url("/a")).with(|s| {
         s.settings.max_redirects = 1;
-        s.settings.keep = Some(Keep { responses: u64::MAX, body_bytes: 100 });
+        s.settings.keep = Some(KeepLimits { responses: u64::MAX, body_bytes: 100 });
     });
     let exchange = setup.fire();
     assert_eq!(status_of(&exchange), 200);
