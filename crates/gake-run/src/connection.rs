@@ -7,8 +7,8 @@ use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
 use gake_wire::{
-    BodyCheck, BodyCheckError, Inspection, KeepLimits, Protocol, ReplyRule, Resolver, Settings,
-    Sources, TlsKeyLog, TlsOptions, tls_suites,
+    BodyCheck, BodyCheckError, ClientSettings, Inspection, KeepLimits, Protocol, ReplyRule,
+    Resolver, Sources, TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -19,13 +19,13 @@ pub(crate) fn settings(
     spec: &ConnectionSpec,
     pooled: bool,
     (connections, streams): (usize, usize),
-) -> Result<Settings, RunError> {
+) -> Result<ClientSettings, RunError> {
     let mut sources = Sources::default();
     let list = FieldPath::root().key("connection").key("sources");
     for (i, source) in spec.sources.iter().enumerate() {
         sources.add(source).map_err(|error| RunError::spec(list.index(i), error))?;
     }
-    Ok(Settings {
+    Ok(ClientSettings {
         timeouts: spec.timeouts(),
         keepalive: spec.keepalive,
         pooled,

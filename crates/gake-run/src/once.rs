@@ -8,7 +8,7 @@ use gake_core::clock::Clock;
 use gake_core::record::{End, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
-use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
+use gake_wire::{Client, ClientSettings, Deadline, HttpRequest, Network, Resolver, TlsOptions};
 use tokio::runtime::{Builder, LocalOptions};
 
 /// What was answered.
@@ -65,7 +65,7 @@ async fn send(
     patience: Duration,
 ) -> Result<SingleAnswer, NoAnswer> {
     let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-    let network = Network::new(&resolver, &tls, Settings::default());
+    let network = Network::new(&resolver, &tls, ClientSettings::default());
     let mut network = network.map_err(|error| NoAnswer::Other(error.to_string()))?;
     let request = network.prepare(request).map_err(|error| NoAnswer::Other(error.to_string()))?;
     let clock = RunClock::starting_in(0);

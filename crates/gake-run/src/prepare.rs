@@ -9,8 +9,8 @@ use gake_judge::Objective;
 use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest,
-    Wire, WireError, handshake_metrics, stream_metrics,
+    BodyCheck, ClientSettings, Location, Protocol, Resolver, Scheme, TlsOptions, Tracer,
+    WeightedRequest, Wire, WireError, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -190,7 +190,7 @@ impl LoadedRequests {
         spec.scenarios.iter().zip(&self.sets).enumerate().map(plan).collect()
     }
 
-    fn wire(&self, set: &RequestSet, mut settings: Settings) -> Result<Wire, RunError> {
+    fn wire(&self, set: &RequestSet, mut settings: ClientSettings) -> Result<Wire, RunError> {
         settings.feed.clone_from(&set.feed);
         let wire = Wire::prepare(&set.requests, &self.resolver, &self.tls, settings);
         let wire = match &set.order {

@@ -10,7 +10,7 @@ use gake_core::record::Exchange;
 use rustls::ClientConfig;
 use rustls::client::ClientConnection;
 
-use crate::client::settings::Settings;
+use crate::client::settings::ClientSettings;
 use crate::quic::QuicSettings;
 use crate::tls;
 use crate::tls::protocol::Protocol;
@@ -25,7 +25,7 @@ pub(crate) struct EarlySettings {
 impl EarlySettings {
     /// Derived from `config`, with its session store. The protocol must be fixed: early data is sent
     /// before ALPN.
-    pub(crate) fn new(config: &Arc<ClientConfig>, settings: &Settings) -> Self {
+    pub(crate) fn new(config: &Arc<ClientConfig>, settings: &ClientSettings) -> Self {
         match settings.protocol {
             Protocol::Http1 => Self { tls: Some(tls::with_early_data(config)), quic: None },
             Protocol::Http3 => {

@@ -15,7 +15,7 @@ use crate::client::early::EarlySettings;
 use crate::client::error::WireError;
 use crate::client::origin::{DiscoveredOrigins, Origin};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
-use crate::client::settings::Settings;
+use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
@@ -40,7 +40,7 @@ pub struct Network {
     /// The origins known before the run, by number.
     pub origins: Vec<Origin>,
     /// The settings.
-    pub settings: Settings,
+    pub settings: ClientSettings,
     /// Sentences for the user to read before the run.
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
@@ -71,7 +71,7 @@ impl Network {
     pub fn new(
         resolver: &Resolver,
         tls: &TlsOptions,
-        settings: Settings,
+        settings: ClientSettings,
     ) -> Result<Self, WireError> {
         if resolver.unix_socket.is_none() {
             settings.sources.check()?;
@@ -142,7 +142,7 @@ impl Network {
     /// A network with the same settings and no origins, for HTTP/2 only.
     #[must_use]
     pub fn of_http2(&self) -> Self {
-        let settings = Settings { protocol: Protocol::Http2, ..self.settings.clone() };
+        let settings = ClientSettings { protocol: Protocol::Http2, ..self.settings.clone() };
         Self {
             ports: self.ports,
             loopback_sources: self.loopback_sources.clone(),
@@ -382,7 +382,7 @@ impl Network {
 }
 
 /// The configured number of connections to one target.
-fn planned_connections(settings: &Settings) -> usize {
+fn planned_connections(settings: &ClientSettings) -> usize {
     let load = if settings.connections == usize::MAX { 0 } else { settings.connections };
     load + settings.idle_connections
 }

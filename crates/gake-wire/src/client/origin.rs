@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use tokio::sync::{OnceCell, oneshot};
 
 use crate::client::error::WireError;
-use crate::client::settings::Settings;
+use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, Scheme};
 use crate::net::permit::{ConnectionPermit, NO_TARGET};
@@ -125,7 +125,7 @@ struct DiscoveredOrigin {
 }
 
 impl DiscoveredOrigins {
-    pub(crate) fn new(resolver: Resolver, settings: &Settings) -> Self {
+    pub(crate) fn new(resolver: Resolver, settings: &ClientSettings) -> Self {
         let (sources, permit) = (settings.sources.clone(), settings.permit.clone());
         let (resolver, sources) = (resolver.into(), sources.into());
         Self { resolver, sources, permit, all: Mutex::default() }

@@ -16,7 +16,7 @@ use crate::tls::protocol::Protocol;
 
 /// The settings of a network's clients, and of the load that uses them.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ClientSettings {
     /// The time-outs.
     pub timeouts: Timeouts,
     /// Whether a connection serves more than one request.
@@ -74,7 +74,7 @@ pub enum ReplyRule {
     None,
 }
 
-impl Settings {
+impl ClientSettings {
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         let default = ConnectionLimits::default();
         ConnectionLimits {
@@ -87,7 +87,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for ClientSettings {
     /// HTTP/1.1 with as many pooled connections as needed; no redirects; time-outs of 10 s for a
     /// connection and 30 s for a request.
     fn default() -> Self {

@@ -235,14 +235,14 @@ mod tests {
 
     use super::*;
     use crate::client::request::HttpRequest;
-    use crate::client::settings::Settings;
+    use crate::client::settings::ClientSettings;
     use crate::load::wire::Wire;
     use crate::net::address::Resolver;
     use crate::tls::TlsOptions;
     use crate::tls::protocol::Protocol;
 
     fn wire(request: HttpRequest) -> Wire {
-        let settings = Settings { protocol: Protocol::Http2, ..Settings::default() };
+        let settings = ClientSettings { protocol: Protocol::Http2, ..ClientSettings::default() };
         let (resolver, tls) = (Resolver::default(), TlsOptions::default());
         Wire::prepare(&[request.into()], &resolver, &tls, settings).unwrap()
     }

@@ -7,7 +7,7 @@ use gake_core::record::Fault;
 use crate::client::error::WireError;
 use crate::client::network::Network;
 use crate::client::request::PreparedRequest;
-use crate::client::settings::Settings;
+use crate::client::settings::ClientSettings;
 use crate::load::feed::{Feed, WeightedRequest};
 use crate::load::order::cycle;
 use crate::net::address::Resolver;
@@ -48,7 +48,7 @@ impl Wire {
         requests: &[WeightedRequest],
         resolver: &Resolver,
         tls: &TlsOptions,
-        settings: Settings,
+        settings: ClientSettings,
     ) -> Result<Self, WireError> {
         let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
         let order = cycle(&weights);

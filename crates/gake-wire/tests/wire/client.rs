@@ -11,8 +11,8 @@ use gake_core::record::{Answer, Counts, End, Exchange, Fault, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::{Factory, Gauges};
 use gake_wire::{
-    HttpFactory, HttpRequest, HttpWork, Resolver, Settings, TlsOptions, WeightedRequest, Wire,
-    WireError,
+    ClientSettings, HttpFactory, HttpRequest, HttpWork, Resolver, TlsOptions, WeightedRequest,
+    Wire, WireError,
 };
 
 /// No test waits longer than this for anything.
@@ -51,7 +51,7 @@ pub struct Setup {
     pub requests: Vec<WeightedRequest>,
     pub resolver: Resolver,
     pub tls: TlsOptions,
-    pub settings: Settings,
+    pub settings: ClientSettings,
 }
 
 pub fn request(method: &str, url: &str) -> WeightedRequest {
@@ -68,14 +68,14 @@ impl Setup {
             requests,
             resolver: Resolver::default(),
             tls: TlsOptions::default(),
-            settings: Settings {
+            settings: ClientSettings {
                 timeouts: Timeouts {
                     connect: Duration::from_secs(20),
                     first_byte: None,
                     total: Duration::from_secs(40),
                 },
                 connections: 10,
-                ..Settings::default()
+                ..ClientSettings::default()
             },
         }
     }

@@ -9,14 +9,14 @@ use gake_core::record::{Counts, Exchange};
 use gake_core::schedule::Slice;
 use gake_lab::{Lab, LabConfig};
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, PreparedRequest, Protocol, Resolver, Settings,
+    Client, ClientSettings, Deadline, HttpRequest, Network, PreparedRequest, Protocol, Resolver,
     TlsOptions,
 };
 
 use crate::client::{PATIENCE, TestClock, millis, on_runtime, status_of};
 
-pub fn settings() -> Settings {
-    Settings { protocol: Protocol::Http2, connections: 10, ..Settings::default() }
+pub fn settings() -> ClientSettings {
+    ClientSettings { protocol: Protocol::Http2, connections: 10, ..ClientSettings::default() }
 }
 
 /// Sends one request, many at a time.
@@ -26,7 +26,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn of(request: &HttpRequest, settings: Settings) -> Rc<Self> {
+    pub fn of(request: &HttpRequest, settings: ClientSettings) -> Rc<Self> {
         let network = Network::new(&Resolver::default(), &TlsOptions::default(), settings);
         let mut network = network.unwrap();
         let request = network.prepare(request).unwrap();
@@ -34,7 +34,7 @@ impl Sender {
         Rc::new(Self { client, request })
     }
 
-    pub fn get(url: &str, settings: Settings) -> Rc<Self> {
+    pub fn get(url: &str, settings: ClientSettings) -> Rc<Self> {
         Self::of(&HttpRequest::new("GET", url), settings)
     }
 
@@ -111,7 +111,7 @@ fn many_requests_share_one_connection() {
 fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(4), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = Sender::get(&url(&lab, "/delay/20ms"), one);
         // The first tells us the bound.
         all_ok(&sender.together(1).await);
@@ -131,7 +131,7 @@ fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
 fn a_bound_that_is_heard_of_late_loses_nothing() {
     let lab = lab(LabConfig { h2_max_streams: Some(3), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = Sender::get(&url(&lab, "/delay/5ms"), one);
         // All of them are on their way before the server has said a word.
         all_ok(&sender.together(50).await);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gake_core::clock::Clock as _;
 use gake_core::record::{End, ErrorCode, Exchange, Fault, Phase};
-use gake_wire::{Deadline, Settings};
+use gake_wire::{ClientSettings, Deadline};
 
 use crate::client::{PATIENCE, fault_of, millis, on_runtime, status_of};
 use crate::http2::{Sender, settings};
@@ -75,8 +75,8 @@ fn serve(
     })
 }
 
-fn one_connection() -> Settings {
-    Settings { connections: 1, ..settings() }
+fn one_connection() -> ClientSettings {
+    ClientSettings { connections: 1, ..settings() }
 }
 
 fn fault(script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Fault {

@@ -10,7 +10,8 @@ use gake_core::record::{Answer, End, Exchange, Fault, Phase};
 use gake_core::schedule::Slice;
 use gake_lab::{Lab, LabConfig};
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions, WireError,
+    Client, ClientSettings, Deadline, HttpRequest, Network, Protocol, Resolver, TlsOptions,
+    WireError,
 };
 
 use crate::client::{PATIENCE, TestClock, fault_of, millis, on_runtime, status_of};
@@ -18,23 +19,23 @@ use crate::http2::Sender;
 use crate::pki::{Kind, pki};
 use crate::server::{Again, Request, Server, send};
 
-pub fn settings() -> Settings {
-    Settings { protocol: Protocol::Http3, connections: 10, ..Settings::default() }
+pub fn settings() -> ClientSettings {
+    ClientSettings { protocol: Protocol::Http3, connections: 10, ..ClientSettings::default() }
 }
 
-pub fn network(settings: Settings) -> Network {
+pub fn network(settings: ClientSettings) -> Network {
     let tls = TlsOptions { insecure: true, ..TlsOptions::default() };
     Network::new(&Resolver::default(), &tls, settings).unwrap()
 }
 
-pub fn sender(request: &HttpRequest, settings: Settings) -> Rc<Sender> {
+pub fn sender(request: &HttpRequest, settings: ClientSettings) -> Rc<Sender> {
     let mut network = network(settings);
     let request = network.prepare(request).unwrap();
     let client = Client::new(Arc::new(network), Slice::WHOLE, TestClock::new());
     Rc::new(Sender { client, request })
 }
 
-pub fn get(url: &str, settings: Settings) -> Rc<Sender> {
+pub fn get(url: &str, settings: ClientSettings) -> Rc<Sender> {
     sender(&HttpRequest::new("GET", url), settings)
 }
 
@@ -68,7 +69,7 @@ fn many_requests_share_one_connection() {
         assert!(exchanges.iter().any(|exchange| exchange.tcp.is_some_and(|path| path.rtt > 0)));
         assert!(counts.quic_packets > 0, "{counts:?}");
         // Each on a connection of its own, too.
-        let single = Settings { keepalive: false, ..settings() };
+        let single = ClientSettings { keepalive: false, ..settings() };
         let sender = get(&url(&lab, "/fast"), single);
         all_ok(&sender.together(20).await);
         assert_eq!(sender.counts().opened, 20);
@@ -81,7 +82,7 @@ fn many_requests_share_one_connection() {
 fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(4), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = get(&url(&lab, "/delay/20ms"), one);
         for _ in 0..2 {
             let exchanges = sender.together(12).await;
@@ -102,7 +103,7 @@ fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
 fn who_waits_for_a_stream_until_its_time_is_over_was_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(1), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = get(&url(&lab, "/delay/1500ms"), one);
         let late = async {
             tokio::time::sleep(Duration::from_millis(700)).await;
@@ -144,7 +145,7 @@ fn bodies_go_both_ways_under_flow_control() {
         assert!(exchanges.iter().all(|exchange| exchange.bytes_out > 3_000_000));
         let windows = (Some(65_535), Some(100_000));
         let small =
-            Settings { stream_window: windows.0, connection_window: windows.1, ..settings() };
+            ClientSettings { stream_window: windows.0, connection_window: windows.1, ..settings() };
         for exchange in get(&url(&lab, "/bytes/5000000"), small).together(3).await {
             assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 5_000_000 }));
         }
@@ -237,7 +238,8 @@ fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
 
 #[test]
 fn an_offer_of_http3_is_taken_up_or_forgotten() {
-    let advertised = Settings { protocol: Protocol::Advertised, connections: 2, ..settings() };
+    let advertised =
+        ClientSettings { protocol: Protocol::Advertised, connections: 2, ..settings() };
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let sender = get(&url(&lab, "/fast"), advertised.clone());
@@ -260,7 +262,7 @@ fn an_offer_where_nobody_answers_is_forgotten_in_time() {
     let server = Server::tls(pki().server(Kind::default()), [vec![Request, answer, Again]]);
     // A request has less time than a connection may take.
     let time = Duration::from_secs(2);
-    let mut short = Settings { protocol: Protocol::Advertised, connections: 1, ..settings() };
+    let mut short = ClientSettings { protocol: Protocol::Advertised, connections: 1, ..settings() };
     short.timeouts.total = time;
     on_runtime(async {
         let sender = get(&format!("https://{}/", server.addr), short);

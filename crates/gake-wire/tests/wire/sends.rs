@@ -10,8 +10,8 @@ use gake_core::clock::Clock as _;
 use gake_core::record::{Answer, Counts, End, Exchange, Fault};
 use gake_core::schedule::Slice;
 use gake_wire::{
-    Client, Deadline, ExchangeVisitor, HttpRequest, Network, PreparedRequest, Resolver, Settings,
-    TlsOptions,
+    Client, ClientSettings, Deadline, ExchangeVisitor, HttpRequest, Network, PreparedRequest,
+    Resolver, TlsOptions,
 };
 
 use crate::client::{PATIENCE, TestClock, fault_of, millis, on_runtime, status_of};
@@ -23,7 +23,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(server: &Server, settings: Settings) -> Rc<Self> {
+    fn new(server: &Server, settings: ClientSettings) -> Rc<Self> {
         let mut network =
             Network::new(&Resolver::default(), &TlsOptions::default(), settings).unwrap();
         let request = network.prepare(&HttpRequest::new("GET", server.url("/"))).unwrap();
@@ -67,7 +67,7 @@ fn slow() -> Server {
 fn many_are_under_way_at_once() {
     let server = slow();
     on_runtime(async {
-        let sender = Sender::new(&server, Settings::default());
+        let sender = Sender::new(&server, ClientSettings::default());
         let exchanges = sender.together(40).await;
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));
         assert!(exchanges.iter().all(|exchange| exchange.blocked == 0));
@@ -82,7 +82,8 @@ fn many_are_under_way_at_once() {
 fn more_requests_than_connections_wait_their_turn() {
     let server = slow();
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 3, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 3, ..ClientSettings::default() });
         let exchanges = sender.together(12).await;
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));
         assert_eq!(sender.peak(), (3, 3));
@@ -103,7 +104,8 @@ fn more_requests_than_connections_wait_their_turn() {
 fn a_wait_ends_with_the_requests_time() {
     let server = Server::start([vec![Request, Hold]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 1, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 1, ..ClientSettings::default() });
         let hanging = Rc::clone(&sender);
         let task = tokio::task::spawn_local(async move { hanging.together(1).await });
         let opened = Cell::new(false);
@@ -124,7 +126,7 @@ fn a_wait_ends_with_the_requests_time() {
 fn a_body_is_kept_up_to_a_bound() {
     let server = Server::start([vec![Request, ok(10), Again]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings::default());
+        let sender = Sender::new(&server, ClientSettings::default());
         for (keep, expected) in [(0, ""), (4, "xxxx"), (100, "xxxxxxxxxx")] {
             let (exchange, kept) =
                 sender.client.send(&sender.request, sender.deadline(), keep).await;
@@ -150,7 +152,7 @@ fn a_body_is_streamed_as_it_comes() {
     let first = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n";
     let server = Server::start([vec![Request, send(first), Hold]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings::default());
+        let sender = Sender::new(&server, ClientSettings::default());
         let stream = Stream::default();
         let mut visitor = stream.clone();
         // The response never ends, and its beginning is there.
@@ -171,7 +173,8 @@ fn a_body_is_streamed_as_it_comes() {
 fn what_is_known_stays_when_the_request_is_given_up() {
     let server = Server::start([vec![Request, Hold], vec![Request, ok(1), Again]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 1, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 1, ..ClientSettings::default() });
         let now = sender.client.clock().now();
         let mut exchange = Exchange::unfinished(now);
         let (request, deadline, visitor) = (&sender.request, sender.deadline(), &mut ());
@@ -196,7 +199,7 @@ fn what_is_known_stays_when_the_request_is_given_up() {
 fn a_request_made_now_may_go_anywhere() {
     let (known, new) = (slow(), slow());
     on_runtime(async {
-        let sender = Sender::new(&known, Settings::default());
+        let sender = Sender::new(&known, ClientSettings::default());
         let request = HttpRequest::new("GET", new.url("/new"));
         for _ in 0..2 {
             let request = sender.client.prepare(&request).await.unwrap();
@@ -214,7 +217,8 @@ fn a_request_made_now_may_go_anywhere() {
 fn a_user_has_connections_of_its_own() {
     let server = slow();
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 1, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 1, ..ClientSettings::default() });
         let users = [0; 3].map(|_| sender.client.with_own_connections());
         for _ in 0..2 {
             for user in &users {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::record::{CloseCode, Fault, Phase};
-use gake_wire::{HttpRequest, Protocol, ReplyRule, Settings};
+use gake_wire::{ClientSettings, HttpRequest, Protocol, ReplyRule};
 
 use crate::client::{PATIENCE, fault_of, on_runtime, status_of};
 use crate::http2::Sender;
@@ -92,8 +92,13 @@ fn serve(
     scripted::serve(move |stream| script(&mut Peer(stream)))
 }
 
-fn settings(answer: ReplyRule) -> Settings {
-    Settings { protocol: Protocol::WebSocket, connections: 1, reply: answer, ..Settings::default() }
+fn settings(answer: ReplyRule) -> ClientSettings {
+    ClientSettings {
+        protocol: Protocol::WebSocket,
+        connections: 1,
+        reply: answer,
+        ..ClientSettings::default()
+    }
 }
 
 fn sender(address: SocketAddr, answer: ReplyRule) -> std::rc::Rc<Sender> {

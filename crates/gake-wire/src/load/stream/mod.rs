@@ -26,7 +26,7 @@ fn metric(name: &str, kind: MetricKind, unit: MetricUnit) -> Arc<Definition> {
     Arc::new(Definition { name: name.to_owned(), kind, unit })
 }
 
-/// The metrics of streamed responses ([`Settings::stream`](crate::Settings)): `stream_first` and
+/// The metrics of streamed responses ([`ClientSettings::stream`](crate::ClientSettings)): `stream_first` and
 /// `stream_gap` (trends of time), and `stream_events` (a counter).
 #[must_use]
 pub fn stream_metrics() -> [Arc<Definition>; 3] {
