@@ -5,14 +5,19 @@ use std::io;
 use std::sync::Arc;
 
 use gake_core::record::{Fault, Phase, Tally};
-use gake_wire::Wire;
+use gake_wire::PreparedRequests;
 
 /// Go's words for a request that the end of the run cut off.
 pub const CANCELED: &str = "context canceled";
 
 /// Requests without a response, by cause in Go's words, in order of the words. The port of our side,
 /// which Go names and which makes every line another, is left out.
-pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Vec<(String, u64)> {
+pub fn errors(
+    tally: &Tally,
+    wires: &[Arc<PreparedRequests>],
+    method: &str,
+    url: &str,
+) -> Vec<(String, u64)> {
     let origins = wires.first().map(|wire| wire.network.origins.as_slice()).unwrap_or_default();
     let address = origins.first().and_then(|origin| origin.addresses.first());
     let address = address.map_or_else(String::new, ToString::to_string);

@@ -9,8 +9,8 @@ use gake_judge::Objective;
 use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, ClientSettings, Location, Protocol, Resolver, Scheme, TlsOptions, Tracer,
-    WeightedRequest, Wire, WireError, handshake_metrics, stream_metrics,
+    BodyCheck, ClientSettings, Location, PreparedRequests, Protocol, Resolver, Scheme, TlsOptions,
+    Tracer, WeightedRequest, WireError, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -34,7 +34,7 @@ pub struct Prepared {
     /// The plan.
     pub plan: Arc<Plan>,
     /// What each scenario sends, and where, but for those of scripts.
-    pub wires: Vec<Arc<Wire>>,
+    pub wires: Vec<Arc<PreparedRequests>>,
     /// The scripts that it fires.
     pub scripts: Vec<PreparedScript>,
     /// Makes random arrivals repeatable.
@@ -172,7 +172,7 @@ impl LoadedRequests {
     pub fn prepare_over(
         &self,
         spec: &RunSpec,
-        wires: Vec<Arc<Wire>>,
+        wires: Vec<Arc<PreparedRequests>>,
     ) -> Result<Prepared, RunError> {
         let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
         self.ready(spec, self.plans(spec), wires, &labels)
@@ -190,9 +190,13 @@ impl LoadedRequests {
         spec.scenarios.iter().zip(&self.sets).enumerate().map(plan).collect()
     }
 
-    fn wire(&self, set: &RequestSet, mut settings: ClientSettings) -> Result<Wire, RunError> {
+    fn wire(
+        &self,
+        set: &RequestSet,
+        mut settings: ClientSettings,
+    ) -> Result<PreparedRequests, RunError> {
         settings.feed.clone_from(&set.feed);
-        let wire = Wire::prepare(&set.requests, &self.resolver, &self.tls, settings);
+        let wire = PreparedRequests::prepare(&set.requests, &self.resolver, &self.tls, settings);
         let wire = match &set.order {
             Some(order) => wire.and_then(|wire| wire.in_order(order.clone())),
             None => wire,
@@ -218,7 +222,7 @@ impl LoadedRequests {
         &self,
         spec: &RunSpec,
         plans: Vec<Plan>,
-        wires: Vec<Arc<Wire>>,
+        wires: Vec<Arc<PreparedRequests>>,
         labels: &[String],
     ) -> Result<Prepared, RunError> {
         let mut metrics = Registry::default();

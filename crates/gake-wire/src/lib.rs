@@ -5,7 +5,7 @@
 //! requests of one thread over it. Transports are behind one interface (`client/transport/`);
 //! gake-codec has their protocols.
 //!
-//! A [`Wire`] holds a load's requests; an [`HttpFactory`] serves one worker's slice of it, an
+//! A [`PreparedRequests`] holds a load's requests; an [`HttpFactory`] serves one worker's slice of it, an
 //! [`HttpWork`] one lane. This crate knows no schedules, and reads time only by the clock it is given.
 
 #![cfg_attr(
@@ -35,9 +35,9 @@ pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;
 pub use load::feed::{Feed, NextRequest, WeightedRequest};
 pub use load::inspect::Inspection;
+pub use load::prepared_requests::PreparedRequests;
 pub use load::stream::stream_metrics;
 pub use load::trace::{Span, Spans, Tracer};
-pub use load::wire::Wire;
 pub use load::work::HttpWork;
 pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
 pub use net::deadline::Deadline;

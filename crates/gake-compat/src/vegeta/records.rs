@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::record::{End, Fault, Kept, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
-use gake_wire::{HttpRequest, Wire};
+use gake_wire::{HttpRequest, PreparedRequests};
 
 use super::targets::Requests;
 use crate::go_errors;
@@ -19,7 +19,7 @@ pub struct Records {
     /// What was sent.
     pub requests: Arc<Requests>,
     /// Where to.
-    pub wires: Vec<Arc<Wire>>,
+    pub wires: Vec<Arc<PreparedRequests>>,
     /// Redirects that were followed; `None` takes one as the response.
     pub redirects: Option<u32>,
 }

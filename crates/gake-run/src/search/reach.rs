@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use gake_wire::{Address, Wire};
+use gake_wire::{Address, PreparedRequests};
 
 use crate::RunError;
 
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When every address of an origin refuses.
-pub(super) fn check(wire: &Wire, target: &str) -> Result<(), RunError> {
+pub(super) fn check(wire: &PreparedRequests, target: &str) -> Result<(), RunError> {
     for origin in &wire.network.origins {
         let refuses = |address: &Address| match address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PATIENCE)

@@ -10,7 +10,7 @@ use gake_engine::JoinedSecond;
 use gake_judge::overload::{self, OverloadStep};
 use gake_judge::search::{Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond};
 use gake_judge::{Cause, Causes, Clause, Objective};
-use gake_wire::Wire;
+use gake_wire::PreparedRequests;
 
 use super::backlog::Backlog;
 use super::iterations::{judged, judged_run};
@@ -39,7 +39,7 @@ pub struct Trials<'a> {
     has_run: bool,
     room: Room,
     /// The wires of the last trial.
-    wires: Option<(Connections, Vec<Arc<Wire>>)>,
+    wires: Option<(Connections, Vec<Arc<PreparedRequests>>)>,
     watching: Watching,
     objectives: Vec<Objective>,
     /// The last trial's run, and its load.

@@ -11,8 +11,8 @@ use gake_core::work::{Factory, Gauges};
 
 use crate::client::Client;
 use crate::load::idle;
+use crate::load::prepared_requests::PreparedRequests;
 use crate::load::trace::{Tracer, WorkerTracer};
-use crate::load::wire::Wire;
 use crate::load::work::{HttpWork, Load};
 use crate::tls::handshakes;
 
@@ -29,7 +29,7 @@ pub struct HttpFactory<C> {
 impl<C: Clock + Clone + 'static> HttpFactory<C> {
     /// The factory of the worker that has `slice` of the run.
     #[must_use]
-    pub fn new(wire: Arc<Wire>, slice: Slice, clock: C) -> Self {
+    pub fn new(wire: Arc<PreparedRequests>, slice: Slice, clock: C) -> Self {
         let client = Client::new(Arc::clone(&wire.network), slice, clock);
         let keep = Cell::new(wire.network.settings.keep.map_or(0, |keep| keep.responses));
         let settings = &wire.network.settings;

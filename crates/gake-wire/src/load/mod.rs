@@ -6,7 +6,7 @@ pub(crate) mod feed;
 pub(crate) mod idle;
 pub(crate) mod inspect;
 pub(crate) mod order;
+pub(crate) mod prepared_requests;
 pub(crate) mod stream;
 pub(crate) mod trace;
-pub(crate) mod wire;
 pub(crate) mod work;

@@ -15,7 +15,7 @@ use gake_core::schedule::{Slice, random_number};
 use gake_core::work::Iteration;
 
 use crate::client::network::Network;
-use crate::load::wire::Labelled;
+use crate::load::prepared_requests::Labelled;
 
 /// Maximum sampled requests per second, over all scenarios and workers.
 const SAMPLED_A_SECOND: usize = 1_000;
@@ -236,15 +236,15 @@ mod tests {
     use super::*;
     use crate::client::request::HttpRequest;
     use crate::client::settings::ClientSettings;
-    use crate::load::wire::Wire;
+    use crate::load::prepared_requests::PreparedRequests;
     use crate::net::address::Resolver;
     use crate::tls::TlsOptions;
     use crate::tls::protocol::Protocol;
 
-    fn wire(request: HttpRequest) -> Wire {
+    fn wire(request: HttpRequest) -> PreparedRequests {
         let settings = ClientSettings { protocol: Protocol::Http2, ..ClientSettings::default() };
         let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-        Wire::prepare(&[request.into()], &resolver, &tls, settings).unwrap()
+        PreparedRequests::prepare(&[request.into()], &resolver, &tls, settings).unwrap()
     }
 
     fn recorder() -> Recorder {

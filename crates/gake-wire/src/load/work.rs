@@ -12,15 +12,15 @@ use crate::client::Client;
 use crate::client::kept::KeepVisitor;
 use crate::load::feed::Feed;
 use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
+use crate::load::prepared_requests::{Labelled, PreparedRequests};
 use crate::load::stream::{StreamSeries, StreamVisitor};
 use crate::load::trace::{OpenSpan, WorkerTracer};
-use crate::load::wire::{Labelled, Wire};
 use crate::net::deadline::Deadline;
 
 /// The state shared by the works of one worker.
 #[derive(Debug)]
 pub(crate) struct Load {
-    pub(crate) wire: Arc<Wire>,
+    pub(crate) wire: Arc<PreparedRequests>,
     /// The number of responses still to keep.
     pub(crate) keep: Cell<u64>,
     /// The series of streamed responses, once interned.

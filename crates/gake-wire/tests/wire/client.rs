@@ -11,8 +11,8 @@ use gake_core::record::{Answer, Counts, End, Exchange, Fault, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::{Factory, Gauges};
 use gake_wire::{
-    ClientSettings, HttpFactory, HttpRequest, HttpWork, Resolver, TlsOptions, WeightedRequest,
-    Wire, WireError,
+    ClientSettings, HttpFactory, HttpRequest, HttpWork, PreparedRequests, Resolver, TlsOptions,
+    WeightedRequest, WireError,
 };
 
 /// No test waits longer than this for anything.
@@ -91,8 +91,8 @@ impl Setup {
         self
     }
 
-    pub fn prepare(&self) -> Result<Wire, WireError> {
-        Wire::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
+    pub fn prepare(&self) -> Result<PreparedRequests, WireError> {
+        PreparedRequests::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
     }
 
     /// Does something with a client on a runtime of its own.
@@ -134,7 +134,7 @@ pub struct Client {
 }
 
 impl Client {
-    fn new(wire: Arc<Wire>) -> Self {
+    fn new(wire: Arc<PreparedRequests>) -> Self {
         let clock = TestClock::new();
         let factory = HttpFactory::new(wire, Slice::WHOLE, clock);
         factory.begin();

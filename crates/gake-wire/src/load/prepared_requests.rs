@@ -28,7 +28,7 @@ pub(crate) struct Labelled {
 
 /// The requests of a load, with their origins and settings.
 #[derive(Debug)]
-pub struct Wire {
+pub struct PreparedRequests {
     /// The network of the requests.
     pub network: Arc<Network>,
     /// The labels by number; empty for a single request without a label.
@@ -39,7 +39,7 @@ pub struct Wire {
     order: Vec<u32>,
 }
 
-impl Wire {
+impl PreparedRequests {
     /// Prepares the requests and resolves their origins. Blocks for name resolution.
     ///
     /// # Errors
