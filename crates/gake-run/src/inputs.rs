@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::schedule::Trace;
 use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
-use gake_wire::{Feed, WeightedRequest};
+use gake_wire::{RequestFeed, WeightedRequest};
 
 use crate::RunError;
 use crate::script::ConfiguredScript;
@@ -40,7 +40,7 @@ pub struct GivenRequests {
     /// may have.
     pub requests: Vec<WeightedRequest>,
     /// If set, makes each request when it is fired, instead of `requests`.
-    pub feed: Option<Arc<dyn Feed>>,
+    pub feed: Option<Arc<dyn RequestFeed>>,
 }
 
 /// Loads the scripts that a spec names.

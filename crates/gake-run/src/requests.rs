@@ -10,7 +10,9 @@ use gake_core::spec::{
     BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
     ScenarioSpec, WebSocketSpec,
 };
-use gake_wire::{Feed, GrpcMethod, HttpRequest, Location, WeightedRequest, basic_authorization};
+use gake_wire::{
+    GrpcMethod, HttpRequest, Location, RequestFeed, WeightedRequest, basic_authorization,
+};
 
 use crate::bodies::Bodies;
 use crate::grpc::GrpcTarget;
@@ -28,7 +30,7 @@ pub(crate) struct RequestSet {
     pub(crate) order: Option<Vec<u32>>,
     /// When each arrival is due, when that was recorded.
     pub(crate) trace: Option<Trace>,
-    pub(crate) feed: Option<Arc<dyn Feed>>,
+    pub(crate) feed: Option<Arc<dyn RequestFeed>>,
     /// What the user named: the URL without its password, or the file.
     pub(crate) name: String,
     pub(crate) notes: Vec<String>,

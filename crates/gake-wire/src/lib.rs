@@ -33,7 +33,7 @@ pub use client::settings::{ClientSettings, KeepLimits, ReplyRule};
 pub use client::visitor::ExchangeVisitor;
 pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;
-pub use load::feed::{Feed, NextRequest, WeightedRequest};
+pub use load::feed::{NextRequest, RequestFeed, WeightedRequest};
 pub use load::inspect::Inspection;
 pub use load::prepared_requests::PreparedRequests;
 pub use load::stream::stream_metrics;

@@ -8,7 +8,7 @@ use gake_codec::http2::ConnectionLimits;
 use gake_core::plan::Timeouts;
 
 use crate::load::check::BodyCheck;
-use crate::load::feed::Feed;
+use crate::load::feed::RequestFeed;
 use crate::load::inspect::Inspection;
 use crate::net::permit::ConnectionPermit;
 use crate::net::source::Sources;
@@ -45,7 +45,7 @@ pub struct ClientSettings {
     /// Maximum idle connections per origin, over all workers.
     pub max_idle: Option<usize>,
     /// Makes each request when it is fired, instead of the prepared ones.
-    pub feed: Option<Arc<dyn Feed>>,
+    pub feed: Option<Arc<dyn RequestFeed>>,
     /// The version in the request line of HTTP/1.
     pub version: Version,
     /// The protocol of connections.

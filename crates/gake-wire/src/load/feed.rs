@@ -24,11 +24,11 @@ impl From<HttpRequest> for WeightedRequest {
 }
 
 /// Makes requests during the run, possibly a finite number. Shared by all workers.
-pub trait Feed: Debug + Send + Sync {
+pub trait RequestFeed: Debug + Send + Sync {
     /// The request of the arrival with this number; `None` at the end. Waiting for it is part of the
     /// response time.
     fn next(&self, number: u64) -> NextRequest<'_>;
 }
 
-/// The next request of a [`Feed`]; its weight is ignored.
+/// The next request of a [`RequestFeed`]; its weight is ignored.
 pub type NextRequest<'a> = Pin<Box<dyn Future<Output = Option<WeightedRequest>> + Send + 'a>>;

@@ -8,7 +8,7 @@ use crate::client::error::WireError;
 use crate::client::network::Network;
 use crate::client::request::PreparedRequest;
 use crate::client::settings::ClientSettings;
-use crate::load::feed::{Feed, WeightedRequest};
+use crate::load::feed::{RequestFeed, WeightedRequest};
 use crate::load::order::cycle;
 use crate::net::address::Resolver;
 use crate::net::location::Location;
@@ -127,7 +127,7 @@ impl PreparedRequests {
     /// Makes the request of arrival `number` by the feed; `None` at its end.
     pub(crate) async fn make(
         &self,
-        feed: &dyn Feed,
+        feed: &dyn RequestFeed,
         number: u64,
     ) -> Result<Option<Labelled>, Fault> {
         let Some(next) = feed.next(number).await else { return Ok(None) };

@@ -10,7 +10,7 @@ use gake_core::work::{Ended, Exhausted, Iteration, Work};
 
 use crate::client::Client;
 use crate::client::kept::KeepVisitor;
-use crate::load::feed::Feed;
+use crate::load::feed::RequestFeed;
 use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
 use crate::load::prepared_requests::{Labelled, PreparedRequests};
 use crate::load::stream::{StreamSeries, StreamVisitor};
@@ -166,7 +166,7 @@ impl Load {
     async fn exchange_fed<C: Clock + Clone + 'static>(
         &self,
         lane: LaneExchange<'_, C>,
-        feed: &dyn Feed,
+        feed: &dyn RequestFeed,
         number: u64,
     ) -> Result<(), Exhausted> {
         match self.wire.make(feed, number).await {

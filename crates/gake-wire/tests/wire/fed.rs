@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_wire::{Feed, HttpRequest, NextRequest, WeightedRequest};
+use gake_wire::{HttpRequest, NextRequest, RequestFeed, WeightedRequest};
 
 use crate::client::{Setup, request, status_of};
 use crate::server::{Again, Request, Server, ok};
@@ -11,7 +11,7 @@ use crate::server::{Again, Request, Server, ok};
 #[derive(Debug)]
 struct Few(Vec<WeightedRequest>);
 
-impl Feed for Few {
+impl RequestFeed for Few {
     fn next(&self, number: u64) -> NextRequest<'_> {
         Box::pin(async move { self.0.get(number as usize).cloned() })
     }
