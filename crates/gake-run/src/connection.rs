@@ -8,7 +8,7 @@ use gake_core::spec::{
 };
 use gake_wire::{
     BodyCheck, BodyCheckError, ClientSettings, Inspection, KeepLimits, Protocol, ReplyRule,
-    Resolver, Sources, TlsKeyLog, TlsOptions, tls_suites,
+    Resolver, SourceAddresses, TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -20,7 +20,7 @@ pub(crate) fn settings(
     pooled: bool,
     (connections, streams): (usize, usize),
 ) -> Result<ClientSettings, RunError> {
-    let mut sources = Sources::default();
+    let mut sources = SourceAddresses::default();
     let list = FieldPath::root().key("connection").key("sources");
     for (i, source) in spec.sources.iter().enumerate() {
         sources.add(source).map_err(|error| RunError::spec(list.index(i), error))?;

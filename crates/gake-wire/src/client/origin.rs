@@ -13,7 +13,7 @@ use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, Scheme};
 use crate::net::permit::{ConnectionPermit, NO_TARGET};
-use crate::net::source::Sources;
+use crate::net::source::SourceAddresses;
 
 /// Maximum number of origins discovered in one run.
 const DISCOVERED_MAX: usize = 1_000;
@@ -75,7 +75,7 @@ impl Origin {
     pub(crate) fn resolve(
         location: &Location,
         resolver: &Resolver,
-        (sources, permit): (&Sources, Option<&Arc<ConnectionPermit>>),
+        (sources, permit): (&SourceAddresses, Option<&Arc<ConnectionPermit>>),
     ) -> Result<(Self, Vec<Address>), WireError> {
         let addresses = resolver.resolve(&location.host, location.port)?;
         let addresses = sources.reaching(&location.host, addresses)?;
@@ -113,7 +113,7 @@ impl Origin {
 #[derive(Debug)]
 pub(crate) struct DiscoveredOrigins {
     resolver: Arc<Resolver>,
-    sources: Arc<Sources>,
+    sources: Arc<SourceAddresses>,
     permit: Option<Arc<ConnectionPermit>>,
     all: Mutex<Vec<Arc<DiscoveredOrigin>>>,
 }

@@ -11,7 +11,7 @@ use crate::load::check::BodyCheck;
 use crate::load::feed::RequestFeed;
 use crate::load::inspect::Inspection;
 use crate::net::permit::ConnectionPermit;
-use crate::net::source::Sources;
+use crate::net::source::SourceAddresses;
 use crate::tls::protocol::Protocol;
 
 /// The settings of a network's clients, and of the load that uses them.
@@ -31,7 +31,7 @@ pub struct ClientSettings {
     /// New idle connections a second, over all workers.
     pub connect_rate: Option<f64>,
     /// The source addresses of connections.
-    pub sources: Sources,
+    pub sources: SourceAddresses,
     /// Limits on responses.
     pub limits: ResponseLimits,
     /// Maximum redirects followed for one request; if 0, a redirect is a response like any other.
@@ -102,7 +102,7 @@ impl Default for ClientSettings {
             connections: usize::MAX,
             idle_connections: 0,
             connect_rate: None,
-            sources: Sources::default(),
+            sources: SourceAddresses::default(),
             limits: ResponseLimits::default(),
             max_redirects: 0,
             keep: None,

@@ -14,7 +14,7 @@ const ADDRESSES_MAX: usize = 65_536;
 
 /// The source addresses of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources {
+pub struct SourceAddresses {
     /// Addresses to bind to, round-robin; if empty, the system chooses.
     pub addresses: Vec<IpAddr>,
     /// The interface to bind to.
@@ -44,7 +44,7 @@ pub enum SourceAddressError {
         /// The system's message.
         reason: String,
     },
-    /// Sources and target are of different families.
+    /// SourceAddresses and target are of different families.
     #[error("{host} is {address}, which no source address can reach: one is IPv4, the other IPv6")]
     Family {
         /// The target's host.
@@ -54,7 +54,7 @@ pub enum SourceAddressError {
     },
 }
 
-impl Sources {
+impl SourceAddresses {
     /// Adds a comma-separated list of addresses, ranges, networks, or one interface's name.
     ///
     /// # Errors
@@ -213,8 +213,8 @@ fn is_device(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn sources(text: &str) -> Result<Sources, SourceAddressError> {
-        let mut sources = Sources::default();
+    fn sources(text: &str) -> Result<SourceAddresses, SourceAddressError> {
+        let mut sources = SourceAddresses::default();
         sources.add(text).map(|()| sources)
     }
 
