@@ -1,19 +1,19 @@
-//! Spans of sampled requests on their way to OpenTelemetry.
+//! SpanReceiver of sampled requests on their way to OpenTelemetry.
 
 use gake_text::duration::parse_duration;
-use gake_wire::Spans;
+use gake_wire::SpanReceiver;
 
 use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{SpanWriter, span_post};
 
-/// Spans in one request.
+/// SpanReceiver in one request.
 const BATCH: usize = 500;
 
 /// Sends spans to a destination during a run.
 pub struct SpanExporter {
     name: String,
-    spans: Spans,
+    spans: SpanReceiver,
     writer: SpanWriter,
     push: Push,
 }
@@ -23,7 +23,7 @@ impl SpanExporter {
     ///
     /// # Errors
     /// When it takes no spans, in a sentence.
-    pub fn new(address: &SinkAddress, spans: Spans) -> Result<Self, String> {
+    pub fn new(address: &SinkAddress, spans: SpanReceiver) -> Result<Self, String> {
         let Some(post) = span_post(address) else {
             return Err(format!(
                 "{address} takes no traces: give otlp=http://host:4318 or otlp-grpc=http://host:4317"

@@ -37,7 +37,7 @@ pub use load::feed::{NextRequest, RequestFeed, WeightedRequest};
 pub use load::inspect::Inspection;
 pub use load::prepared_requests::PreparedRequests;
 pub use load::stream::stream_metrics;
-pub use load::trace::{Span, Spans, Tracer};
+pub use load::trace::{SpanReceiver, TraceSpan, Tracer};
 pub use load::work::HttpWork;
 pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
 pub use net::deadline::Deadline;

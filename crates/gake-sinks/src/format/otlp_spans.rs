@@ -2,7 +2,7 @@
 //! HTTP clients. The numbers of fields are those of `opentelemetry/proto/trace/v1/trace.proto`.
 
 use gake_core::record::End;
-use gake_wire::Span;
+use gake_wire::TraceSpan;
 use serde_json::{Value, json};
 
 use super::otlp::attributes;
@@ -51,12 +51,12 @@ impl SpanWriter {
     }
 
     /// One export request with all `spans`.
-    pub(crate) fn write(&self, spans: &[Span]) -> Batch {
+    pub(crate) fn write(&self, spans: &[TraceSpan]) -> Batch {
         let bytes = if self.is_grpc { self.protobuf(spans) } else { self.json(spans) };
         Batch { bytes, rows: spans.len() as u64 }
     }
 
-    fn json(&self, spans: &[Span]) -> Vec<u8> {
+    fn json(&self, spans: &[TraceSpan]) -> Vec<u8> {
         let spans: Vec<Value> = spans.iter().map(|span| self.span_json(span)).collect();
         let common = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let service = [("service.name", self.service.as_str())];
@@ -70,7 +70,7 @@ impl SpanWriter {
         request.to_string().into_bytes()
     }
 
-    fn span_json(&self, span: &Span) -> Value {
+    fn span_json(&self, span: &TraceSpan) -> Value {
         let pairs: Vec<Value> = told(span)
             .into_iter()
             .map(|(key, value)| {
@@ -96,7 +96,7 @@ impl SpanWriter {
         })
     }
 
-    fn protobuf(&self, spans: &[Span]) -> Vec<u8> {
+    fn protobuf(&self, spans: &[TraceSpan]) -> Vec<u8> {
         let mut scoped = scoped();
         for span in spans {
             scoped.message(2, &self.span_message(span));
@@ -104,7 +104,7 @@ impl SpanWriter {
         call(&self.service, &self.tags, &scoped)
     }
 
-    fn span_message(&self, span: &Span) -> Message {
+    fn span_message(&self, span: &TraceSpan) -> Message {
         let mut message = Message::default();
         message.bytes(1, &span.trace);
         message.bytes(2, &span.id);
@@ -134,7 +134,7 @@ impl SpanWriter {
 }
 
 /// The attributes of a span.
-fn told(span: &Span) -> Vec<(&'static str, Attribute)> {
+fn told(span: &TraceSpan) -> Vec<(&'static str, Attribute)> {
     let mut all = vec![
         ("http.request.method", Attribute::Text(span.method.clone())),
         ("server.address", Attribute::Text(span.host.clone())),
@@ -155,7 +155,7 @@ fn told(span: &Span) -> Vec<(&'static str, Attribute)> {
 }
 
 /// Why the request failed: the status of its answer, or the fault.
-fn error(span: &Span) -> Option<String> {
+fn error(span: &TraceSpan) -> Option<String> {
     match span.end {
         End::Answered(answer) => (answer.status >= FIRST_ERROR).then(|| answer.status.to_string()),
         End::Fault(fault) => Some(fault.name().to_owned()),
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use gake_core::record::{Answer, Fault};
 
-    fn span(end: End) -> Span {
-        Span {
+    fn span(end: End) -> TraceSpan {
+        TraceSpan {
             trace: [0xab; 16],
             id: [1; 8],
             number: 300,
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn json_has_the_names_of_the_conventions() {
         let answered = End::Answered(Answer { status: 503, body_bytes: 0 });
-        let unwritten = Span { write: None, ..span(End::Fault(Fault::Reset)) };
+        let unwritten = TraceSpan { write: None, ..span(End::Fault(Fault::Reset)) };
         let batch = writer("otlp").write(&[span(answered), unwritten]);
         assert_eq!(batch.rows, 2);
         let request: Value = serde_json::from_slice(&batch.bytes).unwrap();

@@ -27,7 +27,7 @@ const HEADER: &str = "traceparent";
 
 /// The span of a request. Its instants are on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct TraceSpan {
     /// The id of the trace; never 0.
     pub trace: [u8; 16],
     /// The id of this span, the parent of the target's spans; never 0.
@@ -65,13 +65,13 @@ pub struct Tracer {
     scenarios: usize,
     /// The samples so far, from which ids are derived.
     sampled: AtomicU64,
-    receivers: Vec<(SyncSender<Span>, Arc<AtomicU64>)>,
+    receivers: Vec<(SyncSender<TraceSpan>, Arc<AtomicU64>)>,
 }
 
 /// Receives the spans of a [`Tracer`].
 #[derive(Debug)]
-pub struct Spans {
-    receiver: Receiver<Span>,
+pub struct SpanReceiver {
+    receiver: Receiver<TraceSpan>,
     lost: Arc<AtomicU64>,
 }
 
@@ -91,11 +91,11 @@ impl Tracer {
     }
 
     /// Adds a receiver of all spans.
-    pub fn subscribe(&mut self) -> Spans {
+    pub fn subscribe(&mut self) -> SpanReceiver {
         let (sender, receiver) = sync_channel(SPANS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         self.receivers.push((sender, Arc::clone(&lost)));
-        Spans { receiver, lost }
+        SpanReceiver { receiver, lost }
     }
 
     #[inline]
@@ -114,7 +114,7 @@ impl Tracer {
         (trace, random(2))
     }
 
-    fn send(&self, span: &Span) {
+    fn send(&self, span: &TraceSpan) {
         for (sender, lost) in &self.receivers {
             if sender.try_send(span.clone()).is_err() {
                 lost.fetch_add(1, Relaxed);
@@ -123,9 +123,9 @@ impl Tracer {
     }
 }
 
-impl Spans {
+impl SpanReceiver {
     /// Takes the received spans, without waiting.
-    pub fn take(&self) -> impl Iterator<Item = Span> {
+    pub fn take(&self) -> impl Iterator<Item = TraceSpan> {
         self.receiver.try_iter()
     }
 
@@ -204,7 +204,7 @@ impl WorkerTracer {
         let request = &open.request.request;
         let Some(origin) = network.origins.get(request.origin as usize) else { return };
         let (method, target) = request.rendered.first_line();
-        self.tracer.send(&Span {
+        self.tracer.send(&TraceSpan {
             trace: open.trace,
             id: open.id,
             number: open.number,
@@ -314,7 +314,7 @@ mod tests {
         assert!(sampled.abs_diff(10_000) < 475, "{sampled}");
         let none = Tracer::new(0.0, [4, 5, 6]);
         assert!(!(0..100_000).any(|number| none.samples(number)));
-        let span = Span {
+        let span = TraceSpan {
             trace: [1; 16],
             id: [1; 8],
             number: 0,
