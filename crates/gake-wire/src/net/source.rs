@@ -44,7 +44,7 @@ pub enum SourceAddressError {
         /// The system's message.
         reason: String,
     },
-    /// SourceAddresses and target are of different families.
+    /// Sources and target are of different families.
     #[error("{host} is {address}, which no source address can reach: one is IPv4, the other IPv6")]
     Family {
         /// The target's host.
