@@ -67,7 +67,7 @@ impl LoadedRequests {
             let at = FieldPath::root().key("scenario").index(i);
             connection::inspection(scenario, &at)?;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
-                connection::answer(websocket, &at)?;
+                connection::reply_rule(websocket, &at)?;
             }
         }
         let mut sets = requests::read(spec, &mut inputs)?;

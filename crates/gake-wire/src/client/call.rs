@@ -9,7 +9,7 @@ use gake_core::record::{Answer, Exchange, Fault, Phase};
 use crate::client::meter::bump;
 use crate::client::pool::{ConnectionSlot, Pool};
 use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
-use crate::client::request::{Message, PreparedRequest};
+use crate::client::request::{HttpMessage, PreparedRequest};
 use crate::client::shared::Shared;
 use crate::client::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
 use crate::client::visitor::ExchangeVisitor;
@@ -57,7 +57,7 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
     /// Follows redirects until a response is not one.
     async fn follow(
         &mut self,
-        message: &Message,
+        message: &HttpMessage,
         (mut status, mut to): (u16, String),
     ) -> Result<Answer, Fault> {
         let Shared { network, clock, meter, .. } = self.shared;

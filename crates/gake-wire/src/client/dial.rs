@@ -1,4 +1,4 @@
-//! Opening connections.
+//! Http2Options connections.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -24,7 +24,7 @@ use crate::client::early::EarlyRequest;
 use crate::client::meter::{Meter, OpenGuard};
 use crate::client::network::{Network, is_loopback};
 use crate::client::request::PreparedRequest;
-use crate::client::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
+use crate::client::transport::{AnyTransport, Http1, Http2, Http2Options, WebSocket, upgrade};
 use crate::net::address::Address;
 use crate::net::alarm::Alarm;
 use crate::net::alternative::Alternatives;
@@ -223,7 +223,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     ) -> Result<AnyTransport, Fault> {
         let DialedStream { mut stream, open, times, .. } = connected;
         let begun = self.clock.now();
-        let upgraded = websocket_open::open(&mut stream, upgrade, &self.scratch).await?;
+        let upgraded = upgrade::open(&mut stream, upgrade, &self.scratch).await?;
         self.meter.add_bytes(upgraded.bytes_in, upgraded.bytes_out);
         let took = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + took);
@@ -257,9 +257,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         }
         let limits = settings.connection_limits();
         let (at, took) = times;
-        let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
+        let options = Http2Options { limits, facts, is_single_use: !settings.keepalive, at, took };
         let scratch = Rc::clone(&self.scratch);
-        let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), open);
+        let http2 = Http2::new(stream, &options, scratch, self.clock.clone(), open);
         Ok(AnyTransport::Http2(http2))
     }
 

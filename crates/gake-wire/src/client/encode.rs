@@ -8,7 +8,7 @@ use gake_codec::http3::StreamRequest;
 use gake_codec::websocket::UpgradeRequest;
 
 use crate::client::grpc;
-use crate::client::request::Message;
+use crate::client::request::HttpMessage;
 use crate::net::location::Scheme;
 
 /// Headers that HTTP/2 and HTTP/3 forbid (RFC 9113, section 8.2.2; RFC 9114, section 4.2).
@@ -26,7 +26,7 @@ struct RequestFields<'a> {
     is_grpc: bool,
 }
 
-impl Message {
+impl HttpMessage {
     /// The request in HTTP/2, without forbidden headers. The message must be valid in HTTP/1.1.
     pub(crate) fn template(&self) -> RequestTemplate {
         let RequestFields { own, shared, length, is_grpc } = self.fields();

@@ -10,7 +10,7 @@ pub(crate) mod early;
 pub(crate) mod encode;
 pub(crate) mod error;
 pub(crate) mod grpc;
-pub(crate) mod kept;
+pub(crate) mod keep_visitor;
 pub(crate) mod meter;
 pub(crate) mod network;
 pub(crate) mod origin;
@@ -32,7 +32,7 @@ use gake_core::schedule::Slice;
 use gake_core::work::Gauges;
 
 use self::call::Call;
-use self::kept::KeepVisitor;
+use self::keep_visitor::KeepVisitor;
 use self::network::Network;
 use self::pool::{Pool, PoolBounds};
 use self::request::{HttpRequest, PreparedRequest};

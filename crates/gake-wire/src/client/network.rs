@@ -14,7 +14,7 @@ use rustls::client::EchStatus;
 use crate::client::early::EarlySettings;
 use crate::client::error::WireError;
 use crate::client::origin::{DiscoveredOrigins, Origin};
-use crate::client::request::{HttpRequest, Message, PreparedRequest};
+use crate::client::request::{HttpMessage, HttpRequest, PreparedRequest};
 use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, LocationError, Scheme};
@@ -191,7 +191,7 @@ impl Network {
             return Err(WireError::Http3("has no clear text: write https://"));
         }
         let origin = self.origin(&location)?;
-        let message = Message::new(request, location);
+        let message = HttpMessage::new(request, location);
         if self.settings.protocol == Protocol::WebSocket {
             let upgrade = message.upgrade()?;
             if self.upgrade.replace(Arc::new(upgrade)).is_some() {
@@ -214,14 +214,14 @@ impl Network {
     pub async fn make(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
         let origin = self.locate(&location).await?;
-        self.encode(origin, Message::new(request, location)).map_err(|_| BAD_REQUEST)
+        self.encode(origin, HttpMessage::new(request, location)).map_err(|_| BAD_REQUEST)
     }
 
     /// Encodes a request for every protocol that connections to its origin may speak.
     pub(crate) fn encode(
         &self,
         origin: u32,
-        message: Message,
+        message: HttpMessage,
     ) -> Result<PreparedRequest, RequestError> {
         let rendered = self.render(&message)?;
         let may_be_http2 = match self.settings.protocol {
@@ -251,7 +251,7 @@ impl Network {
     }
 
     /// Adds a note for each header that HTTP/2 or HTTP/3 forbids.
-    fn note_forbidden_headers(&mut self, message: &Message) {
+    fn note_forbidden_headers(&mut self, message: &HttpMessage) {
         let version = match self.settings.protocol {
             Protocol::Http2 => "HTTP/2",
             Protocol::Http3 => "HTTP/3",
@@ -265,7 +265,7 @@ impl Network {
         }
     }
 
-    pub(crate) fn render(&self, message: &Message) -> Result<RenderedRequest, RequestError> {
+    pub(crate) fn render(&self, message: &HttpMessage) -> Result<RenderedRequest, RequestError> {
         message.render(self.settings.version, self.settings.keepalive, self.proxy())
     }
 
@@ -336,7 +336,7 @@ impl Network {
         }
     }
 
-    fn kept(&self, message: Message) -> Option<Box<Message>> {
+    fn kept(&self, message: HttpMessage) -> Option<Box<HttpMessage>> {
         (self.settings.max_redirects > 0).then(|| Box::new(message))
     }
 

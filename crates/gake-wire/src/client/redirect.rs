@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::Fault;
 
-use crate::client::request::Message;
+use crate::client::request::HttpMessage;
 use crate::client::visitor::ExchangeVisitor;
 use crate::net::alternative::http3_port;
 use crate::net::location::{Location, basic_authorization};
@@ -103,7 +103,7 @@ impl<V: ExchangeVisitor> ExchangeVisitor for RedirectVisitor<'_, V> {
     }
 }
 
-impl Message {
+impl HttpMessage {
     /// The request that follows a response of `status` with the `Location` `to`.
     pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
         let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
@@ -154,9 +154,9 @@ mod tests {
 
     use super::*;
 
-    fn post() -> Message {
+    fn post() -> HttpMessage {
         let header = |name: &str| (name.to_owned(), "x".to_owned());
-        Message {
+        HttpMessage {
             location: Location::parse("http://a.test/dir/page?q").unwrap(),
             method: "POST".to_owned(),
             headers: ["Authorization", "Cookie", "Content-Type", "X-Own"].map(header).to_vec(),
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    fn names(message: &Message) -> Vec<&str> {
+    fn names(message: &HttpMessage) -> Vec<&str> {
         message.headers.iter().map(|(name, _)| name.as_str()).collect()
     }
 
@@ -204,7 +204,7 @@ mod tests {
             (303, "HEAD", "HEAD"),
             (302, "HEAD", "HEAD"),
         ] {
-            let message = Message { method: method.to_owned(), ..post() };
+            let message = HttpMessage { method: method.to_owned(), ..post() };
             let next = message.follow(status, "/x").unwrap();
             assert_eq!(next.method, expected, "{status} {method}");
             let keeps = method == expected;

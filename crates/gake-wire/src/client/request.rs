@@ -50,12 +50,12 @@ pub struct PreparedRequest {
     /// The message, if the protocol is WebSocket.
     pub(crate) websocket: Option<Box<MessageFrame>>,
     /// Kept if redirects are followed.
-    pub(crate) message: Option<Box<Message>>,
+    pub(crate) message: Option<Box<HttpMessage>>,
 }
 
 /// A request independent of its transport.
 #[derive(Debug, Clone)]
-pub(crate) struct Message {
+pub(crate) struct HttpMessage {
     pub(crate) location: Location,
     pub(crate) method: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -87,7 +87,7 @@ impl PreparedRequest {
     }
 }
 
-impl Message {
+impl HttpMessage {
     /// `location`: the parsed URL of `request`.
     pub(crate) fn new(request: &HttpRequest, location: Location) -> Self {
         let mut headers = request.headers.clone();

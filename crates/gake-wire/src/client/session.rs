@@ -18,8 +18,8 @@ use gake_core::record::{CloseCode, Exchange, Fault, Phase};
 use crate::client::Client;
 use crate::client::dial::DialedStream;
 use crate::client::meter::{OpenGuard, bump};
-use crate::client::request::{HttpRequest, Message, PreparedRequest};
-use crate::client::transport::websocket_open;
+use crate::client::request::{HttpMessage, HttpRequest, PreparedRequest};
+use crate::client::transport::upgrade;
 use crate::net::alarm::register_waker;
 use crate::net::deadline::Deadline;
 use crate::net::fault;
@@ -103,7 +103,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     ) -> Result<(UpgradeResponse, Option<WebSocketSession>), Fault> {
         let shared = self.shared();
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
-        let upgrade = Message::new(request, location).upgrade().map_err(|_| BAD_REQUEST)?;
+        let upgrade = HttpMessage::new(request, location).upgrade().map_err(|_| BAD_REQUEST)?;
         shared.alarms.watch(&shared.clock);
         let now = shared.clock.now();
         let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
@@ -114,7 +114,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
             let dialer = &shared.dialer;
             let connecting = dialer.connect(prepared.origin, now, &mut exchange, tls, true);
             let DialedStream { mut stream, open, .. } = connecting.await?;
-            let upgraded = websocket_open::open(&mut stream, &upgrade, &shared.scratch).await?;
+            let upgraded = upgrade::open(&mut stream, &upgrade, &shared.scratch).await?;
             Ok::<_, Fault>((stream, open, upgraded))
         };
         let opened = alarm.before(pin!(opening)).await;

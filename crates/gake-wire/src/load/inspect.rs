@@ -7,7 +7,7 @@ use gake_core::clock::Clock;
 use gake_core::plan::Expect;
 use gake_core::record::FAILED_BODY_BYTES;
 
-use crate::client::kept::KeepVisitor;
+use crate::client::keep_visitor::KeepVisitor;
 use crate::client::visitor::ExchangeVisitor;
 use crate::load::check::{BodyCheck, CHECKED_BYTES_MAX, decoded};
 use crate::load::stream::StreamVisitor;

@@ -9,7 +9,7 @@ use gake_core::record::{End, Exchange};
 use gake_core::work::{Ended, Exhausted, Iteration, Work};
 
 use crate::client::Client;
-use crate::client::kept::KeepVisitor;
+use crate::client::keep_visitor::KeepVisitor;
 use crate::load::feed::RequestFeed;
 use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
 use crate::load::prepared_requests::{Labelled, PreparedRequests};

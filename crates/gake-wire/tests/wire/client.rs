@@ -1,4 +1,4 @@
-//! Fires arrivals without an engine, on a real clock and a runtime as a worker has it.
+//! Fires arrivals without an engine, on a real clock and a worker's runtime.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use gake_wire::{
     WeightedRequest, WireError,
 };
 
-/// No test waits longer than this for anything.
+/// The longest wait of a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl TestClock {
     }
 }
 
-/// Does something on a runtime of its own, within bounds.
+/// Runs a future on a new runtime, with a time-out.
 pub fn on_runtime<T>(doing: impl Future<Output = T>) -> T {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
@@ -95,7 +95,7 @@ impl Setup {
         PreparedRequests::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
     }
 
-    /// Does something with a client on a runtime of its own.
+    /// Runs `doing` with a client on a new runtime.
     pub fn run<T>(self, doing: impl AsyncFnOnce(&Client) -> T) -> T {
         let wire = Arc::new(self.prepare().unwrap());
         on_runtime(async {
@@ -104,8 +104,8 @@ impl Setup {
         })
     }
 
-    /// The same, with the labels numbered within `labels`, which other wires share.
-    pub fn run_beside<T>(
+    /// As `run`, with the labels numbered within the shared list `labels`.
+    pub fn run_with_labels<T>(
         self,
         labels: &mut Vec<String>,
         doing: impl AsyncFnOnce(&Client) -> T,
@@ -115,7 +115,7 @@ impl Setup {
         on_runtime(async { doing(&Client::new(Arc::new(wire))).await })
     }
 
-    /// Fires once and says what came of it.
+    /// Fires once.
     pub fn fire(self) -> Exchange {
         self.run(async |client| client.lane().fire().await)
     }
@@ -149,7 +149,7 @@ impl Client {
         millis(self.clock.now())
     }
 
-    /// What was counted since the start.
+    /// Counts since the start.
     pub fn counts(&self) -> Counts {
         self.gauges();
         self.tally.borrow().counts
@@ -159,12 +159,12 @@ impl Client {
         self.factory.observe(&mut self.tally.borrow_mut())
     }
 
-    /// Ends the run, for what is still under way beside the lanes.
+    /// Ends the run for idle connections.
     pub fn finish(&self) {
         self.factory.finish();
     }
 
-    /// Waits until a count or level is as wanted.
+    /// Waits until a condition holds.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let begun = Instant::now();
         while !is_so(self) {
@@ -188,24 +188,24 @@ impl Lane<'_> {
         exchange
     }
 
-    /// The size of what a user holds by itself.
+    /// The size of a user's work.
     pub fn work_bytes(&self) -> usize {
         size_of_val(&self.work)
     }
 
-    /// The size of the state of a request under way.
+    /// The size of the future of a request.
     pub fn request_bytes(&mut self) -> usize {
         let now = self.client.clock.now();
         size_of_val(&self.work.send(0, now))
     }
 
-    /// Whether there is nothing more to send.
+    /// Whether the feed is at its end.
     pub async fn is_exhausted(&mut self) -> bool {
         let number = self.client.next.get();
         self.work.send(number, self.client.clock.now()).await.is_none()
     }
 
-    /// Fires `times` times, and expects 200 each time, or 101 of a WebSocket.
+    /// Fires `times` times, and expects 200, or 101 from a WebSocket.
     pub async fn fire_ok(&mut self, times: usize) {
         for _ in 0..times {
             let exchange = self.fire().await;
@@ -213,7 +213,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Fires and gives up when something is so.
+    /// Fires, and abandons the exchange when a condition holds.
     pub async fn abandon_when(
         &mut self,
         what: &str,
@@ -233,7 +233,7 @@ impl Lane<'_> {
     }
 }
 
-/// What holds of every exchange.
+/// Invariants of every exchange.
 fn check(exchange: &Exchange, fired: Nanos) {
     assert!(exchange.write >= fired, "{exchange:?}");
     assert!(exchange.done >= exchange.write, "{exchange:?}");

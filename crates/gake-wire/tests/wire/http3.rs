@@ -1,4 +1,4 @@
-//! HTTP/3 against the lab, whose server is another implementation and whose counts must be ours.
+//! HTTP/3 against the lab, an independent implementation: both sides must count the same.
 
 use std::net::UdpSocket;
 use std::rc::Rc;
@@ -68,7 +68,7 @@ fn many_requests_share_one_connection() {
         assert_eq!((counts.opened, counts.streams, counts.http3_streams), (1, 180, 180));
         assert!(exchanges.iter().any(|exchange| exchange.tcp.is_some_and(|path| path.rtt > 0)));
         assert!(counts.quic_packets > 0, "{counts:?}");
-        // Each on a connection of its own, too.
+        // Also with a connection for each.
         let single = ClientSettings { keepalive: false, ..settings() };
         let sender = get(&url(&lab, "/fast"), single);
         all_ok(&sender.together(20).await);
@@ -79,7 +79,7 @@ fn many_requests_share_one_connection() {
 }
 
 #[test]
-fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
+fn the_servers_limit_on_streams_is_respected_and_waiting_is_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(4), ..LabConfig::default() });
     on_runtime(async {
         let one = ClientSettings { connections: 1, ..settings() };
@@ -100,7 +100,7 @@ fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
 }
 
 #[test]
-fn who_waits_for_a_stream_until_its_time_is_over_was_blocked() {
+fn a_time_out_while_waiting_for_a_stream_counts_as_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(1), ..LabConfig::default() });
     on_runtime(async {
         let one = ClientSettings { connections: 1, ..settings() };
@@ -120,7 +120,7 @@ fn who_waits_for_a_stream_until_its_time_is_over_was_blocked() {
 }
 
 #[test]
-fn goaway_again_and_again_loses_nothing_and_repeats_nothing() {
+fn repeated_goaways_lose_and_repeat_nothing() {
     let lab = lab(LabConfig { goaway_every: Some(10), ..LabConfig::default() });
     on_runtime(async {
         let sender = get(&url(&lab, "/delay/1ms"), settings());
@@ -150,8 +150,8 @@ fn bodies_go_both_ways_under_flow_control() {
             assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 5_000_000 }));
         }
         let head = sender(&HttpRequest::new("HEAD", url(&lab, "/bytes/1000")), settings());
-        let answer = Answer { status: 200, body_bytes: 0 };
-        assert_eq!(head.send().await.end, End::Answered(answer));
+        let response = Answer { status: 200, body_bytes: 0 };
+        assert_eq!(head.send().await.end, End::Answered(response));
     });
 }
 
@@ -172,15 +172,16 @@ fn heads_and_bodies_are_kept() {
         let json = ("content-type".to_owned(), "application/json".to_owned());
         assert!(kept.headers.contains(&json), "{kept:?}");
         let echo = String::from_utf8(kept.body).unwrap();
-        for part in ["\"PUT\"", "/echo", "a=b", "x-one", "hello", "HTTP/3.0", "gake/", "\"5\""] {
-            assert!(echo.contains(part), "{part} in {echo}");
+        for expected in ["\"PUT\"", "/echo", "a=b", "x-one", "hello", "HTTP/3.0", "gake/", "\"5\""]
+        {
+            assert!(echo.contains(expected), "{expected} in {echo}");
         }
         assert!(!echo.contains("\"close\""), "{echo}");
     });
 }
 
 #[test]
-fn names_of_the_static_table_are_those_of_the_server() {
+fn names_of_the_static_table_match_the_server() {
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let names = [
@@ -211,7 +212,7 @@ fn names_of_the_static_table_are_those_of_the_server() {
 }
 
 #[test]
-fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
+fn a_time_out_or_reset_ends_only_its_stream() {
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let sender = get(&url(&lab, "/fast"), settings());
@@ -237,13 +238,13 @@ fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
 }
 
 #[test]
-fn an_offer_of_http3_is_taken_up_or_forgotten() {
+fn an_alternative_is_used_or_marked_as_failed() {
     let advertised =
         ClientSettings { protocol: Protocol::Advertised, connections: 2, ..settings() };
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let sender = get(&url(&lab, "/fast"), advertised.clone());
-        // The first answer, over TCP, has the offer.
+        // The first response, over TCP, advertises HTTP/3.
         all_ok(&sender.together(1).await);
         assert_eq!(sender.counts().http3_streams, 0);
         all_ok(&sender.together(50).await);
@@ -254,13 +255,13 @@ fn an_offer_of_http3_is_taken_up_or_forgotten() {
 }
 
 #[test]
-fn an_offer_where_nobody_answers_is_forgotten_in_time() {
+fn a_silent_alternative_falls_back_in_time() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let offer = format!("Alt-Svc: h3=\":{port}\"\r\nContent-Length: 0");
-    let answer = send(format!("HTTP/1.1 200 OK\r\n{offer}\r\n\r\n"));
-    let server = Server::tls(pki().server(Kind::default()), [vec![Request, answer, Again]]);
-    // A request has less time than a connection may take.
+    let response = send(format!("HTTP/1.1 200 OK\r\n{offer}\r\n\r\n"));
+    let server = Server::tls(pki().server(Kind::default()), [vec![Request, response, Again]]);
+    // The request's time-out is shorter than that of a connect.
     let time = Duration::from_secs(2);
     let mut short = ClientSettings { protocol: Protocol::Advertised, connections: 1, ..settings() };
     short.timeouts.total = time;
@@ -275,7 +276,7 @@ fn an_offer_where_nobody_answers_is_forgotten_in_time() {
 }
 
 #[test]
-fn what_http3_cannot_have_is_refused() {
+fn settings_that_exclude_http3_are_refused() {
     let refused = |url: &str, tls: &TlsOptions| {
         let network = Network::new(&Resolver::default(), tls, settings());
         let mut network = network.unwrap();

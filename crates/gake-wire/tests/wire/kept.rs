@@ -1,4 +1,4 @@
-//! Answers that are kept, for those who want to see them.
+//! Kept responses.
 
 use gake_core::record::{Answer, End};
 use gake_wire::KeepLimits;
@@ -18,7 +18,7 @@ fn moved() -> Act {
 }
 
 #[test]
-fn nothing_is_kept_that_nobody_asked_for() {
+fn by_default_no_response_is_kept() {
     let server = Server::start([vec![Request, chunked(), Again]]);
     let exchange = Setup::get(server.url("/")).fire();
     assert_eq!(exchange.kept, None);
@@ -26,7 +26,7 @@ fn nothing_is_kept_that_nobody_asked_for() {
 }
 
 #[test]
-fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
+fn responses_are_kept_up_to_limits() {
     let server = Server::start([vec![Request, chunked(), Again]]);
     let keep = KeepLimits { responses: 2, body_bytes: 7 };
     Setup::get(server.url("/")).with(|s| s.settings.keep = Some(keep)).run(async |client| {
@@ -47,7 +47,7 @@ fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
 }
 
 #[test]
-fn of_redirects_the_last_answer_is_kept() {
+fn the_last_response_of_redirects_is_kept() {
     let server = Server::start([vec![Request, moved(), Request, chunked(), Again]]);
     let setup = Setup::get(server.url("/a")).with(|s| {
         s.settings.max_redirects = 1;

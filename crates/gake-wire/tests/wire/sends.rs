@@ -1,4 +1,4 @@
-//! The client without a load: requests sent by hand, many at once.
+//! The client without a load: concurrent requests, sent by hand.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -35,7 +35,7 @@ impl Sender {
         Deadline::within(self.client.clock().now(), PATIENCE)
     }
 
-    /// Sends as many requests at the same time.
+    /// Sends `count` requests concurrently.
     async fn together(self: &Rc<Self>, count: usize) -> Vec<Exchange> {
         let tasks: Vec<_> = (0..count)
             .map(|_| {
@@ -64,7 +64,7 @@ fn slow() -> Server {
 }
 
 #[test]
-fn many_are_under_way_at_once() {
+fn requests_are_concurrent() {
     let server = slow();
     on_runtime(async {
         let sender = Sender::new(&server, ClientSettings::default());
@@ -72,14 +72,14 @@ fn many_are_under_way_at_once() {
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));
         assert!(exchanges.iter().all(|exchange| exchange.blocked == 0));
         assert_eq!(sender.peak(), (40, 40));
-        // The next ones find their connections.
+        // The next requests reuse the connections.
         sender.together(40).await;
         assert_eq!(sender.peak(), (0, 40));
     });
 }
 
 #[test]
-fn more_requests_than_connections_wait_their_turn() {
+fn more_requests_than_connections_wait_fifo() {
     let server = slow();
     on_runtime(async {
         let sender =
@@ -87,21 +87,21 @@ fn more_requests_than_connections_wait_their_turn() {
         let exchanges = sender.together(12).await;
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));
         assert_eq!(sender.peak(), (3, 3));
-        // Whoever came first is first, and the wait is no part of the service.
+        // FIFO, and the wait is not part of the service time.
         assert!(exchanges.is_sorted_by_key(|exchange| exchange.write));
         assert!(exchanges[..3].iter().all(|exchange| exchange.blocked == 0));
         for exchange in &exchanges[3..] {
             assert!(millis(exchange.blocked) >= 19, "{exchange:?}");
             assert!(exchange.connect.is_none(), "{exchange:?}");
         }
-        // The last in line waited for three others.
+        // The last one waited for three others.
         let last = exchanges.last().unwrap();
         assert!(last.blocked > 2 * exchanges[3].blocked, "{last:?}");
     });
 }
 
 #[test]
-fn a_wait_ends_with_the_requests_time() {
+fn a_wait_ends_at_the_deadline() {
     let server = Server::start([vec![Request, Hold]]);
     on_runtime(async {
         let sender =
@@ -123,7 +123,7 @@ fn a_wait_ends_with_the_requests_time() {
 }
 
 #[test]
-fn a_body_is_kept_up_to_a_bound() {
+fn a_body_is_kept_up_to_a_limit() {
     let server = Server::start([vec![Request, ok(10), Again]]);
     on_runtime(async {
         let sender = Sender::new(&server, ClientSettings::default());
@@ -137,15 +137,15 @@ fn a_body_is_kept_up_to_a_bound() {
 }
 
 #[derive(Clone, Default)]
-struct Stream(Rc<RefCell<Vec<u8>>>);
+struct BodyVisitor(Rc<RefCell<Vec<u8>>>);
 
-impl Visitor for Stream {
+impl Visitor for BodyVisitor {
     fn body(&mut self, bytes: &[u8]) {
         self.0.borrow_mut().extend_from_slice(bytes);
     }
 }
 
-impl ExchangeVisitor for Stream {}
+impl ExchangeVisitor for BodyVisitor {}
 
 #[test]
 fn a_body_is_streamed_as_it_comes() {
@@ -153,9 +153,9 @@ fn a_body_is_streamed_as_it_comes() {
     let server = Server::start([vec![Request, send(first), Hold]]);
     on_runtime(async {
         let sender = Sender::new(&server, ClientSettings::default());
-        let stream = Stream::default();
+        let stream = BodyVisitor::default();
         let mut visitor = stream.clone();
-        // The response never ends, and its beginning is there.
+        // The response never ends, but its start is shown.
         tokio::select! {
             exchange = sender.client.send_to(&sender.request, sender.deadline(), &mut visitor) => {
                 panic!("{exchange:?}")
@@ -170,7 +170,7 @@ fn a_body_is_streamed_as_it_comes() {
 }
 
 #[test]
-fn what_is_known_stays_when_the_request_is_given_up() {
+fn an_abandoned_exchange_keeps_its_facts() {
     let server = Server::start([vec![Request, Hold], vec![Request, ok(1), Again]]);
     on_runtime(async {
         let sender =
@@ -190,13 +190,13 @@ fn what_is_known_stays_when_the_request_is_given_up() {
         }
         assert!(exchange.written && exchange.connect.is_some(), "{exchange:?}");
         assert_eq!((exchange.end, exchange.first_byte), (End::Unfinished, None));
-        // Its place is free again, on another connection.
+        // Its slot is free again, on another connection.
         assert_eq!(status_of(&sender.together(1).await[0]), 200);
     });
 }
 
 #[test]
-fn a_request_made_now_may_go_anywhere() {
+fn a_request_made_during_the_run_may_have_a_new_origin() {
     let (known, new) = (slow(), slow());
     on_runtime(async {
         let sender = Sender::new(&known, ClientSettings::default());
@@ -222,7 +222,7 @@ fn a_user_has_connections_of_its_own() {
         let users = [0; 3].map(|_| sender.client.with_own_connections());
         for _ in 0..2 {
             for user in &users {
-                // Two at once, as a page and its picture.
+                // Two concurrent requests, like a page and its image.
                 let send = async || user.send_to(&sender.request, sender.deadline(), &mut ()).await;
                 let (page, picture) = tokio::join!(send(), send());
                 assert_eq!((status_of(&page), status_of(&picture)), (200, 200));

@@ -9,7 +9,7 @@ use gake_codec::http1::{KnownHeads, Response, ResponseLimits};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange};
 
-use super::conn::Conn;
+use super::http1_connection::Http1Connection;
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::transaction::Transaction;
 use crate::client::meter::{OpenGuard, bump};
@@ -25,7 +25,7 @@ pub(crate) struct Http1 {
     is_free: Cell<bool>,
     /// When its last response ended.
     done: Cell<Nanos>,
-    conn: RefCell<Conn>,
+    conn: RefCell<Http1Connection>,
     pub(super) facts: ConnectionFacts,
 }
 
@@ -39,7 +39,7 @@ impl Http1 {
         open: OpenGuard,
         (now, connect): (Nanos, Nanos),
     ) -> Self {
-        let conn = Conn::new(stream, known, limits, open, (now, connect));
+        let conn = Http1Connection::new(stream, known, limits, open, (now, connect));
         Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
     }
 

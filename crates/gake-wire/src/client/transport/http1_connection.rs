@@ -15,7 +15,7 @@ use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
 #[derive(Debug)]
-pub(super) struct Conn {
+pub(super) struct Http1Connection {
     pub(super) stream: Stream,
     pub(super) parser: ResponseParser,
     /// Shared by the connections of the origin.
@@ -26,7 +26,7 @@ pub(super) struct Conn {
     pub(super) open: OpenGuard,
 }
 
-impl Conn {
+impl Http1Connection {
     /// A connection opened at `now` after `connect`.
     pub(super) fn new(
         stream: Stream,

@@ -11,9 +11,9 @@ use gake_codec::http2::{
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase};
 
-use super::http2_task::{Task, Turn};
+use super::http2_link::{Http2Link, ShownEvents};
+use super::http2_task::{Http2Task, TaskStep};
 use super::interface::{Timing, Transport, TransportError};
-use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
 use crate::client::grpc;
 use crate::client::meter::OpenGuard;
@@ -29,12 +29,12 @@ const UNPREPARED: Fault = Fault::Malformed("request");
 /// The task of the connection ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    link: Rc<Link>,
+    link: Rc<Http2Link>,
     pub(super) facts: ConnectionFacts,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Opening {
+pub(crate) struct Http2Options {
     pub(crate) limits: ConnectionLimits,
     pub(crate) facts: ConnectionFacts,
     /// Whether it is for one exchange only.
@@ -48,18 +48,19 @@ impl Http2 {
     /// A connection over `stream`, with a task on the current local runtime.
     pub(crate) fn new<C: Clock + 'static>(
         stream: Stream,
-        opening: &Opening,
+        options: &Http2Options,
         scratch: Rc<Scratch>,
         clock: C,
         open: OpenGuard,
     ) -> Self {
-        let codec = ClientConnection::new(opening.limits);
-        let link = Link::new(codec, stream.is_plain(), opening.is_single_use, open);
-        let sampler = TcpSampler::new(opening.at, opening.took);
-        let (link_of_task, turn) = (Rc::clone(&link), Turn::default());
-        let task = Task { stream, link: link_of_task, scratch, sampler, clock, broken: None, turn };
+        let codec = ClientConnection::new(options.limits);
+        let link = Http2Link::new(codec, stream.is_plain(), options.is_single_use, open);
+        let sampler = TcpSampler::new(options.at, options.took);
+        let (link_of_task, step) = (Rc::clone(&link), TaskStep::default());
+        let task =
+            Http2Task { stream, link: link_of_task, scratch, sampler, clock, broken: None, step };
         tokio::task::spawn_local(task.run());
-        Self { link, facts: opening.facts }
+        Self { link, facts: options.facts }
     }
 
     pub(crate) fn retire(&self) {
@@ -138,7 +139,7 @@ fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
 }
 
 struct StreamCall<'a> {
-    link: &'a Link,
+    link: &'a Http2Link,
     lane: u32,
     slot: u32,
     exchange: &'a mut Exchange,
@@ -208,7 +209,7 @@ impl StreamCall<'_> {
 
     /// Shows received events to the visitor.
     #[cold]
-    fn show<V: Visitor>(&self, shown: &Shown, visitor: &mut V) {
+    fn show<V: Visitor>(&self, shown: &ShownEvents, visitor: &mut V) {
         if let Some((status, fields)) = &shown.head {
             let headers = headers(fields);
             let (status, version) = (*status, Version::Http11);

@@ -16,9 +16,9 @@ use crate::net::alarm::register_waker;
 /// Reading pauses while more bytes of shown bodies than this wait for their visitors.
 pub(super) const UNREAD_MAX: usize = 1 << 20;
 
-pub(super) struct Link {
+pub(super) struct Http2Link {
     codec: RefCell<ClientConnection>,
-    lanes: RefCell<Lanes>,
+    lanes: RefCell<ExchangeStates>,
     task: RefCell<Option<Waker>>,
     /// The task that waits for the end of the connection.
     end_waiter: RefCell<Option<Waker>>,
@@ -42,32 +42,32 @@ pub(super) struct Link {
 
 /// The exchanges on a connection, by number.
 #[derive(Default)]
-struct Lanes {
-    all: Vec<Lane>,
+struct ExchangeStates {
+    all: Vec<ExchangeState>,
     free: Vec<u32>,
 }
 
 /// The events of an exchange that its future has not consumed.
 #[derive(Default)]
-pub(super) struct Lane {
+pub(super) struct ExchangeState {
     waker: Option<Waker>,
     /// Whether to wake its future at the first byte, too.
     wants_first_byte: bool,
     pub(super) first_byte: Option<Nanos>,
     /// The end, and when it came.
     pub(super) end: Option<(StreamEnd, Nanos)>,
-    pub(super) shown: Option<Box<Shown>>,
+    pub(super) shown: Option<Box<ShownEvents>>,
 }
 
 /// The events of a shown response that its future has not consumed.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct ShownEvents {
     pub(super) head: Option<(u16, HeaderFields)>,
     pub(super) body: Vec<u8>,
     pub(super) trailers: HeaderFields,
 }
 
-impl Link {
+impl Http2Link {
     pub(super) fn new(
         codec: ClientConnection,
         is_plain: bool,
@@ -203,7 +203,7 @@ impl Link {
     }
 
     #[inline]
-    pub(super) fn with_lane<T>(&self, lane: u32, doing: impl FnOnce(&mut Lane) -> T) -> T {
+    pub(super) fn with_lane<T>(&self, lane: u32, doing: impl FnOnce(&mut ExchangeState) -> T) -> T {
         doing(&mut self.lanes.borrow_mut().all[lane as usize])
     }
 
@@ -297,9 +297,9 @@ impl Link {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for Http2Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Link");
+        let mut debug = f.debug_struct("Http2Link");
         debug
             .field("capacity", &self.capacity)
             .field("broken", &self.broken)
@@ -307,11 +307,11 @@ impl fmt::Debug for Link {
     }
 }
 
-impl Lanes {
+impl ExchangeStates {
     #[inline]
     fn take(&mut self, is_shown: bool, wants_first_byte: bool) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Lane::default());
+            self.all.push(ExchangeState::default());
             self.free.reserve(self.all.len());
             (self.all.len() - 1) as u32
         });
@@ -332,7 +332,7 @@ impl Lanes {
     }
 }
 
-impl Lane {
+impl ExchangeState {
     #[inline]
     pub(super) fn register_waker(&mut self, cx: &Context<'_>) {
         register_waker(&mut self.waker, cx);
@@ -348,7 +348,7 @@ impl Lane {
 
 /// Delivers the events of one read to the lanes.
 struct Delivery<'a> {
-    lanes: &'a mut Lanes,
+    lanes: &'a mut ExchangeStates,
     now: Nanos,
     unread: usize,
 }

@@ -10,7 +10,7 @@ use gake_codec::http2::Violation;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, Phase};
 
-use super::link::Link;
+use super::http2_link::Http2Link;
 use super::sampler::TcpSampler;
 use crate::net::fault;
 use crate::net::scratch::Scratch;
@@ -20,21 +20,21 @@ use crate::net::stream::Stream;
 const READS_MAX: usize = 16;
 
 /// Reads and writes a connection until it ends.
-pub(super) struct Task<C> {
+pub(super) struct Http2Task<C> {
     pub(super) stream: Stream,
-    pub(super) link: Rc<Link>,
+    pub(super) link: Rc<Http2Link>,
     pub(super) scratch: Rc<Scratch>,
     pub(super) sampler: TcpSampler,
     pub(super) clock: C,
     /// The fault that ended writing; responses may still come.
     pub(super) broken: Option<Fault>,
-    pub(super) turn: Turn,
+    pub(super) step: TaskStep,
 }
 
 /// The next step of the task. Requests that follow responses are batched until no more responses are
 /// readable: a write costs far more than a poll for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Turn {
+pub(super) enum TaskStep {
     #[default]
     Write,
     /// Responses have come: yield to the runtime's poll for events before writing.
@@ -43,7 +43,7 @@ pub(super) enum Turn {
     Read,
 }
 
-impl<C: Clock> Task<C> {
+impl<C: Clock> Http2Task<C> {
     /// Runs until the connection has ended or is abandoned.
     pub(super) async fn run(mut self) {
         let fault = poll_fn(|cx| self.poll(cx)).await;
@@ -75,7 +75,7 @@ impl<C: Clock> Task<C> {
                 return Poll::Pending;
             }
             match self.read(cx) {
-                Poll::Ready(None) => self.turn = Turn::Yield,
+                Poll::Ready(None) => self.step = TaskStep::Yield,
                 Poll::Ready(Some(fault)) => return Poll::Ready(fault),
                 Poll::Pending => {
                     // Completed exchanges queue their next requests first; one write sends all.
@@ -96,15 +96,15 @@ impl<C: Clock> Task<C> {
 
     /// Defers a write to batch more requests; `None` if it is time to write.
     fn gather(&mut self, cx: &mut Context<'_>) -> Option<Poll<Fault>> {
-        match self.turn {
-            Turn::Yield if self.broken.is_none() && self.gathers() => {
-                self.turn = Turn::Read;
+        match self.step {
+            TaskStep::Yield if self.broken.is_none() && self.gathers() => {
+                self.step = TaskStep::Read;
                 // Wakes this task after the runtime's poll for events.
                 let _ = pin!(tokio::task::yield_now()).poll(cx);
                 Some(Poll::Pending)
             }
-            Turn::Read if !self.link.has_unread() => {
-                self.turn = Turn::Write;
+            TaskStep::Read if !self.link.has_unread() => {
+                self.step = TaskStep::Write;
                 match self.read(cx) {
                     Poll::Ready(Some(fault)) => Some(Poll::Ready(fault)),
                     Poll::Ready(None) => {
@@ -116,7 +116,7 @@ impl<C: Clock> Task<C> {
                 }
             }
             _ => {
-                self.turn = Turn::Write;
+                self.step = TaskStep::Write;
                 None
             }
         }

@@ -103,14 +103,15 @@ impl Transport for Http3 {
             return Err(TransportError::Unhandled(fault));
         }
         self.link.uses();
-        let call = StreamCall { link: &self.link, timing, notes: Notes::new(exchange) };
+        let call =
+            StreamCall { link: &self.link, timing, progress: ExchangeProgress::new(exchange) };
         let ended = timing.alarm.before(pin!(call.run(template, visitor))).await;
         call.ended(ended, template.is_grpc)
     }
 }
 
 /// The progress of an exchange, written to `exchange` on drop.
-struct Notes<'a> {
+struct ExchangeProgress<'a> {
     exchange: &'a mut Exchange,
     sent: Cell<u64>,
     received: Cell<u64>,
@@ -125,7 +126,7 @@ struct Notes<'a> {
     path: Cell<Option<TcpSample>>,
 }
 
-impl<'a> Notes<'a> {
+impl<'a> ExchangeProgress<'a> {
     fn new(exchange: &'a mut Exchange) -> Self {
         Self {
             exchange,
@@ -150,7 +151,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-impl Drop for Notes<'_> {
+impl Drop for ExchangeProgress<'_> {
     fn drop(&mut self) {
         let exchange = &mut *self.exchange;
         if let Some(write) = self.write.get().filter(|_| exchange.bytes_out == 0) {
@@ -169,7 +170,7 @@ impl Drop for Notes<'_> {
 struct StreamCall<'a, C> {
     link: &'a Http3Link,
     timing: &'a Timing<'a, C>,
-    notes: Notes<'a>,
+    progress: ExchangeProgress<'a>,
 }
 
 impl<C: Clock> StreamCall<'_, C> {
@@ -179,18 +180,18 @@ impl<C: Clock> StreamCall<'_, C> {
         request: &StreamRequest,
         visitor: &mut V,
     ) -> Result<StreamResponse, TransportError> {
-        let Self { link, timing, notes } = self;
+        let Self { link, timing, progress } = self;
         let early = link.early.take();
         let mut is_writing = early.is_none();
         let mut stream = match early {
             Some(halves) => {
-                notes.is_written.set(true);
+                progress.is_written.set(true);
                 link.opened(halves)
             }
             None => self.open().await?,
         };
         if let Some(first_byte) = timing.deadline.first_byte {
-            let written = notes.write.get().unwrap_or(timing.write);
+            let written = progress.write.get().unwrap_or(timing.write);
             timing.alarm.set(written.saturating_add(first_byte).min(timing.deadline.end));
         }
         let (number, slot) = (stream.number(), stream.slot);
@@ -213,12 +214,12 @@ impl<C: Clock> StreamCall<'_, C> {
                         taken.map_err(|violation| self.violated(violation))?;
                     }
                     Ok(None) => {
-                        notes.done.set(Some(timing.clock.now()));
+                        progress.done.set(Some(timing.clock.now()));
                         break reader.finish().map_err(|violation| self.violated(violation))?;
                     }
                     Err(error) => return Err(self.read_error(&error, number)),
                 },
-                () = link.rejects(number, slot), if notes.first_byte.get().is_none() => {
+                () = link.rejects(number, slot), if progress.first_byte.get().is_none() => {
                     return Err(TransportError::Unhandled(Fault::Goaway(ErrorCode::H3NoError)));
                 }
             }
@@ -231,13 +232,13 @@ impl<C: Clock> StreamCall<'_, C> {
     /// Opens a stream, and waits while the server's limit is reached. Before that, the server has seen
     /// nothing of the request.
     async fn open(&self) -> Result<OpenStream<'_>, TransportError> {
-        let Self { link, timing, notes } = self;
+        let Self { link, timing, progress } = self;
         let (mut opening, mut has_waited) = (pin!(link.connection().open_bi()), false);
         let opened = poll_fn(|cx| {
             let polled = opening.as_mut().poll(cx);
             if polled.is_pending() && !std::mem::replace(&mut has_waited, true) {
                 link.is_full();
-                notes.waits.set(true);
+                progress.waits.set(true);
             }
             polled
         });
@@ -248,9 +249,9 @@ impl<C: Clock> StreamCall<'_, C> {
         };
         if has_waited {
             let now = timing.clock.now();
-            notes.waits.set(false);
-            notes.blocked.set(now.saturating_sub(timing.write));
-            notes.write.set(Some(now));
+            progress.waits.set(false);
+            progress.blocked.set(now.saturating_sub(timing.write));
+            progress.write.set(Some(now));
         }
         match opened {
             Some(Ok(halves)) => Ok(link.opened(halves)),
@@ -270,7 +271,7 @@ impl<C: Clock> StreamCall<'_, C> {
         while left.iter().any(|buffer| !buffer.is_empty()) {
             match send.write_chunks(left).await {
                 Ok(written) => {
-                    self.notes.sent.set(self.notes.sent.get() + written.bytes as u64);
+                    self.progress.sent.set(self.progress.sent.get() + written.bytes as u64);
                     left = &mut left[written.chunks..];
                 }
                 // The server does not want the rest; its response follows.
@@ -281,7 +282,7 @@ impl<C: Clock> StreamCall<'_, C> {
                 }
             }
         }
-        self.notes.is_written.set(true);
+        self.progress.is_written.set(true);
         // Fails only for a stopped stream.
         let _ = send.finish();
         Ok(())
@@ -289,10 +290,10 @@ impl<C: Clock> StreamCall<'_, C> {
 
     /// Records received bytes of the response.
     fn received(&self, bytes: &[u8]) {
-        let Self { timing, notes, .. } = self;
-        notes.received.set(notes.received.get() + bytes.len() as u64);
-        if notes.first_byte.get().is_none() {
-            notes.first_byte.set(Some(timing.clock.now()));
+        let Self { timing, progress, .. } = self;
+        progress.received.set(progress.received.get() + bytes.len() as u64);
+        if progress.first_byte.get().is_none() {
+            progress.first_byte.set(Some(timing.clock.now()));
             if timing.deadline.first_byte.is_some() {
                 timing.alarm.set(timing.deadline.end);
             }
@@ -315,7 +316,7 @@ impl<C: Clock> StreamCall<'_, C> {
     fn reset(&self, code: VarInt) -> TransportError {
         self.link.stream_reset();
         let code = ErrorCode::from_http3(code.into_inner());
-        match (code, self.notes.phase()) {
+        match (code, self.progress.phase()) {
             (ErrorCode::H3RequestRejected, Phase::FirstByte) => {
                 TransportError::Unhandled(Fault::StreamReset(code))
             }
@@ -324,7 +325,7 @@ impl<C: Clock> StreamCall<'_, C> {
     }
 
     fn lost(&self, error: &ConnectionError) -> TransportError {
-        let phase = self.notes.phase();
+        let phase = self.progress.phase();
         let fault = match self.link.broken() {
             Some(Fault::ClosedEarly(_)) | None => of_lost(error, phase),
             Some(fault) => fault,
@@ -348,14 +349,14 @@ impl<C: Clock> StreamCall<'_, C> {
         ended: Option<Result<StreamResponse, TransportError>>,
         is_grpc: bool,
     ) -> Result<Answer, TransportError> {
-        let notes = &self.notes;
-        let done = notes.done.get().unwrap_or_else(|| self.timing.clock.now());
-        notes.done.set(Some(done));
-        if notes.waits.get() {
-            notes.blocked.set(done.saturating_sub(self.timing.write));
+        let progress = &self.progress;
+        let done = progress.done.get().unwrap_or_else(|| self.timing.clock.now());
+        progress.done.set(Some(done));
+        if progress.waits.get() {
+            progress.blocked.set(done.saturating_sub(self.timing.write));
         }
-        notes.path.set(self.link.sample(done, ended.is_none()));
-        let timed_out = TransportError::Final(Fault::Timeout(notes.phase()));
+        progress.path.set(self.link.sample(done, ended.is_none()));
+        let timed_out = TransportError::Final(Fault::Timeout(progress.phase()));
         match ended.ok_or(timed_out)? {
             Ok(StreamResponse { status, body_bytes, grpc_status }) => {
                 let answer = Answer { status, body_bytes };

@@ -5,9 +5,10 @@
 
 mod any;
 mod capacity_watch;
-mod conn;
 mod http1;
+mod http1_connection;
 mod http2;
+mod http2_link;
 mod http2_task;
 #[cfg_attr(not(feature = "http3"), path = "without_http3.rs")]
 mod http3;
@@ -16,17 +17,16 @@ mod http3_link;
 #[cfg(feature = "http3")]
 mod http3_task;
 mod interface;
-mod link;
 mod sampler;
+mod session_stream;
 mod transaction;
+pub(crate) mod upgrade;
 mod websocket;
-mod websocket_line;
-pub(crate) mod websocket_open;
-mod websocket_turn;
+mod websocket_exchange;
 
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
-pub(crate) use http2::{Http2, Opening};
+pub(crate) use http2::{Http2, Http2Options};
 pub(crate) use http3::Http3;
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};
 pub(crate) use websocket::WebSocket;

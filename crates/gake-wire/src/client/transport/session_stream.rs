@@ -12,17 +12,17 @@ use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct SessionStream {
     pub(super) stream: Stream,
     /// Whether a message is partially written, so that its rest must come first.
     pub(super) is_midway: bool,
     reader: FrameReader,
-    incoming: Incoming,
+    incoming: SessionInbox,
     is_flushed: bool,
 }
 
 #[derive(Debug, Default)]
-struct Incoming {
+struct SessionInbox {
     pongs: PongQueue,
     /// The incoming message, if it is checked or shown.
     held: Vec<u8>,
@@ -36,7 +36,7 @@ struct Incoming {
 
 /// The awaited reply.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted<'a> {
+pub(super) enum AwaitedReply<'a> {
     Nothing,
     Pong,
     /// A message that passes the check, if any, and whether to hold its bytes.
@@ -45,7 +45,7 @@ pub(super) enum Wanted<'a> {
 
 /// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ReadOutcome {
     /// The awaited reply has not come.
     More,
     /// The reply, with its bytes.
@@ -58,20 +58,20 @@ pub(super) enum Heard {
     Ended,
 }
 
-impl Line {
+impl SessionStream {
     pub(super) fn new(stream: Stream) -> Self {
         Self {
             stream,
             is_midway: false,
             reader: FrameReader::default(),
-            incoming: Incoming::default(),
+            incoming: SessionInbox::default(),
             is_flushed: true,
         }
     }
 
     /// Takes frames that came with the response to the upgrade.
-    pub(super) fn take_early(&mut self, bytes: &[u8]) -> Result<Heard, FrameError> {
-        self.incoming.take(&mut self.reader, bytes, Wanted::Nothing)
+    pub(super) fn take_early(&mut self, bytes: &[u8]) -> Result<ReadOutcome, FrameError> {
+        self.incoming.take(&mut self.reader, bytes, AwaitedReply::Nothing)
     }
 
     /// The reply, if it was held.
@@ -94,12 +94,12 @@ impl Line {
         &mut self,
         cx: &mut Context<'_>,
         scratch: &Scratch,
-        wanted: Wanted<'_>,
-    ) -> Poll<io::Result<(usize, Result<Heard, FrameError>)>> {
+        awaited: AwaitedReply<'_>,
+    ) -> Poll<io::Result<(usize, Result<ReadOutcome, FrameError>)>> {
         let Self { stream, reader, incoming, .. } = self;
         scratch.read(stream, cx, |bytes| match bytes.len() {
-            0 => (0, Ok(Heard::Ended)),
-            count => (count, incoming.take(reader, bytes, wanted)),
+            0 => (0, Ok(ReadOutcome::Ended)),
+            count => (count, incoming.take(reader, bytes, awaited)),
         })
     }
 
@@ -143,10 +143,10 @@ impl Line {
                 Ok(written) => meter.add_bytes(0, written),
                 Err(_) => return Poll::Ready(true),
             }
-            match ready!(self.read(cx, scratch, Wanted::Nothing)) {
-                Ok((count, heard)) => {
+            match ready!(self.read(cx, scratch, AwaitedReply::Nothing)) {
+                Ok((count, outcome)) => {
                     meter.add_bytes(count as u64, 0);
-                    if heard == Ok(Heard::Ended) {
+                    if outcome == Ok(ReadOutcome::Ended) {
                         return Poll::Ready(true);
                     }
                 }
@@ -175,64 +175,65 @@ impl Line {
 /// The buffer capacity that a session keeps for the next message.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
-impl Incoming {
+impl SessionInbox {
     fn take(
         &mut self,
         reader: &mut FrameReader,
         bytes: &[u8],
-        wanted: Wanted<'_>,
-    ) -> Result<Heard, FrameError> {
-        let mut listener = Listener { incoming: self, wanted, reply: None, is_too_large: false };
+        awaited: AwaitedReply<'_>,
+    ) -> Result<ReadOutcome, FrameError> {
+        let mut listener =
+            FrameListener { incoming: self, awaited, reply: None, is_too_large: false };
         let read = reader.read(bytes, &mut listener);
-        let Listener { reply, is_too_large, .. } = listener;
+        let FrameListener { reply, is_too_large, .. } = listener;
         self.broken = read.err();
         match (reply, self.broken, self.closed) {
             // A fault after the reply only ends the session.
-            (Some(bytes), ..) => Ok(Heard::Reply(bytes)),
+            (Some(bytes), ..) => Ok(ReadOutcome::Reply(bytes)),
             (None, Some(error), _) => Err(error),
-            (None, None, Some(code)) => Ok(Heard::Closed(code)),
-            _ if is_too_large => Ok(Heard::TooLarge),
-            _ => Ok(Heard::More),
+            (None, None, Some(code)) => Ok(ReadOutcome::Closed(code)),
+            _ if is_too_large => Ok(ReadOutcome::TooLarge),
+            _ => Ok(ReadOutcome::More),
         }
     }
 }
 
 /// Receives the frames of one read.
-struct Listener<'a> {
-    incoming: &'a mut Incoming,
-    wanted: Wanted<'a>,
+struct FrameListener<'a> {
+    incoming: &'a mut SessionInbox,
+    awaited: AwaitedReply<'a>,
     reply: Option<u64>,
     is_too_large: bool,
 }
 
-impl Listener<'_> {
+impl FrameListener<'_> {
     fn accept(&mut self, bytes: u64) {
         self.reply = Some(bytes);
-        self.wanted = Wanted::Nothing;
+        self.awaited = AwaitedReply::Nothing;
     }
 }
 
-impl FrameEvents for Listener<'_> {
+impl FrameEvents for FrameListener<'_> {
     fn data(&mut self, bytes: &[u8]) {
         let incoming = &mut *self.incoming;
         incoming.bytes += bytes.len() as u64;
-        match self.wanted {
-            Wanted::Nothing => incoming.is_early = true,
-            Wanted::Message(_, true) if !incoming.is_early => {
+        match self.awaited {
+            AwaitedReply::Nothing => incoming.is_early = true,
+            AwaitedReply::Message(_, true) if !incoming.is_early => {
                 if incoming.held.len() + bytes.len() > CHECKED_BYTES_MAX {
                     self.is_too_large = true;
                 } else {
                     incoming.held.extend_from_slice(bytes);
                 }
             }
-            Wanted::Message(..) | Wanted::Pong => {}
+            AwaitedReply::Message(..) | AwaitedReply::Pong => {}
         }
     }
 
     fn message(&mut self, _is_text: bool) {
         let bytes = std::mem::take(&mut self.incoming.bytes);
         let is_early = std::mem::take(&mut self.incoming.is_early);
-        let Wanted::Message(check, _) = self.wanted else { return };
+        let AwaitedReply::Message(check, _) = self.awaited else { return };
         if is_early || self.is_too_large {
             return;
         }
@@ -248,7 +249,7 @@ impl FrameEvents for Listener<'_> {
     }
 
     fn pong(&mut self, _payload: &[u8]) {
-        if let Wanted::Pong = self.wanted {
+        if let AwaitedReply::Pong = self.awaited {
             self.accept(0);
         }
     }

@@ -8,7 +8,7 @@ use gake_codec::http1::{Eof, ParseProgress, Response};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, Fault, Phase};
 
-use super::conn::Conn;
+use super::http1_connection::Http1Connection;
 use super::interface::{Timing, TransportError};
 use crate::client::visitor::ExchangeVisitor;
 use crate::net::fault;
@@ -28,7 +28,7 @@ pub(super) struct Transaction<'a, C, V> {
 impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     /// Starts a request on `conn`.
     pub(super) fn new(
-        conn: &mut Conn,
+        conn: &mut Http1Connection,
         request: &'a RenderedRequest,
         exchange: &'a mut Exchange,
         timing: &'a Timing<'a, C>,
@@ -47,7 +47,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     /// Writes and reads until the response is complete.
     pub(super) fn poll(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut Http1Connection,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response, TransportError>> {
         if self.timing.alarm.has_passed(cx) {
@@ -74,7 +74,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     }
 
     #[inline]
-    fn write(&mut self, conn: &mut Conn, cx: &mut Context<'_>) {
+    fn write(&mut self, conn: &mut Http1Connection, cx: &mut Context<'_>) {
         let (first, rest) = (&self.request.first[..], self.request.rest.as_deref());
         let length = self.request.len();
         while self.sent < length {
@@ -120,11 +120,11 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     #[inline]
     fn read(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut Http1Connection,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Response, TransportError>>> {
         let Self { visitor, exchange, .. } = self;
-        let Conn { parser, stream, known, .. } = conn;
+        let Http1Connection { parser, stream, known, .. } = conn;
         let read = self.timing.scratch.read(stream, cx, |bytes| {
             exchange.bytes_in += bytes.len() as u64;
             let mut feed = || parser.feed_known(bytes, *visitor, &mut known.borrow_mut());
@@ -150,7 +150,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         })
     }
 
-    fn end_of_stream(&mut self, conn: &mut Conn) -> Result<Response, TransportError> {
+    fn end_of_stream(&mut self, conn: &mut Http1Connection) -> Result<Response, TransportError> {
         self.exchange.done = self.timing.clock.now();
         match conn.parser.eof() {
             Eof::Complete(response) => Ok(response),
@@ -160,7 +160,11 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         }
     }
 
-    fn read_error(&mut self, conn: &Conn, error: &io::Error) -> Result<Response, TransportError> {
+    fn read_error(
+        &mut self,
+        conn: &Http1Connection,
+        error: &io::Error,
+    ) -> Result<Response, TransportError> {
         Err(self.ended(
             conn,
             match (fault::of_read(error, self.phase()), self.broken) {
@@ -171,7 +175,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         ))
     }
 
-    fn ended(&mut self, conn: &Conn, fault: Fault) -> TransportError {
+    fn ended(&mut self, conn: &Http1Connection, fault: Fault) -> TransportError {
         self.exchange.done = self.timing.clock.now();
         match self.phase() {
             Phase::Body => TransportError::Final(fault),
@@ -184,7 +188,7 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte }
     }
 
-    fn timed_out(&mut self, conn: &mut Conn) -> TransportError {
+    fn timed_out(&mut self, conn: &mut Http1Connection) -> TransportError {
         self.exchange.done = self.timing.clock.now();
         // A time-out is worth a sample.
         self.exchange.tcp = conn.sample_now(self.exchange.done);

@@ -15,7 +15,7 @@ use crate::net::stream::Stream;
 const HEAD_MAX: usize = 64 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct Upgraded {
+pub(crate) struct UpgradeResult {
     pub(crate) response: UpgradeResponse,
     /// Bytes after the head: the first frames, or the start of a body.
     pub(crate) rest: Vec<u8>,
@@ -28,14 +28,14 @@ pub(crate) async fn open(
     stream: &mut Stream,
     upgrade: &UpgradeRequest,
     scratch: &Scratch,
-) -> Result<Upgraded, Fault> {
-    let mut opening = Opening { upgrade, sent: 0, head: Vec::new(), bytes_in: 0 };
+) -> Result<UpgradeResult, Fault> {
+    let mut opening = UpgradeExchange { upgrade, sent: 0, head: Vec::new(), bytes_in: 0 };
     let (response, rest) = poll_fn(|cx| opening.poll(stream, scratch, cx)).await?;
-    let Opening { bytes_in, sent, .. } = opening;
-    Ok(Upgraded { response, rest, bytes_in, bytes_out: sent as u64 })
+    let UpgradeExchange { bytes_in, sent, .. } = opening;
+    Ok(UpgradeResult { response, rest, bytes_in, bytes_out: sent as u64 })
 }
 
-struct Opening<'a> {
+struct UpgradeExchange<'a> {
     upgrade: &'a UpgradeRequest,
     /// Bytes of the request written so far.
     sent: usize,
@@ -44,7 +44,7 @@ struct Opening<'a> {
     bytes_in: u64,
 }
 
-impl Opening<'_> {
+impl UpgradeExchange<'_> {
     fn poll(
         &mut self,
         stream: &mut Stream,

@@ -12,9 +12,9 @@ use gake_core::record::{Answer, Exchange, Fault};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::sampler::TcpSampler;
-use super::websocket_line::{Heard, Line};
-use super::websocket_open::Upgraded;
-use super::websocket_turn::{OPEN, Turn};
+use super::session_stream::{ReadOutcome, SessionStream};
+use super::upgrade::UpgradeResult;
+use super::websocket_exchange::{MessageExchange, OPEN};
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
 use crate::client::settings::ReplyRule;
@@ -37,7 +37,7 @@ pub(crate) enum WebSocket {
 
 /// An open session, shared with its task.
 pub(crate) struct Session {
-    line: RefCell<Line>,
+    line: RefCell<SessionStream>,
     answer: ReplyRule,
     /// Whether a message is pending, or was abandoned: its late reply would be mistaken for the next
     /// one's.
@@ -58,7 +58,7 @@ impl WebSocket {
     /// The server's first frames are invalid.
     pub(crate) fn new(
         stream: Stream,
-        upgraded: &Upgraded,
+        upgraded: &UpgradeResult,
         answer: ReplyRule,
         scratch: &Rc<Scratch>,
         open: OpenGuard,
@@ -68,9 +68,9 @@ impl WebSocket {
             return Ok(Self::Refused(upgraded.response.status, open));
         }
         bump(&open.meter().sessions);
-        let mut line = Line::new(stream);
+        let mut line = SessionStream::new(stream);
         let early = line.take_early(&upgraded.rest);
-        if let Heard::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
+        if let ReadOutcome::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
             return Err(Fault::WebSocketClosed(code));
         }
         let session = Rc::new(Session {
@@ -215,8 +215,10 @@ impl Transport for WebSocket {
         session.is_busy.set(true);
         exchange.connection = session.open.number();
         let is_shown = visitor.may_want();
-        let mut turn = Turn::new(message, &session.answer, &mut *exchange, timing, is_shown);
-        let answer = poll_fn(|cx| turn.poll(&mut session.line.borrow_mut(), cx)).await?;
+        let mut message_exchange =
+            MessageExchange::new(message, &session.answer, &mut *exchange, timing, is_shown);
+        let answer =
+            poll_fn(|cx| message_exchange.poll(&mut session.line.borrow_mut(), cx)).await?;
         {
             let mut line = session.line.borrow_mut();
             let sample = session.sampler.borrow_mut().sample(exchange.done, &line.stream);

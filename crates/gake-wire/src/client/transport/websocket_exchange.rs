@@ -8,14 +8,14 @@ use gake_core::clock::Clock;
 use gake_core::record::{Answer, Exchange, Fault, Phase};
 
 use super::interface::{Timing, TransportError};
-use super::websocket_line::{Heard, Line, Wanted};
+use super::session_stream::{AwaitedReply, ReadOutcome, SessionStream};
 use crate::client::settings::ReplyRule;
 use crate::net::fault;
 
 /// The status of a message with a reply: that of the open session.
 pub(super) const OPEN: u16 = 101;
 
-pub(super) struct Turn<'a, C> {
+pub(super) struct MessageExchange<'a, C> {
     message: &'a MessageFrame,
     rule: &'a ReplyRule,
     exchange: &'a mut Exchange,
@@ -28,7 +28,7 @@ pub(super) struct Turn<'a, C> {
     broken: Option<Fault>,
 }
 
-impl<'a, C: Clock> Turn<'a, C> {
+impl<'a, C: Clock> MessageExchange<'a, C> {
     /// Starts a message.
     pub(super) fn new(
         message: &'a MessageFrame,
@@ -48,7 +48,7 @@ impl<'a, C: Clock> Turn<'a, C> {
     /// Writes and reads until the reply has come.
     pub(super) fn poll(
         &mut self,
-        line: &mut Line,
+        line: &mut SessionStream,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Answer, TransportError>> {
         loop {
@@ -66,7 +66,7 @@ impl<'a, C: Clock> Turn<'a, C> {
                 (self.exchange.first_byte, self.exchange.done) = (Some(now), now);
                 return Poll::Ready(Ok(Answer { status: OPEN, body_bytes: 0 }));
             }
-            let (count, heard) = match line.read(cx, self.timing.scratch, self.wanted()) {
+            let (count, outcome) = match line.read(cx, self.timing.scratch, self.awaited()) {
                 Poll::Ready(Ok(read)) => read,
                 Poll::Ready(Err(error)) => {
                     let fault = fault::of_read(&error, self.phase());
@@ -77,14 +77,14 @@ impl<'a, C: Clock> Turn<'a, C> {
                     return Poll::Ready(Err(self.ended(line, fault)));
                 }
             };
-            if let Some(end) = self.take(line, count, heard) {
+            if let Some(end) = self.take(line, count, outcome) {
                 return Poll::Ready(end);
             }
         }
     }
 
     /// Writes the message between pongs.
-    fn write(&mut self, line: &mut Line, cx: &mut Context<'_>) -> io::Result<()> {
+    fn write(&mut self, line: &mut SessionStream, cx: &mut Context<'_>) -> io::Result<()> {
         if !line.is_midway {
             self.exchange.bytes_out += line.write_pongs(cx)?;
         }
@@ -111,22 +111,22 @@ impl<'a, C: Clock> Turn<'a, C> {
     }
 
     /// The awaited reply. A message that comes before this one is written cannot be its reply.
-    fn wanted(&self) -> Wanted<'a> {
+    fn awaited(&self) -> AwaitedReply<'a> {
         match self.rule {
-            _ if !self.exchange.written => Wanted::Nothing,
-            ReplyRule::None => Wanted::Nothing,
-            _ if self.message.is_ping => Wanted::Pong,
-            ReplyRule::Next => Wanted::Message(None, self.is_shown),
-            ReplyRule::Matching(check) => Wanted::Message(Some(check), true),
+            _ if !self.exchange.written => AwaitedReply::Nothing,
+            ReplyRule::None => AwaitedReply::Nothing,
+            _ if self.message.is_ping => AwaitedReply::Pong,
+            ReplyRule::Next => AwaitedReply::Message(None, self.is_shown),
+            ReplyRule::Matching(check) => AwaitedReply::Message(Some(check), true),
         }
     }
 
     /// Takes the outcome of a read; `None` while the reply is awaited.
     fn take(
         &mut self,
-        line: &Line,
+        line: &SessionStream,
         count: usize,
-        heard: Result<Heard, FrameError>,
+        outcome: Result<ReadOutcome, FrameError>,
     ) -> Option<Result<Answer, TransportError>> {
         self.exchange.bytes_in += count as u64;
         let now = self.timing.clock.now();
@@ -138,21 +138,21 @@ impl<'a, C: Clock> Turn<'a, C> {
                 self.timing.alarm.set(self.timing.deadline.end);
             }
         }
-        let fault = match heard {
-            Ok(Heard::More) => return None,
-            Ok(Heard::Reply(body_bytes)) => {
+        let fault = match outcome {
+            Ok(ReadOutcome::More) => return None,
+            Ok(ReadOutcome::Reply(body_bytes)) => {
                 return Some(Ok(Answer { status: OPEN, body_bytes }));
             }
-            Ok(Heard::TooLarge) => Fault::TooLarge("message"),
-            Ok(Heard::Closed(code)) => Fault::WebSocketClosed(code),
-            Ok(Heard::Ended) => self.broken.unwrap_or(Fault::ClosedEarly(phase)),
+            Ok(ReadOutcome::TooLarge) => Fault::TooLarge("message"),
+            Ok(ReadOutcome::Closed(code)) => Fault::WebSocketClosed(code),
+            Ok(ReadOutcome::Ended) => self.broken.unwrap_or(Fault::ClosedEarly(phase)),
             Err(error) => Fault::Malformed(error.name()),
         };
         Some(Err(self.ended(line, fault)))
     }
 
     /// A message of which no byte was written can go over another session.
-    fn ended(&mut self, line: &Line, fault: Fault) -> TransportError {
+    fn ended(&mut self, line: &SessionStream, fault: Fault) -> TransportError {
         self.exchange.done = self.timing.clock.now();
         match self.sent == 0 && line.stream.is_plain() {
             true => TransportError::BeforeRequest(fault),
