@@ -176,7 +176,7 @@ fn show_trailers<V: Visitor>(bytes: &[u8], visitor: &mut V) -> Result<(), Malfor
     }
 }
 
-/// Renames the faults of a head to those of trailers.
+/// Turns a fault of a head into the fault of trailers.
 const fn of_trailers(fault: Malformed) -> Malformed {
     match fault {
         Malformed::HeadTooLarge => Malformed::TrailersTooLarge,

@@ -19,7 +19,6 @@ const MISSES_MAX: u32 = 16;
 /// See [`MISSES_MAX`].
 const LEARN_EVERY: u32 = 64;
 
-/// A parsed final head.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ParsedHead {
     pub(super) status: u16,
@@ -42,7 +41,6 @@ pub struct KnownHeads {
     heads: Vec<KnownHead>,
     /// The one to replace next.
     oldest: usize,
-    /// Misses in a row.
     misses: u32,
 }
 
@@ -67,7 +65,6 @@ impl KnownHeads {
         Some((known.bytes.len(), known.parsed))
     }
 
-    /// Caches a complete head.
     pub(super) fn learn(&mut self, head: &[u8], request_is_head: bool, parsed: ParsedHead) {
         self.misses = self.misses.saturating_add(1);
         let learns = self.misses <= MISSES_MAX || self.misses.is_multiple_of(LEARN_EVERY);

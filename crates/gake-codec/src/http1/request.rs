@@ -241,7 +241,6 @@ fn is_method(method: &str) -> bool {
     !method.is_empty() && method.bytes().all(is_token)
 }
 
-/// Whether the headers ask for chunks.
 fn transfer_coding(spec: &RequestParts<'_>) -> Result<bool, RequestError> {
     let mut chunked = false;
     for value in values(spec, "transfer-encoding") {

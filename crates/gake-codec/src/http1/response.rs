@@ -322,7 +322,7 @@ impl ResponseParser {
             Ok(Some((head, length))) => {
                 if let Some(parsed) = self.accept(&head)? {
                     visitor.head(&head);
-                    // Other requests may not be answered by a 101.
+                    // A 101 is not a valid response to other requests.
                     if head.status != 101 {
                         known.learn(&bytes[..length], self.request_is_head, parsed);
                     }

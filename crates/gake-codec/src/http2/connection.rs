@@ -10,7 +10,7 @@ use super::events::{StreamEnd, StreamEnding};
 use super::frame::{PAYLOAD_MAX, PREFACE, flag, kind, put_header, put_number, setting};
 use super::integer::put_integer;
 use super::read_state::ReadState;
-use super::streams::{OutputRange, Stream, Streams};
+use super::streams::{OutputRange, Stream, StreamTable};
 use super::template::{FieldEncoding, RequestTemplate, SharedFields};
 
 /// The initial window of connections and streams (RFC 9113, section 6.9.2).
@@ -79,7 +79,7 @@ pub struct ConnectionCounts {
 #[derive(Debug)]
 pub struct ClientConnection {
     pub(super) limits: ConnectionLimits,
-    pub(super) streams: Streams,
+    pub(super) streams: StreamTable,
     pub(super) decoder: HeaderDecoder,
     pub(super) read_state: ReadState,
     pub(super) peer: PeerState,
@@ -130,7 +130,7 @@ impl ClientConnection {
         let table = PeerTable { size: TABLE_SIZE, update: None, holds: None, is_spoiled: false };
         let mut connection = Self {
             limits,
-            streams: Streams::new(),
+            streams: StreamTable::new(),
             decoder: HeaderDecoder::new(limits.header_bytes),
             read_state: ReadState::default(),
             peer: PeerState {
@@ -303,7 +303,6 @@ impl ClientConnection {
         self.ended(&stream, ending)
     }
 
-    /// The end of a removed stream.
     pub(super) fn ended(&self, stream: &Stream, ending: StreamEnding) -> StreamEnd {
         let written = self.written_before + self.written as u64;
         let OutputRange { start, end, bytes } = stream.queued;
@@ -340,23 +339,23 @@ impl ClientConnection {
 
     #[inline]
     fn put_headers(&mut self, id: u32, request: &RequestTemplate, ends: bool) {
-        let form = self.form(request.shared());
-        let pieces = request.block(form);
-        let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let encoding = self.encoding(request.shared());
+        let slices = request.block(encoding);
+        let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
         let end = if ends { flag::END_STREAM } else { 0 };
         if self.table.update.is_some() || length > self.peer.payload_max {
-            self.put_long_headers(id, end, &pieces);
+            self.put_long_headers(id, end, &slices);
             return;
         }
         put_header(&mut self.output, length, kind::HEADERS, flag::END_HEADERS | end, id);
-        for piece in pieces {
-            self.output.extend_from_slice(piece);
+        for slice in slices {
+            self.output.extend_from_slice(slice);
         }
     }
 
     /// The encoding of the shared fields: a table holds only those sent first on its connection.
     #[inline]
-    fn form(&mut self, fields: &Arc<SharedFields>) -> FieldEncoding {
+    fn encoding(&mut self, fields: &Arc<SharedFields>) -> FieldEncoding {
         match &self.table.holds {
             Some(holds) if !self.table.is_spoiled && Arc::ptr_eq(holds, fields) => {
                 FieldEncoding::Indexed
@@ -371,12 +370,12 @@ impl ClientConnection {
 
     /// Writes a block that needs several frames or announces a table size.
     #[cold]
-    fn put_long_headers(&mut self, id: u32, end: u8, pieces: &[&[u8]]) {
+    fn put_long_headers(&mut self, id: u32, end: u8, slices: &[&[u8]]) {
         let mut block = Vec::new();
         if let Some(size) = self.table.update.take() {
             put_integer(&mut block, 0x20, 5, size);
         }
-        pieces.iter().for_each(|piece| block.extend_from_slice(piece));
+        slices.iter().for_each(|slice| block.extend_from_slice(slice));
         let mut chunks = block.chunks(self.peer.payload_max).peekable();
         let mut kind = kind::HEADERS;
         let mut flags = end;

@@ -30,7 +30,6 @@ pub struct HeaderDecoder {
     last: LastBlock,
 }
 
-/// The previous block.
 #[derive(Debug, Default)]
 struct LastBlock {
     bytes: Vec<u8>,
@@ -52,7 +51,6 @@ struct BlockEffect {
     bytes: usize,
     refers: bool,
     resizes: bool,
-    /// Bytes added to the table.
     added: usize,
 }
 

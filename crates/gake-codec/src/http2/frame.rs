@@ -1,6 +1,5 @@
 //! Frames (RFC 9113, section 4).
 
-/// Bytes of a frame header.
 pub(super) const HEADER_LEN: usize = 9;
 
 /// The largest payload that gake accepts, and that every peer must accept.
@@ -9,7 +8,6 @@ pub(super) const PAYLOAD_MAX: usize = 16_384;
 /// The connection preface (RFC 9113, section 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Types of frames.
 pub(super) mod kind {
     pub(in super::super) const DATA: u8 = 0;
     pub(in super::super) const HEADERS: u8 = 1;
@@ -23,7 +21,6 @@ pub(super) mod kind {
     pub(in super::super) const CONTINUATION: u8 = 9;
 }
 
-/// Flags of frames.
 pub(super) mod flag {
     pub(in super::super) const ACK: u8 = 1;
     pub(in super::super) const END_STREAM: u8 = 1;
@@ -32,7 +29,6 @@ pub(super) mod flag {
     pub(in super::super) const PRIORITY: u8 = 0x20;
 }
 
-/// Parameters of SETTINGS.
 pub(super) mod setting {
     pub(in super::super) const HEADER_TABLE_SIZE: u16 = 1;
     pub(in super::super) const ENABLE_PUSH: u16 = 2;
@@ -69,7 +65,6 @@ impl FrameHeader {
     }
 }
 
-/// Appends the header of a frame.
 #[inline]
 pub(super) fn put_header(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: u32) {
     let [_, a, b, c] = (length as u32).to_be_bytes();

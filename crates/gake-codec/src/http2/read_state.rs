@@ -16,7 +16,6 @@ pub(super) struct ReadState {
     idle_frames: u32,
 }
 
-/// An incomplete DATA frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DataFrame {
     pub(super) stream: u32,
@@ -28,7 +27,6 @@ pub(super) struct DataFrame {
     pub(super) ends: bool,
 }
 
-/// An incomplete header block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeaderBlock {
     pub(super) stream: u32,

@@ -73,7 +73,6 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// Validates a frame by its header.
     #[inline]
     fn check(&self, header: FrameHeader) -> Result<(), Violation> {
         if !self.peer.has_settings && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {

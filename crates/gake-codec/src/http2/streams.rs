@@ -79,7 +79,7 @@ pub(super) struct OutputRange {
 
 /// Streams by slot, which is fixed for a stream's life, and by number.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(super) struct StreamTable {
     slots: Vec<Stream>,
     free: Vec<u32>,
     /// A Robin Hood hash table of numbers and slots. The hash is half the number, so that numbers in
@@ -87,7 +87,7 @@ pub(super) struct Streams {
     index: Vec<(u32, u32)>,
 }
 
-impl Streams {
+impl StreamTable {
     pub(super) fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new(), index: vec![(0, NONE); 4] }
     }
@@ -211,7 +211,7 @@ mod tests {
     proptest! {
         #[test]
         fn streams_are_found_as_in_a_map(ends in prop::collection::vec(0_usize..40, 1..300)) {
-            let mut streams = Streams::new();
+            let mut streams = StreamTable::new();
             let mut model = BTreeMap::new();
             for (number, end) in ends.into_iter().enumerate() {
                 let id = number as u32 * 2 + 1;

@@ -23,7 +23,6 @@ pub struct SharedFields {
     table_size: usize,
 }
 
-/// The encoding of shared fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldEncoding {
     Adding,
@@ -59,8 +58,8 @@ impl SharedFields {
         for (name, value) in fields {
             let (index, is_whole) = static_table::find(name, value);
             if is_whole {
-                for form in [&mut adding, &mut indexed, &mut literal] {
-                    put_integer(form, 0x80, 7, index);
+                for encoding in [&mut adding, &mut indexed, &mut literal] {
+                    put_integer(encoding, 0x80, 7, index);
                 }
                 continue;
             }
@@ -127,8 +126,8 @@ impl RequestTemplate {
     }
 
     /// Its header block, in three consecutive slices.
-    pub(super) fn block(&self, form: FieldEncoding) -> [&[u8]; 3] {
-        let shared = match form {
+    pub(super) fn block(&self, encoding: FieldEncoding) -> [&[u8]; 3] {
+        let shared = match encoding {
             FieldEncoding::Adding => &self.shared.adding,
             FieldEncoding::Indexed => &self.shared.indexed,
             FieldEncoding::Literal => &self.shared.literal,

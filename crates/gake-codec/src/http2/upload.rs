@@ -66,7 +66,6 @@ impl ClientConnection {
         self.resume(slot, |upload| upload.is_open = false);
     }
 
-    /// Changes an upload and queues it.
     fn resume(&mut self, slot: u32, change: impl FnOnce(&mut Upload)) {
         let stream = self.streams.get(slot);
         let Some(upload) = &mut stream.upload else { return };

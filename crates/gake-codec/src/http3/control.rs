@@ -107,7 +107,6 @@ impl ControlReader {
         Ok(())
     }
 
-    /// Validates a frame by its header.
     fn check(&mut self, frame: FrameHeader) -> Result<(), StreamViolation> {
         let is_first = !std::mem::replace(&mut self.has_settings, true);
         match (frame.kind, is_first) {

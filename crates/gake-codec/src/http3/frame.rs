@@ -2,7 +2,6 @@
 
 use super::violation::StreamViolation;
 
-/// Types of frames.
 pub(super) mod kind {
     pub(crate) const DATA: u64 = 0x0;
     pub(crate) const HEADERS: u64 = 0x1;
@@ -42,7 +41,6 @@ pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     pub(super) kind: u64,

@@ -11,7 +11,6 @@ const FIELD_OVERHEAD: usize = 32;
 /// Bytes of a 62-bit number after its prefix.
 const BASE_BYTES: usize = 9;
 
-/// Appends an encoded block.
 pub(super) fn encode<'a>(fields: impl IntoIterator<Item = (&'a str, &'a [u8])>, out: &mut Vec<u8>) {
     // The required insert count and the base are 0.
     out.extend_from_slice(&[0, 0]);

@@ -10,7 +10,6 @@ use super::qpack;
 /// An encoded request, sent without a copy.
 #[derive(Debug, Clone)]
 pub struct StreamRequest {
-    /// The header block.
     block: Box<[u8]>,
     /// HEADERS, and the header of DATA if there is a body.
     head: Bytes,

@@ -130,7 +130,6 @@ impl ResponseReader {
         Ok(StreamResponse { status, body_bytes, grpc_status })
     }
 
-    /// Validates a frame by its header.
     fn check(&self, frame: FrameHeader) -> Result<(), StreamViolation> {
         match frame.kind {
             kind::DATA if self.status == 0 => Err(MessageError::DataBeforeHeaders.into()),

@@ -179,7 +179,6 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Reports a complete frame.
     fn end<E: FrameEvents>(&mut self, events: &mut E) -> Result<(), FrameError> {
         (self.left, self.header_len) = (None, 0);
         match self.opcode() {

@@ -155,7 +155,6 @@ impl UpgradeRequest {
     }
 }
 
-/// `Sec-WebSocket-Accept` for a key.
 fn accept(key: &str) -> String {
     let text = [key.as_bytes(), GUID].concat();
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, &text);

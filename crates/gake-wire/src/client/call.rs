@@ -7,7 +7,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange, Fault, Phase};
 
 use crate::client::meter::bump;
-use crate::client::pool::{ConnectionSlot, Pool};
+use crate::client::pool::{ConnectionPool, ConnectionSlot};
 use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
 use crate::client::request::{HttpMessage, PreparedRequest};
 use crate::client::shared::Shared;
@@ -22,7 +22,7 @@ const UNHANDLED_MAX: u32 = 5;
 
 pub(crate) struct Call<'a, C, V> {
     pub(crate) shared: &'a Shared<C>,
-    pub(crate) pool: &'a Rc<Pool<AnyTransport>>,
+    pub(crate) pool: &'a Rc<ConnectionPool<AnyTransport>>,
     pub(crate) alarm: &'a Alarm<'a>,
     pub(crate) deadline: &'a Deadline,
     /// Updated as instants and bytes become known.
@@ -31,12 +31,10 @@ pub(crate) struct Call<'a, C, V> {
     pub(crate) visitor: &'a mut V,
 }
 
-/// A slot taken from the pool.
 struct Checkout<'a> {
     slot: ConnectionSlot<'a, AnyTransport>,
     /// When the request can be written.
     write: Nanos,
-    /// Whether the connection was open before.
     is_reused: bool,
 }
 

@@ -43,7 +43,6 @@ use crate::tls::stapling;
 /// whole port range in the kernel.
 const SOURCE_PAUSE: Nanos = SECOND;
 
-/// Opens the connections of one thread.
 #[derive(Debug)]
 pub(crate) struct Dialer<C> {
     pub(crate) network: Arc<Network>,

@@ -17,11 +17,9 @@ const FORBIDDEN: &[&str] =
 
 /// The fields of a request in HTTP/2 and HTTP/3.
 struct RequestFields<'a> {
-    /// Method, scheme and path.
     own: (&'a str, &'a str, &'a str),
     /// The authority and the headers, which requests often share.
     shared: Vec<(String, Vec<u8>)>,
-    /// `content-length`.
     length: Option<String>,
     is_grpc: bool,
 }
@@ -39,7 +37,6 @@ impl HttpMessage {
         template
     }
 
-    /// The request in HTTP/3.
     pub(crate) fn stream_request(&self) -> StreamRequest {
         let RequestFields { own: (method, scheme, path), shared, length, is_grpc } = self.fields();
         let own = [(":method", method), (":scheme", scheme), (":path", path)];
@@ -90,7 +87,6 @@ impl HttpMessage {
         RequestFields { own, shared, length, is_grpc }
     }
 
-    /// The upgrade to a WebSocket.
     pub(crate) fn upgrade(&self) -> Result<UpgradeRequest, RequestError> {
         let authority = self.location.authority();
         UpgradeRequest::new((&authority, &self.location.target), &self.headers, &self.opaque)

@@ -187,7 +187,7 @@ impl OpenGuard {
         &self.meter
     }
 
-    /// The connection's number among those of its worker, from 1.
+    /// The number of the connection within its worker, from 1.
     pub(crate) fn number(&self) -> u32 {
         self.number
     }

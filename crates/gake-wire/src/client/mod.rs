@@ -34,7 +34,7 @@ use gake_core::work::Gauges;
 use self::call::Call;
 use self::keep_visitor::KeepVisitor;
 use self::network::Network;
-use self::pool::{Pool, PoolBounds};
+use self::pool::{ConnectionPool, PoolBounds};
 use self::request::{HttpRequest, PreparedRequest};
 use self::shared::Shared;
 use self::transport::AnyTransport;
@@ -50,7 +50,7 @@ const OWN_IDLE_EXTRA: usize = 4;
 #[derive(Debug)]
 pub struct Client<C> {
     shared: Rc<Shared<C>>,
-    pool: Rc<Pool<AnyTransport>>,
+    pool: Rc<ConnectionPool<AnyTransport>>,
 }
 
 impl<C> Clone for Client<C> {
@@ -71,7 +71,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
         };
         let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
         let shared = Rc::new(Shared::new(network, clock, slice.number(0)));
-        Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
+        Self { shared, pool: Rc::new(ConnectionPool::new(bounds, streams)) }
     }
 
     /// A client of one user with connections of its own: as many as its requests need, of which it
@@ -90,7 +90,10 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let origins = self.shared.network.origins.len().max(1);
         let bounds = PoolBounds { open: origins, idle: usize::MAX, idle_per_origin: usize::MAX };
         let streams = self.shared.network.settings.streams;
-        Self { shared: Rc::clone(&self.shared), pool: Rc::new(Pool::new(bounds, streams)) }
+        Self {
+            shared: Rc::clone(&self.shared),
+            pool: Rc::new(ConnectionPool::new(bounds, streams)),
+        }
     }
 
     /// The network of the client.

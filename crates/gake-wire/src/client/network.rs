@@ -46,7 +46,6 @@ pub struct Network {
     pub(crate) tls: Option<Arc<ClientConfig>>,
     pub(crate) quic: Option<QuicSettings>,
     pub(crate) early: EarlySettings,
-    /// Opens the sessions of a WebSocket.
     pub(crate) upgrade: Option<Arc<UpgradeRequest>>,
     /// Whether every prepared request fits into [`INITIAL_WINDOW`].
     pub(crate) is_small: bool,
@@ -357,7 +356,6 @@ impl Network {
         self.tls_options.ech_once_open()
     }
 
-    /// An origin discovered during the run.
     pub(crate) fn discovered(&self, number: u32) -> Option<Arc<Origin>> {
         self.discovered.get((number as usize).checked_sub(self.origins.len())?)
     }

@@ -102,7 +102,6 @@ impl Origin {
         Ok((origin, refusing))
     }
 
-    /// Whether `location` is at this origin.
     pub(crate) fn holds(&self, location: &Location) -> bool {
         location.is_at(self.scheme, &self.host, self.port)
     }

@@ -9,7 +9,6 @@ use std::task::{Poll, Waker};
 
 use crate::client::transport::Transport;
 
-/// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PoolBounds {
     /// Open, or being opened.
@@ -22,23 +21,22 @@ pub(crate) struct PoolBounds {
 
 /// A worker in an open loop has one pool for all lanes; in a closed loop each user has its own.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
+pub(crate) struct ConnectionPool<T> {
     /// Connections with a free slot, and their origins, ordered by the time the slot became free. Used
     /// LIFO.
     #[allow(clippy::type_complexity, reason = "the origin is next to it for a fast search")]
-    available: RefCell<Vec<(u32, Rc<Connection<T>>)>>,
+    available: RefCell<Vec<(u32, Rc<PooledConnection<T>>)>>,
     /// Idle connections whose peer allows no exchange at present.
-    parked: RefCell<Vec<Rc<Connection<T>>>>,
+    parked: RefCell<Vec<Rc<PooledConnection<T>>>>,
     bounds: PoolBounds,
     /// Connections being opened, and the slots expected of each.
     dialing: Cell<usize>,
     streams: Cell<usize>,
-    queue: Rc<Queue>,
+    queue: Rc<WaitQueue>,
 }
 
-/// A connection and its exchanges.
 #[derive(Debug)]
-pub(crate) struct Connection<T> {
+pub(crate) struct PooledConnection<T> {
     transport: T,
     origin: u32,
     /// Slots in use.
@@ -57,7 +55,7 @@ pub(crate) struct DialGuard<'a> {
 
 /// The number of connections open or being opened, and the queue of waiters.
 #[derive(Debug, Default)]
-struct Queue {
+struct WaitQueue {
     open: Cell<usize>,
     /// Sorted by ticket.
     waiting: RefCell<VecDeque<Waiter>>,
@@ -74,17 +72,17 @@ struct Waiter {
 /// Permission for one connection.
 #[derive(Debug)]
 pub(crate) struct DialPermit {
-    queue: Rc<Queue>,
+    queue: Rc<WaitQueue>,
 }
 
 /// Capacity for one exchange on a connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot<'a, T: Transport> {
-    pool: &'a Pool<T>,
-    connection: Rc<Connection<T>>,
+    pool: &'a ConnectionPool<T>,
+    connection: Rc<PooledConnection<T>>,
 }
 
-impl<T: Transport> Pool<T> {
+impl<T: Transport> ConnectionPool<T> {
     /// `streams`: the slots expected of a new connection.
     pub(crate) fn new(bounds: PoolBounds, streams: usize) -> Self {
         Self {
@@ -172,7 +170,7 @@ impl<T: Transport> Pool<T> {
         }
         let (live, is_listed) = (Cell::new(1), Cell::new(false));
         let permit = RefCell::new(Some(permit));
-        let connection = Rc::new(Connection { transport, origin, live, is_listed, permit });
+        let connection = Rc::new(PooledConnection { transport, origin, live, is_listed, permit });
         let (pool, itself) = (Rc::downgrade(self), Rc::downgrade(&connection));
         connection.transport.watch_capacity(move || {
             if let (Some(pool), Some(connection)) = (pool.upgrade(), itself.upgrade()) {
@@ -187,8 +185,8 @@ impl<T: Transport> Pool<T> {
     }
 
     /// The peer of a connection has changed its limit, or ends the connection.
-    fn capacity_changed(&self, connection: &Rc<Connection<T>>) {
-        let is_other = |one: &Rc<Connection<T>>| !Rc::ptr_eq(one, connection);
+    fn capacity_changed(&self, connection: &Rc<PooledConnection<T>>) {
+        let is_other = |one: &Rc<PooledConnection<T>>| !Rc::ptr_eq(one, connection);
         self.parked.borrow_mut().retain(is_other);
         if !connection.transport.is_ending() {
             self.offer(connection);
@@ -202,7 +200,7 @@ impl<T: Transport> Pool<T> {
     }
 
     /// Keeps an idle connection without capacity that may get some again.
-    fn park(&self, connection: Rc<Connection<T>>) {
+    fn park(&self, connection: Rc<PooledConnection<T>>) {
         if connection.is_idle() && !connection.transport.is_ending() {
             self.parked.borrow_mut().push(connection);
         }
@@ -230,7 +228,7 @@ impl<T: Transport> Pool<T> {
 
     /// Lists a connection with a free slot, and wakes a waiter.
     #[inline]
-    fn offer(&self, connection: &Rc<Connection<T>>) {
+    fn offer(&self, connection: &Rc<PooledConnection<T>>) {
         let live = connection.live.get();
         if live >= connection.transport.capacity() {
             self.park(Rc::clone(connection));
@@ -270,7 +268,7 @@ impl<T: Transport> Pool<T> {
 
     /// Evicts the connection idle the longest, of the origin with the most idle ones other than
     /// `origin`.
-    fn remove_idle(&self, origin: u32) -> Option<Rc<Connection<T>>> {
+    fn remove_idle(&self, origin: u32) -> Option<Rc<PooledConnection<T>>> {
         let mut available = self.available.borrow_mut();
         let idle = available.iter().filter(|(_, connection)| connection.is_idle());
         let mut counts: Vec<(u32, usize)> = Vec::new();
@@ -286,7 +284,7 @@ impl<T: Transport> Pool<T> {
     }
 }
 
-impl<T> Connection<T> {
+impl<T> PooledConnection<T> {
     fn is_idle(&self) -> bool {
         self.live.get() == 0
     }
@@ -314,7 +312,7 @@ impl Drop for DialGuard<'_> {
     }
 }
 
-impl Queue {
+impl WaitQueue {
     fn waiters(&self, origin: u32) -> usize {
         self.waiting.borrow().iter().filter(|waiter| waiter.origin == origin).count()
     }
@@ -349,9 +347,9 @@ impl Drop for DialPermit {
     }
 }
 
-/// The future of [`Pool::wait`].
+/// The future of [`ConnectionPool::wait`].
 struct SlotWait<'a> {
-    queue: &'a Queue,
+    queue: &'a WaitQueue,
     ticket: u64,
     origin: u32,
     state: Cell<WaitState>,

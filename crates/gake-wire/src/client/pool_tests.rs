@@ -39,13 +39,15 @@ impl Transport for FakeTransport {
     }
 }
 
-fn pool(open: usize) -> Rc<Pool<FakeTransport>> {
-    Rc::new(Pool::new(PoolBounds { open, idle: usize::MAX, idle_per_origin: usize::MAX }, 1))
+fn pool(open: usize) -> Rc<ConnectionPool<FakeTransport>> {
+    Rc::new(ConnectionPool::new(
+        PoolBounds { open, idle: usize::MAX, idle_per_origin: usize::MAX },
+        1,
+    ))
 }
 
-/// Opens connection `name` to `origin`.
 fn open(
-    pool: &Rc<Pool<FakeTransport>>,
+    pool: &Rc<ConnectionPool<FakeTransport>>,
     origin: u32,
     name: u32,
     capacity: usize,
@@ -54,7 +56,7 @@ fn open(
 }
 
 fn open_shared<'a>(
-    pool: &'a Rc<Pool<FakeTransport>>,
+    pool: &'a Rc<ConnectionPool<FakeTransport>>,
     origin: u32,
     name: u32,
     capacity: &Rc<Cell<usize>>,
@@ -211,7 +213,7 @@ fn an_unused_permit_passes_to_the_next_waiter() {
 fn idle_connections_are_bounded() {
     let bounds = |idle, idle_per_origin| PoolBounds { open: usize::MAX, idle, idle_per_origin };
     let fill = |bounds: PoolBounds| {
-        let pool = &Rc::new(Pool::new(bounds, 1));
+        let pool = &Rc::new(ConnectionPool::new(bounds, 1));
         let to = [0, 0, 0, 1].into_iter().zip(0..);
         drop(to.map(|(to, name)| open(pool, to, name, 1).unwrap()).collect::<Vec<_>>());
         [0, 1].map(|to| {

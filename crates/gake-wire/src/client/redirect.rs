@@ -18,11 +18,8 @@ pub(crate) const BAD_LOCATION: Fault = Fault::Malformed("location");
 /// Detects redirects, and shows all other responses to the inner visitor.
 #[derive(Debug)]
 pub(crate) struct RedirectVisitor<'a, V> {
-    /// Whether redirects are followed.
     follow: bool,
-    /// The target of a redirect.
     pub(crate) to: Option<String>,
-    /// Whether `Alt-Svc` is followed.
     follows_alternatives: bool,
     /// The port on which the response advertises HTTP/3.
     pub(crate) http3_port: Option<u16>,

@@ -41,7 +41,6 @@ impl HttpRequest {
 pub struct PreparedRequest {
     /// The number of its origin in the network.
     pub(crate) origin: u32,
-    /// The encoding for HTTP/1.1.
     pub(crate) rendered: RenderedRequest,
     /// The encoding for HTTP/2, if connections may speak it.
     pub(crate) http2: Option<Box<RequestTemplate>>,
@@ -99,7 +98,6 @@ impl HttpMessage {
         Self { location, method, headers, opaque, body: request.body.clone() }
     }
 
-    /// Encodes the request for HTTP/1.1.
     pub(crate) fn render(
         &self,
         version: Version,

@@ -71,7 +71,6 @@ struct SessionState {
     stream: Stream,
     reader: FrameReader,
     inbox: Inbox,
-    /// Frames to write.
     out: Vec<u8>,
     is_flushed: bool,
     write_fault: Option<Fault>,
@@ -285,7 +284,6 @@ impl SessionState {
         }
     }
 
-    /// Writes what the system takes.
     fn write(&mut self, cx: &mut Context<'_>) {
         let mut written = 0;
         while self.write_fault.is_none() && written < self.out.len() {

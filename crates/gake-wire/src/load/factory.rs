@@ -13,13 +13,13 @@ use crate::client::Client;
 use crate::load::idle;
 use crate::load::prepared_requests::PreparedRequests;
 use crate::load::trace::{Tracer, WorkerTracer};
-use crate::load::work::{HttpWork, Load};
+use crate::load::work::{HttpWork, WorkerLoad};
 use crate::tls::handshakes;
 
 /// One worker's slice of a load.
 #[derive(Debug)]
 pub struct HttpFactory<C> {
-    load: Rc<Load>,
+    load: Rc<WorkerLoad>,
     client: Client<C>,
     /// Clients shared by several users of a closed loop.
     groups: Vec<Client<C>>,
@@ -37,7 +37,7 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
             !settings.pooled && settings.protocol.may_be_multiplexed() && settings.streams > 1;
         let connections = if are_shared { slice.part(settings.connections).max(1) } else { 0 };
         let groups = (0..connections).map(|_| client.with_one_connection()).collect();
-        let load = Load { wire, keep, stream: Cell::new(None), tracer: None };
+        let load = WorkerLoad { wire, keep, stream: Cell::new(None), tracer: None };
         Self { load: Rc::new(load), client, groups, slice }
     }
 

@@ -50,7 +50,6 @@ pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Sl
     });
 }
 
-/// When connection `number` may be opened.
 fn due(begun: Nanos, number: usize, rate: f64) -> Nanos {
     begun.saturating_add((number as f64 / rate * SECOND as f64) as Nanos)
 }

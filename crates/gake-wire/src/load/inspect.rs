@@ -23,7 +23,6 @@ pub struct Inspection {
     pub body: Option<Arc<BodyCheck>>,
 }
 
-/// The failed check of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailedCheck {
     Status,
@@ -38,7 +37,6 @@ pub(crate) struct Inspector {
     status: u16,
     /// Maximum bytes of the body to hold; 0 for none.
     most: usize,
-    /// The content coding of the body.
     coding: Vec<u8>,
     body: Vec<u8>,
     /// Whether the body had more bytes than are held.
@@ -65,7 +63,6 @@ impl Inspector {
         self.body.shrink_to(KEPT_CAPACITY);
     }
 
-    /// The check that the response failed.
     pub(crate) fn failed_check(&self) -> Option<FailedCheck> {
         if self.status == 0 {
             return None;

@@ -20,7 +20,7 @@ const LABELS_MAX: usize = 100;
 const OTHER: &str = "other";
 
 #[derive(Debug)]
-pub(crate) struct Labelled {
+pub(crate) struct LabelledRequest {
     pub(crate) request: PreparedRequest,
     /// The number of its label.
     pub(crate) label: u16,
@@ -35,7 +35,7 @@ pub struct PreparedRequests {
     pub labels: Vec<String>,
     /// Sentences for the user to read before the run.
     pub notes: Vec<String>,
-    requests: Vec<Labelled>,
+    requests: Vec<LabelledRequest>,
     order: Vec<u32>,
 }
 
@@ -67,7 +67,7 @@ impl PreparedRequests {
                 false => 0,
             };
             let request = network.prepare_at(&weighted.request, location)?;
-            prepared.push(Labelled { request, label });
+            prepared.push(LabelledRequest { request, label });
         }
         if is_labelled && network.settings.feed.is_some() && labels.len() <= LABELS_MAX {
             // Requests of the feed may have other labels.
@@ -115,9 +115,8 @@ impl PreparedRequests {
         self.labels.clone_from(labels);
     }
 
-    /// The request of arrival `number`.
     #[inline]
-    pub(crate) fn request(&self, number: u64) -> &Labelled {
+    pub(crate) fn request(&self, number: u64) -> &LabelledRequest {
         match self.requests.as_slice() {
             [only] => only,
             all => &all[self.order[(number % self.order.len() as u64) as usize] as usize],
@@ -129,10 +128,10 @@ impl PreparedRequests {
         &self,
         feed: &dyn RequestFeed,
         number: u64,
-    ) -> Result<Option<Labelled>, Fault> {
+    ) -> Result<Option<LabelledRequest>, Fault> {
         let Some(next) = feed.next(number).await else { return Ok(None) };
         let request = self.network.make(&next.request).await?;
-        Ok(Some(Labelled { request, label: self.label(&next) }))
+        Ok(Some(LabelledRequest { request, label: self.label(&next) }))
     }
 
     /// The number of the label of a request from the feed, [`OTHER`] if it is new.

@@ -15,7 +15,7 @@ use gake_core::schedule::{Slice, random_number};
 use gake_core::work::Iteration;
 
 use crate::client::network::Network;
-use crate::load::prepared_requests::Labelled;
+use crate::load::prepared_requests::LabelledRequest;
 
 /// Maximum sampled requests per second, over all scenarios and workers.
 const SAMPLED_A_SECOND: usize = 1_000;
@@ -136,7 +136,6 @@ impl SpanReceiver {
     }
 }
 
-/// One worker's sampling.
 #[derive(Debug)]
 pub(crate) struct WorkerTracer {
     tracer: Arc<Tracer>,
@@ -150,7 +149,7 @@ pub(crate) struct WorkerTracer {
 /// The span of a sampled request that has not ended.
 #[derive(Debug)]
 pub(crate) struct OpenSpan {
-    pub(crate) request: Labelled,
+    pub(crate) request: LabelledRequest,
     trace: [u8; 16],
     id: [u8; 8],
     number: u64,
@@ -169,7 +168,7 @@ impl WorkerTracer {
     pub(crate) fn begin(
         &self,
         iteration: &Iteration<'_>,
-        request: &Labelled,
+        request: &LabelledRequest,
     ) -> Option<Box<OpenSpan>> {
         let is_sampled = self.tracer.samples(iteration.arrival.number);
         if is_sampled && self.has_room(iteration.fired) {
@@ -189,12 +188,13 @@ impl WorkerTracer {
         self.count.get() <= self.most
     }
 
-    fn open(&self, iteration: &Iteration<'_>, request: &Labelled) -> Option<Box<OpenSpan>> {
+    fn open(&self, iteration: &Iteration<'_>, request: &LabelledRequest) -> Option<Box<OpenSpan>> {
         let (trace, id) = self.tracer.ids();
         let value = format!("00-{}-{}-01", hex(&trace), hex(&id));
         // A request with its own `traceparent` keeps it.
         let label = request.label;
-        let request = Labelled { request: request.request.with_header(HEADER, &value)?, label };
+        let request =
+            LabelledRequest { request: request.request.with_header(HEADER, &value)?, label };
         let (number, due) = (iteration.arrival.number, iteration.arrival.due);
         Some(Box::new(OpenSpan { request, trace, id, number, due, fired: iteration.fired }))
     }
@@ -266,7 +266,7 @@ mod tests {
         let iteration = Iteration::new(Arrival { number: 7, due: 5 }, 0, 6, &recorder);
         let plain = wire.request(7);
         let open = worker.begin(&iteration, plain).unwrap();
-        let first = |labelled: &Labelled| {
+        let first = |labelled: &LabelledRequest| {
             String::from_utf8(labelled.request.rendered.first.to_vec()).unwrap()
         };
         let (before, after) = (first(plain), first(&open.request));

@@ -12,14 +12,14 @@ use crate::client::Client;
 use crate::client::keep_visitor::KeepVisitor;
 use crate::load::feed::RequestFeed;
 use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
-use crate::load::prepared_requests::{Labelled, PreparedRequests};
+use crate::load::prepared_requests::{LabelledRequest, PreparedRequests};
 use crate::load::stream::{StreamSeries, StreamVisitor};
 use crate::load::trace::{OpenSpan, WorkerTracer};
 use crate::net::deadline::Deadline;
 
 /// The state shared by the works of one worker.
 #[derive(Debug)]
-pub(crate) struct Load {
+pub(crate) struct WorkerLoad {
     pub(crate) wire: Arc<PreparedRequests>,
     /// The number of responses still to keep.
     pub(crate) keep: Cell<u64>,
@@ -31,10 +31,9 @@ pub(crate) struct Load {
 /// Sends requests for one lane.
 #[derive(Debug)]
 pub struct HttpWork<C> {
-    load: Rc<Load>,
+    load: Rc<WorkerLoad>,
     client: Client<C>,
     inspector: Option<Inspector>,
-    /// The current exchange.
     exchange: Exchange,
     /// Its span, if it is sampled.
     span: Option<Box<OpenSpan>>,
@@ -43,7 +42,7 @@ pub struct HttpWork<C> {
 }
 
 impl<C: Clock + Clone + 'static> HttpWork<C> {
-    pub(crate) fn new(load: Rc<Load>, client: Client<C>) -> Self {
+    pub(crate) fn new(load: Rc<WorkerLoad>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
         let exchange = Exchange::unfinished(0);
         Self { load, client, inspector, exchange, span: None, is_fired: false }
@@ -135,7 +134,6 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     }
 }
 
-/// One lane's state of an exchange.
 struct LaneExchange<'a, C> {
     client: &'a Client<C>,
     inspector: Option<&'a mut Inspector>,
@@ -143,12 +141,12 @@ struct LaneExchange<'a, C> {
     exchange: &'a mut Exchange,
 }
 
-impl Load {
+impl WorkerLoad {
     #[inline]
     async fn exchange<C: Clock + Clone + 'static>(
         &self,
         lane: LaneExchange<'_, C>,
-        request: &Labelled,
+        request: &LabelledRequest,
         now: Nanos,
     ) {
         let LaneExchange { client, mut inspector, stream, exchange } = lane;

@@ -13,13 +13,11 @@ use gake_core::clock::{Clock, Nanos};
 const COARSE_MIN: Nanos = 1_000_000;
 const COARSE_MAX: Nanos = 20_000_000;
 
-/// The alarms of one thread.
 #[derive(Debug)]
 pub(crate) struct Alarms {
     slots: RefCell<Slots>,
     /// The shortest time-out so far.
     shortest: Cell<Nanos>,
-    /// The instant of the next scan.
     next_scan: Cell<Nanos>,
     is_watched: Cell<bool>,
     watcher: RefCell<Option<Waker>>,
@@ -147,7 +145,6 @@ async fn watch<C: Clock>(alarms: Weak<Alarms>, clock: C) {
 }
 
 impl Alarm<'_> {
-    /// Sets the alarm anew.
     #[inline]
     pub(crate) fn set(&self, at: Nanos) {
         {

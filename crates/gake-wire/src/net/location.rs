@@ -286,6 +286,8 @@ pub fn basic_authorization_as_given(credentials: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
@@ -368,5 +370,19 @@ mod tests {
         ] {
             assert!(Location::parse(url).is_err(), "{url}");
         }
+        let bad = ["ftp://h/", "http://", "http://h:0/", "http://h/a b", "ws://h/", "grpc://h/S/M"];
+        let mut errors = bad.map(|url| Location::parse(url).unwrap_err().to_string()).to_vec();
+        errors.push(Location::parse_websocket("http://h/").unwrap_err().to_string());
+        errors.push(Location::parse_grpc("http://h/S/M").unwrap_err().to_string());
+        expect![[r#"
+            "ftp://h/" has the scheme "ftp"; gake speaks http and https
+            "http://" has no valid host; write for example http://localhost:8080/path
+            "http://h:0/" has a bad port; ports are 1 to 65535
+            "http://h/a b" holds a blank or a control character; encode it, a blank as %20
+            "ws://h/" is a WebSocket: only the target of a run or search can be one
+            "grpc://h/S/M" is a gRPC method: only the target of a run or search can be one
+            "http://h/" is not a WebSocket: its URL must begin with ws:// or wss://
+            "http://h/S/M" is not a gRPC method: write grpc://HOST:PORT/package.Service/Method"#]]
+        .assert_eq(&errors.join("\n"));
     }
 }

@@ -17,7 +17,6 @@ const HEAD_MAX: usize = 16 * 1024;
 pub struct HttpProxy {
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// The value of `Proxy-Authorization`.
     authorization: Option<String>,
 }
 
@@ -104,6 +103,8 @@ fn judge(head: &[u8]) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
@@ -112,28 +113,33 @@ mod tests {
         assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
         assert_eq!(proxy.header().unwrap().1, "Basic bWU6c2VjcmV0");
         assert_eq!("127.0.0.1:8080".parse::<HttpProxy>().unwrap().port, 8080);
-        for (text, reason) in [
-            ("https://me:secret@h:1", "not https://"),
-            ("socks5://me:secret@h:1", "not socks5://"),
-            ("http://me:secret@h:1/path", "http://HOST:PORT"),
-            ("http://", "http://HOST:PORT"),
-        ] {
-            let error = text.parse::<HttpProxy>().unwrap_err().to_string();
-            assert!(error.contains(reason) && !error.contains("secret"), "{text}: {error}");
-        }
+        let bad = ["https://me:secret@h:1", "socks5://me:secret@h:1", "http://me:secret@h:1/path"];
+        let errors = bad.map(|text| text.parse::<HttpProxy>().unwrap_err().to_string()).join("\n");
+        assert!(!errors.contains("secret"));
+        expect![[r#"
+            a proxy is reached over http://, not https://
+            a proxy is reached over http://, not socks5://
+            a proxy is written http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"#]]
+        .assert_eq(&errors);
+        assert_eq!("http://".parse::<HttpProxy>(), Err(ProxyError::Url));
     }
 
     #[test]
     fn only_a_success_opens_a_tunnel() {
         assert_eq!(judge(b"HTTP/1.1 200 Connection established\r\n\r\n"), Ok(()));
         assert_eq!(judge(b"HTTP/1.0 200\r\n\r\n"), Ok(()));
-        for (head, reason) in [
-            (&b"HTTP/1.1 407 Who?\r\n\r\n"[..], "407"),
-            (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
-            (b"HTTP/1.1 302 Found\r\n\r\n", "refused"),
-            (b"SSH-2.0-OpenSSH\r\n\r\n", "not HTTP/1.1"),
-        ] {
-            assert!(judge(head).unwrap_err().to_string().contains(reason), "{reason}");
-        }
+        let statuses = [407, 403, 405, 502, 504, 302].map(|status| format!("HTTP/1.1 {status} x"));
+        let heads = statuses.into_iter().chain(["SSH-2.0-OpenSSH".to_owned()]);
+        let errors: Vec<_> =
+            heads.map(|head| judge(head.as_bytes()).unwrap_err().to_string()).collect();
+        expect![[r#"
+            proxy: it requires credentials (407): --proxy http://USER:PASSWORD@HOST:PORT
+            proxy: it does not allow the target (403)
+            proxy: it does not allow CONNECT (405)
+            proxy: it cannot reach the target (502, 503)
+            proxy: the target did not respond in time (504)
+            proxy: it refused CONNECT
+            proxy: its response to CONNECT is not HTTP/1.1"#]]
+        .assert_eq(&errors.join("\n"));
     }
 }

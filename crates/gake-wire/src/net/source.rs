@@ -104,7 +104,6 @@ impl SourceAddresses {
         Ok(())
     }
 
-    /// Whether the system chooses the source.
     pub(crate) fn is_default(&self) -> bool {
         self.addresses.is_empty() && self.device.is_none()
     }

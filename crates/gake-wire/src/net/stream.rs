@@ -11,7 +11,6 @@ use tokio_rustls::client::TlsStream;
 
 use crate::tls::facts::TlsFacts;
 
-/// A connected stream.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
@@ -36,7 +35,6 @@ impl Stream {
         }
     }
 
-    /// Writes what the kernel takes.
     #[inline]
     pub(crate) fn poll_write(
         &mut self,

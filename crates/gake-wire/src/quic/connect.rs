@@ -21,7 +21,6 @@ use crate::net::fault;
 /// section 6.2.3).
 const SERVER_STREAMS: u32 = 8;
 
-/// The settings of all connections.
 #[derive(Debug, Clone)]
 pub(crate) struct QuicSettings {
     client: ClientConfig,

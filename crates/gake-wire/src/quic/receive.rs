@@ -31,7 +31,6 @@ impl<'a, 'b> DatagramBuffers<'a, 'b> {
         Self { buffers, about, filled: 0 }
     }
 
-    /// The number of filled buffers.
     pub(super) fn filled(&self) -> usize {
         self.filled
     }

@@ -1,7 +1,7 @@
 //! The UDP socket of one connection.
 //!
 //! It is connected to its peer, so that the kernel reports a closed port. Each connection has its own
-//! socket, like those of different users: servers and balancers distribute connections by address and
+//! socket, as different users would: servers and balancers distribute connections by address and
 //! port.
 
 use std::fmt;
@@ -20,7 +20,6 @@ use tokio::sync::Notify;
 
 use super::receive::{DatagramBacklog, DatagramBuffers};
 
-/// A connected UDP socket.
 pub(crate) struct QuicSocket {
     io: UdpSocket,
     state: UdpSocketState,

@@ -19,7 +19,6 @@ static STAPLED: LazyLock<Arc<Definition>> =
 static EARLY_DATA: LazyLock<Arc<Definition>> =
     LazyLock::new(|| metric("tls_early_data", MetricKind::Rate));
 
-/// A completed handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handshake {
     pub(crate) facts: TlsFacts,

@@ -172,7 +172,7 @@ impl TlsOptions {
         if let Some(suites) = &self.suites {
             provider.cipher_suites.retain(|suite| {
                 let name = suite.suite().as_str();
-                suite.tls13().is_some() || suites.iter().any(|asked| Some(asked.as_str()) == name)
+                suite.tls13().is_some() || suites.iter().any(|wanted| Some(wanted.as_str()) == name)
             });
         }
         if !self.ciphers.is_empty() {

@@ -30,7 +30,7 @@ impl Default for Server {
 }
 
 /// Connection ids that another endpoint with the same key accepts as its own. By default quinn
-/// signs them with a key of the endpoint, and ignores those of others.
+/// signs them with a key of the endpoint, and ignores the ids of other endpoints.
 #[derive(Debug)]
 struct UnsignedConnectionIds;
 

@@ -157,7 +157,7 @@ fn each_broken_rule_has_its_name() {
         (
             |peer| {
                 peer.open_and_read()?;
-                peer.send(0x80, b"of nothing")
+                peer.send(0x80, b"orphan")
             },
             Fault::Malformed("websocket_order"),
         ),

@@ -132,7 +132,6 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
         }
     }
 
-    /// The first message of the response.
     async fn call(&mut self, body: Vec<u8>, end: Nanos) -> Result<Vec<u8>, GrpcError> {
         let (origin, version) = (&self.origin, self.version);
         let url = format!("{origin}/{version}.ServerReflection/ServerReflectionInfo");
@@ -187,12 +186,10 @@ impl ExchangeVisitor for BodyCollector {}
 #[derive(Default)]
 struct DefinitionFiles {
     known: HashMap<String, FileDescriptorProto>,
-    /// Names already requested.
     requested: HashSet<String>,
 }
 
 impl DefinitionFiles {
-    /// Adds the files of a response.
     fn take(&mut self, response: &[u8]) -> Result<(), GrpcError> {
         for list in fields(response, field::FILES)? {
             for file in fields(list, 1)? {
@@ -260,7 +257,6 @@ fn fields(mut message: &[u8], wanted: u32) -> Result<Vec<&[u8]>, GrpcError> {
 mod tests {
     use super::*;
 
-    /// A response with a file.
     fn response(name: &str, dependency: &str) -> Vec<u8> {
         let put = |number: u32, value: &[u8]| {
             let mut bytes = Vec::new();

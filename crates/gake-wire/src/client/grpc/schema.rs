@@ -264,6 +264,8 @@ impl GrpcMethod {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     const SOURCE: &str = r#"
@@ -314,11 +316,13 @@ mod tests {
             let error = order.encode(json).unwrap_err().to_string();
             assert!(error.contains("not a shop.v1.Item"), "{json}: {error}");
         }
-        let error = schema.method("shop.v1.Shop/Sell").unwrap_err().to_string();
-        assert!(error.contains("Order, Watch"), "{error}");
-        let error = schema.method("shop.Shop/Order").unwrap_err().to_string();
-        assert!(error.contains("there are shop.v1.Shop"), "{error}");
-        assert!(schema.method("Order").is_err());
+        let unknown = ["shop.v1.Shop/Sell", "shop.Shop/Order", "Order"];
+        let errors = unknown.map(|path| schema.method(path).unwrap_err().to_string());
+        expect![[r#"
+            shop.v1.Shop has no method "Sell"; it has Order, Watch
+            there is no service "shop.Shop"; there are shop.v1.Shop
+            "Order" is not a method: write package.Service/Method"#]]
+        .assert_eq(&errors.join("\n"));
         let broken = folder.path().join("broken.proto");
         std::fs::write(&broken, "syntax = \"proto3\";\nmessage {").unwrap();
         let error = GrpcSchema::read(&[broken], &[]).unwrap_err().to_string();

@@ -15,7 +15,6 @@ impl CapacityWatch {
         *self.watcher.borrow_mut() = Some(watcher);
     }
 
-    /// Calls the watcher.
     pub(super) fn notify(&self) {
         // Taken out, since the watcher may drop the connection, and itself with it.
         let watcher = self.watcher.take();

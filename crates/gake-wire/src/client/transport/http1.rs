@@ -23,7 +23,6 @@ use crate::tls::facts::ConnectionFacts;
 pub(crate) struct Http1 {
     /// Whether the next request may be sent.
     is_free: Cell<bool>,
-    /// When its last response ended.
     done: Cell<Nanos>,
     conn: RefCell<Http1Connection>,
     pub(super) facts: ConnectionFacts,

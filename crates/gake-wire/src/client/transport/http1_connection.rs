@@ -63,12 +63,10 @@ impl Http1Connection {
         }
     }
 
-    /// Samples TCP now.
     pub(super) fn sample_now(&mut self, now: Nanos) -> Option<TcpSample> {
         self.sampler.sample_now(now, &self.stream)
     }
 
-    /// Samples TCP about once a second.
     #[inline]
     pub(super) fn sample(&mut self, now: Nanos) -> Option<TcpSample> {
         self.sampler.sample(now, &self.stream)

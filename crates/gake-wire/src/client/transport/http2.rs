@@ -67,7 +67,6 @@ impl Http2 {
         self.link.retire();
     }
 
-    /// Holds the connection until it ends.
     pub(crate) async fn until_ended(&self) {
         poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
@@ -207,7 +206,6 @@ impl StreamCall<'_> {
         }
     }
 
-    /// Shows received events to the visitor.
     #[cold]
     fn show<V: Visitor>(&self, shown: &ShownEvents, visitor: &mut V) {
         if let Some((status, fields)) = &shown.head {

@@ -107,7 +107,7 @@ impl Http2Link {
         self.is_ending.get()
     }
 
-    /// The connection's number among those of its worker.
+    /// The number of the connection within its worker.
     pub(super) fn number(&self) -> u32 {
         self.open.number()
     }
@@ -154,7 +154,6 @@ impl Http2Link {
         self.start_with(start, is_shown, wants_first_byte)
     }
 
-    /// Starts a stream whose body follows.
     pub(super) fn start_open(
         &self,
         request: &RequestTemplate,
@@ -283,7 +282,6 @@ impl Http2Link {
         }
     }
 
-    /// Accepts no further exchange.
     pub(super) fn retire(&self) {
         self.is_retired.set(true);
         self.is_ending.set(true);

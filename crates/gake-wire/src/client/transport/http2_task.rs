@@ -16,7 +16,6 @@ use crate::net::fault;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// Maximum reads per poll.
 const READS_MAX: usize = 16;
 
 /// Reads and writes a connection until it ends.
@@ -132,7 +131,6 @@ impl<C: Clock> Http2Task<C> {
         !self.link.codec().borrow_mut().output().is_empty()
     }
 
-    /// Writes what the kernel takes.
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut codec = self.link.codec().borrow_mut();
         loop {

@@ -58,7 +58,6 @@ impl Http3 {
         self.link.early.set(Some(stream));
     }
 
-    /// Holds the connection until it ends.
     pub(crate) async fn until_ended(&self) {
         poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
@@ -116,7 +115,6 @@ struct ExchangeProgress<'a> {
     sent: Cell<u64>,
     received: Cell<u64>,
     is_written: Cell<bool>,
-    /// Whether it waits for a stream.
     waits: Cell<bool>,
     /// When writing began, if it waited for a stream.
     write: Cell<Option<Nanos>>,
@@ -260,7 +258,6 @@ impl<C: Clock> StreamCall<'_, C> {
         }
     }
 
-    /// Writes the whole request.
     async fn write(
         &self,
         send: &mut SendStream,

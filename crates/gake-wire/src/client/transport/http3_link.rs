@@ -25,7 +25,6 @@ pub(super) struct Http3Link {
     pub(super) limits: ConnectionLimits,
     /// Whether it is for one exchange only.
     is_single_use: bool,
-    /// Open request streams.
     open_streams: Cell<usize>,
     /// The stream of a first request sent as early data.
     pub(super) early: Cell<Option<(SendStream, RecvStream)>>,
@@ -100,7 +99,7 @@ impl Http3Link {
         self.is_ending.get()
     }
 
-    /// The connection's number among those of its worker.
+    /// The number of the connection within its worker.
     pub(super) fn number(&self) -> u32 {
         self.open.number()
     }
@@ -132,7 +131,6 @@ impl Http3Link {
         meter.waits_for_slot();
     }
 
-    /// Registers a new stream.
     pub(super) fn opened(&self, (send, recv): (SendStream, RecvStream)) -> OpenStream<'_> {
         let meter = self.open.meter();
         bump(&meter.streams);

@@ -16,7 +16,6 @@ use crate::quic::{QuicSocket, of_lost};
 /// Maximum bytes of a stream's type.
 const KIND_MAX: usize = 8;
 
-/// Runs until the connection has ended.
 pub(super) async fn run(link: Rc<Http3Link>, socket: Arc<QuicSocket>) {
     let fault = tokio::select! {
         biased;

@@ -9,7 +9,6 @@ use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
 use crate::net::scratch::Scratch;
 
-/// An open connection.
 pub(crate) trait Transport {
     /// Maximum number of concurrent exchanges. It may change at any time. It stays 0 once the
     /// connection is ending; live exchanges continue.

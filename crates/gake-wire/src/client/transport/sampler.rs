@@ -25,7 +25,6 @@ impl TcpSampler {
         Self { next, retransmits: 0 }
     }
 
-    /// Samples now.
     pub(super) fn sample_now(&mut self, now: Nanos, stream: &Stream) -> Option<TcpSample> {
         self.next = 0;
         self.sample(now, stream)

@@ -26,7 +26,6 @@ struct SessionInbox {
     pongs: PongQueue,
     /// The incoming message, if it is checked or shown.
     held: Vec<u8>,
-    /// Bytes of the incoming message.
     bytes: u64,
     /// Whether that message began before a reply was awaited.
     is_early: bool,
@@ -34,7 +33,6 @@ struct SessionInbox {
     broken: Option<FrameError>,
 }
 
-/// The awaited reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AwaitedReply<'a> {
     Nothing,
@@ -43,7 +41,6 @@ pub(super) enum AwaitedReply<'a> {
     Message(Option<&'a BodyCheck>, bool),
 }
 
-/// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadOutcome {
     /// The awaited reply has not come.
@@ -198,7 +195,6 @@ impl SessionInbox {
     }
 }
 
-/// Receives the frames of one read.
 struct FrameListener<'a> {
     incoming: &'a mut SessionInbox,
     awaited: AwaitedReply<'a>,

@@ -26,7 +26,6 @@ pub(super) struct Transaction<'a, C, V> {
 }
 
 impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
-    /// Starts a request on `conn`.
     pub(super) fn new(
         conn: &mut Http1Connection,
         request: &'a RenderedRequest,

@@ -39,7 +39,6 @@ struct UpgradeExchange<'a> {
     upgrade: &'a UpgradeRequest,
     /// Bytes of the request written so far.
     sent: usize,
-    /// Received bytes of the response.
     head: Vec<u8>,
     bytes_in: u64,
 }

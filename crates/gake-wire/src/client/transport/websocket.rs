@@ -26,19 +26,18 @@ use crate::net::stream::Stream;
 /// The fault of a request prepared by another network, without a message.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection after its upgrade.
 #[derive(Debug)]
 pub(crate) enum WebSocket {
     /// A session, with a task that replies to pings between messages.
-    Open(Rc<Session>),
+    Open(Rc<MessageSession>),
     /// The server refused the upgrade: its status is the response to the message.
     Refused(u16, OpenGuard),
 }
 
 /// An open session, shared with its task.
-pub(crate) struct Session {
+pub(crate) struct MessageSession {
     line: RefCell<SessionStream>,
-    answer: ReplyRule,
+    reply_rule: ReplyRule,
     /// Whether a message is pending, or was abandoned: its late reply would be mistaken for the next
     /// one's.
     is_busy: Cell<bool>,
@@ -59,7 +58,7 @@ impl WebSocket {
     pub(crate) fn new(
         stream: Stream,
         upgraded: &UpgradeResult,
-        answer: ReplyRule,
+        reply_rule: ReplyRule,
         scratch: &Rc<Scratch>,
         open: OpenGuard,
         times: (Nanos, Nanos),
@@ -73,9 +72,9 @@ impl WebSocket {
         if let ReadOutcome::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
             return Err(Fault::WebSocketClosed(code));
         }
-        let session = Rc::new(Session {
+        let session = Rc::new(MessageSession {
             line: RefCell::new(line),
-            answer,
+            reply_rule,
             is_busy: Cell::new(false),
             is_over: Cell::new(false),
             sampler: RefCell::new(TcpSampler::new(times.0, times.1)),
@@ -92,7 +91,6 @@ impl WebSocket {
         matches!(self, Self::Refused(..))
     }
 
-    /// Holds the session until it ends.
     pub(crate) async fn until_ended(&self) {
         let Self::Open(session) = self else { return };
         poll_fn(|cx| {
@@ -107,7 +105,6 @@ impl WebSocket {
 }
 
 impl Drop for WebSocket {
-    /// Ends the session and its task.
     fn drop(&mut self) {
         let Self::Open(session) = self else { return };
         session.is_over.set(true);
@@ -121,7 +118,7 @@ impl Drop for WebSocket {
 }
 
 /// The task of a session.
-async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
+async fn attend(session: Weak<MessageSession>, scratch: Rc<Scratch>) {
     poll_fn(|cx| {
         let Some(session) = session.upgrade() else { return Poll::Ready(()) };
         register_waker(&mut session.task.borrow_mut(), cx);
@@ -133,7 +130,7 @@ async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
     .await;
 }
 
-impl Session {
+impl MessageSession {
     /// Reads and replies to pings between messages, until the session is over.
     fn attend(&self, cx: &mut Context<'_>, scratch: &Scratch) -> Poll<()> {
         if self.is_over.get() {
@@ -166,9 +163,9 @@ impl Session {
     }
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for MessageSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("MessageSession").field("line", &self.line).finish_non_exhaustive()
     }
 }
 
@@ -216,9 +213,8 @@ impl Transport for WebSocket {
         exchange.connection = session.open.number();
         let is_shown = visitor.may_want();
         let mut message_exchange =
-            MessageExchange::new(message, &session.answer, &mut *exchange, timing, is_shown);
-        let answer =
-            poll_fn(|cx| message_exchange.poll(&mut session.line.borrow_mut(), cx)).await?;
+            MessageExchange::new(message, &session.reply_rule, &mut *exchange, timing, is_shown);
+        let reply = poll_fn(|cx| message_exchange.poll(&mut session.line.borrow_mut(), cx)).await?;
         {
             let mut line = session.line.borrow_mut();
             let sample = session.sampler.borrow_mut().sample(exchange.done, &line.stream);
@@ -229,7 +225,7 @@ impl Transport for WebSocket {
             line.clear_held();
         }
         session.release(timing.scratch);
-        Ok(answer)
+        Ok(reply)
     }
 }
 

@@ -29,7 +29,6 @@ pub(super) struct MessageExchange<'a, C> {
 }
 
 impl<'a, C: Clock> MessageExchange<'a, C> {
-    /// Starts a message.
     pub(super) fn new(
         message: &'a MessageFrame,
         rule: &'a ReplyRule,

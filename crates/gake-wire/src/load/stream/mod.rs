@@ -33,7 +33,6 @@ pub fn stream_metrics() -> [Arc<Definition>; 3] {
     [&FIRST, &GAP, &EVENTS].map(|metric| Arc::clone(metric))
 }
 
-/// The series of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamSeries {
     first: SeriesId,

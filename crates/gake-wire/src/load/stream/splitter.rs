@@ -23,7 +23,6 @@ pub(super) struct Splitter {
     line: usize,
     /// Whether the line is a prefix of `data:`, or begins with it.
     is_data: bool,
-    /// Whether the event has data.
     has_data: bool,
     /// Whether the last byte was a carriage return, to which a line feed belongs.
     after_return: bool,
