@@ -1,12 +1,13 @@
 //! The client: HTTP/1.1 and HTTP/2 over TCP, TLS and Unix sockets, HTTP/3 over QUIC, with time-outs
 //! and faults.
 //!
-//! A [`Network`] is prepared before a run: addresses, TLS, settings. A [`Client`] sends the concurrent
-//! requests of one thread over it. Transports are behind one interface (`client/transport/`);
+//! A [`Network`] is prepared before a run: addresses, TLS, settings. A [`Client`] sends one thread's
+//! concurrent requests over it. Transports are behind one interface (`client/transport/`);
 //! gake-codec has their protocols.
 //!
-//! A [`PreparedRequests`] holds a load's requests; an [`HttpFactory`] serves one worker's slice of it, an
-//! [`HttpWork`] one lane. This crate knows no schedules, and reads time only by the clock it is given.
+//! A [`PreparedRequests`] holds a load's requests; an [`HttpFactory`] sends one worker's slice of
+//! them, an [`HttpWork`] one lane's. This crate knows no schedules, and reads time only by the
+//! clock that it is given.
 
 #![cfg_attr(
     not(feature = "http3"),

@@ -69,7 +69,6 @@ struct Waiter {
     waker: Waker,
 }
 
-/// Permission for one connection.
 #[derive(Debug)]
 pub(crate) struct DialPermit {
     queue: Rc<WaitQueue>,
@@ -195,8 +194,7 @@ impl<T: Transport> ConnectionPool<T> {
         if connection.is_listed.replace(false) {
             self.available.borrow_mut().retain(|(_, one)| is_other(one));
         }
-        let permit = connection.permit.take();
-        drop(permit);
+        drop(connection.permit.take());
     }
 
     /// Keeps an idle connection without capacity that may get some again.
@@ -347,7 +345,6 @@ impl Drop for DialPermit {
     }
 }
 
-/// The future of [`ConnectionPool::wait`].
 struct SlotWait<'a> {
     queue: &'a WaitQueue,
     ticket: u64,
@@ -360,8 +357,7 @@ enum WaitState {
     #[default]
     New,
     Queued,
-    /// Woken.
-    Done,
+    Woken,
 }
 
 impl SlotWait<'_> {
@@ -371,7 +367,7 @@ impl SlotWait<'_> {
             Ok(at) => waiting[at].waker.clone_from(waker),
             // Waking removed it from the queue.
             Err(_) if self.state.get() == WaitState::Queued => {
-                self.state.set(WaitState::Done);
+                self.state.set(WaitState::Woken);
                 return Poll::Ready(());
             }
             Err(at) => {
