@@ -5,12 +5,12 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http2/mod.rs"]
+#[path = "../../crates/gake-codec/src/http2/mod.rs"]
 mod http2;
 #[allow(dead_code, reason = "shared with the codec's target")]
 mod oracle;
 
-use http2::{FieldsMeaning, HeaderDecoder};
+use http2::{ResponseFields, HeaderDecoder};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use oracle::Answer;
 
@@ -18,7 +18,7 @@ use oracle::Answer;
 const BLOCKS_MAX: usize = 64;
 
 /// A block that both take: its status and fields.
-type Taken = (FieldsMeaning, Vec<(String, Vec<u8>)>);
+type Taken = (ResponseFields, Vec<(String, Vec<u8>)>);
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let blocks = blocks(data);

@@ -6,7 +6,7 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http2/mod.rs"]
+#[path = "../../crates/gake-codec/src/http2/mod.rs"]
 mod http2;
 mod oracle;
 
@@ -135,7 +135,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert_eq!(whole, read(&bytes, limits, streams, &[1]), "whole against byte by byte");
     let verdict = oracle::judge(&bytes, streams, stream_window);
     for (owner, end) in &whole.ends {
-        let (StreamEnding::Answered { status, body_bytes }, Some(Answer::Whole(theirs, _, bytes))) =
+        let (StreamEnding::Response { status, body_bytes }, Some(Answer::Whole(theirs, _, bytes))) =
             (end.ending, verdict.answers.get(*owner as usize))
         else {
             continue;

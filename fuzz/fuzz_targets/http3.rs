@@ -7,28 +7,15 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http1/mod.rs"]
+#[path = "../../crates/gake-codec/src/http1/mod.rs"]
 mod http1;
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http2/mod.rs"]
+#[path = "../../crates/gake-codec/src/http2/mod.rs"]
 mod http2;
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http3/mod.rs"]
+#[path = "../../crates/gake-codec/src/http3/mod.rs"]
 mod http3;
 mod oracle3;
-
-/// Where the codecs look for each other.
-mod codec {
-    pub(crate) use crate::{http1, http2};
-}
-
-/// What visitors are shown of a connection, without TLS.
-mod tls {
-    pub mod facts {
-        #[derive(Debug, Clone, Copy)]
-        pub struct ConnectionFacts;
-    }
-}
 
 use http1::{ResponseHead, Visitor};
 use http2::HpackError;
@@ -205,7 +192,7 @@ fn round_trip(mut bytes: &[u8]) {
     }
     let all = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
     let request = StreamRequest::new([(":status", &b"200"[..])].into_iter().chain(all), None);
-    let bytes = request.pieces().concat();
+    let bytes = request.buffers().concat();
     assert_eq!(bytes.len(), request.len());
     let (outcome, seen) = response(&bytes, &[]);
     if outcome.is_ok() {

@@ -5,18 +5,10 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, to do without TLS")]
-#[path = "../../crates/gake-wire/src/codec/http1/mod.rs"]
+#[path = "../../crates/gake-codec/src/http1/mod.rs"]
 mod http1;
 
-/// What visitors are shown of a connection, without TLS.
-mod tls {
-    pub mod facts {
-        #[derive(Debug, Clone, Copy)]
-        pub struct ConnectionFacts;
-    }
-}
-
-use http1::{Eof, Progress, ResponseHead, ResponseLimits, MAX_HEADERS, Malformed, Response, ResponseParser, Visitor};
+use http1::{Eof, ParseProgress, ResponseHead, ResponseLimits, MAX_HEADERS, Malformed, Response, ResponseParser, Visitor};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 /// What can be seen of a stream, without what depends on the slices.
@@ -54,8 +46,8 @@ fn read(stream: &[u8], limits: ResponseLimits, is_head: bool, sizes: &[usize]) -
             edge = (at + sizes.next().map_or(stream.len(), |&n| n.max(1))).min(stream.len());
         }
         match parser.feed_with(&stream[at..edge], &mut outcome) {
-            Ok(Progress::More) => at = edge,
-            Ok(Progress::Done(response)) => {
+            Ok(ParseProgress::More) => at = edge,
+            Ok(ParseProgress::Done(response)) => {
                 assert_eq!(response.excess, at + response.consumed < edge);
                 assert!(response.consumed > 0);
                 at += response.consumed;

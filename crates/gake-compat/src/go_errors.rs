@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use gake_core::record::{Fault, Phase, Tally};
-use gake_wire::Wire;
+use gake_wire::PreparedRequests;
 
 /// Go's error for a request that the end of the run aborted.
 pub const CANCELED: &str = "context canceled";

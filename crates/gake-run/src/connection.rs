@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use gake_codec::http1::{ResponseLimits, Version};
 use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
-use gake_wire::http1::{ResponseLimits, Version};
 use gake_wire::{
-    BodyCheck, BodyCheckError, Inspection, Keep, MessageAnswer, Protocol, Resolver, Settings,
-    Sources, TlsKeyLog, TlsOptions, tls_suites,
+    BodyCheck, BodyCheckError, ClientSettings, Inspection, KeepLimits, Protocol, ReplyRule,
+    Resolver, SourceAddresses, TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -19,13 +19,13 @@ pub(crate) fn settings(
     spec: &ConnectionSpec,
     pooled: bool,
     (connections, streams): (usize, usize),
-) -> Result<Settings, RunError> {
-    let mut sources = Sources::default();
+) -> Result<ClientSettings, RunError> {
+    let mut sources = SourceAddresses::default();
     let list = FieldPath::root().key("connection").key("sources");
     for (i, source) in spec.sources.iter().enumerate() {
         sources.add(source).map_err(|error| RunError::spec(list.index(i), error))?;
     }
-    Ok(Settings {
+    Ok(ClientSettings {
         timeouts: spec.timeouts(),
         keepalive: spec.keepalive,
         pooled,
@@ -35,9 +35,10 @@ pub(crate) fn settings(
         sources,
         limits: ResponseLimits::default(),
         max_redirects: spec.max_redirects,
-        keep: spec
-            .keep_answers
-            .map(|answers| Keep { answers, body_bytes: spec.keep_body_bytes.unwrap_or(0) }),
+        keep: spec.keep_answers.map(|responses| KeepLimits {
+            responses,
+            body_bytes: spec.keep_body_bytes.unwrap_or(0),
+        }),
         max_idle: spec.max_idle,
         inspect: None,
         stream: false,
@@ -56,7 +57,7 @@ pub(crate) fn settings(
         streams,
         stream_window: spec.stream_window,
         connection_window: spec.connection_window,
-        answer: MessageAnswer::Next,
+        reply: ReplyRule::Next,
         permit: None,
     })
 }
@@ -76,11 +77,11 @@ pub(crate) fn inspection(
 /// The message that ends an exchange of a WebSocket session.
 pub(crate) fn answer(websocket: &WebSocketSpec, at: &FieldPath) -> Result<MessageAnswer, RunError> {
     match &websocket.expect {
-        _ if websocket.send_only => Ok(MessageAnswer::Nothing),
-        None => Ok(MessageAnswer::Next),
+        _ if websocket.send_only => Ok(ReplyRule::None),
+        None => Ok(ReplyRule::Next),
         Some(check) => check
             .parse()
-            .map(MessageAnswer::Matching)
+            .map(ReplyRule::Matching)
             .map_err(|error: BodyCheckError| RunError::spec(at.key("ws_expect"), error)),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::schedule::Trace;
 use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
-use gake_wire::{Feed, WeightedRequest};
+use gake_wire::{RequestFeed, WeightedRequest};
 
 use crate::RunError;
 use crate::script::ConfiguredScript;

@@ -9,8 +9,8 @@ use gake_judge::Objective;
 use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest,
-    Wire, WireError, handshake_metrics, stream_metrics,
+    BodyCheck, ClientSettings, Location, PreparedRequests, Protocol, Resolver, Scheme, TlsOptions,
+    Tracer, WeightedRequest, WireError, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -67,7 +67,7 @@ impl LoadedRequests {
             let at = FieldPath::root().key("scenario").index(i);
             connection::inspection(scenario, &at)?;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
-                connection::answer(websocket, &at)?;
+                connection::reply_rule(websocket, &at)?;
             }
         }
         let mut sets = requests::read(spec, &mut inputs)?;
@@ -152,7 +152,7 @@ impl LoadedRequests {
             settings.stream = scenario.stream || set.is_stream;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
                 settings.protocol = Protocol::WebSocket;
-                settings.answer = connection::answer(websocket, &list.index(i))?;
+                settings.reply = connection::reply_rule(websocket, &list.index(i))?;
             }
             let mut wire = self.wire(set, settings)?;
             if self.sets.len() > 1 {
@@ -191,9 +191,13 @@ impl LoadedRequests {
         spec.scenarios.iter().zip(&self.sets).enumerate().map(plan).collect()
     }
 
-    fn wire(&self, set: &RequestSet, mut settings: Settings) -> Result<Wire, RunError> {
+    fn wire(
+        &self,
+        set: &RequestSet,
+        mut settings: ClientSettings,
+    ) -> Result<PreparedRequests, RunError> {
         settings.feed.clone_from(&set.feed);
-        let wire = Wire::prepare(&set.requests, &self.resolver, &self.tls, settings);
+        let wire = PreparedRequests::prepare(&set.requests, &self.resolver, &self.tls, settings);
         let wire = match &set.order {
             Some(order) => wire.and_then(|wire| wire.in_order(order.clone())),
             None => wire,
@@ -219,7 +223,7 @@ impl LoadedRequests {
         &self,
         spec: &RunSpec,
         plans: Vec<Plan>,
-        wires: Vec<Arc<Wire>>,
+        wires: Vec<Arc<PreparedRequests>>,
         labels: &[String],
     ) -> Result<ResolvedRun, RunError> {
         let mut metrics = Registry::default();

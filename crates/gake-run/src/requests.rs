@@ -10,7 +10,9 @@ use gake_core::spec::{
     BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
     ScenarioSpec, WebSocketSpec,
 };
-use gake_wire::{Feed, GrpcMethod, HttpRequest, Location, WeightedRequest, basic_authorization};
+use gake_wire::{
+    GrpcMethod, HttpRequest, Location, RequestFeed, WeightedRequest, basic_authorization,
+};
 
 use crate::bodies::Bodies;
 use crate::grpc::GrpcTarget;

@@ -8,7 +8,7 @@ use gake_core::clock::Clock;
 use gake_core::record::{ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
-use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
+use gake_wire::{Client, ClientSettings, Deadline, HttpRequest, Network, Resolver, TlsOptions};
 use tokio::runtime::{Builder, LocalOptions};
 
 /// A response.

@@ -1,7 +1,7 @@
 //! Exports spans of sampled requests to OpenTelemetry.
 
 use gake_text::duration::parse_duration;
-use gake_wire::Spans;
+use gake_wire::SpanReceiver;
 
 use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
@@ -12,7 +12,7 @@ const BATCH: usize = 500;
 /// Sends spans to a destination during a run.
 pub struct SpanExporter {
     name: String,
-    spans: Spans,
+    spans: SpanReceiver,
     writer: SpanWriter,
     push: Push,
 }

@@ -7,7 +7,7 @@ use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::ExchangeEnd;
 use gake_core::schedule::Slice;
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
+    Client, ClientSettings, Deadline, HttpRequest, Network, PreparedRequest, Resolver, TlsOptions,
 };
 
 use crate::level::PATIENCE;
@@ -38,7 +38,7 @@ impl Fetch {
     /// Resolves the URLs; blocks on DNS.
     pub(crate) fn new(urls: &[String]) -> Result<Self, String> {
         let mut network =
-            Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
+            Network::new(&Resolver::default(), &TlsOptions::default(), ClientSettings::default())
                 .map_err(|error| error.to_string())?;
         let mut prepare = |url: &String| {
             let accept = ("Accept".to_owned(), "text/plain, application/json".to_owned());

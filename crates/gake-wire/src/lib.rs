@@ -1,23 +1,20 @@
 //! The client: HTTP/1.1 and HTTP/2 over TCP, TLS and Unix sockets, HTTP/3 over QUIC, with time-outs
 //! and faults.
 //!
-//! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
-//! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
-//! what was kept of the response. Transports are behind an interface (`client/transport/`);
-//! [`http1`], [`http2`] and [`http3`] are their codecs, without input and output.
+//! A [`Network`] is prepared before a run: addresses, TLS, settings. A [`Client`] sends one thread's
+//! concurrent requests over it. Transports are behind one interface (`client/transport/`);
+//! gake-codec has their protocols.
 //!
-//! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
-//! [`HttpWork`] is what one lane fires.
-//!
-//! This crate knows nothing of schedules: it is told when to fire, and given a clock.
+//! A [`PreparedRequests`] holds a load's requests; an [`HttpFactory`] sends one worker's slice of
+//! them, an [`HttpWork`] one lane's. This crate knows no schedules, and reads time only by the
+//! clock that it is given.
 
 #![cfg_attr(
     not(feature = "http3"),
-    allow(dead_code, reason = "what QUIC alone needs of the other modules stays where it belongs")
+    allow(dead_code, reason = "only QUIC needs some items of other modules")
 )]
 
 mod client;
-mod codec;
 mod load;
 mod net;
 #[cfg_attr(not(feature = "http3"), path = "without_quic.rs")]
@@ -33,16 +30,15 @@ pub use client::network::Network;
 pub use client::origin::Origin;
 pub use client::request::{HttpRequest, PreparedRequest};
 pub use client::session::{WebSocketEvent, WebSocketSession};
-pub use client::settings::{Keep, MessageAnswer, Settings};
-pub use codec::websocket::UpgradeResponse;
-pub use codec::{http1, http2, http3};
+pub use client::settings::{ClientSettings, KeepLimits, ReplyRule};
+pub use client::visitor::ExchangeVisitor;
 pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;
-pub use load::feed::{Feed, NextRequest, WeightedRequest};
+pub use load::feed::{NextRequest, RequestFeed, WeightedRequest};
 pub use load::inspect::Inspection;
-pub use load::parts::stream_metrics;
-pub use load::trace::{Span, Spans, Tracer};
-pub use load::wire::Wire;
+pub use load::prepared_requests::PreparedRequests;
+pub use load::stream::stream_metrics;
+pub use load::trace::{SpanReceiver, TraceSpan, Tracer};
 pub use load::work::HttpWork;
 pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
 pub use net::deadline::Deadline;
@@ -53,7 +49,7 @@ pub use net::percent::percent_decoded;
 pub use net::permit::ConnectionPermit;
 pub use net::ports::{LOOPBACK_MAX, has_socket_port_ranges};
 pub use net::proxy::{HttpProxy, ProxyError};
-pub use net::source::{SourceAddressError, Sources};
+pub use net::source::{SourceAddressError, SourceAddresses};
 pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use tls::handshakes::handshake_metrics;
 pub use tls::key_log::TlsKeyLog;

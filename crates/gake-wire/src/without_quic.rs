@@ -1,10 +1,9 @@
-//! What stands for QUIC in a build without the feature `http3`: settings that are never there.
+//! A stub for a build without the feature `http3`: settings without values.
 
 use std::sync::Arc;
 
-use crate::codec::http2::ConnectionLimits;
+use gake_codec::http2::ConnectionLimits;
 
-/// Settings of QUIC.
 #[derive(Debug, Clone)]
 pub(crate) enum QuicSettings {}
 

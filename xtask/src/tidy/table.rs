@@ -56,9 +56,16 @@ pub const ROOMS: &[Room] = &[
         strangers: &["tokio", "mio", "hyper", "socket2", "rustix", "libc", "clap"],
     },
     Room {
-        name: "gake-wire",
+        name: "gake-codec",
         level: 2,
-        may_use: &["gake-core", "gake-files"],
+        may_use: &["gake-core"],
+        // Sans IO: bytes in, events out.
+        strangers: &["tokio", "mio", "hyper", "socket2", "rustls", "rustix", "libc", "clap"],
+    },
+    Room {
+        name: "gake-wire",
+        level: 3,
+        may_use: &["gake-codec", "gake-core", "gake-files"],
         strangers: &["hyper", "clap"],
     },
     Room {
@@ -91,33 +98,34 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake-sql",
-        level: 3,
+        level: 4,
         may_use: &["gake-text", "gake-core", "gake-wire"],
         strangers: &["clap", "hyper"],
     },
     Room {
         name: "gake-users",
-        level: 4,
+        level: 5,
         may_use: &["gake-lab", "gake-sql"],
         strangers: &["clap", "hyper"],
     },
     Room {
         name: "gake-watch",
-        level: 4,
+        level: 5,
         may_use: &["gake-core", "gake-wire", "gake-sql"],
         strangers: &["clap", "hyper"],
     },
     Room {
         name: "gake-sinks",
-        level: 3,
+        level: 4,
         may_use: &["gake-text", "gake-core", "gake-files", "gake-wire"],
         strangers: &["clap", "hyper"],
     },
     Room {
         name: "gake-shadow",
-        level: 3,
+        level: 4,
         may_use: &[
             "gake-text",
+            "gake-codec",
             "gake-core",
             "gake-files",
             "gake-wire",
@@ -128,15 +136,23 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake-k6",
-        level: 3,
-        may_use: &["gake-core", "gake-go", "gake-html", "gake-wire", "gake-script"],
+        level: 4,
+        may_use: &[
+            "gake-codec",
+            "gake-core",
+            "gake-go",
+            "gake-html",
+            "gake-wire",
+            "gake-script",
+        ],
         strangers: &["clap"],
     },
     Room {
         name: "gake-run",
-        level: 5,
+        level: 6,
         may_use: &[
             "gake-text",
+            "gake-codec",
             "gake-core",
             "gake-files",
             "gake-wire",
@@ -151,13 +167,13 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake-fleet",
-        level: 6,
+        level: 7,
         may_use: &["gake-text", "gake-core", "gake-run"],
         strangers: &["clap"],
     },
     Room {
         name: "gake-session",
-        level: 7,
+        level: 8,
         may_use: &[
             "gake-text",
             "gake-core",
@@ -178,7 +194,7 @@ pub const ROOMS: &[Room] = &[
     // Data, and one runner: every number of an experiment is in its file.
     Room {
         name: "gake-experiments",
-        level: 8,
+        level: 9,
         may_use: &[
             "gake-text",
             "gake-core",
@@ -195,7 +211,7 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake-compat",
-        level: 8,
+        level: 9,
         may_use: &[
             "gake-text",
             "gake-core",
@@ -214,7 +230,7 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake",
-        level: 9,
+        level: 10,
         may_use: &[
             "gake-compat",
             "gake-convert",
@@ -240,7 +256,7 @@ pub const ROOMS: &[Room] = &[
         strangers: &[],
     },
     // The tasks look at the product from outside.
-    Room { name: "xtask", level: 9, may_use: &[], strangers: &[] },
+    Room { name: "xtask", level: 10, may_use: &[], strangers: &[] },
 ];
 
 /// The test fixture: anyone's dev-dependency.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::record::{CapturedResponse, ExchangeEnd, Fault, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
-use gake_wire::{HttpRequest, Wire};
+use gake_wire::{HttpRequest, PreparedRequests};
 
 use super::targets::Requests;
 use crate::go_errors;

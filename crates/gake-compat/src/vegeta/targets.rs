@@ -9,7 +9,7 @@ use std::thread;
 
 use gake_run::Bodies;
 use gake_run::targets::{Target, TargetBody, Targets};
-use gake_wire::{Feed, HttpRequest, Location, NextRequest, WeightedRequest};
+use gake_wire::{HttpRequest, Location, NextRequest, RequestFeed, WeightedRequest};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::options::VegetaOptions;
@@ -86,7 +86,7 @@ impl Requests {
     }
 }
 
-impl Feed for Requests {
+impl RequestFeed for Requests {
     fn next(&self, number: u64) -> NextRequest<'_> {
         Box::pin(async move {
             let request = match &self.source {

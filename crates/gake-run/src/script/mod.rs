@@ -39,7 +39,7 @@ use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
-use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
+use gake_wire::{ClientSettings, ConnectionPermit, Network, Protocol, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
 use crate::{ResolvedRun, RunError, connection};
@@ -319,7 +319,7 @@ fn network(
     let spec = &run.spec;
     let resolver = connection::resolver(spec)?;
     let streams = spec.connection.streams.unwrap_or(STREAMS);
-    let settings = Settings {
+    let settings = ClientSettings {
         max_redirects: 0,
         protocol: Protocol::Negotiated,
         permit,

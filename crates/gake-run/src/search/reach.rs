@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use gake_wire::{Address, Wire};
+use gake_wire::{Address, PreparedRequests};
 
 use crate::RunError;
 

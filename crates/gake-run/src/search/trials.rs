@@ -10,7 +10,7 @@ use gake_engine::JoinedSecond;
 use gake_judge::overload::{self, OverloadStep};
 use gake_judge::search::{Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond};
 use gake_judge::{Cause, Causes, Clause, Objective};
-use gake_wire::Wire;
+use gake_wire::PreparedRequests;
 
 use super::backlog::Backlog;
 use super::iterations::{judged, judged_run};

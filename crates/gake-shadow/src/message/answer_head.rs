@@ -1,7 +1,7 @@
 //! The head of an answer as it came from a backend, for an answer whose body comes in parts.
 
 use bytes::Bytes;
-use gake_wire::http1::{Header, ResponseHead, Version};
+use gake_codec::http1::{Header, ResponseHead, Version};
 use http::{HeaderMap, StatusCode};
 
 use super::head::Lines;

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use bytes::Bytes;
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::{Fault, Phase};
-use gake_wire::http1::{ResponseHead, Visitor};
 use http::{Method, StatusCode};
 
 use super::exchange::{ShadowAnswer, ShadowExchange};

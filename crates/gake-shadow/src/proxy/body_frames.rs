@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use gake_wire::http1::{Header, Visitor};
+use gake_codec::http1::{Header, Visitor};
 use http::HeaderMap;
 use http_body::Frame;
 

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{ExchangeEnd, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
-use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
+use gake_wire::{
+    Client, ClientSettings, Deadline, HttpRequest, Network, Protocol, Resolver, TlsOptions,
+};
 
 use super::{Carrier, FigureBatch, LostFigures};
 
@@ -297,7 +299,7 @@ struct HttpSender {
 
 impl HttpSender {
     fn new(post: &Post) -> Result<Self, String> {
-        let settings = Settings { protocol: post.protocol, ..Settings::default() };
+        let settings = ClientSettings { protocol: post.protocol, ..ClientSettings::default() };
         let builder = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = builder.map_err(|error| error.to_string())?;
         let network = Network::new(&Resolver::default(), &TlsOptions::default(), settings);

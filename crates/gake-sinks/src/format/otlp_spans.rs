@@ -51,7 +51,7 @@ impl SpanWriter {
         FigureBatch { bytes, rows: spans.len() as u64 }
     }
 
-    fn json(&self, spans: &[Span]) -> Vec<u8> {
+    fn json(&self, spans: &[TraceSpan]) -> Vec<u8> {
         let spans: Vec<Value> = spans.iter().map(|span| self.span_json(span)).collect();
         let common = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let service = [("service.name", self.service.as_str())];
@@ -91,7 +91,7 @@ impl SpanWriter {
         })
     }
 
-    fn protobuf(&self, spans: &[Span]) -> Vec<u8> {
+    fn protobuf(&self, spans: &[TraceSpan]) -> Vec<u8> {
         let mut scoped = scoped();
         for span in spans {
             scoped.message(2, &self.span_message(span));

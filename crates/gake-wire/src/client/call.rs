@@ -1,4 +1,4 @@
-//! One request of a client: the connection it goes over, the second try, and its redirects.
+//! One request of a client: its connection, retries and redirects.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -7,43 +7,39 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 
 use crate::client::meter::bump;
-use crate::client::pool::{Place, Pool};
+use crate::client::pool::{ConnectionPool, ConnectionSlot};
 use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
-use crate::client::request::{Message, PreparedRequest};
+use crate::client::request::{HttpMessage, PreparedRequest};
 use crate::client::shared::Shared;
 use crate::client::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
 use crate::tls::protocol::Protocol;
 
-/// How often a request is sent again that the server says it did not handle: a server that never
-/// handles any must not be asked for ever.
+/// Maximum retries of a request that the server reports as unprocessed.
 const UNHANDLED_MAX: u32 = 5;
 
-/// A call under way.
 pub(crate) struct Call<'a, C, V> {
     pub(crate) shared: &'a Shared<C>,
-    pub(crate) pool: &'a Rc<Pool<AnyTransport>>,
+    pub(crate) pool: &'a Rc<ConnectionPool<AnyTransport>>,
     pub(crate) alarm: &'a Alarm<'a>,
     pub(crate) deadline: &'a Deadline,
-    /// Instants and bytes, as they come.
+    /// Updated as instants and bytes become known.
     pub(crate) exchange: &'a mut Exchange,
-    /// Sees the last response.
+    /// Sees the last response, after redirects.
     pub(crate) visitor: &'a mut V,
 }
 
-/// A place, and how it was come by.
-struct Seat<'a> {
-    place: Place<'a, AnyTransport>,
+struct Checkout<'a> {
+    slot: ConnectionSlot<'a, AnyTransport>,
     /// When the request can be written.
     write: Nanos,
-    /// Whether the connection was open before.
     is_reused: bool,
 }
 
-impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
-    /// Sends the request at `now`, and follows where it leads.
+impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
+    /// Sends the request at `now`, and follows redirects.
     pub(crate) async fn run(
         &mut self,
         request: &PreparedRequest,
@@ -56,10 +52,10 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         }
     }
 
-    /// Goes where a redirect leads, until a response is no redirect.
+    /// Follows redirects until a response is not one.
     async fn follow(
         &mut self,
-        message: &Message,
+        message: &HttpMessage,
         (mut status, mut to): (u16, String),
     ) -> Result<ResponseSummary, Fault> {
         let Shared { network, clock, meter, .. } = self.shared;
@@ -79,8 +75,8 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         Err(Fault::RedirectLimit)
     }
 
-    /// Sends one request and reads its response, on a connection that is open if there is one;
-    /// with it comes where it redirects to.
+    /// Sends one request and reads its response, preferably on an open connection. Returns the
+    /// target of a redirect, too.
     async fn hop(
         &mut self,
         request: &PreparedRequest,
@@ -89,23 +85,22 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         let Shared { clock, scratch, meter, .. } = self.shared;
         let (mut may_reuse, mut unhandled) = (true, 0);
         loop {
-            let Seat { place, write, is_reused } =
-                self.seat((request.origin, Some(request)), now, may_reuse).await?;
+            let Checkout { slot, write, is_reused } =
+                self.check_out((request.origin, Some(request)), now, may_reuse).await?;
             if self.exchange.bytes_out == 0 {
                 self.exchange.write = write;
             }
             let (alarm, deadline) = (self.alarm, self.deadline);
             let timing = Timing { clock, scratch, alarm, deadline, write };
-            let follows_offers = self.may_follow_offer(&place);
-            let follows = (request.message.is_some(), follows_offers);
+            let follows = (request.message.is_some(), self.follows_alternatives(&slot));
             let mut visitor = RedirectVisitor::new(follows, &mut *self.visitor);
-            if let Some(facts) = place.facts() {
+            if let Some(facts) = slot.facts() {
                 visitor.connected(facts);
             }
-            match place.exchange(request, self.exchange, &timing, &mut visitor).await {
+            match slot.exchange(request, self.exchange, &timing, &mut visitor).await {
                 Ok(answer) => {
-                    if let Some(port) = visitor.offered {
-                        self.shared.dialer.alternatives.offers(request.origin, port);
+                    if let Some(port) = visitor.http3_port {
+                        self.shared.dialer.alternatives.advertise(request.origin, port);
                     }
                     return Ok((answer, visitor.to));
                 }
@@ -126,38 +121,38 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         }
     }
 
-    /// Opens a connection to an origin, unless one with room is open.
+    /// Opens a connection to an origin, unless one with a free slot is open.
     pub(crate) async fn connect(&mut self, origin: u32, now: Nanos) -> Result<(), Fault> {
-        self.seat((origin, None), now, true).await.map(drop)
+        self.check_out((origin, None), now, true).await.map(drop)
     }
 
-    /// Takes a place on a connection that is open, opens one, or waits for either. A connection that
-    /// is opened for a request may send it with its handshake.
-    async fn seat(
+    /// Takes a slot on an open connection, opens a connection, or waits for either. A new connection
+    /// may send `request` as early data.
+    async fn check_out(
         &mut self,
         (origin, request): (u32, Option<&PreparedRequest>),
         mut now: Nanos,
         mut may_reuse: bool,
-    ) -> Result<Seat<'a>, Fault> {
+    ) -> Result<Checkout<'a>, Fault> {
         let (pool, clock) = (self.pool, &self.shared.clock);
         let mut ticket = None;
         loop {
-            // Who comes later waits behind those who wait.
+            // FIFO: newcomers queue behind earlier waiters.
             if ticket.is_some() || !pool.has_waiters(origin) {
-                if may_reuse && let Some(place) = self.reuse(origin, now) {
-                    return Ok(Seat { place, write: now, is_reused: true });
+                if may_reuse && let Some(slot) = self.reuse(origin, now) {
+                    return Ok(Checkout { slot, write: now, is_reused: true });
                 }
                 if let Some(permit) = pool.permit(origin) {
-                    // Apart, so that who opens nothing carries nothing of it along.
+                    // Boxed: futures that open no connection stay small.
                     let dialing = pool.dialing();
                     let connection = Box::pin(self.dial(origin, request)).await?;
                     drop(dialing);
-                    let place = pool.admit(connection, origin, permit);
-                    return Ok(Seat { place, write: clock.now(), is_reused: false });
+                    let slot = pool.admit(connection, origin, permit);
+                    return Ok(Checkout { slot, write: clock.now(), is_reused: false });
                 }
             }
             if ticket.is_none() && pool.is_full() {
-                self.shared.meter.waits_for_place();
+                self.shared.meter.waits_for_slot();
             }
             let waits = self.alarm.before(pin!(pool.wait(origin, &mut ticket))).await;
             let woken = clock.now();
@@ -176,35 +171,35 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         self.shared.dialer.dial(to, self.alarm, self.deadline, self.exchange).await
     }
 
-    /// Whether an answer on this connection may say that HTTP/3 is to be had. Neither a proxy nor
-    /// a Unix socket carries it.
+    /// Whether `Alt-Svc` on this connection is followed. Neither proxies nor Unix sockets carry
+    /// HTTP/3.
     #[inline]
-    fn may_follow_offer(&self, place: &Place<'_, AnyTransport>) -> bool {
+    fn follows_alternatives(&self, slot: &ConnectionSlot<'_, AnyTransport>) -> bool {
         self.shared.network.settings.protocol == Protocol::Advertised
-            && !place.is_http3()
-            && place.facts().is_some_and(|facts| facts.tls.is_some() && facts.peer.is_some())
+            && !slot.is_http3()
+            && slot.facts().is_some_and(|facts| facts.tls.is_some() && facts.peer.is_some())
             && !self.shared.network.has_proxy()
     }
 
-    /// Whether the origin offers HTTP/3, and this connection speaks something else.
+    /// Whether the origin advertises HTTP/3 and this connection speaks something else.
     #[inline]
-    fn has_better(&self, place: &Place<'_, AnyTransport>, origin: u32) -> bool {
+    fn is_superseded(&self, slot: &ConnectionSlot<'_, AnyTransport>, origin: u32) -> bool {
         self.shared.network.settings.protocol == Protocol::Advertised
             && self.shared.dialer.alternatives.port(origin).is_some()
-            && !place.is_http3()
+            && !slot.is_http3()
     }
 
-    /// A place on an open connection that is still good, counting those that are not.
+    /// A slot on an open, usable connection. Counts unusable ones.
     #[inline]
-    fn reuse(&self, origin: u32, now: Nanos) -> Option<Place<'a, AnyTransport>> {
+    fn reuse(&self, origin: u32, now: Nanos) -> Option<ConnectionSlot<'a, AnyTransport>> {
         let Shared { scratch, meter, .. } = self.shared;
-        while let Some(place) = self.pool.take(origin) {
-            if self.has_better(&place, origin) {
-                place.retire();
+        while let Some(slot) = self.pool.take(origin) {
+            if self.is_superseded(&slot, origin) {
+                slot.retire();
                 continue;
             }
-            match place.idle_state(now, scratch) {
-                IdleState::Usable => return Some(place),
+            match slot.idle_state(now, scratch) {
+                IdleState::Usable => return Some(slot),
                 IdleState::Ended => bump(&meter.stale_reconnects),
                 IdleState::Unsolicited => bump(&meter.excess),
             }

@@ -1,4 +1,4 @@
-//! Opening connections.
+//! Http2Options connections.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -9,6 +9,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_codec::http1::KnownHeads;
+use gake_codec::websocket::UpgradeRequest;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::record::{Exchange, Fault, Phase};
 use rustix::time::{ClockId, clock_gettime};
@@ -22,9 +24,7 @@ use crate::client::early::EarlyRequest;
 use crate::client::meter::{Meter, OpenGuard};
 use crate::client::network::{Network, is_loopback};
 use crate::client::request::PreparedRequest;
-use crate::client::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
-use crate::codec::http1::KnownHeads;
-use crate::codec::websocket::Upgrade;
+use crate::client::transport::{AnyTransport, Http1, Http2, Http2Options, WebSocket, upgrade};
 use crate::net::address::Address;
 use crate::net::alarm::Alarm;
 use crate::net::alternative::Alternatives;
@@ -39,41 +39,39 @@ use crate::tls::handshakes::Handshake;
 use crate::tls::protocol::Protocol;
 use crate::tls::stapling;
 
-/// A source address whose ports ran out is left alone for this long: every further try would
-/// search the whole port range in the kernel.
+/// A source address without free ports is skipped for this long: every further try would search the
+/// whole port range in the kernel.
 const SOURCE_PAUSE: Nanos = SECOND;
 
-/// Opens the connections of one thread.
 #[derive(Debug)]
 pub(crate) struct Dialer<C> {
     pub(crate) network: Arc<Network>,
     pub(crate) clock: C,
     pub(crate) meter: Rc<Meter>,
     scratch: Rc<Scratch>,
-    /// The number of the next connection, for turns among addresses and sources.
+    /// The number of the next connection, for the round-robin of addresses and sources.
     next: Cell<usize>,
-    /// Until when each source is left alone.
+    /// Until when each source is skipped.
     paused: RefCell<Vec<Nanos>>,
-    /// The heads that each origin sends, by its number.
+    /// The known heads of each origin, by its number.
     known: RefCell<Vec<Rc<RefCell<KnownHeads>>>>,
-    /// Where origins offer HTTP/3.
     pub(crate) alternatives: Alternatives,
 }
 
-/// A connection before anything is spoken on it.
-pub(crate) struct Connected {
+/// A new connection, before its protocol starts.
+pub(crate) struct DialedStream {
     pub(crate) stream: Stream,
     /// `None` for a Unix socket.
     peer: Option<SocketAddr>,
     pub(crate) open: OpenGuard,
     /// When it was open, and how long that took.
     times: (Nanos, Nanos),
-    /// Bytes of the request that the server accepted with the handshake.
+    /// Bytes of the request accepted as early data.
     early: usize,
 }
 
 impl<C: Clock + Clone + 'static> Dialer<C> {
-    /// `first` is where the turns start, different for each worker.
+    /// `first`: the start of the round-robin, different for each worker.
     pub(crate) fn new(
         network: Arc<Network>,
         clock: C,
@@ -87,10 +85,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         Self { network, clock, meter, scratch, next, paused, known, alternatives }
     }
 
-    /// Opens a connection to an origin, by its number, and notes in `exchange` how long it took. The
-    /// request that it is opened for may go with the handshake; then it is to be the first on the
-    /// connection. `alarm` is set to the end of the request; the connect time-out is kept within it,
-    /// and it is set back after.
+    /// Opens a connection to an origin, by its number, and records the time in `exchange`. The request
+    /// may be sent as early data; then it must be the first exchange on the connection. `alarm` stands
+    /// at the end of the request; it is set to the connect time-out meanwhile.
     pub(crate) async fn dial(
         &self,
         to: (u32, Option<&PreparedRequest>),
@@ -137,8 +134,8 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         }
     }
 
-    /// Connects to an origin, with TLS if it has a name for that; with the handshake may go a
-    /// request. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
+    /// Connects to an origin, with TLS if it is https, where a request may be sent as early data. With
+    /// `is_tunnelled`, clear text goes through the proxy's tunnel, too.
     pub(crate) async fn connect(
         &self,
         number: u32,
@@ -146,7 +143,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         exchange: &mut Exchange,
         (tls, request): (Option<&Arc<ClientConfig>>, Option<&[u8]>),
         is_tunnelled: bool,
-    ) -> Result<Connected, Fault> {
+    ) -> Result<DialedStream, Fault> {
         let discovered;
         let origin = match self.network.origins.get(number as usize) {
             Some(origin) => origin,
@@ -159,7 +156,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let addresses = &origin.addresses;
         let permitted = self.network.permitted()?;
         let (stream, peer) = match &addresses[turn % addresses.len()] {
-            // Each source takes its turn with every address.
+            // Every source is combined with every address.
             Address::Tcp(address) => {
                 (self.open_tcp(*address, turn / addresses.len()).await?, Some(*address))
             }
@@ -176,7 +173,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let open = self.meter.opened(permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
-        // The times of an arrival that opens several connections, for redirects, add up.
+        // With redirects, an exchange may open several connections.
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
         let (stream, early) = match (&origin.server_name, tls) {
             (Some(name), Some(config)) => {
@@ -186,11 +183,10 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
             (None, _) => (stream, 0),
         };
-        Ok(Connected { stream, peer, open, times: (connected, connect), early })
+        Ok(DialedStream { stream, peer, open, times: (connected, connect), early })
     }
 
-    /// Makes a handshake, which begins at `connected`; how many bytes of the request that went with
-    /// it the server accepted.
+    /// Makes a handshake, which begins at `connected`. Returns the bytes accepted as early data, too.
     async fn secure(
         &self,
         stream: Stream,
@@ -217,28 +213,27 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         Ok((stream, accepted.map_or(0, |request| request.len())))
     }
 
-    /// A session of a WebSocket, or a connection whose upgrade was refused. The upgrade is part of
-    /// what connecting took.
+    /// Opens a WebSocket session, possibly refused. The upgrade counts as connecting.
     async fn upgrade(
         &self,
-        connected: Connected,
-        upgrade: &Upgrade,
+        connected: DialedStream,
+        upgrade: &UpgradeRequest,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
-        let Connected { mut stream, open, times, .. } = connected;
+        let DialedStream { mut stream, open, times, .. } = connected;
         let begun = self.clock.now();
-        let upgraded = websocket_open::open(&mut stream, upgrade, &self.scratch).await?;
+        let upgraded = upgrade::open(&mut stream, upgrade, &self.scratch).await?;
         self.meter.add_bytes(upgraded.bytes_in, upgraded.bytes_out);
         let took = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + took);
-        let answer = self.network.settings.answer.clone();
-        WebSocket::new(stream, &upgraded, answer, &self.scratch, open, times)
+        let reply = self.network.settings.reply.clone();
+        WebSocket::new(stream, &upgraded, reply, &self.scratch, open, times)
             .map(AnyTransport::WebSocket)
     }
 
-    /// A connection to origin `number` that speaks what both sides want.
-    fn speak(&self, connected: Connected, number: u32) -> Result<AnyTransport, Fault> {
-        let Connected { stream, peer, open, times, early } = connected;
+    /// Starts the negotiated protocol on a connection to origin `number`.
+    fn speak(&self, connected: DialedStream, number: u32) -> Result<AnyTransport, Fault> {
+        let DialedStream { stream, peer, open, times, early } = connected;
         let settings = &self.network.settings;
         let has_http2 = stream.alpn().is_some_and(|protocol| protocol == b"h2");
         let is_http2 = match settings.protocol {
@@ -261,9 +256,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         }
         let limits = settings.connection_limits();
         let (at, took) = times;
-        let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
+        let options = Http2Options { limits, facts, is_single_use: !settings.keepalive, at, took };
         let scratch = Rc::clone(&self.scratch);
-        let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), open);
+        let http2 = Http2::new(stream, &options, scratch, self.clock.clone(), open);
         Ok(AnyTransport::Http2(http2))
     }
 
@@ -272,7 +267,6 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         self.next.replace(self.next.get().wrapping_add(1))
     }
 
-    /// The heads that an origin sends.
     fn known(&self, number: u32) -> Rc<RefCell<KnownHeads>> {
         let mut known = self.known.borrow_mut();
         let number = number as usize;
@@ -319,13 +313,12 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     ) -> io::Result<Stream> {
         let socket = self.network.settings.sources.socket(address.ip(), source)?;
         if let Some(range) = self.network.ports.and_then(LocalPorts::own_range) {
-            // A kernel that refuses it searches as it always did.
+            // Optional: without it the search is slower.
             let _ = sockopt::local_port_range(socket.as_fd(), range);
         }
         if self.network.is_small {
-            // Congestion control has no say in requests that fit into the initial window, except
-            // that BBR, where it is the default, delays them to pace them and costs CPU time for
-            // each. Reno is always there; a kernel that refuses it goes on with its own.
+            // Congestion control is irrelevant to requests within the initial window, except that
+            // BBR delays them by pacing, at the cost of CPU time. Reno is always available.
             let _ = socket.set_tcp_congestion(b"reno");
         }
         let before = thread_cpu();
@@ -344,13 +337,13 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     }
 }
 
-/// CPU time of this thread: what a call costs however busy the machine is.
+/// CPU time of this thread: the cost of a call, independent of the load of the machine.
 fn thread_cpu() -> Nanos {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as u64 * SECOND + now.tv_nsec as u64
 }
 
-/// Makes a handshake over `stream`; `begin` gets the session before anything is sent.
+/// Makes a handshake over `stream`; `begin` gets the session before its first byte.
 async fn secure(
     name: &ServerName<'static>,
     config: &Arc<ClientConfig>,

@@ -1,7 +1,8 @@
-//! Opening connections of HTTP/3.
+//! Opening HTTP/3 connections.
 
 use std::net::{IpAddr, SocketAddr};
 
+use gake_codec::http3::StreamRequest;
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{Exchange, Fault};
 
@@ -11,7 +12,6 @@ use crate::client::meter::bump;
 use crate::client::network::{Network, is_loopback};
 use crate::client::request::PreparedRequest;
 use crate::client::transport::{AnyTransport, Http3};
-use crate::codec::http3::StreamRequest;
 use crate::net::address::Address;
 use crate::net::fault;
 use crate::quic::{self, EarlyCall, EarlyEnd};
@@ -19,9 +19,8 @@ use crate::tls::facts::{ConnectionFacts, TlsFacts};
 use crate::tls::handshakes::Handshake;
 
 impl<C: Clock + Clone + 'static> Dialer<C> {
-    /// Opens a connection of HTTP/3 to an origin, on `port` if that is another one. Its handshake
-    /// is that of QUIC and of TLS, and counts as connecting. The request, if there is one, may go
-    /// with it.
+    /// Opens an HTTP/3 connection to an origin, on `port` if it is another one. The handshake counts
+    /// as connecting. The request may be sent as early data.
     pub(crate) async fn open_quic(
         &self,
         (number, request): (u32, Option<&PreparedRequest>),
@@ -77,8 +76,8 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         Ok(AnyTransport::Http3(http3))
     }
 
-    /// Opens a connection of HTTP/3 where an origin offers it. When that cannot be done within half
-    /// of the time that a connection may take, the offer is forgotten, and TCP has the other half.
+    /// Opens an HTTP/3 connection to an advertised port. If that takes more than half the connect
+    /// time-out, the alternative is marked as failed, and TCP has the other half.
     pub(crate) async fn open_alternative(
         &self,
         number: u32,
@@ -87,7 +86,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         exchange: &mut Exchange,
     ) -> Option<AnyTransport> {
         let timeouts = &self.network.settings.timeouts;
-        // Whoever waits longer than its request may take never comes to forget the offer.
+        // Also below the request's time-out: a request that ends earlier would never mark it.
         let half = nanos(timeouts.connect.min(timeouts.total)) / 2;
         let limit = self.clock.now().saturating_add(half);
         let opened = tokio::select! {
@@ -96,13 +95,13 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             () = self.clock.sleep_until(limit) => None,
         };
         if opened.is_none() {
-            self.alternatives.fails(number);
+            self.alternatives.fail(number);
             bump(&self.meter.http3_fallbacks);
         }
         opened
     }
 
-    /// Where connection number `turn` to `peer` comes from, unless the system chooses.
+    /// The source of connection number `turn` to `peer`, unless the system chooses.
     fn udp_source(&self, peer: SocketAddr, turn: usize) -> Option<IpAddr> {
         let own = &self.network.settings.sources.addresses;
         let sources = match own.is_empty() && is_loopback(peer.ip()) {

@@ -1,4 +1,4 @@
-//! What stands for opening connections of HTTP/3 in a build without the feature `http3`.
+//! Stubs for a build without the feature `http3`.
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, Fault};

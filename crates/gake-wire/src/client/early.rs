@@ -1,7 +1,6 @@
-//! Requests that go with a TLS handshake, before its end (early data, 0-RTT).
+//! Early data (0-RTT): requests sent before the end of a TLS handshake.
 //!
-//! A server may accept or reject them. What it rejects it has not seen, and is sent again when the
-//! connection is open.
+//! A server that rejects them has not processed them; they are sent again once the connection is open.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,13 +10,12 @@ use gake_core::record::Exchange;
 use rustls::ClientConfig;
 use rustls::client::ClientConnection;
 
-use crate::client::settings::Settings;
+use crate::client::settings::ClientSettings;
 use crate::quic::QuicSettings;
 use crate::tls;
 use crate::tls::protocol::Protocol;
 
-/// How connections are opened whose first request goes with the handshake; empty unless that is
-/// wanted.
+/// TLS settings of connections with early data; empty if it is off.
 #[derive(Debug, Default)]
 pub(crate) struct EarlySettings {
     pub(crate) tls: Option<Arc<ClientConfig>>,
@@ -25,9 +23,9 @@ pub(crate) struct EarlySettings {
 }
 
 impl EarlySettings {
-    /// The same as `config`, with the sessions that its connections leave. Which version of HTTP
-    /// is spoken must be known before anything is sent.
-    pub(crate) fn new(config: &Arc<ClientConfig>, settings: &Settings) -> Self {
+    /// Derived from `config`, with its session store. The protocol must be fixed: early data is sent
+    /// before ALPN.
+    pub(crate) fn new(config: &Arc<ClientConfig>, settings: &ClientSettings) -> Self {
         match settings.protocol {
             Protocol::Http1 => Self { tls: Some(tls::with_early_data(config)), quic: None },
             Protocol::Http3 => {
@@ -40,7 +38,7 @@ impl EarlySettings {
     }
 }
 
-/// A request of HTTP/1.1 that may go with the handshake of its connection.
+/// An HTTP/1.1 request that may be sent as early data.
 #[derive(Debug)]
 pub(crate) struct EarlyRequest<'a> {
     bytes: &'a [u8],
@@ -52,8 +50,8 @@ impl<'a> EarlyRequest<'a> {
         Self { bytes, is_sent: false }
     }
 
-    /// Hands the request to a session that has just begun, at `now`, when it takes all of it: one
-    /// that is resumed, with a server that allows this much.
+    /// Hands the request to a new session at `now`, if that is resumed and the server's limit allows
+    /// the whole request.
     pub(crate) fn send(
         &mut self,
         session: &mut ClientConnection,
@@ -67,19 +65,17 @@ impl<'a> EarlyRequest<'a> {
         }
     }
 
-    /// Whether it went with the handshake.
     pub(crate) fn is_sent(&self) -> bool {
         self.is_sent
     }
 
-    /// Its length.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// Notes that a request of `bytes` was handed over at `now`: the server may have it, even if the
-/// handshake fails.
+/// Records that a request of `bytes` was sent at `now`: the server may have it, even if the handshake
+/// fails.
 pub(crate) fn note(exchange: &mut Exchange, bytes: usize, now: Nanos) {
     if exchange.bytes_out == 0 {
         exchange.write = now;

@@ -1,33 +1,31 @@
-//! What a request says in HTTP/2 and HTTP/3, and to open a WebSocket.
+//! Encodes requests for HTTP/2, HTTP/3 and WebSocket.
 
 use std::sync::Arc;
 
+use gake_codec::http1::request::RequestError;
+use gake_codec::http2::{RequestTemplate, SharedFields};
+use gake_codec::http3::StreamRequest;
+use gake_codec::websocket::UpgradeRequest;
+
 use crate::client::grpc;
-use crate::client::request::Message;
-use crate::codec::http1::request::RequestError;
-use crate::codec::http2::{RequestTemplate, SharedFields};
-use crate::codec::http3::StreamRequest;
-use crate::codec::websocket::Upgrade;
+use crate::client::request::HttpMessage;
 use crate::net::location::Scheme;
 
-/// Headers that HTTP/2 and HTTP/3 do not have (RFC 9113, section 8.2.2; RFC 9114, section 4.2).
-const LEFT_OUT: &[&str] =
+/// Headers that HTTP/2 and HTTP/3 forbid (RFC 9113, section 8.2.2; RFC 9114, section 4.2).
+const FORBIDDEN: &[&str] =
     &["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// The fields of a request in HTTP/2 and HTTP/3.
 struct RequestFields<'a> {
-    /// Method, scheme and path.
     own: (&'a str, &'a str, &'a str),
-    /// The authority, and the headers: what requests are likely to share.
+    /// The authority and the headers, which requests often share.
     shared: Vec<(String, Vec<u8>)>,
-    /// The length of the body, when it is announced.
     length: Option<String>,
     is_grpc: bool,
 }
 
-impl Message {
-    /// The request in HTTP/2: what HTTP/1.1 would send, but for headers that HTTP/2 does not have.
-    /// The message must be one that HTTP/1.1 can send.
+impl HttpMessage {
+    /// The request in HTTP/2, without forbidden headers. The message must be valid in HTTP/1.1.
     pub(crate) fn template(&self) -> RequestTemplate {
         let RequestFields { own, shared, length, is_grpc } = self.fields();
         let shared: Vec<_> =
@@ -39,7 +37,6 @@ impl Message {
         template
     }
 
-    /// The same request in HTTP/3.
     pub(crate) fn stream_request(&self) -> StreamRequest {
         let RequestFields { own: (method, scheme, path), shared, length, is_grpc } = self.fields();
         let own = [(":method", method), (":scheme", scheme), (":path", path)];
@@ -64,7 +61,7 @@ impl Message {
             let name = name.to_ascii_lowercase();
             let is_empty_agent = name == "user-agent" && value.is_empty();
             if !matches!(name.as_str(), "host" | "content-length")
-                && !is_left_out(&name, value)
+                && !is_forbidden(&name, value)
                 && !is_empty_agent
             {
                 shared.push((name, value.trim_ascii().to_vec()));
@@ -75,13 +72,13 @@ impl Message {
             shared.push(("user-agent".to_owned(), agent.as_bytes().to_vec()));
         }
         let body = self.body.as_deref().unwrap_or_default();
-        // RFC 9110, section 8.6: methods that mean content announce even an empty one.
+        // RFC 9110, section 8.6: methods that imply content announce even an empty one.
         let announces =
             !body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
         let is_streamed = given("transfer-encoding").is_some();
         let content_type = given("content-type").map(|(_, value)| value.trim());
         let is_grpc = content_type.is_some_and(grpc::is_content_type);
-        // A body of gRPC ends with its stream.
+        // A gRPC body ends with its stream.
         let has_length =
             (announces && !is_streamed && !is_grpc) || given("content-length").is_some();
         let length = has_length.then(|| body.len().to_string());
@@ -90,24 +87,23 @@ impl Message {
         RequestFields { own, shared, length, is_grpc }
     }
 
-    /// The upgrade to a WebSocket at its location, with its headers.
-    pub(crate) fn upgrade(&self) -> Result<Upgrade, RequestError> {
+    pub(crate) fn upgrade(&self) -> Result<UpgradeRequest, RequestError> {
         let authority = self.location.authority();
-        Upgrade::new((&authority, &self.location.target), &self.headers, &self.opaque)
+        UpgradeRequest::new((&authority, &self.location.target), &self.headers, &self.opaque)
     }
 
-    /// The names of its headers that HTTP/2 does not have.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
+    /// The names of its headers that HTTP/2 forbids.
+    pub(crate) fn forbidden_headers(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.iter();
-        let is_out = |(name, value): &&(String, String)| {
-            is_left_out(&name.to_ascii_lowercase(), value.as_bytes())
+        let is_forbidden = |(name, value): &&(String, String)| {
+            is_forbidden(&name.to_ascii_lowercase(), value.as_bytes())
         };
-        headers.filter(is_out).map(|(name, _)| name.as_str())
+        headers.filter(is_forbidden).map(|(name, _)| name.as_str())
     }
 }
 
-/// `name` in small letters.
-fn is_left_out(name: &str, value: &[u8]) -> bool {
-    LEFT_OUT.contains(&name)
+/// `name` must be in lower case.
+fn is_forbidden(name: &str, value: &[u8]) -> bool {
+    FORBIDDEN.contains(&name)
         || name == "te" && !value.trim_ascii().eq_ignore_ascii_case(b"trailers")
 }

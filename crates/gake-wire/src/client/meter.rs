@@ -1,17 +1,16 @@
-//! What a worker's connections count outside any single arrival.
+//! Counters of a worker's connections, outside single exchanges.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use gake_codec::http2::ConnectionCounts;
 use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
-use crate::codec::http2::ConnectionCounts;
 use crate::net::permit::PermittedConnection;
 use crate::tls::handshakes::Handshake;
 
-/// Counters of one worker. Not shared with other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     pub(crate) opened: Cell<u64>,
@@ -21,7 +20,7 @@ pub(crate) struct Meter {
     pub(crate) excess: Cell<u64>,
     pub(crate) idle_lost: Cell<u64>,
     pub(crate) idle_failed: Cell<u64>,
-    /// Idle connections that are still to be opened.
+    /// Idle connections not yet opened.
     pub(crate) idle_pending: Cell<u64>,
     pub(crate) redirects: Cell<u64>,
     pub(crate) streams: Cell<u64>,
@@ -40,7 +39,7 @@ pub(crate) struct Meter {
     window_wait_time: Cell<Nanos>,
     stream_waits: Cell<u64>,
     streams_allowed: Cell<u64>,
-    /// Streams that a server allows on a connection, when fewer than are wanted.
+    /// A server's limit on streams per connection, if it is below our own.
     streams_bound: Cell<Option<u32>>,
     /// Bytes of connections that belong to no exchange.
     bytes_in: Cell<u64>,
@@ -49,11 +48,10 @@ pub(crate) struct Meter {
     connect_cpu: Cell<Nanos>,
     open: Cell<u64>,
     peak: Cell<u64>,
-    /// Handshakes of TLS by what they agreed on.
+    /// TLS handshakes by their parameters.
     handshakes: RefCell<Vec<(Handshake, u64)>>,
 }
 
-/// Adds one to a counter.
 pub(crate) fn bump(counter: &Cell<u64>) {
     counter.set(counter.get() + 1);
 }
@@ -74,7 +72,6 @@ impl Meter {
         self.connect_cpu.set(self.connect_cpu.get() + cpu);
     }
 
-    /// Counts a handshake.
     pub(crate) fn handshake(&self, handshake: Handshake) {
         let mut all = self.handshakes.borrow_mut();
         match all.iter_mut().find(|(known, _)| *known == handshake) {
@@ -83,12 +80,12 @@ impl Meter {
         }
     }
 
-    /// Takes the handshakes since the last call, by what they agreed on.
+    /// Takes the handshakes since the last call, by their parameters.
     pub(crate) fn take_handshakes(&self) -> Vec<(Handshake, u64)> {
         self.handshakes.take()
     }
 
-    /// Adds what a connection of HTTP/2 or HTTP/3 has counted.
+    /// Adds the counts of an HTTP/2 or HTTP/3 connection.
     #[inline]
     pub(crate) fn add_http2(&self, counts: &ConnectionCounts) {
         let add = |to: &Cell<u64>, count: u64| to.set(to.get() + count);
@@ -101,7 +98,7 @@ impl Meter {
         add(&self.bytes_out, counts.bytes_out);
     }
 
-    /// Adds packets of QUIC that were sent, and those of them that were lost.
+    /// Adds QUIC packets sent, and lost among them.
     pub(crate) fn add_packets(&self, sent: u64, lost: u64) {
         self.quic_packets.set(self.quic_packets.get() + sent);
         self.quic_lost.set(self.quic_lost.get() + lost);
@@ -113,25 +110,25 @@ impl Meter {
         self.bytes_out.set(self.bytes_out.get() + bytes_out);
     }
 
-    /// Bodies waited together for a server's window.
+    /// Adds time during which bodies waited for a server's window.
     pub(crate) fn waited_for_window(&self, time: Nanos) {
         self.window_wait_time.set(self.window_wait_time.get() + time);
     }
 
-    /// Notes the streams that a server allows on a connection, when fewer than are wanted.
+    /// Records a server's limit on streams per connection, if it is below our own.
     pub(crate) fn bound_streams(&self, bound: Option<u32>) {
         self.streams_bound.set(bound);
     }
 
-    /// A request waits for a place, and no further connection may be opened.
-    pub(crate) fn waits_for_place(&self) {
+    /// Counts a request that waits for a slot while no further connection may be opened.
+    pub(crate) fn waits_for_slot(&self) {
         if let Some(bound) = self.streams_bound.get() {
             bump(&self.stream_waits);
             self.streams_allowed.set(self.streams_allowed.get() + u64::from(bound));
         }
     }
 
-    /// An idle connection was opened, or cannot be.
+    /// Counts an idle connection that was opened, or failed.
     pub(crate) fn idle_settled(&self, opened: bool) {
         self.idle_pending.set(self.idle_pending.get().saturating_sub(1));
         if !opened {
@@ -139,12 +136,12 @@ impl Meter {
         }
     }
 
-    /// Nothing more will be opened: what was not until now has failed.
+    /// Counts the idle connections not yet opened as failed, at the end of the run.
     pub(crate) fn idle_over(&self) {
         self.idle_failed.set(self.idle_failed.get() + self.idle_pending.take());
     }
 
-    /// Adds what was counted since the last call to `counts`, and returns the levels.
+    /// Moves the counters to `counts`, and returns the gauges.
     pub(crate) fn take(&self, counts: &mut Counts) -> Gauges {
         counts.opened += self.opened.take();
         counts.stale_reconnects += self.stale_reconnects.take();
@@ -177,7 +174,7 @@ impl Meter {
     }
 }
 
-/// An open connection, for the count.
+/// Counts a connection as open until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
@@ -186,12 +183,11 @@ pub(crate) struct OpenGuard {
 }
 
 impl OpenGuard {
-    /// Where the connection is counted.
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// The connection's number among those of its worker, from 1.
+    /// The number of the connection within its worker, from 1.
     pub(crate) fn number(&self) -> u32 {
         self.number
     }

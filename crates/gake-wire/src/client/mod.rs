@@ -1,4 +1,4 @@
-//! The client: sends any number of concurrent requests over connections that it keeps.
+//! The client: concurrent requests over pooled connections.
 
 pub(crate) mod call;
 pub(crate) mod dial;
@@ -10,7 +10,7 @@ pub(crate) mod early;
 pub(crate) mod encode;
 pub(crate) mod error;
 pub(crate) mod grpc;
-pub(crate) mod kept;
+pub(crate) mod keep_visitor;
 pub(crate) mod meter;
 pub(crate) mod network;
 pub(crate) mod origin;
@@ -21,6 +21,7 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod transport;
+pub(crate) mod visitor;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,26 +32,25 @@ use gake_core::schedule::Slice;
 use gake_core::work::Gauges;
 
 use self::call::Call;
-use self::kept::KeepVisitor;
+use self::keep_visitor::KeepVisitor;
 use self::network::Network;
-use self::pool::{Bounds, Pool};
+use self::pool::{ConnectionPool, PoolBounds};
 use self::request::{HttpRequest, PreparedRequest};
 use self::shared::Shared;
 use self::transport::AnyTransport;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::deadline::Deadline;
 
-/// Idle connections that a user keeps, beside one for each origin known before the run.
+/// Idle connections that a user keeps in addition to one per origin known before the run.
 const OWN_IDLE_EXTRA: usize = 4;
 
 /// A client of one thread. Clones share its connections.
 ///
-/// Its futures run on a local runtime of that thread. Concurrent requests share nothing but
-/// the thread; the transport decides how many go over one connection.
+/// Its futures run on a local runtime of that thread.
 #[derive(Debug)]
 pub struct Client<C> {
     shared: Rc<Shared<C>>,
-    pool: Rc<Pool<AnyTransport>>,
+    pool: Rc<ConnectionPool<AnyTransport>>,
 }
 
 impl<C> Clone for Client<C> {
@@ -64,36 +64,39 @@ impl<C: Clock + Clone + 'static> Client<C> {
     #[must_use]
     pub fn new(network: Arc<Network>, slice: Slice, clock: C) -> Self {
         let settings = &network.settings;
-        let bounds = Bounds {
-            open: slice.count(settings.connections).max(1),
+        let bounds = PoolBounds {
+            open: slice.part(settings.connections).max(1),
             idle: usize::MAX,
             idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.count_up(max)),
         };
         let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
         let shared = Rc::new(Shared::new(network, clock, slice.number(0)));
-        Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
+        Self { shared, pool: Rc::new(ConnectionPool::new(bounds, streams)) }
     }
 
-    /// A client with its own connections, for one user: as many as its requests need, of
-    /// which it keeps about one per origin. It is counted with this one.
+    /// A client of one user with connections of its own: as many as its requests need, of which it
+    /// keeps about one per origin. It shares the counters of this client.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
         let idle = self.shared.network.origins.len() + OWN_IDLE_EXTRA;
-        let bounds = Bounds { open: usize::MAX, idle, idle_per_origin: usize::MAX };
-        Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.beside(bounds)) }
+        let bounds = PoolBounds { open: usize::MAX, idle, idle_per_origin: usize::MAX };
+        Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.with_same_queue(bounds)) }
     }
 
-    /// A client with its own single connection per origin, for users who share it. It is counted
-    /// with this one.
+    /// A client with one connection per origin, for users who share it. It shares the counters of
+    /// this client.
     #[must_use]
     pub fn with_one_connection(&self) -> Self {
         let origins = self.shared.network.origins.len().max(1);
-        let bounds = Bounds { open: origins, idle: usize::MAX, idle_per_origin: usize::MAX };
+        let bounds = PoolBounds { open: origins, idle: usize::MAX, idle_per_origin: usize::MAX };
         let streams = self.shared.network.settings.streams;
-        Self { shared: Rc::clone(&self.shared), pool: Rc::new(Pool::new(bounds, streams)) }
+        Self {
+            shared: Rc::clone(&self.shared),
+            pool: Rc::new(ConnectionPool::new(bounds, streams)),
+        }
     }
 
-    /// The network through which the client reaches its origins.
+    /// The network of the client.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.shared.network
@@ -105,7 +108,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
         &self.shared.clock
     }
 
-    /// Prepares a request, whose origin may be new.
+    /// Prepares a request during the run; its origin may be new.
     ///
     /// # Errors
     /// See [`Network::make`].
@@ -113,7 +116,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
         self.shared.network.make(request).await
     }
 
-    /// Sends a request, follows its redirects, and keeps the head and the first `keep` bytes of the
+    /// Sends a request, follows its redirects, and returns the head and the first `keep` bytes of the
     /// body of its response.
     pub async fn send(
         &self,
@@ -128,7 +131,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
 
     /// Sends a request, follows its redirects, and shows the last response to `visitor` as it
     /// comes; the visitor `()` discards it.
-    pub async fn send_to<V: Visitor>(
+    pub async fn send_to<V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         deadline: Deadline,
@@ -140,9 +143,9 @@ impl<C: Clock + Clone + 'static> Client<C> {
         exchange
     }
 
-    /// The same at `now`, an instant just read, noting events in `exchange` (a new
-    /// [`Exchange::unfinished`]) as they happen: if the future is dropped early, they stay there.
-    pub async fn exchange<V: Visitor>(
+    /// As [`send_to`](Self::send_to) at `now`, an instant just read. Updates `exchange` (a new
+    /// [`Exchange::unfinished`]) as events happen, so that they survive a drop of the future.
+    pub async fn exchange<V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         now: Nanos,
@@ -161,10 +164,10 @@ impl<C: Clock + Clone + 'static> Client<C> {
         }
     }
 
-    /// Opens a connection on which `request` can be sent, unless one with room is open.
+    /// Opens a connection for `request`, unless one with a free slot is open.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The fault in connecting.
     pub async fn connect(
         &self,
         request: &PreparedRequest,
@@ -181,8 +184,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         call.connect(request.origin, now).await
     }
 
-    /// Notes that a request has ended now without a response.
-    pub fn end(&self, exchange: &mut Exchange, end: ExchangeEnd) {
+    /// Records that a request has ended now without a response.
+    pub fn end(&self, exchange: &mut Exchange, end: End) {
         exchange.done = self.shared.clock.now();
         if exchange.bytes_out == 0 {
             exchange.write = exchange.done;
@@ -190,8 +193,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         exchange.end = end;
     }
 
-    /// Adds to `counts` what was counted outside any single request since the last call, and
-    /// returns the levels of this moment.
+    /// Moves the counts outside single exchanges since the last call to `counts`, and returns the
+    /// gauges.
     pub fn observe(&self, counts: &mut Counts) -> Gauges {
         self.shared.meter.take(counts)
     }

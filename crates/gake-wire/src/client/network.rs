@@ -1,9 +1,12 @@
-//! The network: what all clients of a run share to reach their origins.
+//! The network shared by all clients of a run: origins, TLS, settings.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use gake_codec::http1::request::{RenderedRequest, RequestError};
+use gake_codec::http2::{RequestTemplate, SharedFields};
+use gake_codec::websocket::{MessageFrame, UpgradeRequest};
 use gake_core::record::Fault;
 use rustls::ClientConfig;
 use rustls::client::EchStatus;
@@ -11,11 +14,8 @@ use rustls::client::EchStatus;
 use crate::client::early::EarlySettings;
 use crate::client::error::WireError;
 use crate::client::origin::{DiscoveredOrigins, Origin};
-use crate::client::request::{HttpRequest, Message, PreparedRequest};
-use crate::client::settings::Settings;
-use crate::codec::http1::request::{Rendered, RequestError};
-use crate::codec::http2::{RequestTemplate, SharedFields};
-use crate::codec::websocket::{MessageFrame, Upgrade};
+use crate::client::request::{HttpMessage, HttpRequest, PreparedRequest};
+use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
@@ -25,42 +25,39 @@ use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};
 
-/// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of
-/// the usual size.
+/// TCP's initial congestion window: ten segments (RFC 6928) of the usual size.
 const INITIAL_WINDOW: usize = 14_000;
 
-/// Different sets of shared fields that are looked for; a connection's table has room for one.
+/// Maximum number of distinct sets of shared fields.
 const FIELDS_MAX: usize = 64;
 
-/// A request made during the run that cannot be sent.
+/// The fault of a request made during the run that is invalid.
 const BAD_REQUEST: Fault = Fault::Malformed("request");
 
-/// Origins with their addresses, TLS, and how connections are made and used.
+/// Origins with their addresses, TLS and settings, shared by the clients of a run.
 #[derive(Debug)]
 pub struct Network {
     /// The origins known before the run, by number.
     pub origins: Vec<Origin>,
-    /// How connections are made and used.
-    pub settings: Settings,
-    /// What the user should know before the run, in sentences.
+    /// The settings.
+    pub settings: ClientSettings,
+    /// Sentences for the user to read before the run.
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
-    /// How connections of HTTP/3 are opened, when they may be.
     pub(crate) quic: Option<QuicSettings>,
     pub(crate) early: EarlySettings,
-    /// What opens the sessions of a WebSocket.
-    pub(crate) upgrade: Option<Arc<Upgrade>>,
-    /// Whether every prepared request fits into a connection's initial window.
+    pub(crate) upgrade: Option<Arc<UpgradeRequest>>,
+    /// Whether every prepared request fits into [`INITIAL_WINDOW`].
     pub(crate) is_small: bool,
-    /// The system's local ports, when it names them.
+    /// The system's local ports, if known.
     pub(crate) ports: Option<LocalPorts>,
-    /// Where connections to loopback come from when one address has too few ports for them.
+    /// The sources of connections to loopback if one address has too few ports.
     pub(crate) loopback_sources: Vec<IpAddr>,
     numbers: HashMap<(Scheme, String, u16), u32>,
     resolver: Resolver,
     tls_options: TlsOptions,
     discovered: DiscoveredOrigins,
-    /// Header fields that requests of HTTP/2 share.
+    /// Header fields shared by HTTP/2 requests.
     fields: Vec<Arc<SharedFields>>,
 }
 
@@ -68,17 +65,17 @@ impl Network {
     /// A network without origins.
     ///
     /// # Errors
-    /// When a source address or a TLS file cannot be used. TLS files are read as soon as a request
-    /// needs them: now when any may.
+    /// A source address or a TLS file cannot be used. TLS files are read when the first request may
+    /// need them.
     pub fn new(
         resolver: &Resolver,
         tls: &TlsOptions,
-        settings: Settings,
+        settings: ClientSettings,
     ) -> Result<Self, WireError> {
         if resolver.unix_socket.is_none() {
             settings.sources.check()?;
         }
-        // A redirect, and a request yet to be made, may lead to any origin.
+        // Redirects and feeds may lead to any origin.
         let is_open = settings.max_redirects > 0 || settings.feed.is_some();
         let ports = LocalPorts::read();
         let loopback_sources = match ports {
@@ -107,17 +104,15 @@ impl Network {
         if is_open { network.to_any_origin() } else { Ok(network) }
     }
 
-    /// Allows requests made during the run to go to origins over TLS, even if none known
-    /// before is.
+    /// Sets up TLS for origins discovered during the run.
     ///
     /// # Errors
-    /// When a TLS file cannot be used.
+    /// A TLS file cannot be used.
     pub fn to_any_origin(mut self) -> Result<Self, WireError> {
         self.set_up_tls()?;
         Ok(self)
     }
 
-    /// Reads the files of TLS, unless that is done.
     fn set_up_tls(&mut self) -> Result<(), WireError> {
         if self.tls.is_some() {
             return Ok(());
@@ -132,7 +127,7 @@ impl Network {
             if self.quic.is_none() {
                 return Err(WireError::Http3(match cfg!(feature = "http3") {
                     true => "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256",
-                    false => "is not in this build: it was made without the feature `http3`",
+                    false => "is not in this build, which lacks the feature `http3`",
                 }));
             }
         }
@@ -143,10 +138,10 @@ impl Network {
         Ok(())
     }
 
-    /// A network with the same settings and no origins, whose connections speak HTTP/2 alone.
+    /// A network with the same settings and no origins, for HTTP/2 only.
     #[must_use]
     pub fn of_http2(&self) -> Self {
-        let settings = Settings { protocol: Protocol::Http2, ..self.settings.clone() };
+        let settings = ClientSettings { protocol: Protocol::Http2, ..self.settings.clone() };
         Self {
             ports: self.ports,
             loopback_sources: self.loopback_sources.clone(),
@@ -169,13 +164,13 @@ impl Network {
     /// Prepares a request before the run, and registers its origin. Blocks for name resolution.
     ///
     /// # Errors
-    /// What keeps it from being sent.
+    /// The request is invalid, or its origin cannot be resolved.
     pub fn prepare(&mut self, request: &HttpRequest) -> Result<PreparedRequest, WireError> {
         let location = self.location(&request.url)?;
         self.prepare_at(request, location)
     }
 
-    /// Parses the URL of a request or, if that is what connections speak, of a WebSocket.
+    /// Parses the URL of a request, or of a WebSocket if that is the protocol.
     pub(crate) fn location(&self, url: &str) -> Result<Location, LocationError> {
         match self.settings.protocol {
             Protocol::WebSocket => Location::parse_websocket(url),
@@ -183,7 +178,7 @@ impl Network {
         }
     }
 
-    /// The same, for a request whose URL is read already.
+    /// As [`prepare`](Self::prepare), for a parsed URL.
     pub(crate) fn prepare_at(
         &mut self,
         request: &HttpRequest,
@@ -195,14 +190,14 @@ impl Network {
             return Err(WireError::Http3("has no clear text: write https://"));
         }
         let origin = self.origin(&location)?;
-        let message = Message::new(request, location);
+        let message = HttpMessage::new(request, location);
         if self.settings.protocol == Protocol::WebSocket {
             let upgrade = message.upgrade()?;
             if self.upgrade.replace(Arc::new(upgrade)).is_some() {
                 return Err(WireError::WebSocket(request.url.clone()));
             }
         }
-        self.note_left_out(&message);
+        self.note_forbidden_headers(&message);
         let mut request = self.encode(origin, message)?;
         if let Some(http2) = &mut request.http2 {
             self.share(http2);
@@ -214,18 +209,18 @@ impl Network {
     /// Prepares a request during the run; its origin may be new.
     ///
     /// # Errors
-    /// `malformed` when it is not HTTP, else why its origin cannot be reached.
+    /// `malformed` for an invalid request, or the fault in resolving its origin.
     pub async fn make(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
         let origin = self.locate(&location).await?;
-        self.encode(origin, Message::new(request, location)).map_err(|_| BAD_REQUEST)
+        self.encode(origin, HttpMessage::new(request, location)).map_err(|_| BAD_REQUEST)
     }
 
-    /// Encodes a request to an origin for what its connections may speak.
+    /// Encodes a request for every protocol that connections to its origin may speak.
     pub(crate) fn encode(
         &self,
         origin: u32,
-        message: Message,
+        message: HttpMessage,
     ) -> Result<PreparedRequest, RequestError> {
         let rendered = self.render(&message)?;
         let may_be_http2 = match self.settings.protocol {
@@ -243,7 +238,7 @@ impl Network {
         Ok(PreparedRequest { origin, rendered, http2, http3, websocket, message })
     }
 
-    /// Lets a request have its shared fields with those before it.
+    /// Makes a request use the shared fields of an earlier one, if equal.
     fn share(&mut self, request: &mut RequestTemplate) {
         match self.fields.iter().find(|known| known.as_ref() == request.shared().as_ref()) {
             Some(known) => request.share(known),
@@ -254,14 +249,14 @@ impl Network {
         }
     }
 
-    /// Says once which headers HTTP/2 or HTTP/3 does not have.
-    fn note_left_out(&mut self, message: &Message) {
+    /// Adds a note for each header that HTTP/2 or HTTP/3 forbids.
+    fn note_forbidden_headers(&mut self, message: &HttpMessage) {
         let version = match self.settings.protocol {
             Protocol::Http2 => "HTTP/2",
             Protocol::Http3 => "HTTP/3",
             _ => return,
         };
-        for name in message.left_out() {
+        for name in message.forbidden_headers() {
             let note = format!("{version} has no header {name}: it is not sent");
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -269,8 +264,7 @@ impl Network {
         }
     }
 
-    /// The bytes that HTTP/1.1 writes.
-    pub(crate) fn render(&self, message: &Message) -> Result<Rendered, RequestError> {
+    pub(crate) fn render(&self, message: &HttpMessage) -> Result<RenderedRequest, RequestError> {
         message.render(self.settings.version, self.settings.keepalive, self.proxy())
     }
 
@@ -280,12 +274,11 @@ impl Network {
         self.proxy().is_some()
     }
 
-    /// The proxy that every connection goes to.
     pub(crate) fn proxy(&self) -> Option<&HttpProxy> {
         self.resolver.proxy.as_ref()
     }
 
-    /// Where connections to loopback come from, when one address has too few ports for them.
+    /// A note on the sources of connections to loopback if one address has too few ports.
     pub(crate) fn source_note(&self) -> Option<String> {
         let (first, last) = (self.loopback_sources.first()?, self.loopback_sources.last()?);
         let addresses = self.origins.iter().flat_map(|origin| &origin.addresses);
@@ -293,12 +286,11 @@ impl Network {
         let target = addresses.into_iter().find(|to| is_loopback(to))?;
         Some(format!(
             "connections to {target} come from {first} to {last}: one source address has too few \
-             local ports for them"
+             local ports"
         ))
     }
 
-    /// Whether the local ports of one source address bound the connections to each address: not
-    /// when there are several of either, or no TCP.
+    /// Whether the local ports of a single source address limit the connections to each address.
     #[must_use]
     pub fn has_one_source(&self) -> bool {
         let is_spread = |address: &Address| match address {
@@ -309,8 +301,7 @@ impl Network {
         self.settings.sources.addresses.len() < 2 && !addresses.all(is_spread)
     }
 
-    /// Connections that open without a long search for a local port, when those of one source
-    /// address bound them.
+    /// The connections that find a local port quickly, if a single source address limits them.
     #[must_use]
     pub fn quick_ports(&self) -> Option<usize> {
         let addresses = self.origins.iter().map(|origin| origin.addresses.len()).sum::<usize>();
@@ -318,7 +309,7 @@ impl Network {
         Some(ports.per_source() * addresses)
     }
 
-    /// Every TCP address that a request of this network may go to.
+    /// All TCP addresses of a request's origin.
     #[must_use]
     pub fn addresses(&self, request: &PreparedRequest) -> Vec<IpAddr> {
         let all = |origin: &Origin| {
@@ -335,7 +326,7 @@ impl Network {
         }
     }
 
-    /// Whether new connections are expected to carry several exchanges at once.
+    /// Whether new connections are expected to carry concurrent exchanges.
     pub(crate) fn expects_multiplexing(&self) -> bool {
         match self.settings.protocol {
             Protocol::Http1 | Protocol::WebSocket => false,
@@ -344,11 +335,11 @@ impl Network {
         }
     }
 
-    fn kept(&self, message: Message) -> Option<Box<Message>> {
+    fn kept(&self, message: HttpMessage) -> Option<Box<HttpMessage>> {
         (self.settings.max_redirects > 0).then(|| Box::new(message))
     }
 
-    /// The number of the origin of `location`, which may be a new one.
+    /// The number of the origin of `location`, resolved if it is new.
     pub(crate) async fn locate(&self, location: &Location) -> Result<u32, Fault> {
         if let Some(known) = self.origins.iter().position(|origin| origin.holds(location)) {
             return Ok(known as u32);
@@ -356,24 +347,22 @@ impl Network {
         Ok((self.origins.len() + self.discovered.number(location).await?) as u32)
     }
 
-    /// Permits another connection, when connections need that.
+    /// Takes a permit for a connection, if connections are limited.
     pub(crate) fn permitted(&self) -> Result<Option<PermittedConnection>, Fault> {
         self.settings.permit.as_ref().map(ConnectionPermit::take).transpose()
     }
 
-    /// What came of an encrypted hello when a connection is open.
     pub(crate) fn ech_once_open(&self) -> EchStatus {
         self.tls_options.ech_once_open()
     }
 
-    /// An origin that was not known before the run.
     pub(crate) fn discovered(&self, number: u32) -> Option<Arc<Origin>> {
         self.discovered.get((number as usize).checked_sub(self.origins.len())?)
     }
 
     fn origin(&mut self, location: &Location) -> Result<u32, WireError> {
-        let place = (location.scheme, location.host.clone(), location.port);
-        if let Some(&known) = self.numbers.get(&place) {
+        let key = (location.scheme, location.host.clone(), location.port);
+        if let Some(&known) = self.numbers.get(&key) {
             return Ok(known);
         }
         let by = (&self.settings.sources, self.settings.permit.as_ref());
@@ -381,22 +370,22 @@ impl Network {
         if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
             let refusing: Vec<_> = refusing.iter().map(ToString::to_string).collect();
             let host = &location.host;
-            self.notes.push(format!("{host} is {first}; {} does not answer", refusing.join(", ")));
+            self.notes.push(format!("{host} is {first}; {} does not respond", refusing.join(", ")));
         }
         let number = self.origins.len() as u32;
         self.origins.push(origin);
-        self.numbers.insert(place, number);
+        self.numbers.insert(key, number);
         Ok(number)
     }
 }
 
-/// Connections to one target that the settings foresee.
-fn planned_connections(settings: &Settings) -> usize {
+/// The configured number of connections to one target.
+fn planned_connections(settings: &ClientSettings) -> usize {
     let load = if settings.connections == usize::MAX { 0 } else { settings.connections };
     load + settings.idle_connections
 }
 
-/// Whether any address of 127.0.0.0/8 reaches this one.
+/// Whether all of 127.0.0.0/8 are possible sources for this target.
 pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.is_ipv4() && address.is_loopback()
 }

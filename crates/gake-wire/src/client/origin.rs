@@ -1,4 +1,4 @@
-//! Where requests go: known before the run, or discovered during it.
+//! Origins, known before the run or discovered during it.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,26 +9,26 @@ use rustls::pki_types::ServerName;
 use tokio::sync::{OnceCell, oneshot};
 
 use crate::client::error::WireError;
-use crate::client::settings::Settings;
+use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, Scheme};
 use crate::net::permit::{ConnectionPermit, NO_TARGET};
-use crate::net::source::Sources;
+use crate::net::source::SourceAddresses;
 
 /// Maximum number of origins discovered in one run.
 const DISCOVERED_MAX: usize = 1_000;
 
-/// How long an address may take to show that it answers, when a name has several.
-const PROBE: Duration = Duration::from_secs(1);
+/// Time-out of a probe connection to one of several addresses.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Scheme, host and port, with their addresses.
 #[derive(Debug)]
 pub struct Origin {
-    /// Its name, for people.
+    /// Host and port, for display.
     pub name: String,
     /// Its addresses; never empty.
     pub addresses: Vec<Address>,
-    /// The name the certificate must have, when there is TLS.
+    /// The expected name in the certificate; `None` without TLS.
     pub(crate) server_name: Option<ServerName<'static>>,
     scheme: Scheme,
     host: String,
@@ -42,19 +42,19 @@ impl Origin {
         self.server_name.is_some()
     }
 
-    /// Its host, as the URL names it.
+    /// The host, as in the URL.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Its port.
+    /// The port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The URL of a request target: a path with its query, or a URL as a proxy is sent one.
+    /// The URL of a request target: a path with its query, or an absolute URL for a proxy.
     pub(crate) fn url(&self, target: &str) -> String {
         if !target.starts_with('/') {
             return target.to_owned();
@@ -63,7 +63,7 @@ impl Origin {
         format!("{scheme}://{}{target}", self.name)
     }
 
-    /// Its host and port, as a proxy is asked for a tunnel to it.
+    /// Host and port, as in CONNECT.
     pub(crate) fn tunnel_authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
@@ -71,20 +71,19 @@ impl Origin {
         }
     }
 
-    /// The origin of `location`, and those of its addresses that do not answer. Blocks for name
-    /// resolution.
+    /// The origin of `location`, and its unreachable addresses. Blocks for name resolution.
     pub(crate) fn resolve(
         location: &Location,
         resolver: &Resolver,
-        (sources, permit): (&Sources, Option<&Arc<ConnectionPermit>>),
+        (sources, permit): (&SourceAddresses, Option<&Arc<ConnectionPermit>>),
     ) -> Result<(Self, Vec<Address>), WireError> {
         let addresses = resolver.resolve(&location.host, location.port)?;
         let addresses = sources.reaching(&location.host, addresses)?;
-        // Before any of them is asked whether it answers.
+        // Before any of them is probed.
         if permit.is_some_and(|permit| !permit.allows(&location.host, &addresses)) {
             return Err(WireError::NotAllowed(location.host.clone()));
         }
-        let (addresses, refusing) = answering(addresses, permit);
+        let (addresses, refusing) = probe(addresses, permit);
         let server_name = match location.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(
@@ -103,30 +102,29 @@ impl Origin {
         Ok((origin, refusing))
     }
 
-    /// Whether `location` is here.
     pub(crate) fn holds(&self, location: &Location) -> bool {
         location.is_at(self.scheme, &self.host, self.port)
     }
 }
 
-/// The origins that redirects lead to, or requests made during the run. Each is resolved once, by
-/// whichever worker needs it first, on a thread of its own.
+/// The origins of redirects and of requests made during the run. Each is resolved once, on a thread
+/// of its own.
 #[derive(Debug)]
 pub(crate) struct DiscoveredOrigins {
     resolver: Arc<Resolver>,
-    sources: Arc<Sources>,
+    sources: Arc<SourceAddresses>,
     permit: Option<Arc<ConnectionPermit>>,
-    all: Mutex<Vec<Arc<Discovered>>>,
+    all: Mutex<Vec<Arc<DiscoveredOrigin>>>,
 }
 
 #[derive(Debug)]
-struct Discovered {
+struct DiscoveredOrigin {
     location: Location,
     origin: OnceCell<Result<Arc<Origin>, Fault>>,
 }
 
 impl DiscoveredOrigins {
-    pub(crate) fn new(resolver: Resolver, settings: &Settings) -> Self {
+    pub(crate) fn new(resolver: Resolver, settings: &ClientSettings) -> Self {
         let (sources, permit) = (settings.sources.clone(), settings.permit.clone());
         let (resolver, sources) = (resolver.into(), sources.into());
         Self { resolver, sources, permit, all: Mutex::default() }
@@ -135,7 +133,7 @@ impl DiscoveredOrigins {
     /// The number of the origin of `location` among those discovered.
     ///
     /// # Errors
-    /// When its name has no address, or connections to it are not allowed; that is not tried again.
+    /// Its name has no address, or connections to it are not allowed; that is not retried.
     pub(crate) async fn number(&self, location: &Location) -> Result<usize, Fault> {
         let (number, entry) = self.entry(location).ok_or(Fault::RedirectLimit)?;
         match entry.origin.get_or_init(|| self.resolve(location)).await {
@@ -144,31 +142,32 @@ impl DiscoveredOrigins {
         }
     }
 
-    /// The origin with a number that [`number`](Self::number) gave.
+    /// The origin with a number returned by [`number`](Self::number).
     pub(crate) fn get(&self, number: usize) -> Option<Arc<Origin>> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(number)?.origin.get()?.clone().ok()
     }
 
-    fn entry(&self, location: &Location) -> Option<(usize, Arc<Discovered>)> {
+    fn entry(&self, location: &Location) -> Option<(usize, Arc<DiscoveredOrigin>)> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |entry: &Arc<Discovered>| entry.location.same_origin(location);
+        let same = |entry: &Arc<DiscoveredOrigin>| entry.location.same_origin(location);
         if let Some(known) = all.iter().position(same) {
             return Some((known, Arc::clone(&all[known])));
         }
         if all.len() >= DISCOVERED_MAX {
             return None;
         }
-        let entry = Arc::new(Discovered { location: location.clone(), origin: OnceCell::new() });
+        let (location, origin) = (location.clone(), OnceCell::new());
+        let entry = Arc::new(DiscoveredOrigin { location, origin });
         all.push(Arc::clone(&entry));
         Some((all.len() - 1, entry))
     }
 
     async fn resolve(&self, location: &Location) -> Result<Arc<Origin>, Fault> {
-        let (answer, answered) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let (resolver, sources) = (Arc::clone(&self.resolver), Arc::clone(&self.sources));
         let (location, permit) = (location.clone(), self.permit.clone());
-        // Not on the runtime's blocking pool, whose threads the end of a run would wait for.
+        // Not on the runtime's blocking pool: the end of a run would wait for its threads.
         std::thread::Builder::new()
             .name("gake-resolve".to_owned())
             .spawn(move || {
@@ -178,44 +177,44 @@ impl DiscoveredOrigins {
                     Err(WireError::NotAllowed(_)) => Err(NO_TARGET),
                     Err(_) => Err(Fault::Dns),
                 };
-                // Whoever asked may have been abandoned.
-                let _ = answer.send(origin);
+                // The receiver may be gone.
+                let _ = sender.send(origin);
             })
             .map_err(|_| Fault::Dns)?;
-        answered.await.unwrap_or(Err(Fault::Dns))
+        receiver.await.unwrap_or(Err(Fault::Dns))
     }
 }
 
-/// Splits the addresses of a name into those that take a connection and those that do not; when
-/// none does, all are kept, for the run to report. One address is not asked. Where connections need
-/// a permit, so does asking: without one an address counts as answering.
-fn answering(
+/// Splits the addresses of a name into reachable and unreachable ones; if none is reachable, keeps
+/// all, for the run to report. A single address is not probed. Probes need a permit, too; without
+/// one an address counts as reachable.
+fn probe(
     addresses: Vec<Address>,
     permit: Option<&Arc<ConnectionPermit>>,
 ) -> (Vec<Address>, Vec<Address>) {
     if addresses.len() < 2 {
         return (addresses, Vec::new());
     }
-    let answers = |address: &Address| match address {
-        Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).is_ok(),
+    let is_reachable = |address: &Address| match address {
+        Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE_TIMEOUT).is_ok(),
         Address::Unix(_) => true,
     };
-    let asked: Vec<bool> = match permit {
-        // One after the other: each needs one of the connections that may be open.
+    let results: Vec<bool> = match permit {
+        // In sequence: each takes a permit.
         Some(permit) => {
-            let permitted = |address| permit.take().map_or(true, |_open| answers(address));
+            let permitted = |address| permit.take().map_or(true, |_open| is_reachable(address));
             addresses.iter().map(permitted).collect()
         }
-        // All at once: a name may have many addresses, and each may take the whole time.
+        // In parallel: a name may have many addresses, and each may take the whole time-out.
         None => std::thread::scope(|scope| {
-            let asking: Vec<_> =
-                addresses.iter().map(|a| scope.spawn(move || answers(a))).collect();
-            asking.into_iter().map(|answer| answer.join().unwrap_or(true)).collect()
+            let probes: Vec<_> =
+                addresses.iter().map(|a| scope.spawn(move || is_reachable(a))).collect();
+            probes.into_iter().map(|probe| probe.join().unwrap_or(true)).collect()
         }),
     };
-    let mut asked = asked.into_iter();
+    let mut results = results.into_iter();
     let (good, bad): (Vec<_>, Vec<_>) =
-        addresses.into_iter().partition(|_| asked.next().unwrap_or(true));
+        addresses.into_iter().partition(|_| results.next().unwrap_or(true));
     if good.is_empty() { (bad, Vec::new()) } else { (good, bad) }
 }
 
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asking_an_address_takes_one_of_the_permitted_connections() {
+    fn a_probe_takes_a_permit() {
         let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         open.set_nonblocking(true).unwrap();
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -235,10 +234,10 @@ mod tests {
         let addresses = || [open_at, free_at].map(Address::Tcp).to_vec();
         let permit = Arc::new(ConnectionPermit::new(|_, _| true, Some(1)));
         let at = |address: SocketAddr| vec![Address::Tcp(address)];
-        assert_eq!(answering(addresses(), Some(&permit)), (at(open_at), at(free_at)));
-        assert!(open.accept().is_ok(), "it was asked");
+        assert_eq!(probe(addresses(), Some(&permit)), (at(open_at), at(free_at)));
+        assert!(open.accept().is_ok(), "it was probed");
         let held = permit.take().unwrap();
-        assert_eq!(answering(addresses(), Some(&permit)), (addresses(), Vec::new()));
+        assert_eq!(probe(addresses(), Some(&permit)), (addresses(), Vec::new()));
         assert!(open.accept().is_err(), "nothing is opened without a permit");
         drop(held);
     }

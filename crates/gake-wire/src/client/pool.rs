@@ -1,4 +1,4 @@
-//! Places on connections: who takes one, where, and who waits for it.
+//! The connection pool. A slot carries one exchange at a time; requests without one wait in a queue.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,59 +9,55 @@ use std::task::{Poll, Waker};
 
 use crate::client::transport::Transport;
 
-/// How many connections there may be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct PoolBounds {
     /// Open, or being opened.
     pub(crate) open: usize,
     /// Idle, over all origins.
     pub(crate) idle: usize,
-    /// Idle, to one origin.
+    /// Idle, per origin.
     pub(crate) idle_per_origin: usize,
 }
 
-/// Connections, by the room that they have for further exchanges.
-///
-/// One pool serves all lanes of a worker in an open loop; in a closed one each user has its own.
+/// A worker in an open loop has one pool for all lanes; in a closed loop each user has its own.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
-    /// Connections with room, those without any exchange too; the one that had room first is
-    /// first. The last one used is used first.
-    #[allow(clippy::type_complexity, reason = "the origin stands beside it to be found fast")]
-    with_room: RefCell<Vec<(u32, Rc<Connection<T>>)>>,
-    /// Connections without any exchange whose peer allows none at the moment.
-    without_room: RefCell<Vec<Rc<Connection<T>>>>,
-    bounds: Bounds,
-    /// Connections being opened, and how many exchanges each is expected to carry.
+pub(crate) struct ConnectionPool<T> {
+    /// Connections with a free slot, and their origins, ordered by the time the slot became free. Used
+    /// LIFO.
+    #[allow(clippy::type_complexity, reason = "the origin is next to it for a fast search")]
+    available: RefCell<Vec<(u32, Rc<PooledConnection<T>>)>>,
+    /// Idle connections whose peer allows no exchange at present.
+    parked: RefCell<Vec<Rc<PooledConnection<T>>>>,
+    bounds: PoolBounds,
+    /// Connections being opened, and the slots expected of each.
     dialing: Cell<usize>,
     streams: Cell<usize>,
-    queue: Rc<Queue>,
+    queue: Rc<WaitQueue>,
 }
 
-/// A connection and its exchanges.
 #[derive(Debug)]
-pub(crate) struct Connection<T> {
+pub(crate) struct PooledConnection<T> {
     transport: T,
     origin: u32,
-    /// Exchanges under way.
+    /// Slots in use.
     live: Cell<usize>,
-    /// Whether the pool has it among those with room.
+    /// Whether it is in the pool's list of available connections.
     is_listed: Cell<bool>,
-    /// Given back when the connection begins to end, so that another can take its turn.
-    permit: RefCell<Option<Permit>>,
+    /// Released when the connection begins to end, so that another can be opened.
+    permit: RefCell<Option<DialPermit>>,
 }
 
-/// A connection being opened; dropped when it is open, or cannot be.
+/// Counts a connection being opened until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Dialing<'a> {
+pub(crate) struct DialGuard<'a> {
     count: &'a Cell<usize>,
 }
 
-/// How many connections are open or being opened, and who waits for one.
+/// The number of connections open or being opened, and the queue of waiters.
 #[derive(Debug, Default)]
-struct Queue {
+struct WaitQueue {
     open: Cell<usize>,
-    /// Those who wait, in the order of their tickets.
+    /// Sorted by ticket.
     waiting: RefCell<VecDeque<Waiter>>,
     next_ticket: Cell<u64>,
 }
@@ -73,25 +69,24 @@ struct Waiter {
     waker: Waker,
 }
 
-/// The right to have a connection.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    queue: Rc<Queue>,
+pub(crate) struct DialPermit {
+    queue: Rc<WaitQueue>,
 }
 
-/// Room for one exchange on a connection.
+/// Capacity for one exchange on a connection.
 #[derive(Debug)]
-pub(crate) struct Place<'a, T: Transport> {
-    pool: &'a Pool<T>,
-    connection: Rc<Connection<T>>,
+pub(crate) struct ConnectionSlot<'a, T: Transport> {
+    pool: &'a ConnectionPool<T>,
+    connection: Rc<PooledConnection<T>>,
 }
 
-impl<T: Transport> Pool<T> {
-    /// `streams`: how many exchanges a new connection is expected to carry at once.
-    pub(crate) fn new(bounds: Bounds, streams: usize) -> Self {
+impl<T: Transport> ConnectionPool<T> {
+    /// `streams`: the slots expected of a new connection.
+    pub(crate) fn new(bounds: PoolBounds, streams: usize) -> Self {
         Self {
-            with_room: RefCell::default(),
-            without_room: RefCell::default(),
+            available: RefCell::default(),
+            parked: RefCell::default(),
             bounds,
             dialing: Cell::new(0),
             streams: Cell::new(streams),
@@ -99,26 +94,26 @@ impl<T: Transport> Pool<T> {
         }
     }
 
-    /// A pool of other connections, which this one counts.
-    pub(crate) fn beside(&self, bounds: Bounds) -> Self {
+    /// An empty pool that shares the count and the queue of this one.
+    pub(crate) fn with_same_queue(&self, bounds: PoolBounds) -> Self {
         let queue = Rc::clone(&self.queue);
         Self { queue, ..Self::new(bounds, self.streams.get()) }
     }
 
-    /// Takes a place on a connection to `origin` that has room.
+    /// Takes a slot on an open connection to `origin`.
     #[inline]
-    pub(crate) fn take(&self, origin: u32) -> Option<Place<'_, T>> {
-        let mut with_room = self.with_room.borrow_mut();
+    pub(crate) fn take(&self, origin: u32) -> Option<ConnectionSlot<'_, T>> {
+        let mut available = self.available.borrow_mut();
         loop {
-            let at = with_room.iter().rposition(|(to, _)| *to == origin)?;
-            let connection = &with_room[at].1;
+            let at = available.iter().rposition(|(to, _)| *to == origin)?;
+            let connection = &available[at].1;
             let live = connection.live.get() + 1;
             let capacity = connection.transport.capacity();
             let has_more = live < capacity;
             let connection = if has_more {
                 Rc::clone(connection)
             } else {
-                let (_, connection) = with_room.remove(at);
+                let (_, connection) = available.remove(at);
                 connection.is_listed.set(false);
                 connection
             };
@@ -127,46 +122,45 @@ impl<T: Transport> Pool<T> {
                 if has_more || self.queue.open.get() < self.bounds.open {
                     self.queue.wake(origin, false);
                 }
-                return Some(Place { pool: self, connection });
+                return Some(ConnectionSlot { pool: self, connection });
             }
             self.park(connection);
         }
     }
 
-    /// The right to open a connection to `origin`, unless there are too many. A connection that is
-    /// idle to another origin is closed for it.
-    ///
-    /// None is given while those being opened are expected to have room for all who wait.
-    pub(crate) fn permit(&self, origin: u32) -> Option<Permit> {
+    /// Permission to open a connection to `origin`, unless the limit is reached. An idle connection
+    /// to another origin is evicted for it. `None`, too, while the connections being opened are
+    /// expected to have enough slots for all waiters.
+    pub(crate) fn permit(&self, origin: u32) -> Option<DialPermit> {
         let dialing = self.dialing.get();
         if dialing > 0 && self.queue.waiters(origin) + dialing < dialing * self.streams.get() {
             return None;
         }
         if self.queue.open.get() >= self.bounds.open {
-            // Closed at the end of this block, when the list is no longer borrowed.
+            // Dropped after the borrow of the list.
             let _idle = self.remove_idle(origin)?;
         }
         self.queue.open.set(self.queue.open.get() + 1);
         if self.streams.get() == 1 && self.queue.open.get() < self.bounds.open {
-            // Whoever waited for room on the one that was being opened can open another, too.
+            // A waiter that counted on the connection being opened can open another.
             self.queue.wake(origin, false);
         }
-        Some(Permit { queue: Rc::clone(&self.queue) })
+        Some(DialPermit { queue: Rc::clone(&self.queue) })
     }
 
-    /// Notes that a connection is being opened.
-    pub(crate) fn dialing(&self) -> Dialing<'_> {
+    /// Counts a connection as being opened while the guard lives.
+    pub(crate) fn dialing(&self) -> DialGuard<'_> {
         self.dialing.set(self.dialing.get() + 1);
-        Dialing { count: &self.dialing }
+        DialGuard { count: &self.dialing }
     }
 
-    /// Takes a place on a connection that was just opened to `origin`.
+    /// Adds a new connection to `origin` and takes a slot on it.
     pub(crate) fn admit<'a>(
         self: &'a Rc<Self>,
         transport: T,
         origin: u32,
-        permit: Permit,
-    ) -> Place<'a, T>
+        permit: DialPermit,
+    ) -> ConnectionSlot<'a, T>
     where
         T: 'static,
     {
@@ -175,43 +169,42 @@ impl<T: Transport> Pool<T> {
         }
         let (live, is_listed) = (Cell::new(1), Cell::new(false));
         let permit = RefCell::new(Some(permit));
-        let connection = Rc::new(Connection { transport, origin, live, is_listed, permit });
+        let connection = Rc::new(PooledConnection { transport, origin, live, is_listed, permit });
         let (pool, itself) = (Rc::downgrade(self), Rc::downgrade(&connection));
-        connection.transport.watch_room(move || {
+        connection.transport.watch_capacity(move || {
             if let (Some(pool), Some(connection)) = (pool.upgrade(), itself.upgrade()) {
-                pool.room_changed(&connection);
+                pool.capacity_changed(&connection);
             }
         });
         self.offer(&connection);
         if connection.transport.capacity() <= 1 {
             self.queue.wake(origin, false);
         }
-        Place { pool: self, connection }
+        ConnectionSlot { pool: self, connection }
     }
 
-    /// The peer of a connection allows more than before, or less, or ends it.
-    fn room_changed(&self, connection: &Rc<Connection<T>>) {
-        let is_other = |one: &Rc<Connection<T>>| !Rc::ptr_eq(one, connection);
-        self.without_room.borrow_mut().retain(is_other);
+    /// The peer of a connection has changed its limit, or ends the connection.
+    fn capacity_changed(&self, connection: &Rc<PooledConnection<T>>) {
+        let is_other = |one: &Rc<PooledConnection<T>>| !Rc::ptr_eq(one, connection);
+        self.parked.borrow_mut().retain(is_other);
         if !connection.transport.is_ending() {
             self.offer(connection);
             return;
         }
         if connection.is_listed.replace(false) {
-            self.with_room.borrow_mut().retain(|(_, one)| is_other(one));
+            self.available.borrow_mut().retain(|(_, one)| is_other(one));
         }
-        let permit = connection.permit.take();
-        drop(permit);
+        drop(connection.permit.take());
     }
 
-    /// Keeps a connection that has no exchange and no room, but may have room again.
-    fn park(&self, connection: Rc<Connection<T>>) {
+    /// Keeps an idle connection without capacity that may get some again.
+    fn park(&self, connection: Rc<PooledConnection<T>>) {
         if connection.is_idle() && !connection.transport.is_ending() {
-            self.without_room.borrow_mut().push(connection);
+            self.parked.borrow_mut().push(connection);
         }
     }
 
-    /// Whether somebody else waits for a place to `origin` already.
+    /// Whether a request waits for a slot to `origin`.
     #[inline]
     pub(crate) fn has_waiters(&self, origin: u32) -> bool {
         let waiting = self.queue.waiting.borrow();
@@ -223,59 +216,59 @@ impl<T: Transport> Pool<T> {
         self.queue.open.get() >= self.bounds.open
     }
 
-    /// Waits until there may be a place for `origin`, or a permit to open one; whoever has waited
-    /// longest is first. Keep `ticket` to wait again in the same turn.
+    /// Waits, FIFO, until there may be a slot to `origin` or a permit. Reuse `ticket` to wait again at
+    /// the same position.
     pub(crate) async fn wait(&self, origin: u32, ticket: &mut Option<u64>) {
         let ticket = *ticket.get_or_insert_with(|| self.queue.ticket());
-        let waiting = Waiting { queue: &self.queue, ticket, origin, state: Cell::default() };
-        poll_fn(|cx| waiting.poll(cx.waker())).await;
+        let wait = SlotWait { queue: &self.queue, ticket, origin, state: Cell::default() };
+        poll_fn(|cx| wait.poll(cx.waker())).await;
     }
 
-    /// Lists a connection that has room, and tells who waits for it.
+    /// Lists a connection with a free slot, and wakes a waiter.
     #[inline]
-    fn offer(&self, connection: &Rc<Connection<T>>) {
+    fn offer(&self, connection: &Rc<PooledConnection<T>>) {
         let live = connection.live.get();
         if live >= connection.transport.capacity() {
             self.park(Rc::clone(connection));
             return;
         }
         if !connection.is_listed.get() {
-            if live == 0 && !self.has_room_for_idle(connection.origin) {
+            if live == 0 && !self.may_keep_idle(connection.origin) {
                 return;
             }
             connection.is_listed.set(true);
             let listed = (connection.origin, Rc::clone(connection));
-            self.with_room.borrow_mut().push(listed);
+            self.available.borrow_mut().push(listed);
         }
         self.queue.wake(connection.origin, live == 0);
     }
 
-    /// Whether one more idle connection to `origin` is kept, perhaps instead of another.
+    /// Whether to keep one more idle connection to `origin`; may evict another.
     #[inline]
-    fn has_room_for_idle(&self, origin: u32) -> bool {
-        let Bounds { idle, idle_per_origin, .. } = self.bounds;
-        let mut with_room = self.with_room.borrow_mut();
-        if with_room.len() >= idle_per_origin {
-            let to_same = with_room.iter().filter(|(to, c)| *to == origin && c.is_idle());
+    fn may_keep_idle(&self, origin: u32) -> bool {
+        let PoolBounds { idle, idle_per_origin, .. } = self.bounds;
+        let mut available = self.available.borrow_mut();
+        if available.len() >= idle_per_origin {
+            let to_same = available.iter().filter(|(to, c)| *to == origin && c.is_idle());
             if to_same.count() >= idle_per_origin {
                 return false;
             }
         }
-        if with_room.len() >= idle
-            && let Some(first) = with_room.iter().position(|(_, c)| c.is_idle())
+        if available.len() >= idle
+            && let Some(first) = available.iter().position(|(_, c)| c.is_idle())
         {
-            let first = with_room.remove(first);
-            drop(with_room);
+            let first = available.remove(first);
+            drop(available);
             drop(first);
         }
         true
     }
 
-    /// Takes the connection out that is idle the longest, of the origin that has the most, unless
-    /// that is `origin` itself.
-    fn remove_idle(&self, origin: u32) -> Option<Rc<Connection<T>>> {
-        let mut with_room = self.with_room.borrow_mut();
-        let idle = with_room.iter().filter(|(_, connection)| connection.is_idle());
+    /// Evicts the connection idle the longest, of the origin with the most idle ones other than
+    /// `origin`.
+    fn remove_idle(&self, origin: u32) -> Option<Rc<PooledConnection<T>>> {
+        let mut available = self.available.borrow_mut();
+        let idle = available.iter().filter(|(_, connection)| connection.is_idle());
         let mut counts: Vec<(u32, usize)> = Vec::new();
         for (to, _) in idle.filter(|(to, _)| *to != origin) {
             match counts.iter_mut().find(|(counted, _)| counted == to) {
@@ -284,18 +277,18 @@ impl<T: Transport> Pool<T> {
             }
         }
         let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        let at = with_room.iter().position(|(to, c)| *to == most && c.is_idle())?;
-        Some(with_room.remove(at).1)
+        let at = available.iter().position(|(to, c)| *to == most && c.is_idle())?;
+        Some(available.remove(at).1)
     }
 }
 
-impl<T> Connection<T> {
+impl<T> PooledConnection<T> {
     fn is_idle(&self) -> bool {
         self.live.get() == 0
     }
 }
 
-impl<T: Transport> Deref for Place<'_, T> {
+impl<T: Transport> Deref for ConnectionSlot<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -303,7 +296,7 @@ impl<T: Transport> Deref for Place<'_, T> {
     }
 }
 
-impl<T: Transport> Drop for Place<'_, T> {
+impl<T: Transport> Drop for ConnectionSlot<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.connection.live.set(self.connection.live.get() - 1);
@@ -311,13 +304,13 @@ impl<T: Transport> Drop for Place<'_, T> {
     }
 }
 
-impl Drop for Dialing<'_> {
+impl Drop for DialGuard<'_> {
     fn drop(&mut self) {
         self.count.set(self.count.get() - 1);
     }
 }
 
-impl Queue {
+impl WaitQueue {
     fn waiters(&self, origin: u32) -> usize {
         self.waiting.borrow().iter().filter(|waiter| waiter.origin == origin).count()
     }
@@ -326,8 +319,8 @@ impl Queue {
         self.next_ticket.replace(self.next_ticket.get() + 1)
     }
 
-    /// Wakes the first who waits for a place to `origin`; or whoever is first, when the connection
-    /// may make room for one to another origin.
+    /// Wakes the first waiter for `origin`; without one, the first of all if the connection `is_idle`
+    /// and can be evicted for another origin.
     #[inline]
     fn wake(&self, origin: u32, is_idle: bool) {
         let mut waiting = self.waiting.borrow_mut();
@@ -342,7 +335,7 @@ impl Queue {
     }
 }
 
-impl Drop for Permit {
+impl Drop for DialPermit {
     fn drop(&mut self) {
         self.queue.open.set(self.queue.open.get() - 1);
         let first = self.queue.waiting.borrow_mut().pop_front();
@@ -352,9 +345,8 @@ impl Drop for Permit {
     }
 }
 
-/// One who waits.
-struct Waiting<'a> {
-    queue: &'a Queue,
+struct SlotWait<'a> {
+    queue: &'a WaitQueue,
     ticket: u64,
     origin: u32,
     state: Cell<WaitState>,
@@ -365,18 +357,17 @@ enum WaitState {
     #[default]
     New,
     Queued,
-    /// Woken, and about to take what there is.
-    Done,
+    Woken,
 }
 
-impl Waiting<'_> {
+impl SlotWait<'_> {
     fn poll(&self, waker: &Waker) -> Poll<()> {
         let mut waiting = self.queue.waiting.borrow_mut();
         match waiting.binary_search_by_key(&self.ticket, |waiter| waiter.ticket) {
             Ok(at) => waiting[at].waker.clone_from(waker),
-            // Who has been woken is no longer in the queue.
+            // Waking removed it from the queue.
             Err(_) if self.state.get() == WaitState::Queued => {
-                self.state.set(WaitState::Done);
+                self.state.set(WaitState::Woken);
                 return Poll::Ready(());
             }
             Err(at) => {
@@ -389,7 +380,7 @@ impl Waiting<'_> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for SlotWait<'_> {
     fn drop(&mut self) {
         if self.state.get() != WaitState::Queued {
             return;
@@ -398,7 +389,7 @@ impl Drop for Waiting<'_> {
         match waiting.binary_search_by_key(&self.ticket, |waiter| waiter.ticket) {
             Ok(at) => drop(waiting.remove(at)),
             Err(_) => {
-                // It was woken and gives up: the next one has its turn.
+                // It was woken and gives up: wake the next one.
                 drop(waiting);
                 self.queue.wake(self.origin, true);
             }

@@ -1,5 +1,4 @@
-//! The pool with a transport of any number of places: what HTTP/1.1 is with one, and a
-//! multiplexing transport with many.
+//! The pool with a fake transport of any capacity: one slot as in HTTP/1.1, or many.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -11,16 +10,16 @@ use gake_core::record::{Exchange, ResponseSummary};
 use super::*;
 use crate::client::request::PreparedRequest;
 use crate::client::transport::{IdleState, Timing, TransportError};
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 
-/// A transport whose capacity the test sets. It carries nothing.
-struct Fake {
+/// A transport whose capacity the test sets.
+struct FakeTransport {
     name: u32,
     capacity: Rc<Cell<usize>>,
 }
 
-impl Transport for Fake {
+impl Transport for FakeTransport {
     fn capacity(&self) -> usize {
         self.capacity.get()
     }
@@ -29,7 +28,7 @@ impl Transport for Fake {
         IdleState::Usable
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         _: &PreparedRequest,
         _: &mut Exchange,
@@ -40,98 +39,104 @@ impl Transport for Fake {
     }
 }
 
-fn pool(open: usize) -> Rc<Pool<Fake>> {
-    Rc::new(Pool::new(Bounds { open, idle: usize::MAX, idle_per_origin: usize::MAX }, 1))
+fn pool(open: usize) -> Rc<ConnectionPool<FakeTransport>> {
+    Rc::new(ConnectionPool::new(
+        PoolBounds { open, idle: usize::MAX, idle_per_origin: usize::MAX },
+        1,
+    ))
 }
 
-/// Opens connection `name` to `origin`.
-fn open(pool: &Rc<Pool<Fake>>, origin: u32, name: u32, capacity: usize) -> Option<Place<'_, Fake>> {
+fn open(
+    pool: &Rc<ConnectionPool<FakeTransport>>,
+    origin: u32,
+    name: u32,
+    capacity: usize,
+) -> Option<ConnectionSlot<'_, FakeTransport>> {
     open_shared(pool, origin, name, &Rc::new(Cell::new(capacity)))
 }
 
 fn open_shared<'a>(
-    pool: &'a Rc<Pool<Fake>>,
+    pool: &'a Rc<ConnectionPool<FakeTransport>>,
     origin: u32,
     name: u32,
     capacity: &Rc<Cell<usize>>,
-) -> Option<Place<'a, Fake>> {
+) -> Option<ConnectionSlot<'a, FakeTransport>> {
     let permit = pool.permit(origin)?;
-    Some(pool.admit(Fake { name, capacity: Rc::clone(capacity) }, origin, permit))
+    Some(pool.admit(FakeTransport { name, capacity: Rc::clone(capacity) }, origin, permit))
 }
 
-/// Whether a wait is over.
 fn is_over(wait: Pin<&mut impl Future<Output = ()>>) -> bool {
     wait.poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
 #[test]
-fn a_connection_has_one_place_or_many() {
+fn a_connection_has_one_slot_or_many() {
     for capacity in [1, 3, 100] {
         let pool = pool(1);
-        let mut places = vec![open(&pool, 0, 7, capacity).unwrap()];
-        while let Some(place) = pool.take(0) {
-            places.push(place);
+        let mut slots = vec![open(&pool, 0, 7, capacity).unwrap()];
+        while let Some(slot) = pool.take(0) {
+            slots.push(slot);
         }
-        assert_eq!(places.len(), capacity);
+        assert_eq!(slots.len(), capacity);
         assert!(pool.permit(0).is_none() && pool.take(1).is_none());
-        places.pop();
+        slots.pop();
         assert_eq!(pool.take(0).unwrap().name, 7);
     }
 }
 
 #[test]
-fn lanes_are_not_connections() {
-    // Five lanes on two connections of two places: one waits, and gets what is free first.
+fn lanes_share_connections() {
+    // Five lanes on two connections of two slots: one waits for the first free slot.
     let pool = pool(2);
-    let mut places = vec![open(&pool, 0, 0, 2).unwrap(), pool.take(0).unwrap()];
-    places.extend([open(&pool, 0, 1, 2).unwrap(), pool.take(0).unwrap()]);
+    let mut slots = vec![open(&pool, 0, 0, 2).unwrap(), pool.take(0).unwrap()];
+    slots.extend([open(&pool, 0, 1, 2).unwrap(), pool.take(0).unwrap()]);
     assert!(pool.take(0).is_none() && pool.permit(0).is_none());
     let mut ticket = None;
     let mut wait = pin!(pool.wait(0, &mut ticket));
     assert!(!is_over(wait.as_mut()) && pool.has_waiters(0) && !pool.has_waiters(1));
-    places.remove(1);
+    slots.remove(1);
     assert!(is_over(wait.as_mut()) && !pool.has_waiters(0));
     assert_eq!(pool.take(0).unwrap().name, 0);
 }
 
 #[test]
-fn whoever_waited_longest_is_first() {
+fn waiters_are_served_fifo() {
     let pool = pool(1);
-    let place = open(&pool, 0, 0, 1).unwrap();
+    let slot = open(&pool, 0, 0, 1).unwrap();
     let mut tickets = [None; 3];
     let [first, second, third] = &mut tickets;
     let mut first = Box::pin(pool.wait(0, first));
     let mut second = pin!(pool.wait(0, second));
     let mut third = pin!(pool.wait(0, third));
     assert!(![is_over(first.as_mut()), is_over(second.as_mut()), is_over(third.as_mut())][0]);
-    drop(place);
+    drop(slot);
     assert!(!is_over(third.as_mut()) && !is_over(second.as_mut()));
-    // It was its turn, and it gives up: the next one has it.
+    // The first was woken and gives up: the second is woken.
     drop(first);
     assert!(!is_over(third.as_mut()) && is_over(second.as_mut()));
-    // Nothing was there after all: in the same turn, it stands before the third again.
-    let place = pool.take(0).unwrap();
+    // Without a slot, the second keeps its position before the third.
+    let slot = pool.take(0).unwrap();
     assert!(!is_over(third.as_mut()));
-    drop(place);
+    drop(slot);
     assert!(is_over(third.as_mut()));
 }
 
 #[test]
-fn who_must_wait_again_keeps_the_turn() {
+fn waiting_again_keeps_the_position() {
     let pool = pool(1);
-    let place = open(&pool, 0, 0, 1).unwrap();
+    let slot = open(&pool, 0, 0, 1).unwrap();
     let (mut early, mut late) = (None, None);
     assert!(!is_over(pin!(pool.wait(0, &mut early))));
     let mut late_waits = pin!(pool.wait(0, &mut late));
     assert!(!is_over(late_waits.as_mut()));
     let mut early_waits = pin!(pool.wait(0, &mut early));
     assert!(!is_over(early_waits.as_mut()));
-    drop(place);
+    drop(slot);
     assert!(!is_over(late_waits) && is_over(early_waits));
 }
 
 #[test]
-fn room_for_many_wakes_many() {
+fn a_connection_with_many_slots_wakes_many() {
     let pool = pool(1);
     let permit = pool.permit(0).unwrap();
     let mut tickets = [None; 3];
@@ -139,25 +144,25 @@ fn room_for_many_wakes_many() {
     let mut waits =
         [Box::pin(pool.wait(0, a)), Box::pin(pool.wait(0, b)), Box::pin(pool.wait(0, c))];
     assert!(waits.iter_mut().all(|wait| !is_over(wait.as_mut())));
-    // The connection that all wait for has three places, and the one who opened it takes one.
+    // The new connection has three slots, of which its opener takes one.
     let capacity = Rc::new(Cell::new(3));
-    let mut places = vec![pool.admit(Fake { name: 0, capacity }, 0, permit)];
+    let mut slots = vec![pool.admit(FakeTransport { name: 0, capacity }, 0, permit)];
     let mut over = 0;
     for wait in &mut waits {
         if is_over(wait.as_mut()) {
             over += 1;
-            places.extend(pool.take(0));
+            slots.extend(pool.take(0));
         }
     }
-    assert_eq!((over, places.len()), (2, 3));
+    assert_eq!((over, slots.len()), (2, 3));
 }
 
 #[test]
-fn a_connection_that_takes_no_more_is_not_given_out() {
+fn a_connection_without_capacity_is_not_used() {
     let pool = pool(1);
     let capacity = Rc::new(Cell::new(2));
     let first = open_shared(&pool, 0, 0, &capacity).unwrap();
-    // As after a GOAWAY: what is under way may end.
+    // As after a GOAWAY: live exchanges may end.
     capacity.set(0);
     assert!(pool.take(0).is_none() && pool.permit(0).is_none());
     let mut ticket = None;
@@ -169,12 +174,12 @@ fn a_connection_that_takes_no_more_is_not_given_out() {
 }
 
 #[test]
-fn an_idle_connection_makes_room_for_one_to_another_origin() {
+fn an_idle_connection_is_evicted_for_another_origin() {
     let pool = pool(3);
-    let places = [(0, 0), (1, 1), (1, 2)].map(|(to, name)| open(&pool, to, name, 1).unwrap());
+    let slots = [(0, 0), (1, 1), (1, 2)].map(|(to, name)| open(&pool, to, name, 1).unwrap());
     assert!(pool.permit(2).is_none());
-    drop(places);
-    // Of the origin that has the most, the one that is idle the longest.
+    drop(slots);
+    // The longest idle connection of the origin with the most.
     drop(open(&pool, 2, 3, 1).unwrap());
     assert_eq!(pool.take(1).unwrap().name, 2);
     assert_eq!(pool.take(0).unwrap().name, 0);
@@ -182,19 +187,19 @@ fn an_idle_connection_makes_room_for_one_to_another_origin() {
 }
 
 #[test]
-fn whoever_waits_for_another_origin_may_close_what_falls_idle() {
+fn an_idle_connection_wakes_a_waiter_for_another_origin() {
     let pool = pool(1);
-    let place = open(&pool, 0, 0, 1).unwrap();
+    let slot = open(&pool, 0, 0, 1).unwrap();
     let mut ticket = None;
     let mut wait = pin!(pool.wait(1, &mut ticket));
     assert!(!is_over(wait.as_mut()));
-    drop(place);
+    drop(slot);
     assert!(is_over(wait));
     assert_eq!(open(&pool, 1, 1, 1).unwrap().name, 1);
 }
 
 #[test]
-fn a_permit_that_comes_to_nothing_is_anothers() {
+fn an_unused_permit_passes_to_the_next_waiter() {
     let pool = pool(1);
     let permit = pool.permit(0).unwrap();
     let mut ticket = None;
@@ -206,14 +211,14 @@ fn a_permit_that_comes_to_nothing_is_anothers() {
 
 #[test]
 fn idle_connections_are_bounded() {
-    let bounds = |idle, idle_per_origin| Bounds { open: usize::MAX, idle, idle_per_origin };
-    let fill = |bounds: Bounds| {
-        let pool = &Rc::new(Pool::new(bounds, 1));
+    let bounds = |idle, idle_per_origin| PoolBounds { open: usize::MAX, idle, idle_per_origin };
+    let fill = |bounds: PoolBounds| {
+        let pool = &Rc::new(ConnectionPool::new(bounds, 1));
         let to = [0, 0, 0, 1].into_iter().zip(0..);
         drop(to.map(|(to, name)| open(pool, to, name, 1).unwrap()).collect::<Vec<_>>());
         [0, 1].map(|to| {
-            let places: Vec<_> = std::iter::from_fn(|| pool.take(to)).collect();
-            places.iter().map(|place| place.name).collect()
+            let slots: Vec<_> = std::iter::from_fn(|| pool.take(to)).collect();
+            slots.iter().map(|slot| slot.name).collect()
         })
     };
     let kept: [Vec<_>; 2] = fill(bounds(usize::MAX, 2));

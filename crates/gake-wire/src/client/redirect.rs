@@ -1,106 +1,107 @@
-//! Redirects: where they lead, and what is asked there (RFC 9110, section 15.4).
+//! Redirects: their targets and requests (RFC 9110, section 15.4).
 
-use std::task::Context;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::Fault;
 
-use crate::client::request::Message;
-use crate::codec::http1::{BodyPiece, ResponseHead, Visitor};
+use crate::client::request::HttpMessage;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alternative::http3_port;
 use crate::net::location::{Location, basic_authorization};
 use crate::tls::facts::ConnectionFacts;
 
-/// A `Location` that is not a URL which can be asked.
+/// The fault of an unusable `Location`.
 pub(crate) const BAD_LOCATION: Fault = Fault::Malformed("location");
 
-/// Finds out where a response redirects to, and shows every other response to the visitor behind.
+/// Detects redirects, and shows all other responses to the inner visitor.
 #[derive(Debug)]
 pub(crate) struct RedirectVisitor<'a, V> {
-    /// Whether redirects are followed.
     follow: bool,
-    /// Where the response redirects to, when it does.
     pub(crate) to: Option<String>,
-    /// Whether offers of HTTP/3 are followed.
-    follows_offers: bool,
-    /// The port on which the response offers HTTP/3.
-    pub(crate) offered: Option<u16>,
-    behind: &'a mut V,
+    follows_alternatives: bool,
+    /// The port on which the response advertises HTTP/3.
+    pub(crate) http3_port: Option<u16>,
+    inner: &'a mut V,
 }
 
 impl<'a, V> RedirectVisitor<'a, V> {
-    /// `follow`: whether redirects are followed; `follows_offers`: whether `Alt-Svc` is.
-    pub(crate) fn new((follow, follows_offers): (bool, bool), behind: &'a mut V) -> Self {
-        Self { follow, to: None, follows_offers, offered: None, behind }
+    /// `follow`: whether redirects are followed; `follows_alternatives`: whether `Alt-Svc` is.
+    pub(crate) fn new((follow, follows_alternatives): (bool, bool), inner: &'a mut V) -> Self {
+        Self { follow, to: None, follows_alternatives, http3_port: None, inner }
     }
 }
 
 impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.follow || self.follows_offers || self.behind.wants_head()
+        self.follow || self.follows_alternatives || self.inner.wants_head()
     }
 
     #[inline]
     fn may_want(&self) -> bool {
-        self.follow || self.follows_offers || self.behind.may_want()
+        self.follow || self.follows_alternatives || self.inner.may_want()
     }
 
     #[inline]
     fn wants_head_of(&mut self, status: u16) -> bool {
-        self.behind.wants_head_of(status)
-    }
-
-    #[inline]
-    fn connected(&mut self, facts: &ConnectionFacts) {
-        self.behind.connected(facts);
-    }
-
-    #[inline]
-    fn sent(&mut self) {
-        self.behind.sent();
+        self.inner.wants_head_of(status)
     }
 
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
-        if self.follows_offers {
-            self.offered = head.get("alt-svc").and_then(http3_port);
+        if self.follows_alternatives {
+            self.http3_port = head.get("alt-svc").and_then(http3_port);
         }
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             let location = head.get("location");
             self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
         }
         if self.to.is_none() {
-            self.behind.head(head);
+            self.inner.head(head);
         }
     }
 
     #[inline]
     fn body(&mut self, bytes: &[u8]) {
         if self.to.is_none() {
-            self.behind.body(bytes);
+            self.inner.body(bytes);
         }
-    }
-
-    #[inline]
-    fn is_sending(&self) -> bool {
-        self.behind.is_sending()
-    }
-
-    #[inline]
-    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
-        self.behind.next_piece(cx)
     }
 
     #[inline]
     fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
         if self.to.is_none() {
-            self.behind.trailers(trailers);
+            self.inner.trailers(trailers);
         }
     }
 }
 
-impl Message {
-    /// The request that follows an answer of `status` with the `Location` `to`.
+impl<V: ExchangeVisitor> ExchangeVisitor for RedirectVisitor<'_, V> {
+    #[inline]
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.inner.connected(facts);
+    }
+
+    #[inline]
+    fn sent(&mut self) {
+        self.inner.sent();
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.inner.is_sending()
+    }
+
+    #[inline]
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Arc<[u8]>>> {
+        self.inner.poll_body(cx)
+    }
+}
+
+impl HttpMessage {
+    /// The request that follows a response of `status` with the `Location` `to`.
     pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
         let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
         let to = base.join(to).map_err(|_| BAD_LOCATION)?;
@@ -139,7 +140,7 @@ fn is_about_content(name: &str) -> bool {
     name.starts_with("content-") || matches!(name, "transfer-encoding" | "trailer" | "expect")
 }
 
-/// What another origin must not be told, and the name of this one.
+/// Headers that must not go to another origin.
 fn is_for_one_origin(name: &str) -> bool {
     matches!(name, "authorization" | "proxy-authorization" | "cookie" | "host")
 }
@@ -150,9 +151,9 @@ mod tests {
 
     use super::*;
 
-    fn post() -> Message {
+    fn post() -> HttpMessage {
         let header = |name: &str| (name.to_owned(), "x".to_owned());
-        Message {
+        HttpMessage {
             location: Location::parse("http://a.test/dir/page?q").unwrap(),
             method: "POST".to_owned(),
             headers: ["Authorization", "Cookie", "Content-Type", "X-Own"].map(header).to_vec(),
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    fn names(message: &Message) -> Vec<&str> {
+    fn names(message: &HttpMessage) -> Vec<&str> {
         message.headers.iter().map(|(name, _)| name.as_str()).collect()
     }
 
@@ -181,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_location_that_cannot_be_asked_is_a_fault() {
+    fn an_unusable_location_is_a_fault() {
         for to in ["ftp://a.test/", "http://", "mailto:a@b", "http://a.test:99999/"] {
             assert_eq!(post().follow(302, to).unwrap_err(), BAD_LOCATION, "{to}");
         }
     }
 
     #[test]
-    fn the_method_changes_as_the_status_says() {
+    fn the_method_depends_on_the_status() {
         for (status, method, expected) in [
             (301, "POST", "GET"),
             (302, "POST", "GET"),
@@ -200,7 +201,7 @@ mod tests {
             (303, "HEAD", "HEAD"),
             (302, "HEAD", "HEAD"),
         ] {
-            let message = Message { method: method.to_owned(), ..post() };
+            let message = HttpMessage { method: method.to_owned(), ..post() };
             let next = message.follow(status, "/x").unwrap();
             assert_eq!(next.method, expected, "{status} {method}");
             let keeps = method == expected;

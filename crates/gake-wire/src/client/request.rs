@@ -1,12 +1,13 @@
-//! A request: as a user describes it, as all transports know it, and ready to send.
+//! Requests: as described, and prepared for sending.
 
 use std::sync::Arc;
 
-use crate::codec::http1::Version;
-use crate::codec::http1::request::{Rendered, RequestError, RequestParts, render};
-use crate::codec::http2::RequestTemplate;
-use crate::codec::http3::StreamRequest;
-use crate::codec::websocket::MessageFrame;
+use gake_codec::http1::Version;
+use gake_codec::http1::request::{RenderedRequest, RequestError, RequestParts, render};
+use gake_codec::http2::RequestTemplate;
+use gake_codec::http3::StreamRequest;
+use gake_codec::websocket::MessageFrame;
+
 use crate::net::location::{Location, Scheme, basic_authorization};
 use crate::net::proxy::HttpProxy;
 
@@ -14,13 +15,13 @@ use crate::net::proxy::HttpProxy;
 /// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// The method, as it is sent.
+    /// The method; case matters.
     pub method: String,
-    /// The URL; `http` when it has no scheme.
+    /// The URL; `http` without a scheme.
     pub url: String,
     /// Header lines, in order.
     pub headers: Vec<(String, String)>,
-    /// Header lines after them whose values are not UTF-8, as in some recordings.
+    /// Header lines after `headers` whose values are not UTF-8, as in some recordings.
     pub opaque: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Option<Arc<[u8]>>,
@@ -40,21 +41,20 @@ impl HttpRequest {
 pub struct PreparedRequest {
     /// The number of its origin in the network.
     pub(crate) origin: u32,
-    /// What HTTP/1.1 writes.
-    pub(crate) rendered: Rendered,
-    /// What HTTP/2 writes, when a connection may speak it.
+    pub(crate) rendered: RenderedRequest,
+    /// The encoding for HTTP/2, if connections may speak it.
     pub(crate) http2: Option<Box<RequestTemplate>>,
-    /// What HTTP/3 writes, when a connection may speak it.
+    /// The encoding for HTTP/3, if connections may speak it.
     pub(crate) http3: Option<Box<StreamRequest>>,
-    /// What is written in a session of a WebSocket, when that is the protocol.
+    /// The message, if the protocol is WebSocket.
     pub(crate) websocket: Option<Box<MessageFrame>>,
-    /// What it says, when redirects are followed.
-    pub(crate) message: Option<Box<Message>>,
+    /// Kept if redirects are followed.
+    pub(crate) message: Option<Box<HttpMessage>>,
 }
 
-/// What a request says, whatever transport carries it.
+/// A request independent of its transport.
 #[derive(Debug, Clone)]
-pub(crate) struct Message {
+pub(crate) struct HttpMessage {
     pub(crate) location: Location,
     pub(crate) method: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -63,8 +63,8 @@ pub(crate) struct Message {
 }
 
 impl PreparedRequest {
-    /// The same with one more header, whose name is in lower case; `None` when it has that header,
-    /// or is a message of a WebSocket.
+    /// The same request with one more header, whose name must be in lower case; `None` if it has that
+    /// header, or is a WebSocket message.
     pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {
         if self.websocket.is_some() {
             return None;
@@ -86,8 +86,8 @@ impl PreparedRequest {
     }
 }
 
-impl Message {
-    /// What `request`, whose URL is `location`, says.
+impl HttpMessage {
+    /// `location`: the parsed URL of `request`.
     pub(crate) fn new(request: &HttpRequest, location: Location) -> Self {
         let mut headers = request.headers.clone();
         let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
@@ -98,15 +98,14 @@ impl Message {
         Self { location, method, headers, opaque, body: request.body.clone() }
     }
 
-    /// The bytes that HTTP/1.1 writes.
     pub(crate) fn render(
         &self,
         version: Version,
         keep_alive: bool,
         proxy: Option<&HttpProxy>,
-    ) -> Result<Rendered, RequestError> {
+    ) -> Result<RenderedRequest, RequestError> {
         let authority = self.location.authority();
-        // Through a tunnel the origin itself is asked.
+        // Requests through a tunnel go to the origin itself.
         let proxy = proxy.filter(|_| self.location.scheme == Scheme::Http);
         let (mut target, mut headers) = (self.location.target.clone(), self.headers.clone());
         if let Some(proxy) = proxy {

@@ -1,4 +1,4 @@
-//! A session of a WebSocket that a script holds: any messages at any time.
+//! WebSocket sessions of scripts: any messages at any time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,18 +9,18 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
+use gake_codec::websocket::{
+    CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask,
+};
 use gake_core::clock::Clock;
 use gake_core::record::{CloseCode, Exchange, Fault, Phase};
 
 use crate::client::Client;
-use crate::client::dial::Connected;
+use crate::client::dial::DialedStream;
 use crate::client::meter::{OpenGuard, bump};
-use crate::client::request::{HttpRequest, Message, PreparedRequest};
-use crate::client::transport::websocket_open;
-use crate::codec::websocket::{
-    CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask,
-};
-use crate::net::alarm::know;
+use crate::client::request::{HttpMessage, HttpRequest, PreparedRequest};
+use crate::client::transport::upgrade;
+use crate::net::alarm::register_waker;
 use crate::net::deadline::Deadline;
 use crate::net::fault;
 use crate::net::location::Location;
@@ -29,61 +29,57 @@ use crate::net::stream::Stream;
 use crate::tls;
 use crate::tls::protocol::Protocol;
 
-/// A request that cannot be sent.
+/// The fault of an invalid request.
 const BAD_REQUEST: Fault = Fault::Malformed("request");
 
-/// A control frame over 125 bytes.
+/// The fault of a control frame over 125 bytes.
 const TOO_LONG: Fault = Fault::Malformed("websocket_control");
 
 /// Maximum bytes of a received message.
 const MESSAGE_MAX: usize = 64 << 20;
 
-/// Bytes that may wait to be written when a pong is added: a server that pings and reads nothing
-/// gets no more pongs.
-const PONG_ROOM: usize = 1 << 16;
+/// Pongs are dropped while more bytes than this wait to be written: the server pings without reading.
+const PONG_BACKLOG_MAX: usize = 1 << 16;
 
-/// Something that came in a session.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebSocketEvent {
-    /// A text; bytes that are not UTF-8 are replaced by U+FFFD.
+    /// A text; invalid UTF-8 is replaced by U+FFFD.
     Text(String),
     /// A binary message.
     Binary(Vec<u8>),
-    /// A ping, which has been answered.
+    /// A ping. Its pong is already queued.
     Ping(Vec<u8>),
     /// A pong.
     Pong(Vec<u8>),
-    /// The server closed the session, for a reason that may be empty. Nothing comes after it.
+    /// The server closed the session; the reason may be empty. The last event.
     Closed(CloseCode, String),
-    /// The session broke. Nothing comes after it.
+    /// The session failed. The last event.
     Failed(Fault),
 }
 
 /// An open session. Dropping it ends the connection.
 pub struct WebSocketSession {
-    line: RefCell<Line>,
-    /// Who waits for an event.
+    state: RefCell<SessionState>,
+    /// The task that waits for an event.
     waker: RefCell<Option<Waker>>,
     scratch: Rc<Scratch>,
     open: OpenGuard,
 }
 
-struct Line {
+struct SessionState {
     stream: Stream,
     reader: FrameReader,
     inbox: Inbox,
-    /// Frames that are to be written.
     out: Vec<u8>,
     is_flushed: bool,
-    /// Why nothing more can be written.
-    broken: Option<Fault>,
-    /// Why nothing more comes.
-    ended: Option<Fault>,
+    write_fault: Option<Fault>,
+    read_fault: Option<Fault>,
     bytes_in: u64,
     bytes_out: u64,
 }
 
-/// What has come and was not fetched.
+/// Received events that were not fetched.
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<WebSocketEvent>,
@@ -92,12 +88,12 @@ struct Inbox {
 }
 
 impl<C: Clock + Clone + 'static> Client<C> {
-    /// Asks for an upgrade to a WebSocket: the server's response, and the session unless the
-    /// server refused. `request` has the URL of the upgrade (`http` or `https`) and its headers;
-    /// `prepared` was made of it.
+    /// Upgrades to a WebSocket: the server's response, and the session unless the server refused.
+    /// `request` has the URL of the upgrade (`http` or `https`) and its headers; `prepared` is the same
+    /// request, prepared.
     ///
     /// # Errors
-    /// Why there is no response.
+    /// There is no valid response.
     pub async fn open_websocket(
         &self,
         request: &HttpRequest,
@@ -106,7 +102,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     ) -> Result<(UpgradeResponse, Option<WebSocketSession>), Fault> {
         let shared = self.shared();
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
-        let upgrade = Message::new(request, location).upgrade().map_err(|_| BAD_REQUEST)?;
+        let upgrade = HttpMessage::new(request, location).upgrade().map_err(|_| BAD_REQUEST)?;
         shared.alarms.watch(&shared.clock);
         let now = shared.clock.now();
         let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
@@ -116,8 +112,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
             let tls = (config.as_ref(), None);
             let dialer = &shared.dialer;
             let connecting = dialer.connect(prepared.origin, now, &mut exchange, tls, true);
-            let Connected { mut stream, open, .. } = connecting.await?;
-            let upgraded = websocket_open::open(&mut stream, &upgrade, &shared.scratch).await?;
+            let DialedStream { mut stream, open, .. } = connecting.await?;
+            let upgraded = upgrade::open(&mut stream, &upgrade, &shared.scratch).await?;
             Ok::<_, Fault>((stream, open, upgraded))
         };
         let opened = alarm.before(pin!(opening)).await;
@@ -128,21 +124,21 @@ impl<C: Clock + Clone + 'static> Client<C> {
             return Ok((upgraded.response, None));
         }
         bump(&open.meter().sessions);
-        let mut line = Line {
+        let mut state = SessionState {
             stream,
             reader: FrameReader::default(),
             inbox: Inbox::default(),
             out: Vec::new(),
             is_flushed: true,
-            broken: None,
-            ended: None,
+            write_fault: None,
+            read_fault: None,
             bytes_in: upgraded.bytes_in,
             bytes_out: upgraded.bytes_out,
         };
-        line.take(&upgraded.rest);
+        state.take(&upgraded.rest);
         let scratch = Rc::clone(&shared.scratch);
-        let (line, waker) = (RefCell::new(line), RefCell::default());
-        let session = WebSocketSession { line, waker, scratch, open };
+        let (state, waker) = (RefCell::new(state), RefCell::default());
+        let session = WebSocketSession { state, waker, scratch, open };
         Ok((upgraded.response, Some(session)))
     }
 }
@@ -151,7 +147,7 @@ impl WebSocketSession {
     /// Sends a text.
     ///
     /// # Errors
-    /// When the connection cannot be written to any more.
+    /// The connection cannot be written to any more.
     pub fn send_text(&self, text: &str) -> Result<(), Fault> {
         self.send(opcode::TEXT, text.as_bytes())
     }
@@ -159,7 +155,7 @@ impl WebSocketSession {
     /// Sends a binary message.
     ///
     /// # Errors
-    /// When the connection cannot be written to any more.
+    /// The connection cannot be written to any more.
     pub fn send_binary(&self, bytes: &[u8]) -> Result<(), Fault> {
         self.send(opcode::BINARY, bytes)
     }
@@ -167,15 +163,15 @@ impl WebSocketSession {
     /// Sends a ping with at most 125 bytes.
     ///
     /// # Errors
-    /// When the connection cannot be written to any more, or the payload is too long.
+    /// The connection cannot be written to any more, or the payload is too long.
     pub fn ping(&self, payload: &[u8]) -> Result<(), Fault> {
         self.send(opcode::PING, payload)
     }
 
-    /// Asks the server to end the session, with a reason of at most 123 bytes.
+    /// Sends a close frame with a reason of at most 123 bytes.
     ///
     /// # Errors
-    /// When the connection cannot be written to any more, or the reason is too long.
+    /// The connection cannot be written to any more, or the reason is too long.
     pub fn close(&self, code: CloseCode, reason: &str) -> Result<(), Fault> {
         let payload = [&code.number().to_be_bytes()[..], reason.as_bytes()].concat();
         self.send(opcode::CLOSE, if code == CloseCode::NONE { &[] } else { &payload })
@@ -185,23 +181,23 @@ impl WebSocketSession {
         if opcode & opcode::CLOSE != 0 && payload.len() > CONTROL_MAX {
             return Err(TOO_LONG);
         }
-        let mut line = self.line.borrow_mut();
-        if let Some(fault) = line.broken {
+        let mut state = self.state.borrow_mut();
+        if let Some(fault) = state.write_fault {
             return Err(fault);
         }
-        put_frame(&mut line.out, opcode, payload, random_mask());
-        // What the system does not take now is written by whoever waits for an event.
+        put_frame(&mut state.out, opcode, payload, random_mask());
+        // The rest is written by the task that waits for an event.
         let waker = self.waker.borrow().clone();
-        line.write(&mut Context::from_waker(waker.as_ref().unwrap_or(Waker::noop())));
-        line.broken.map_or(Ok(()), Err)
+        state.write(&mut Context::from_waker(waker.as_ref().unwrap_or(Waker::noop())));
+        state.write_fault.map_or(Ok(()), Err)
     }
 
-    /// Waits until everything is written, or nothing more can be.
+    /// Waits until everything is written, or writing has failed.
     pub async fn flush(&self) {
         poll_fn(|cx| {
-            let mut line = self.line.borrow_mut();
-            line.write(cx);
-            let is_over = line.broken.is_some() || (line.out.is_empty() && line.is_flushed);
+            let mut state = self.state.borrow_mut();
+            state.write(cx);
+            let is_over = state.write_fault.is_some() || (state.out.is_empty() && state.is_flushed);
             if is_over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -210,21 +206,21 @@ impl WebSocketSession {
     /// Bytes that wait to be written.
     #[must_use]
     pub fn unsent(&self) -> usize {
-        self.line.borrow().out.len()
+        self.state.borrow().out.len()
     }
 
-    /// Bytes read and written in all, the upgrade included.
+    /// Bytes read and written, the upgrade included.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
-        let line = self.line.borrow();
-        (line.bytes_in, line.bytes_out)
+        let state = self.state.borrow();
+        (state.bytes_in, state.bytes_out)
     }
 
-    /// Waits for the next event. Dropping the future loses nothing.
+    /// Waits for the next event. Cancel-safe.
     pub async fn next(&self) -> WebSocketEvent {
         poll_fn(|cx| {
-            know(&mut self.waker.borrow_mut(), cx);
-            self.line.borrow_mut().poll(cx, &self.scratch)
+            register_waker(&mut self.waker.borrow_mut(), cx);
+            self.state.borrow_mut().poll(cx, &self.scratch)
         })
         .await
     }
@@ -243,67 +239,68 @@ impl fmt::Debug for WebSocketSession {
     }
 }
 
-impl Line {
+impl SessionState {
     fn poll(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> Poll<WebSocketEvent> {
         loop {
             self.write(cx);
             if let Some(event) = self.inbox.events.pop_front() {
                 return Poll::Ready(event);
             }
-            if let Some(fault) = self.ended {
+            if let Some(fault) = self.read_fault {
                 return Poll::Ready(WebSocketEvent::Failed(fault));
             }
             let read = ready!(scratch.read(&mut self.stream, cx, <[u8]>::to_vec));
-            self.heard(read);
+            self.receive(read);
         }
     }
 
-    fn heard(&mut self, read: io::Result<Vec<u8>>) {
+    fn receive(&mut self, read: io::Result<Vec<u8>>) {
         match read {
-            Ok(bytes) if bytes.is_empty() => self.ended = Some(Fault::ClosedEarly(Phase::Body)),
+            Ok(bytes) if bytes.is_empty() => {
+                self.read_fault = Some(Fault::ClosedEarly(Phase::Body))
+            }
             Ok(bytes) => {
                 self.bytes_in += bytes.len() as u64;
                 self.take(&bytes);
             }
-            Err(error) => self.ended = Some(fault::of_read(&error, Phase::Body)),
+            Err(error) => self.read_fault = Some(fault::of_read(&error, Phase::Body)),
         }
     }
 
     fn take(&mut self, bytes: &[u8]) {
         let known = self.inbox.events.len();
         if let Err(error) = self.reader.read(bytes, &mut self.inbox) {
-            self.ended = Some(Fault::Malformed(error.name()));
+            self.read_fault = Some(Fault::Malformed(error.name()));
         }
         if self.inbox.is_too_large {
-            self.ended = Some(Fault::TooLarge("message"));
+            self.read_fault = Some(Fault::TooLarge("message"));
         }
         for event in self.inbox.events.range(known..) {
             if let WebSocketEvent::Ping(payload) = event
-                && self.out.len() < PONG_ROOM
+                && self.out.len() < PONG_BACKLOG_MAX
             {
                 put_frame(&mut self.out, opcode::PONG, payload, random_mask());
             }
         }
     }
 
-    /// Writes what the system takes.
     fn write(&mut self, cx: &mut Context<'_>) {
         let mut written = 0;
-        while self.broken.is_none() && written < self.out.len() {
+        while self.write_fault.is_none() && written < self.out.len() {
             match self.stream.poll_write(cx, &self.out[written..]) {
-                Poll::Ready(Ok(0)) => self.broken = Some(Fault::Write),
+                Poll::Ready(Ok(0)) => self.write_fault = Some(Fault::Write),
                 Poll::Ready(Ok(count)) => written += count,
-                Poll::Ready(Err(error)) => self.broken = Some(fault::of_write(&error)),
+                Poll::Ready(Err(error)) => self.write_fault = Some(fault::of_write(&error)),
                 Poll::Pending => break,
             }
         }
         self.bytes_out += written as u64;
         self.is_flushed &= written == 0;
         self.out.drain(..written);
-        if self.broken.is_none() && !self.is_flushed {
+        if self.write_fault.is_none() && !self.is_flushed {
             match self.stream.poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.is_flushed = true,
-                Poll::Ready(Err(error)) => self.broken = Some(fault::of_write(&error)),
+                Poll::Ready(Err(error)) => self.write_fault = Some(fault::of_write(&error)),
                 Poll::Pending => {}
             }
         }
@@ -311,7 +308,7 @@ impl Line {
 }
 
 impl FrameEvents for Inbox {
-    fn part(&mut self, bytes: &[u8]) {
+    fn data(&mut self, bytes: &[u8]) {
         if self.message.len() + bytes.len() > MESSAGE_MAX {
             self.is_too_large = true;
         } else {
@@ -320,7 +317,7 @@ impl FrameEvents for Inbox {
     }
 
     fn message(&mut self, is_text: bool) {
-        // What is left of a message that was cut is no message.
+        // The message was cut.
         if self.is_too_large {
             return;
         }
@@ -355,10 +352,10 @@ mod tests {
     #[test]
     fn a_message_over_the_bound_is_not_delivered() {
         let mut inbox = Inbox::default();
-        inbox.part(b"whole");
+        inbox.data(b"whole");
         inbox.message(true);
-        inbox.part(b"begin");
-        inbox.part(&vec![b' '; MESSAGE_MAX]);
+        inbox.data(b"begin");
+        inbox.data(&vec![b' '; MESSAGE_MAX]);
         inbox.message(true);
         assert_eq!(inbox.events, [WebSocketEvent::Text("whole".to_owned())]);
         assert!(inbox.is_too_large);

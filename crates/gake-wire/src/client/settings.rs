@@ -1,82 +1,80 @@
-//! How connections are made and used.
+//! The settings of clients.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_codec::http1::{ResponseLimits, Version};
+use gake_codec::http2::ConnectionLimits;
 use gake_core::plan::Timeouts;
 
-use crate::codec::http1::{ResponseLimits, Version};
-use crate::codec::http2::ConnectionLimits;
 use crate::load::check::BodyCheck;
-use crate::load::feed::Feed;
+use crate::load::feed::RequestFeed;
 use crate::load::inspect::Inspection;
 use crate::net::permit::ConnectionPermit;
-use crate::net::source::Sources;
+use crate::net::source::SourceAddresses;
 use crate::tls::protocol::Protocol;
 
 /// The settings of a network's clients, and of the load that uses them.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ClientSettings {
     /// The time-outs.
     pub timeouts: Timeouts,
     /// Whether a connection serves more than one request.
     pub keepalive: bool,
-    /// Whether any lane may use any connection (open loop), or each has its own (a user of a
-    /// closed loop).
+    /// Whether lanes share connections (open loop), or each has its own (a user of a closed loop).
     pub pooled: bool,
-    /// Maximum number of connections, over all workers, when they are pooled. Users of a closed
-    /// loop have one per origin each.
+    /// Maximum number of pooled connections, over all workers. Users of a closed loop have one per
+    /// origin each.
     pub connections: usize,
     /// Connections opened at the start and held without a request, over all workers.
     pub idle_connections: usize,
     /// New idle connections a second, over all workers.
     pub connect_rate: Option<f64>,
     /// The source addresses of connections.
-    pub sources: Sources,
-    /// Limits on what a server can make the client hold.
+    pub sources: SourceAddresses,
+    /// Limits on responses.
     pub limits: ResponseLimits,
     /// Maximum redirects followed for one request; if 0, a redirect is a response like any other.
     pub max_redirects: u32,
-    /// What is kept of responses, if anything is.
-    pub keep: Option<Keep>,
-    /// What is checked in responses besides their status, if anything is.
+    /// Limits on kept responses; `None` keeps none.
+    pub keep: Option<KeepLimits>,
+    /// Checks of responses beyond faults.
     pub inspect: Option<Inspection>,
-    /// Whether the parts of answers are timed, as series of [`stream_metrics`](crate::stream_metrics).
+    /// Whether the events of streamed responses are timed, as [`stream_metrics`](crate::stream_metrics).
     pub stream: bool,
-    /// Idle connections kept to an origin, over all workers, when that is bounded.
+    /// Maximum idle connections per origin, over all workers.
     pub max_idle: Option<usize>,
-    /// If set, makes each request when it is fired, instead of those known beforehand.
-    pub feed: Option<Arc<dyn Feed>>,
+    /// Makes each request when it is fired, instead of the prepared ones.
+    pub feed: Option<Arc<dyn RequestFeed>>,
     /// The version in the request line of HTTP/1.
     pub version: Version,
     /// The protocol of connections.
     pub protocol: Protocol,
     /// Maximum concurrent exchanges on a multiplexed connection, whatever the server allows.
     pub streams: usize,
-    /// Flow-control window of a stream in bytes, if not the default.
+    /// Flow-control window of a stream in bytes.
     pub stream_window: Option<u32>,
-    /// Flow-control window of a multiplexed connection in bytes, if not the default.
+    /// Flow-control window of a multiplexed connection in bytes.
     pub connection_window: Option<u32>,
-    /// What ends an exchange in a session of a WebSocket.
-    pub answer: MessageAnswer,
-    /// Which connections may be opened; any without one.
+    /// The message that ends an exchange in a WebSocket session.
+    pub reply: ReplyRule,
+    /// Limits on connections.
     pub permit: Option<Arc<ConnectionPermit>>,
 }
 
-/// The message that answers one in a session of a WebSocket. A ping is always answered by a pong.
+/// The message that counts as the reply in a WebSocket session. The reply to a ping is its pong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum MessageAnswer {
-    /// The next one.
+pub enum ReplyRule {
+    /// The next message.
     #[default]
     Next,
-    /// The next one that passes the check.
+    /// The next message that passes the check.
     Matching(BodyCheck),
-    /// None is awaited.
-    Nothing,
+    /// Replies are not awaited.
+    None,
 }
 
-impl Settings {
-    /// The bounds of a multiplexed connection.
+impl ClientSettings {
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         let default = ConnectionLimits::default();
         ConnectionLimits {
@@ -89,9 +87,9 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
-    /// HTTP/1.1 with as many connections as needed, which are kept and shared; no redirects;
-    /// 10 s for a connection and 30 s for a request.
+impl Default for ClientSettings {
+    /// HTTP/1.1 with as many pooled connections as needed; no redirects; time-outs of 10 s for a
+    /// connection and 30 s for a request.
     fn default() -> Self {
         Self {
             timeouts: Timeouts {
@@ -104,7 +102,7 @@ impl Default for Settings {
             connections: usize::MAX,
             idle_connections: 0,
             connect_rate: None,
-            sources: Sources::default(),
+            sources: SourceAddresses::default(),
             limits: ResponseLimits::default(),
             max_redirects: 0,
             keep: None,
@@ -117,17 +115,17 @@ impl Default for Settings {
             streams: 100,
             stream_window: None,
             connection_window: None,
-            answer: MessageAnswer::Next,
+            reply: ReplyRule::Next,
             permit: None,
         }
     }
 }
 
-/// How many responses are kept, and how much of each. A request whose response is kept allocates.
+/// Limits on kept responses. Keeping a response allocates memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
-    /// Responses kept on each worker, from its first on.
-    pub answers: u64,
-    /// Maximum number of bytes kept of a body.
+pub struct KeepLimits {
+    /// Number of responses kept by each worker, from its first on.
+    pub responses: u64,
+    /// Maximum bytes kept of a body.
     pub body_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! What the clients of one thread share.
+//! The state shared by the clients of one thread.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::client::network::Network;
 use crate::net::alarm::Alarms;
 use crate::net::scratch::Scratch;
 
-/// Everything but connections.
 #[derive(Debug)]
 pub(crate) struct Shared<C> {
     pub(crate) network: Arc<Network>,
@@ -23,7 +22,7 @@ pub(crate) struct Shared<C> {
 }
 
 impl<C: Clock + Clone + 'static> Shared<C> {
-    /// `first` is where turns among addresses start, different for each thread.
+    /// `first`: the start of the round-robin of addresses, different for each thread.
     pub(crate) fn new(network: Arc<Network>, clock: C, first: usize) -> Self {
         let meter = Rc::new(Meter::default());
         let (scratch, alarms) = (Rc::new(Scratch::new()), Alarms::new());

@@ -9,36 +9,34 @@ use serde_json::Value;
 
 use crate::client::grpc::GrpcMethod;
 
-/// Bytes of a body that are held for a check, coded and decoded. A larger one does not meet it.
+/// Maximum bytes of a checked body, both encoded and decoded. A larger one fails the check.
 pub(crate) const CHECKED_BYTES_MAX: usize = 16 << 20;
 
 /// A check that the body of a response must pass.
 #[derive(Debug, Clone)]
 pub struct BodyCheck {
     text: String,
-    what: What,
-    /// The method whose messages the bodies are, when they are calls of gRPC.
+    rule: BodyRule,
+    /// The gRPC method that returns the messages to check.
     method: Option<GrpcMethod>,
 }
 
 #[derive(Debug, Clone)]
-enum What {
-    /// The expression matches anywhere in it.
+enum BodyRule {
+    /// The expression matches anywhere in the body.
     Matches(Regex),
-    /// Its SHA-256.
     Sha256([u8; 32]),
-    /// It is JSON with this value at a path.
-    Json(Vec<Step>, Value),
+    /// The body is JSON with this value at a path.
+    Json(Vec<PathStep>, Value),
 }
 
-/// A step into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Member(String),
     Element(usize),
 }
 
-/// Why a text is not a check of a body.
+/// Why a text is not a body check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyCheckError {
     /// Not a regular expression.
@@ -59,26 +57,26 @@ impl FromStr for BodyCheck {
 
     /// `sha256:HEX`, `json:PATH=VALUE`, or a regular expression.
     fn from_str(text: &str) -> Result<Self, BodyCheckError> {
-        let what = if let Some(digits) = text.strip_prefix("sha256:") {
-            What::Sha256(hash(digits).ok_or_else(|| BodyCheckError::Sha256(text.to_owned()))?)
+        let rule = if let Some(digits) = text.strip_prefix("sha256:") {
+            BodyRule::Sha256(hash(digits).ok_or_else(|| BodyCheckError::Sha256(text.to_owned()))?)
         } else if let Some(rest) = text.strip_prefix("json:") {
             let parsed = rest.split_once('=').and_then(|(at, value)| Some((path(at)?, value)));
             let (path, value) = parsed.ok_or_else(|| BodyCheckError::Json(text.to_owned()))?;
-            // Other values than JSON are texts without their quotes.
+            // A value that is not JSON is a string without its quotes.
             let value =
                 serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-            What::Json(path, value)
+            BodyRule::Json(path, value)
         } else {
             let regex = Regex::new(text);
             let refused = |error: &dyn fmt::Display| {
                 BodyCheckError::Regex(text.to_owned(), error.to_string())
             };
-            What::Matches(regex.map_err(|error| match error.syntax_error() {
+            BodyRule::Matches(regex.map_err(|error| match error.syntax_error() {
                 Some(error) => refused(error),
                 None => refused(&error),
             })?)
         };
-        Ok(Self { text: text.to_owned(), what, method: None })
+        Ok(Self { text: text.to_owned(), rule, method: None })
     }
 }
 
@@ -97,14 +95,14 @@ impl PartialEq for BodyCheck {
 impl Eq for BodyCheck {}
 
 impl BodyCheck {
-    /// The same check of each message, as JSON, that a method of gRPC returns.
+    /// The same check for each message that a gRPC method returns, as JSON.
     #[must_use]
     pub fn of_messages(self, method: GrpcMethod) -> Self {
         Self { method: Some(method), ..self }
     }
 
-    /// Whether a body, whose content coding is undone first, meets it. What is coded in an unknown
-    /// way, or is larger than [`CHECKED_BYTES_MAX`], does not.
+    /// Whether a body, decoded first, passes the check. A body with an unknown coding, or larger than
+    /// [`CHECKED_BYTES_MAX`], fails.
     pub(crate) fn is_met(&self, coding: &[u8], body: &[u8]) -> bool {
         if let Some(method) = &self.method {
             return method.returns(body, |message| self.is_met_by(message));
@@ -116,14 +114,14 @@ impl BodyCheck {
     }
 
     fn is_met_by(&self, body: &[u8]) -> bool {
-        match &self.what {
-            What::Matches(regex) => regex.is_match(body),
-            What::Sha256(expected) => sha256(body) == expected,
-            What::Json(path, expected) => {
+        match &self.rule {
+            BodyRule::Matches(regex) => regex.is_match(body),
+            BodyRule::Sha256(expected) => sha256(body) == expected,
+            BodyRule::Json(path, expected) => {
                 let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
                 let found = path.iter().try_fold(&value, |value, step| match step {
-                    Step::Member(name) => value.get(name),
-                    Step::Element(index) => value.get(index),
+                    PathStep::Member(name) => value.get(name),
+                    PathStep::Element(index) => value.get(index),
                 });
                 found.is_some_and(|found| same(found, expected))
             }
@@ -131,7 +129,7 @@ impl BodyCheck {
     }
 }
 
-/// Whether two values are equal; numbers by their value, so that 7 is 7.0.
+/// Whether two values are equal. Numbers compare by value: 7 equals 7.0.
 fn same(found: &Value, expected: &Value) -> bool {
     match (found.as_f64(), expected.as_f64()) {
         (Some(found), Some(expected)) => found == expected,
@@ -155,24 +153,24 @@ fn hash(digits: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// `items[0].id`; `$` and a dot may stand before it.
-fn path(text: &str) -> Option<Vec<Step>> {
+/// Parses `items[0].id`, with an optional `$` or `$.` in front.
+fn path(text: &str) -> Option<Vec<PathStep>> {
     let text = text.strip_prefix('$').unwrap_or(text);
     let mut steps = Vec::new();
-    for part in text.split('.').filter(|part| !part.is_empty()) {
-        let (name, rest) = part.split_at(part.find('[').unwrap_or(part.len()));
+    for segment in text.split('.').filter(|segment| !segment.is_empty()) {
+        let (name, rest) = segment.split_at(segment.find('[').unwrap_or(segment.len()));
         if !name.is_empty() {
-            steps.push(Step::Member(name.to_owned()));
+            steps.push(PathStep::Member(name.to_owned()));
         }
         for index in rest.split('[').skip(1) {
-            steps.push(Step::Element(index.strip_suffix(']')?.parse().ok()?));
+            steps.push(PathStep::Element(index.strip_suffix(']')?.parse().ok()?));
         }
     }
     Some(steps)
 }
 
-/// A body without its content coding, up to `most` bytes of it; `None` when the coding is unknown
-/// or broken, or there is more.
+/// Decodes the content coding of a body; `None` if the coding is unknown or invalid, or the result has
+/// more than `most` bytes.
 pub(crate) fn decoded(coding: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>> {
     let reader: Box<dyn Read + '_> = match coding.trim_ascii().to_ascii_lowercase().as_slice() {
         b"" | b"identity" => Box::new(body),
@@ -188,6 +186,8 @@ pub(crate) fn decoded(coding: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+
+    use expect_test::expect;
 
     use super::*;
 
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn codings_are_undone_and_what_is_too_large_or_unknown_meets_nothing() {
+    fn bodies_are_decoded_up_to_a_limit() {
         let gzip = |body: &[u8]| {
             let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             out.write_all(body).unwrap();
@@ -230,16 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
-        for (text, told) in [
-            ("(", "regular expression"),
-            ("sha256:12", "64 hexadecimal digits"),
-            ("sha256:é", "64 hexadecimal digits"),
-            ("json:a", "json:PATH=VALUE"),
-            ("json:a[x]=1", "json:PATH=VALUE"),
-        ] {
-            let error = text.parse::<BodyCheck>().unwrap_err().to_string();
-            assert!(error.contains(told), "{text}: {error}");
-        }
+    fn invalid_checks_are_refused() {
+        let bad = ["sha256:12", "sha256:é", "json:a", "json:a[x]=1"];
+        let errors = bad.map(|text| text.parse::<BodyCheck>().unwrap_err().to_string());
+        expect![[r#"
+            "sha256:12" is not a SHA-256: write sha256: and 64 hexadecimal digits
+            "sha256:é" is not a SHA-256: write sha256: and 64 hexadecimal digits
+            "json:a" is not a path and a value: write json:PATH=VALUE, for example json:items[0].id=7
+            "json:a[x]=1" is not a path and a value: write json:PATH=VALUE, for example json:items[0].id=7"#]].assert_eq(&errors.join("\n"));
+        assert!(matches!("(".parse::<BodyCheck>(), Err(BodyCheckError::Regex(..))));
     }
 }

@@ -1,4 +1,4 @@
-//! The factory that makes the works of one worker.
+//! The factory of one worker's works.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,17 +11,17 @@ use gake_core::work::{Factory, Gauges};
 
 use crate::client::Client;
 use crate::load::idle;
+use crate::load::prepared_requests::PreparedRequests;
 use crate::load::trace::{Tracer, WorkerTracer};
-use crate::load::wire::Wire;
-use crate::load::work::{HttpWork, Load};
+use crate::load::work::{HttpWork, WorkerLoad};
 use crate::tls::handshakes;
 
-/// One worker's share of a load.
+/// One worker's slice of a load.
 #[derive(Debug)]
 pub struct HttpFactory<C> {
-    load: Rc<Load>,
+    load: Rc<WorkerLoad>,
     client: Client<C>,
-    /// The clients of users who share connections.
+    /// Clients shared by several users of a closed loop.
     groups: Vec<Client<C>>,
     slice: Slice,
 }
@@ -29,20 +29,19 @@ pub struct HttpFactory<C> {
 impl<C: Clock + Clone + 'static> HttpFactory<C> {
     /// The factory of the worker that has `slice` of the run.
     #[must_use]
-    pub fn new(wire: Arc<Wire>, slice: Slice, clock: C) -> Self {
+    pub fn new(wire: Arc<PreparedRequests>, slice: Slice, clock: C) -> Self {
         let client = Client::new(Arc::clone(&wire.network), slice, clock);
-        let keep = Cell::new(wire.network.settings.keep.map_or(0, |keep| keep.answers));
+        let keep = Cell::new(wire.network.settings.keep.map_or(0, |keep| keep.responses));
         let settings = &wire.network.settings;
         let are_shared =
             !settings.pooled && settings.protocol.may_be_multiplexed() && settings.streams > 1;
         let connections = if are_shared { slice.count(settings.connections).max(1) } else { 0 };
         let groups = (0..connections).map(|_| client.with_one_connection()).collect();
-        let load = Load { wire, keep, parts: Cell::new(None), tracer: None };
+        let load = WorkerLoad { wire, keep, stream: Cell::new(None), tracer: None };
         Self { load: Rc::new(load), client, groups, slice }
     }
 
-    /// The same, whose works' requests are sampled by `tracer`. Requests that are made during the
-    /// run are not.
+    /// Samples the requests of its works by `tracer`, except those made during the run.
     #[must_use]
     pub fn traced(mut self, tracer: Option<Arc<Tracer>>) -> Self {
         if let Some(load) = Rc::get_mut(&mut self.load) {

@@ -1,4 +1,4 @@
-//! Connections that are opened and held without a request, beside the load.
+//! Idle connections, held without requests while the load runs.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use crate::client::shared::Shared;
 use crate::client::transport::AnyTransport;
 use crate::net::deadline::Deadline;
 
-/// Connections that one worker opens at the same time, so that the load beside them is not held
-/// up when many are asked for at once.
+/// Maximum concurrent connects of one worker, so that many idle connections do not hold up the load.
 const OPENING_MAX: usize = 64;
 
-/// Opens this worker's part of the idle connections at the connect rate, and counts those that
-/// cannot be opened in time and those that the peer ends.
+/// Opens this worker's slice of the idle connections at the connect rate, and counts those that fail
+/// or are closed by the peer.
 pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Slice) {
     let settings = &shared.network.settings;
     let numbers = (0..slice.count(settings.idle_connections)).map(move |own| slice.number(own));
@@ -42,7 +41,7 @@ pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Sl
                 let connection = open(&shared, number).await;
                 shared.meter.idle_settled(connection.is_some());
                 if let Some(connection) = connection {
-                    // A task of its own is smaller than what opening took.
+                    // A separate task: its future is smaller than that of connecting.
                     tokio::task::spawn_local(keep(shared, connection));
                 }
                 drop(turn);
@@ -51,7 +50,6 @@ pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Sl
     });
 }
 
-/// When connection `number` may be opened: never, in a run's lifetime, when the rate is tiny.
 fn due(begun: Nanos, number: usize, rate: f64) -> Nanos {
     begun.saturating_add((number as f64 / rate * SECOND as f64) as Nanos)
 }

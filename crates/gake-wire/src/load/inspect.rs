@@ -1,56 +1,53 @@
-//! Inspection of responses beyond their status.
+//! Inspection of responses beyond faults.
 
 use std::sync::Arc;
 
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::clock::Clock;
 use gake_core::plan::ExpectedStatus;
 use gake_core::record::FAILED_BODY_BYTES;
 
-use crate::client::kept::KeepVisitor;
-use crate::codec::http1::{ResponseHead, Visitor};
+use crate::client::keep_visitor::KeepVisitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::load::check::{BodyCheck, CHECKED_BYTES_MAX, decoded};
-use crate::load::parts::PartsVisitor;
+use crate::load::stream::StreamVisitor;
 
-/// What is checked in the responses of a load.
+/// The checks of a load's responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
-    /// The status codes of answers that did not fail.
-    pub expect: ExpectedStatus,
-    /// Whether the bodies of failed answers are counted.
+    /// The expected status codes.
+    pub expect: Expect,
+    /// Whether the bodies of failed responses are counted.
     pub failed_bodies: bool,
-    /// The check that the body of every other answer must pass.
+    /// The check that the body of every other response must pass.
     pub body: Option<Arc<BodyCheck>>,
 }
 
-/// What is wrong with an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    /// Its status.
+pub(crate) enum FailedCheck {
     Status,
-    /// Its body.
     Body,
 }
 
-/// What one lane has seen of the answer under way. Its room is used again for the next one.
+/// Inspects the responses of one lane, one after the other.
 #[derive(Debug)]
 pub(crate) struct Inspector {
     inspection: Inspection,
-    /// The status; 0 before there is one.
+    /// The status; 0 before the head.
     status: u16,
-    /// Bytes of the body that are held at most; 0 when it is of no interest.
+    /// Maximum bytes of the body to hold; 0 for none.
     most: usize,
-    /// The content coding of the body.
     coding: Vec<u8>,
     body: Vec<u8>,
     /// Whether the body had more bytes than are held.
     is_cut: bool,
 }
 
-/// Bytes of a coded body from which the start of the body can be told.
+/// Bytes of an encoded body held to decode its start.
 const CODED_BYTES: usize = 4 * FAILED_BODY_BYTES;
 
-/// Bytes that a lane keeps for the next body.
-const KEPT_ROOM: usize = 64 * 1024;
+/// The buffer capacity that a lane keeps for the next body.
+const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl Inspector {
     pub(crate) fn new(inspection: Inspection) -> Self {
@@ -58,40 +55,39 @@ impl Inspector {
         Self { inspection, status: 0, most: 0, coding, body, is_cut: false }
     }
 
-    /// Forgets the last answer.
+    /// Resets the state for the next response.
     pub(crate) fn begin(&mut self) {
         (self.status, self.most, self.is_cut) = (0, 0, false);
         self.coding.clear();
         self.body.clear();
-        self.body.shrink_to(KEPT_ROOM);
+        self.body.shrink_to(KEPT_CAPACITY);
     }
 
-    /// What is wrong with the answer that was seen.
-    pub(crate) fn wrong(&self) -> Option<Wrong> {
+    pub(crate) fn failed_check(&self) -> Option<FailedCheck> {
         if self.status == 0 {
             return None;
         }
         if !self.inspection.expect.accepts(self.status) {
-            return Some(Wrong::Status);
+            return Some(FailedCheck::Status);
         }
         let check = self.inspection.body.as_ref()?;
         let is_met = !self.is_cut && check.is_met(&self.coding, &self.body);
-        (!is_met).then_some(Wrong::Body)
+        (!is_met).then_some(FailedCheck::Body)
     }
 
-    /// The status and the start of the body of an answer that failed, when that is to be counted.
+    /// The status and the start of the body of a failed response, if these are counted.
     pub(crate) fn failed_body(&self) -> Option<(u16, Vec<u8>)> {
         if !self.inspection.failed_bodies {
             return None;
         }
         let start = &self.body[..self.body.len().min(CODED_BYTES)];
-        // A coded body that is cut is told as far as it goes, or as it is.
+        // An encoded body that was cut is decoded as far as possible, or shown encoded.
         let plain = decoded(&self.coding, start, CODED_BYTES).unwrap_or_else(|| start.to_vec());
         Some((self.status, plain))
     }
 
-    /// Begins an answer of this status; whether its head is of interest.
-    fn answer(&mut self, status: u16) -> bool {
+    /// Starts a response of this status; returns whether its head and body are needed.
+    fn start(&mut self, status: u16) -> bool {
         self.begin();
         self.status = status;
         let is_expected = self.inspection.expect.accepts(status);
@@ -108,24 +104,24 @@ impl Inspector {
         if self.most == 0 {
             return;
         }
-        let room = self.most.saturating_sub(self.body.len()).min(bytes.len());
-        self.body.extend_from_slice(&bytes[..room]);
-        self.is_cut |= room < bytes.len();
+        let held = self.most.saturating_sub(self.body.len()).min(bytes.len());
+        self.body.extend_from_slice(&bytes[..held]);
+        self.is_cut |= held < bytes.len();
     }
 }
 
-/// Shows an answer to what keeps it, what inspects it and what times its parts.
+/// Shows a response to the visitors that keep it, inspect it and time its events.
 pub(crate) struct WorkVisitor<'a, C> {
     pub(crate) keep: KeepVisitor,
     pub(crate) inspector: Option<&'a mut Inspector>,
-    /// Apart, so that who times nothing carries nothing of it along.
-    pub(crate) parts: Option<Box<PartsVisitor<'a, C>>>,
+    /// Boxed: futures without it stay small.
+    pub(crate) stream: Option<Box<StreamVisitor<'a, C>>>,
 }
 
 impl<C: Clock> Visitor for WorkVisitor<'_, C> {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.keep.wants_head() || self.parts.is_some()
+        self.keep.wants_head() || self.stream.is_some()
     }
 
     #[inline]
@@ -135,20 +131,20 @@ impl<C: Clock> Visitor for WorkVisitor<'_, C> {
 
     #[inline]
     fn wants_head_of(&mut self, status: u16) -> bool {
-        self.inspector.as_mut().is_some_and(|inspector| inspector.answer(status))
+        self.inspector.as_mut().is_some_and(|inspector| inspector.start(status))
     }
 
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.keep.head(head);
         if let Some(inspector) = &mut self.inspector
-            && inspector.answer(head.status)
+            && inspector.start(head.status)
         {
             let coding = head.get("content-encoding").unwrap_or_default();
             inspector.coding.extend_from_slice(coding);
         }
-        if let Some(parts) = &mut self.parts {
-            parts.head(head);
+        if let Some(stream) = &mut self.stream {
+            stream.head(head);
         }
     }
 
@@ -158,8 +154,10 @@ impl<C: Clock> Visitor for WorkVisitor<'_, C> {
         if let Some(inspector) = &mut self.inspector {
             inspector.body(bytes);
         }
-        if let Some(parts) = &mut self.parts {
-            parts.body(bytes);
+        if let Some(stream) = &mut self.stream {
+            stream.body(bytes);
         }
     }
 }
+
+impl<C: Clock> ExchangeVisitor for WorkVisitor<'_, C> {}

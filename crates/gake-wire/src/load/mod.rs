@@ -1,4 +1,4 @@
-//! What a load sends, and the work that fires it for a lane of the loop.
+//! The requests of a load, and the work that fires them for a lane of the engine.
 
 pub(crate) mod check;
 pub(crate) mod factory;
@@ -6,7 +6,7 @@ pub(crate) mod feed;
 pub(crate) mod idle;
 pub(crate) mod inspect;
 pub(crate) mod order;
-pub(crate) mod parts;
+pub(crate) mod prepared_requests;
+pub(crate) mod stream;
 pub(crate) mod trace;
-pub(crate) mod wire;
 pub(crate) mod work;

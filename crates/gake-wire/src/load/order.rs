@@ -1,15 +1,15 @@
-//! The order in which weighted targets are sent.
+//! The order of weighted requests.
 
-/// Maximum number of entries of the cycle; larger weights are scaled down to fit.
+/// Maximum length of the cycle; larger weights are scaled down.
 const CYCLE_MAX: u64 = 1 << 20;
 
-/// A cycle of indexes in which index i stands in proportion to `weights[i]`, each spread as evenly
-/// as can be. With equal weights it is the plain order.
+/// A cycle of indices in which index i occurs in proportion to `weights[i]`, spread evenly. With equal
+/// weights it is the original order.
 pub(crate) fn cycle(weights: &[u32]) -> Vec<u32> {
     let divisor = weights.iter().copied().fold(0, gcd).max(1);
     let mut weights: Vec<i64> = weights.iter().map(|w| i64::from(w / divisor)).collect();
     let total: i64 = weights.iter().sum();
-    // Equal weights need no arithmetic, however many there are.
+    // A fast path for any number of equal weights.
     if weights.iter().all(|w| *w == 1) {
         return (0..weights.len() as u32).collect();
     }
@@ -23,17 +23,16 @@ pub(crate) fn cycle(weights: &[u32]) -> Vec<u32> {
     spread(&weights, total)
 }
 
-/// Each index wants its k-th place at (k + ½) / weight of the cycle; places are given in the order
-/// of these wishes.
+/// Sorts the k-th occurrence of each index by its ideal position in the cycle, (k + ½) / weight.
 fn spread(weights: &[i64], total: i64) -> Vec<u32> {
-    let mut wishes = Vec::with_capacity(total.max(0) as usize);
+    let mut positions = Vec::with_capacity(total.max(0) as usize);
     for (index, &weight) in weights.iter().enumerate() {
         for k in 0..weight {
-            wishes.push(((2 * k + 1) as f64 / (2 * weight) as f64, index as u32));
+            positions.push(((2 * k + 1) as f64 / (2 * weight) as f64, index as u32));
         }
     }
-    wishes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    wishes.into_iter().map(|(_, index)| index).collect()
+    positions.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    positions.into_iter().map(|(_, index)| index).collect()
 }
 
 fn gcd(a: u32, b: u32) -> u32 {
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_weights_are_the_plain_order() {
+    fn equal_weights_keep_the_order() {
         assert_eq!(cycle(&[5, 5, 5]), [0, 1, 2]);
         assert_eq!(cycle(&[1]), [0]);
     }

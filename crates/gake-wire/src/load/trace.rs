@@ -1,8 +1,8 @@
-//! Traces: a share of requests tells the target a trace id (W3C Trace Context), under which the
-//! target's own traces are found, and leaves a span.
+//! Traces: a share of the requests carries a trace id (W3C Trace Context), under which the target's
+//! own traces are found, and leaves a span.
 //!
-//! A request that is not sampled costs the drawing of a random number. How many are sampled each
-//! second is bounded, and so are the spans that wait for whoever sends them.
+//! A request that is not sampled costs one random number. The samples per second and the backlog of
+//! spans are bounded.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,23 +16,22 @@ use gake_core::schedule::Slice;
 use gake_core::work::Iteration;
 
 use crate::client::network::Network;
-use crate::load::wire::Labelled;
+use crate::load::prepared_requests::LabelledRequest;
 
-/// Requests that are sampled in a second at most, over all scenarios and workers.
+/// Maximum sampled requests per second, over all scenarios and workers.
 const SAMPLED_A_SECOND: usize = 1_000;
 
-/// Spans that may wait to be sent.
+/// Maximum backlog of spans.
 const SPANS_WAITING: usize = 10_000;
 
-/// The header that tells the trace.
 const HEADER: &str = "traceparent";
 
-/// A request as a trace shows it. Instants are those of the run.
+/// The span of a request. Its instants are on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
-    /// The trace that was told to the target; never 0.
+pub struct TraceSpan {
+    /// The id of the trace; never 0.
     pub trace: [u8; 16],
-    /// The span, the parent of the target's own; never 0.
+    /// The id of this span, the parent of the target's spans; never 0.
     pub id: [u8; 8],
     /// The number of the arrival.
     pub number: u64,
@@ -59,26 +58,26 @@ pub struct Span {
 /// Samples the requests of a run.
 #[derive(Debug)]
 pub struct Tracer {
-    /// A random number below it is sampled.
+    /// Requests with a random number below this are sampled.
     below: u64,
-    /// Random, so that the ids of two runs differ. They are no secret.
+    /// Random, so that the ids of two runs differ. Not secret.
     keys: [u64; 3],
-    /// How many scenarios share what may be sampled in a second.
+    /// The number of scenarios that share the limit of samples per second.
     scenarios: usize,
-    /// How many were sampled: the source of their ids.
+    /// The samples so far, from which ids are derived.
     sampled: AtomicU64,
-    receivers: Vec<(SyncSender<Span>, Arc<AtomicU64>)>,
+    receivers: Vec<(SyncSender<TraceSpan>, Arc<AtomicU64>)>,
 }
 
-/// Where spans come out.
+/// Receives the spans of a [`Tracer`].
 #[derive(Debug)]
-pub struct Spans {
-    receiver: Receiver<Span>,
+pub struct SpanReceiver {
+    receiver: Receiver<TraceSpan>,
     lost: Arc<AtomicU64>,
 }
 
 impl Tracer {
-    /// Samples the part `share` of all requests, from 0 to 1; `keys` are random.
+    /// Samples a `share` of all requests; `keys` are random.
     #[must_use]
     pub fn new(share: f64, keys: [u64; 3]) -> Self {
         // A float-to-integer cast saturates.
@@ -86,18 +85,18 @@ impl Tracer {
         Self { below, keys, scenarios: 1, sampled: AtomicU64::new(0), receivers: Vec::new() }
     }
 
-    /// The same for a run of `scenarios` scenarios, which may sample the same number each.
+    /// Divides the limit of samples per second among `scenarios`.
     #[must_use]
     pub fn across(self, scenarios: usize) -> Self {
         Self { scenarios: scenarios.max(1), ..self }
     }
 
-    /// One more who gets every span.
-    pub fn subscribe(&mut self) -> Spans {
+    /// Adds a receiver of all spans.
+    pub fn subscribe(&mut self) -> SpanReceiver {
         let (sender, receiver) = sync_channel(SPANS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         self.receivers.push((sender, Arc::clone(&lost)));
-        Spans { receiver, lost }
+        SpanReceiver { receiver, lost }
     }
 
     #[inline]
@@ -108,7 +107,7 @@ impl Tracer {
     /// The ids of the next sampled request.
     fn ids(&self) -> ([u8; 16], [u8; 8]) {
         let number = self.sampled.fetch_add(1, Relaxed);
-        // All zeros is no id.
+        // An id of zeros is invalid.
         let random = |key: usize| random_number(self.keys[key], number).max(1).to_be_bytes();
         let mut trace = [0; 16];
         trace[..8].copy_from_slice(&random(0));
@@ -116,7 +115,7 @@ impl Tracer {
         (trace, random(2))
     }
 
-    fn send(&self, span: &Span) {
+    fn send(&self, span: &TraceSpan) {
         for (sender, lost) in &self.receivers {
             if sender.try_send(span.clone()).is_err() {
                 lost.fetch_add(1, Relaxed);
@@ -125,34 +124,33 @@ impl Tracer {
     }
 }
 
-impl Spans {
-    /// The spans that are there.
-    pub fn take(&self) -> impl Iterator<Item = Span> {
+impl SpanReceiver {
+    /// Takes the received spans, without waiting.
+    pub fn take(&self) -> impl Iterator<Item = TraceSpan> {
         self.receiver.try_iter()
     }
 
-    /// How many found no room.
+    /// The number of spans dropped because the backlog was full.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }
 }
 
-/// One worker's sampling.
 #[derive(Debug)]
 pub(crate) struct WorkerTracer {
     tracer: Arc<Tracer>,
-    /// How many it may sample in a second.
+    /// Maximum samples per second.
     most: u32,
-    /// The second of the last one, and how many were sampled in it.
+    /// The second of the last sample, and the number of samples in it.
     second: Cell<Nanos>,
     count: Cell<u32>,
 }
 
-/// A sampled request under way.
+/// The span of a sampled request that has not ended.
 #[derive(Debug)]
 pub(crate) struct OpenSpan {
-    pub(crate) request: Labelled,
+    pub(crate) request: LabelledRequest,
     trace: [u8; 16],
     id: [u8; 8],
     number: u64,
@@ -166,12 +164,12 @@ impl WorkerTracer {
         Self { tracer, most, second: Cell::new(0), count: Cell::new(0) }
     }
 
-    /// The request of an iteration with a trace, when it is sampled.
+    /// The span of an iteration, with its request, if it is sampled.
     #[inline]
     pub(crate) fn begin(
         &self,
         iteration: &Iteration<'_>,
-        request: &Labelled,
+        request: &LabelledRequest,
     ) -> Option<Box<OpenSpan>> {
         let is_sampled = self.tracer.samples(iteration.arrival.number);
         if is_sampled && self.has_room(iteration.fired) {
@@ -181,7 +179,7 @@ impl WorkerTracer {
         }
     }
 
-    /// Whether one more may be sampled now.
+    /// Counts one more sample, and returns whether it is within the limit.
     fn has_room(&self, now: Nanos) -> bool {
         let second = now / SECOND;
         if self.second.replace(second) != second {
@@ -191,22 +189,23 @@ impl WorkerTracer {
         self.count.get() <= self.most
     }
 
-    fn open(&self, iteration: &Iteration<'_>, request: &Labelled) -> Option<Box<OpenSpan>> {
+    fn open(&self, iteration: &Iteration<'_>, request: &LabelledRequest) -> Option<Box<OpenSpan>> {
         let (trace, id) = self.tracer.ids();
         let value = format!("00-{}-{}-01", hex(&trace), hex(&id));
-        // A request that tells a trace of its own keeps it.
+        // A request with its own `traceparent` keeps it.
         let label = request.label;
-        let request = Labelled { request: request.request.with_header(HEADER, &value)?, label };
+        let request =
+            LabelledRequest { request: request.request.with_header(HEADER, &value)?, label };
         let (number, due) = (iteration.arrival.number, iteration.arrival.due);
         Some(Box::new(OpenSpan { request, trace, id, number, due, fired: iteration.fired }))
     }
 
-    /// A sampled request has ended.
+    /// Sends the span of a sampled request that has ended.
     pub(crate) fn end(&self, open: &OpenSpan, exchange: &Exchange, network: &Network) {
         let request = &open.request.request;
         let Some(origin) = network.origins.get(request.origin as usize) else { return };
         let (method, target) = request.rendered.first_line();
-        self.tracer.send(&Span {
+        self.tracer.send(&TraceSpan {
             trace: open.trace,
             id: open.id,
             number: open.number,
@@ -223,7 +222,6 @@ impl WorkerTracer {
     }
 }
 
-/// Bytes as W3C Trace Context writes them.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -238,16 +236,16 @@ mod tests {
 
     use super::*;
     use crate::client::request::HttpRequest;
-    use crate::client::settings::Settings;
-    use crate::load::wire::Wire;
+    use crate::client::settings::ClientSettings;
+    use crate::load::prepared_requests::PreparedRequests;
     use crate::net::address::Resolver;
     use crate::tls::TlsOptions;
     use crate::tls::protocol::Protocol;
 
-    fn wire(request: HttpRequest) -> Wire {
-        let settings = Settings { protocol: Protocol::Http2, ..Settings::default() };
+    fn wire(request: HttpRequest) -> PreparedRequests {
+        let settings = ClientSettings { protocol: Protocol::Http2, ..ClientSettings::default() };
         let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-        Wire::prepare(&[request.into()], &resolver, &tls, settings).unwrap()
+        PreparedRequests::prepare(&[request.into()], &resolver, &tls, settings).unwrap()
     }
 
     fn recorder() -> Recorder {
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sampled_request_says_the_trace_and_all_it_said_before() {
+    fn a_sampled_request_gains_the_trace_header() {
         let request = HttpRequest {
             headers: vec![("X-Own".to_owned(), "a".to_owned())],
             body: Some(Arc::from(&b"body"[..])),
@@ -269,7 +267,7 @@ mod tests {
         let iteration = Iteration::new(Arrival { number: 7, due: 5 }, 0, 6, &recorder);
         let plain = wire.request(7);
         let open = worker.begin(&iteration, plain).unwrap();
-        let first = |labelled: &Labelled| {
+        let first = |labelled: &LabelledRequest| {
             String::from_utf8(labelled.request.rendered.first.to_vec()).unwrap()
         };
         let (before, after) = (first(plain), first(&open.request));
@@ -280,7 +278,7 @@ mod tests {
         assert_eq!(after, format!("{head}\r\n{header}\r\n\r\n{body}"));
         let (http2, traced) = (&plain.request.http2, &open.request.request.http2);
         let grown = traced.as_ref().unwrap().bytes_max() - http2.as_ref().unwrap().bytes_max();
-        // A literal with lengths of one byte each, whatever the value's code makes of it.
+        // A literal with lengths of one byte each; the value is Huffman-coded.
         assert!((40..=4 + header.len()).contains(&grown), "{grown}");
         assert_eq!((span.number, span.due, span.fired, span.done), (7, 5, 6, 9));
         assert_eq!(span.write, None, "nothing was written");
@@ -289,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_bounded_in_a_second_and_their_ids_are_their_own() {
+    fn samples_per_second_are_bounded_and_ids_are_unique() {
         let wire = wire(HttpRequest::new("GET", "http://127.0.0.1:1/"));
         let tracer = Arc::new(Tracer::new(1.0, [1, 2, 3]).across(5));
         let worker = WorkerTracer::new(tracer, Slice::new(1, 2));
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_sampled_and_what_finds_no_room_is_counted() {
+    fn a_share_is_sampled_and_lost_spans_are_counted() {
         let mut tracer = Tracer::new(0.1, [4, 5, 6]);
         let spans = tracer.subscribe();
         let sampled = (0..100_000).filter(|number| tracer.samples(*number)).count();
@@ -317,7 +315,7 @@ mod tests {
         assert!(sampled.abs_diff(10_000) < 475, "{sampled}");
         let none = Tracer::new(0.0, [4, 5, 6]);
         assert!(!(0..100_000).any(|number| none.samples(number)));
-        let span = Span {
+        let span = TraceSpan {
             trace: [1; 16],
             id: [1; 8],
             number: 0,

@@ -1,4 +1,4 @@
-//! What one lane fires: one HTTP request, and those that its redirects lead to.
+//! The work of one lane: an HTTP request with its redirects.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,57 +9,53 @@ use gake_core::record::{Exchange, ExchangeEnd};
 use gake_core::work::{Exhausted, Iteration, IterationEnd, Work};
 
 use crate::client::Client;
-use crate::client::kept::KeepVisitor;
-use crate::load::feed::Feed;
-use crate::load::inspect::{Inspector, WorkVisitor, Wrong};
-use crate::load::parts::{PartSeries, PartsVisitor};
+use crate::client::keep_visitor::KeepVisitor;
+use crate::load::feed::RequestFeed;
+use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
+use crate::load::prepared_requests::{LabelledRequest, PreparedRequests};
+use crate::load::stream::{StreamSeries, StreamVisitor};
 use crate::load::trace::{OpenSpan, WorkerTracer};
-use crate::load::wire::{Labelled, Wire};
 use crate::net::deadline::Deadline;
 
-/// What the works of one worker share.
+/// The state shared by the works of one worker.
 #[derive(Debug)]
-pub(crate) struct Load {
-    pub(crate) wire: Arc<Wire>,
-    /// Responses still to be kept.
+pub(crate) struct WorkerLoad {
+    pub(crate) wire: Arc<PreparedRequests>,
+    /// The number of responses still to keep.
     pub(crate) keep: Cell<u64>,
-    /// The series of the parts of answers, once they are known.
-    pub(crate) parts: Cell<Option<PartSeries>>,
-    /// Samples requests, when some are traced.
+    /// The series of streamed responses, once interned.
+    pub(crate) stream: Cell<Option<StreamSeries>>,
     pub(crate) tracer: Option<WorkerTracer>,
 }
 
 /// Sends requests for one lane.
 #[derive(Debug)]
 pub struct HttpWork<C> {
-    load: Rc<Load>,
+    load: Rc<WorkerLoad>,
     client: Client<C>,
-    /// What is seen of the answer, when it is looked at.
     inspector: Option<Inspector>,
-    /// What is known of the request under way.
     exchange: Exchange,
-    /// Its trace, when it is sampled.
+    /// Its span, if it is sampled.
     span: Option<Box<OpenSpan>>,
-    /// Whether one is under way.
+    /// Whether an exchange is in flight.
     is_fired: bool,
 }
 
 impl<C: Clock + Clone + 'static> HttpWork<C> {
-    pub(crate) fn new(load: Rc<Load>, client: Client<C>) -> Self {
+    pub(crate) fn new(load: Rc<WorkerLoad>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
         let exchange = Exchange::unfinished(0);
         Self { load, client, inspector, exchange, span: None, is_fired: false }
     }
 
-    /// Sends the request with this number at `now` and returns its exchange; `None` when there is
-    /// no more to send. When its future is dropped before the end, [`HttpWork::interrupt`] says what
-    /// is known.
+    /// Sends the request with this number at `now` and returns its exchange; `None` at the end of the
+    /// feed. After a drop of the future, [`HttpWork::interrupt`] returns the exchange so far.
     pub async fn send(&mut self, number: u64, now: Nanos) -> Option<Exchange> {
         self.run(number, now, None).await.ok()?;
         Some(self.take_exchange())
     }
 
-    /// The same, leaving in `self.exchange` what came of it.
+    /// Sends the request with this number at `now`; the exchange is in `self.exchange`.
     async fn run(
         &mut self,
         number: u64,
@@ -71,12 +67,12 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         let Self { load, client, inspector, exchange, span, .. } = self;
         let whole = iteration;
         let iteration = iteration.filter(|_| load.wire.network.settings.stream);
-        let parts = iteration.map(|iteration| {
-            let series = load.parts.get().unwrap_or_else(|| PartSeries::of(iteration));
-            load.parts.set(Some(series));
-            Box::new(PartsVisitor::new(iteration, series, client.clock()))
+        let stream = iteration.map(|iteration| {
+            let series = load.stream.get().unwrap_or_else(|| StreamSeries::of(iteration));
+            load.stream.set(Some(series));
+            Box::new(StreamVisitor::new(iteration, series, client.clock()))
         });
-        let lane = Lane { client, inspector: inspector.as_mut(), parts, exchange };
+        let lane = LaneExchange { client, inspector: inspector.as_mut(), stream, exchange };
         let ended = match &load.wire.network.settings.feed {
             None => {
                 let request = load.wire.request(number);
@@ -86,15 +82,15 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
                 load.exchange(lane, request, now).await;
                 Ok(())
             }
-            Some(feed) => Box::pin(load.exchange_made(lane, feed.as_ref(), number)).await,
+            Some(feed) => Box::pin(load.exchange_fed(lane, feed.as_ref(), number)).await,
         };
         self.is_fired = false;
         ended
     }
 
-    /// The exchange, so far, of a request whose future was dropped before its end.
+    /// The exchange so far of a request whose future was dropped.
     pub fn interrupt(&mut self) -> Exchange {
-        // A future that was never polled has not even begun.
+        // The future was never polled.
         if !std::mem::take(&mut self.is_fired) {
             return Exchange::unfinished(self.client.clock().now());
         }
@@ -113,10 +109,10 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         self.load.end_span(self.span.take(), &self.exchange);
         let exchange = &mut self.exchange;
-        if let (Some(inspector), ExchangeEnd::Response(_)) = (&self.inspector, exchange.end)
-            && let Some(wrong) = inspector.wrong()
+        if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
+            && let Some(failed) = inspector.failed_check()
         {
-            exchange.wrong_body = wrong == Wrong::Body;
+            exchange.wrong_body = failed == FailedCheck::Body;
             if let Some((status, body)) = inspector.failed_body() {
                 iteration.failed_body(status, &body);
             }
@@ -140,38 +136,37 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     }
 }
 
-/// What one lane sends with and notes in.
-struct Lane<'a, C> {
+struct LaneExchange<'a, C> {
     client: &'a Client<C>,
     inspector: Option<&'a mut Inspector>,
-    parts: Option<Box<PartsVisitor<'a, C>>>,
+    stream: Option<Box<StreamVisitor<'a, C>>>,
     exchange: &'a mut Exchange,
 }
 
-impl Load {
+impl WorkerLoad {
     #[inline]
     async fn exchange<C: Clock + Clone + 'static>(
         &self,
-        lane: Lane<'_, C>,
-        request: &Labelled,
+        lane: LaneExchange<'_, C>,
+        request: &LabelledRequest,
         now: Nanos,
     ) {
-        let Lane { client, mut inspector, parts, exchange } = lane;
+        let LaneExchange { client, mut inspector, stream, exchange } = lane;
         if let Some(inspector) = &mut inspector {
             inspector.begin();
         }
         let deadline = Deadline::after(now, &self.wire.network.settings.timeouts);
-        let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector, parts };
+        let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector, stream };
         exchange.label = request.label;
         client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
         exchange.captured = visitor.keep.take();
     }
 
-    /// Sends a request that is made now.
-    async fn exchange_made<C: Clock + Clone + 'static>(
+    /// Makes a request by the feed and sends it.
+    async fn exchange_fed<C: Clock + Clone + 'static>(
         &self,
-        lane: Lane<'_, C>,
-        feed: &dyn Feed,
+        lane: LaneExchange<'_, C>,
+        feed: &dyn RequestFeed,
         number: u64,
     ) -> Result<(), Exhausted> {
         match self.wire.make(feed, number).await {
@@ -185,7 +180,7 @@ impl Load {
         Ok(())
     }
 
-    /// Hands over the span of a request that has ended, when it has one.
+    /// Sends the span of a request that has ended, if it is sampled.
     #[inline]
     fn end_span(&self, span: Option<Box<OpenSpan>>, exchange: &Exchange) {
         if let (Some(span), Some(tracer)) = (span, &self.tracer) {
@@ -193,7 +188,7 @@ impl Load {
         }
     }
 
-    /// How many bytes of the next response's body to keep, when it is to be kept.
+    /// The bytes to keep of the next response's body; `None` if the response is not kept.
     #[inline]
     fn keep(&self) -> Option<usize> {
         let left = self.keep.get().checked_sub(1)?;

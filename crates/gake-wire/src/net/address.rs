@@ -1,4 +1,4 @@
-//! Addresses: names are resolved once, before the run.
+//! Name resolution, once before the run.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -24,9 +24,9 @@ impl fmt::Display for Address {
     }
 }
 
-/// `HOST1:PORT1:HOST2:PORT2` as in curl: a connection meant for the first goes to the second. An
-/// empty first host or port matches any; an empty second one is kept. A `*` at the start of the
-/// first host matches anything.
+/// `HOST1:PORT1:HOST2:PORT2` as in curl: connections to the first go to the second. An empty first
+/// host or port matches any; an empty second one keeps the original. A `*` at the start of the first
+/// host matches any prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     from_host: String,
@@ -35,7 +35,7 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// Why a name or a rule about names cannot be used.
+/// Why a name cannot be resolved, or a rule is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The system does not know the name.
@@ -46,7 +46,7 @@ pub enum ResolveError {
         /// The system's message.
         reason: String,
     },
-    /// The name has no address of the family asked for.
+    /// The name has no address of the requested family.
     #[error("{host:?} has no IPv{family} address")]
     Family {
         /// The name.
@@ -54,10 +54,10 @@ pub enum ResolveError {
         /// 4 or 6.
         family: u8,
     },
-    /// A bad `--resolve`.
+    /// An invalid `--resolve`.
     #[error("{0:?} is not HOST:PORT:ADDRESS[,ADDRESS...], for example example.org:443:127.0.0.1")]
     Resolve(String),
-    /// A bad `--connect-to`.
+    /// An invalid `--connect-to`.
     #[error("{0:?} is not HOST1:PORT1:HOST2:PORT2, for example example.org:443:127.0.0.1:8443")]
     ConnectTo(String),
 }
@@ -76,8 +76,8 @@ impl std::str::FromStr for ConnectTo {
 
     fn from_str(text: &str) -> Result<Self, ResolveError> {
         let bad = || ResolveError::ConnectTo(text.to_owned());
-        let parts = split_colons(text);
-        let [from_host, from_port, to_host, to_port] = parts.as_slice() else { return Err(bad()) };
+        let fields = split_colons(text);
+        let [from_host, from_port, to_host, to_port] = fields.as_slice() else { return Err(bad()) };
         let port = |text: &str| match text {
             "" => Ok(None),
             text => text.parse().map(Some).map_err(|_| bad()),
@@ -91,37 +91,37 @@ impl std::str::FromStr for ConnectTo {
     }
 }
 
-/// Splits at colons outside brackets, and takes the brackets off.
+/// Splits at colons outside brackets, and removes the brackets.
 fn split_colons(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
+    let mut fields = vec![String::new()];
     let mut bracketed = false;
     for c in text.chars() {
         match c {
             '[' => bracketed = true,
             ']' => bracketed = false,
-            ':' if !bracketed => parts.push(String::new()),
+            ':' if !bracketed => fields.push(String::new()),
             c => {
-                if let Some(part) = parts.last_mut() {
-                    part.push(c);
+                if let Some(field) = fields.last_mut() {
+                    field.push(c);
                 }
             }
         }
     }
-    parts
+    fields
 }
 
-/// Turns names into addresses: the user's rules first, then the system.
+/// Resolves names: by the user's rules first, then by the system.
 #[derive(Debug, Clone, Default)]
 pub struct Resolver {
-    /// `--resolve`: host, port (any when none), addresses.
+    /// `--resolve`: host, port (`None`: any), addresses.
     fixed: Vec<(String, Option<u16>, Vec<IpAddr>)>,
     /// `--connect-to`.
     pub connect_to: Vec<ConnectTo>,
-    /// `--unix-socket`: every connection goes there.
+    /// `--unix-socket`: the target of every connection.
     pub unix_socket: Option<PathBuf>,
     /// 4 for IPv4 only, 6 for IPv6 only.
     pub family: Option<u8>,
-    /// Every connection goes to this proxy, which resolves names itself.
+    /// The target of every connection. It resolves names itself.
     pub proxy: Option<HttpProxy>,
 }
 
@@ -129,14 +129,11 @@ impl Resolver {
     /// Adds a `--resolve HOST:PORT:ADDRESS[,ADDRESS...]`; the port may be `*`.
     ///
     /// # Errors
-    /// When the rule cannot be read.
+    /// The rule is invalid.
     pub fn fix(&mut self, rule: &str) -> Result<(), ResolveError> {
         let bad = || ResolveError::Resolve(rule.to_owned());
-        let mut parts = rule.splitn(3, ':');
-        let (Some(host), Some(port), Some(addresses)) = (parts.next(), parts.next(), parts.next())
-        else {
-            return Err(bad());
-        };
+        let fields: Vec<_> = rule.splitn(3, ':').collect();
+        let [host, port, addresses] = fields[..] else { return Err(bad()) };
         let port = if port == "*" { None } else { Some(port.parse().map_err(|_| bad())?) };
         let addresses = addresses
             .split(',')
@@ -149,7 +146,7 @@ impl Resolver {
     /// The addresses of a host, in the system's order. Blocks.
     ///
     /// # Errors
-    /// When the host has no address.
+    /// The host has no address.
     pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<Address>, ResolveError> {
         if let Some(path) = &self.unix_socket {
             return Ok(vec![Address::Unix(path.clone())]);
@@ -201,7 +198,7 @@ impl Resolver {
     }
 }
 
-/// The reason without the library's preamble.
+/// The error without the library's preamble.
 fn plain_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
@@ -233,13 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_said() {
+    fn an_unknown_name_is_in_the_error() {
         let error = Resolver::default().resolve("no-such-host.invalid", 80).unwrap_err();
         assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
     }
 
     #[test]
-    fn a_family_may_be_asked_for() {
+    fn a_family_filters_addresses() {
         let mut resolver = Resolver { family: Some(6), ..Resolver::default() };
         resolver.fix("h:*:127.0.0.1,::1").unwrap();
         assert_eq!(resolver.resolve("h", 80).unwrap(), [tcp("[::1]:80")]);

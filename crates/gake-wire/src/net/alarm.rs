@@ -1,5 +1,5 @@
-//! Time-outs without a timer per request: a request in flight has a slot with its deadline, and
-//! one task a thread looks at all slots when the first deadline may have passed.
+//! Time-outs without a timer per request: a request in flight has a slot with its deadline, and one
+//! task per thread scans all slots when the first deadline may have passed.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -9,37 +9,35 @@ use std::task::{Context, Poll, Waker};
 
 use gake_core::clock::{Clock, Nanos};
 
-/// How late an alarm may be: a hundredth of the shortest time-out, within these bounds.
+/// The granularity of alarms: a hundredth of the shortest time-out, within these bounds.
 const COARSE_MIN: Nanos = 1_000_000;
 const COARSE_MAX: Nanos = 20_000_000;
 
-/// The alarms of one thread.
 #[derive(Debug)]
 pub(crate) struct Alarms {
     slots: RefCell<Slots>,
     /// The shortest time-out so far.
     shortest: Cell<Nanos>,
-    /// When the task looks next.
-    next_look: Cell<Nanos>,
+    next_scan: Cell<Nanos>,
     is_watched: Cell<bool>,
     watcher: RefCell<Option<Waker>>,
 }
 
 #[derive(Debug, Default)]
 struct Slots {
-    all: Vec<Slot>,
-    /// Those that no request has. The last one given back is used first: it knows the task.
+    all: Vec<AlarmSlot>,
+    /// Unused slots, LIFO: the waker of the last one freed is probably still right.
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct AlarmSlot {
     at: Nanos,
     has_passed: bool,
     waker: Option<Waker>,
 }
 
-/// The alarm of a request in flight; dropped with it.
+/// The alarm of a request in flight.
 #[derive(Debug)]
 pub(crate) struct Alarm<'a> {
     alarms: &'a Alarms,
@@ -51,7 +49,7 @@ impl Alarms {
         Rc::new(Self {
             slots: RefCell::default(),
             shortest: Cell::new(Nanos::MAX),
-            next_look: Cell::new(Nanos::MAX),
+            next_scan: Cell::new(Nanos::MAX),
             is_watched: Cell::new(false),
             watcher: RefCell::new(None),
         })
@@ -73,8 +71,7 @@ impl Alarms {
         alarm
     }
 
-    /// Watches the alarms on the current runtime, which must be a local one, for as long as they
-    /// live. Does nothing when that is done already.
+    /// Spawns the task that scans the alarms on the current local runtime, unless it runs already.
     #[inline]
     pub(crate) fn watch<C: Clock + Clone + 'static>(self: &Rc<Self>, clock: &C) {
         if !self.is_watched.replace(true) {
@@ -82,8 +79,8 @@ impl Alarms {
         }
     }
 
-    /// Wakes those whose instant has passed at `now`, and says when to look again.
-    fn look(&self, now: Nanos) -> Nanos {
+    /// Wakes the requests whose instant has passed at `now`; returns the instant of the next scan.
+    fn scan(&self, now: Nanos) -> Nanos {
         let mut first = Nanos::MAX;
         for slot in &mut self.slots.borrow_mut().all {
             if slot.at > now {
@@ -99,15 +96,15 @@ impl Alarms {
         let coarse = (self.shortest.get() / 100).clamp(COARSE_MIN, COARSE_MAX);
         let next = first.max(now.saturating_add(coarse));
         let next = if first == Nanos::MAX { first } else { next };
-        self.next_look.set(next);
+        self.next_scan.set(next);
         next
     }
 
-    /// Makes the task look no later than `at`.
+    /// Makes the task scan no later than `at`.
     #[inline]
-    fn look_by(&self, at: Nanos) {
-        if at < self.next_look.get() {
-            self.next_look.set(at);
+    fn scan_by(&self, at: Nanos) {
+        if at < self.next_scan.get() {
+            self.next_scan.set(at);
             if let Some(watcher) = self.watcher.borrow().as_ref() {
                 watcher.wake_by_ref();
             }
@@ -117,7 +114,7 @@ impl Alarms {
 
 impl Drop for Alarms {
     fn drop(&mut self) {
-        // The task finds nothing to watch any more.
+        // The task then ends.
         if let Some(watcher) = self.watcher.take() {
             watcher.wake();
         }
@@ -126,21 +123,21 @@ impl Drop for Alarms {
 
 impl Slots {
     fn add(&mut self) -> u32 {
-        self.all.push(Slot { at: Nanos::MAX, has_passed: false, waker: None });
+        self.all.push(AlarmSlot { at: Nanos::MAX, has_passed: false, waker: None });
         (self.all.len() - 1) as u32
     }
 }
 
 async fn watch<C: Clock>(alarms: Weak<Alarms>, clock: C) {
     loop {
-        let Some(next) = alarms.upgrade().map(|alarms| alarms.look(clock.now())) else { return };
+        let Some(next) = alarms.upgrade().map(|alarms| alarms.scan(clock.now())) else { return };
         let mut sleep = pin!(clock.sleep_until(next));
         poll_fn(|cx| {
             let Some(alarms) = alarms.upgrade() else { return Poll::Ready(()) };
-            if alarms.next_look.get() < next {
+            if alarms.next_scan.get() < next {
                 return Poll::Ready(());
             }
-            know(&mut alarms.watcher.borrow_mut(), cx);
+            register_waker(&mut alarms.watcher.borrow_mut(), cx);
             sleep.as_mut().poll(cx)
         })
         .await;
@@ -148,7 +145,6 @@ async fn watch<C: Clock>(alarms: Weak<Alarms>, clock: C) {
 }
 
 impl Alarm<'_> {
-    /// Sets it to `at`, and forgets that it has passed before.
     #[inline]
     pub(crate) fn set(&self, at: Nanos) {
         {
@@ -156,20 +152,20 @@ impl Alarm<'_> {
             slot.at = at;
             slot.has_passed = false;
         }
-        self.alarms.look_by(at);
+        self.alarms.scan_by(at);
     }
 
-    /// Whether its instant has passed. Unless it has, the calling task is woken when it does.
+    /// Whether its instant has passed. If not, the calling task is woken when it does.
     #[inline]
     pub(crate) fn has_passed(&self, cx: &Context<'_>) -> bool {
         let slot = &mut self.alarms.slots.borrow_mut().all[self.slot as usize];
         if !slot.has_passed {
-            know(&mut slot.waker, cx);
+            register_waker(&mut slot.waker, cx);
         }
         slot.has_passed
     }
 
-    /// The future's output, or `None` when the alarm goes off first.
+    /// The future's output, or `None` if the alarm comes first.
     pub(crate) async fn before<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
         poll_fn(|cx| match self.has_passed(cx) {
             true => Poll::Ready(None),
@@ -188,9 +184,9 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// Makes the calling task the one that is woken.
+/// Registers the calling task's waker.
 #[inline]
-pub(crate) fn know(waker: &mut Option<Waker>, cx: &Context<'_>) {
+pub(crate) fn register_waker(waker: &mut Option<Waker>, cx: &Context<'_>) {
     if waker.as_ref().is_none_or(|known| !known.will_wake(cx.waker())) {
         *waker = Some(cx.waker().clone());
     }
@@ -207,42 +203,42 @@ mod tests {
     }
 
     #[test]
-    fn a_look_finds_what_has_passed_and_what_comes_next() {
+    fn a_scan_finds_passed_alarms_and_the_next_one() {
         let alarms = Alarms::new();
-        assert_eq!(alarms.look(5), Nanos::MAX);
+        assert_eq!(alarms.scan(5), Nanos::MAX);
         let ms = |n: Nanos| n * COARSE_MIN;
         let (early, late) = (alarms.set(ms(10), SHORTEST), alarms.set(ms(20), SHORTEST));
-        assert_eq!((alarms.look(ms(5)), passed(&early)), (ms(10), false));
-        assert_eq!((alarms.look(ms(10)), passed(&early), passed(&late)), (ms(20), true, false));
-        // It is told once, until it is set again.
+        assert_eq!((alarms.scan(ms(5)), passed(&early)), (ms(10), false));
+        assert_eq!((alarms.scan(ms(10)), passed(&early), passed(&late)), (ms(20), true, false));
+        // It passes once, until it is set again.
         early.set(ms(30));
         assert!(!passed(&early));
-        assert_eq!(alarms.look(ms(25)), ms(30));
+        assert_eq!(alarms.scan(ms(25)), ms(30));
         assert!(passed(&late));
-        // However near the next one is, looks have a distance.
-        assert_eq!(alarms.look(ms(30) - 1), ms(31) - 1);
+        // Scans have a minimum distance.
+        assert_eq!(alarms.scan(ms(30) - 1), ms(31) - 1);
     }
 
     #[test]
     fn an_alarm_ends_with_its_request() {
         let alarms = Alarms::new();
         drop(alarms.set(10, SHORTEST));
-        assert_eq!(alarms.look(0), Nanos::MAX);
-        // What comes next takes its slot, and hears nothing of it.
+        assert_eq!(alarms.scan(0), Nanos::MAX);
+        // The next request takes its slot without its alarm.
         let next = alarms.set(Nanos::MAX, SHORTEST);
-        alarms.look(20);
+        alarms.scan(20);
         assert!(!passed(&next));
         assert_eq!(alarms.slots.borrow().all.len(), 1);
     }
 
     #[test]
-    fn a_sooner_alarm_moves_the_next_look() {
+    fn an_earlier_alarm_moves_the_next_scan() {
         let alarms = Alarms::new();
         let _late = alarms.set(1_000, SHORTEST);
-        alarms.look(0);
+        alarms.scan(0);
         let _sooner = alarms.set(10, SHORTEST);
-        assert_eq!(alarms.next_look.get(), 10);
+        assert_eq!(alarms.next_scan.get(), 10);
         let _later = alarms.set(500, SHORTEST);
-        assert_eq!(alarms.next_look.get(), 10);
+        assert_eq!(alarms.next_scan.get(), 10);
     }
 }

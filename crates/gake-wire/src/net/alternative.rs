@@ -1,55 +1,59 @@
-//! Alternative services: where an origin's answers say that it speaks HTTP/3 (RFC 7838).
+//! Alternative services (RFC 7838): responses that advertise HTTP/3.
 
 use std::cell::RefCell;
 
-/// What a thread knows of the alternatives of its origins. They are kept for the run.
+/// The alternatives of the origins of one thread, kept for the whole run.
 #[derive(Debug, Default)]
 pub(crate) struct Alternatives {
     /// By the number of the origin.
-    ports: RefCell<Vec<Offer>>,
+    services: RefCell<Vec<AlternativeService>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Offer {
+enum AlternativeService {
     #[default]
     None,
     /// HTTP/3 on this port.
     Port(u16),
-    /// One that could not be connected to; it is not tried again.
+    /// Connecting failed; it is not tried again.
     Failed,
 }
 
 impl Alternatives {
-    /// The port on which an origin offers HTTP/3.
+    /// The port on which an origin advertises HTTP/3.
     #[inline]
     pub(crate) fn port(&self, origin: u32) -> Option<u16> {
-        match self.ports.borrow().get(origin as usize) {
-            Some(Offer::Port(port)) => Some(*port),
+        match self.services.borrow().get(origin as usize) {
+            Some(AlternativeService::Port(port)) => Some(*port),
             _ => None,
         }
     }
 
-    /// An answer of an origin offers HTTP/3 on a port.
-    pub(crate) fn offers(&self, origin: u32, port: u16) {
-        self.set(origin, |offer| if *offer == Offer::None { Offer::Port(port) } else { *offer });
-    }
-
-    /// No connection could be opened there.
-    pub(crate) fn fails(&self, origin: u32) {
-        self.set(origin, |_| Offer::Failed);
-    }
-
-    fn set(&self, origin: u32, next: impl FnOnce(&Offer) -> Offer) {
-        let (mut ports, origin) = (self.ports.borrow_mut(), origin as usize);
-        if origin >= ports.len() {
-            ports.resize(origin + 1, Offer::None);
+    /// A response of an origin advertises HTTP/3 on a port.
+    pub(crate) fn advertise(&self, origin: u32, port: u16) {
+        let mut services = self.services.borrow_mut();
+        let service = entry(&mut services, origin);
+        if *service == AlternativeService::None {
+            *service = AlternativeService::Port(port);
         }
-        ports[origin] = next(&ports[origin]);
+    }
+
+    /// Connecting to the alternative of an origin failed.
+    pub(crate) fn fail(&self, origin: u32) {
+        *entry(&mut self.services.borrow_mut(), origin) = AlternativeService::Failed;
     }
 }
 
-/// The port on which a value of `Alt-Svc` offers HTTP/3 on the same host, if it does. Other hosts
-/// are not followed: they are other targets.
+fn entry(services: &mut Vec<AlternativeService>, origin: u32) -> &mut AlternativeService {
+    let origin = origin as usize;
+    if origin >= services.len() {
+        services.resize(origin + 1, AlternativeService::None);
+    }
+    &mut services[origin]
+}
+
+/// The port on which an `Alt-Svc` value advertises HTTP/3. Other hosts are ignored: they would be
+/// other targets.
 pub(crate) fn http3_port(value: &[u8]) -> Option<u16> {
     let value = std::str::from_utf8(value).ok()?;
     value.split(',').find_map(|service| {
@@ -63,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offer_is_read() {
+    fn alt_svc_values() {
         for (value, port) in [
             ("h3=\":443\"; ma=86400", Some(443)),
             ("h2=\":80\", h3=\":8443\"", Some(8443)),
@@ -77,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_failed_is_not_taken_up_again() {
+    fn a_failed_alternative_is_not_retried() {
         let alternatives = Alternatives::default();
         assert_eq!(alternatives.port(2), None);
-        alternatives.offers(2, 443);
+        alternatives.advertise(2, 443);
         assert_eq!((alternatives.port(2), alternatives.port(1)), (Some(443), None));
-        alternatives.fails(2);
-        alternatives.offers(2, 443);
+        alternatives.fail(2);
+        alternatives.advertise(2, 443);
         assert_eq!(alternatives.port(2), None);
     }
 }

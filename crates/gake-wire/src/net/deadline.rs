@@ -10,9 +10,9 @@ use gake_core::plan::Timeouts;
 pub struct Deadline {
     /// When the request must have ended, redirects included; an instant of the client's clock.
     pub end: Nanos,
-    /// How long a connection may take to open, TLS included.
+    /// Time limit for opening a connection, TLS included.
     pub connect: Nanos,
-    /// How long the first byte of the response may take after the write.
+    /// Time limit from the write to the first byte of the response.
     pub first_byte: Option<Nanos>,
 }
 
@@ -28,13 +28,13 @@ impl Deadline {
         }
     }
 
-    /// `total` from `now` on, for the connection too.
+    /// `total` from `now` on, with the same limit for connecting.
     #[must_use]
     pub fn within(now: Nanos, total: Duration) -> Self {
         Self::after(now, &Timeouts { connect: total, first_byte: None, total })
     }
 
-    /// The shortest of its bounds, for a request that starts at `now`.
+    /// The shortest of its limits, for a request that starts at `now`.
     #[inline]
     pub(crate) fn shortest(&self, now: Nanos) -> Nanos {
         let shortest = self.connect.min(self.end.saturating_sub(now));

@@ -2,15 +2,14 @@
 
 use std::io;
 
+use gake_codec::http1::Malformed;
 use gake_core::record::{Fault, Phase};
-
-use crate::codec::http1::Malformed;
 
 /// The fault of an error while opening a connection.
 #[must_use]
 pub fn of_connect(error: &io::Error) -> Fault {
     match error.raw_os_error() {
-        // A Unix socket that is not there, or whose backlog is full, is nobody listening.
+        // ENOENT and EAGAIN: a Unix socket does not exist, or its backlog is full.
         Some(libc::ECONNREFUSED | libc::ENOENT | libc::EAGAIN) => Fault::ConnectRefused,
         Some(libc::ETIMEDOUT) => Fault::ConnectTimeout,
         Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Fault::NoLocalPort,
@@ -28,7 +27,7 @@ pub fn of_connect(error: &io::Error) -> Fault {
     }
 }
 
-/// The fault of an error while reading an answer, in the given phase.
+/// The fault of an error while reading a response, in the given phase.
 #[must_use]
 pub fn of_read(error: &io::Error, phase: Phase) -> Fault {
     if let Some(reason) = tls_reason(error) {
@@ -70,7 +69,7 @@ pub(crate) fn of_malformed(malformed: Malformed) -> Fault {
     }
 }
 
-/// What rustls says, in words that do not change from run to run.
+/// A stable text for an error of rustls.
 fn tls_reason(error: &io::Error) -> Option<&'static str> {
     use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
     let error = error.get_ref()?.downcast_ref::<Error>()?;
@@ -92,7 +91,7 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
         },
         Error::NoCertificatesPresented => "the peer has no certificate",
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the peer asks for a client certificate"
+            "the peer requires a client certificate"
         }
         Error::AlertReceived(AlertDescription::HandshakeFailure) => {
             "the peer refused the handshake"
@@ -104,7 +103,7 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
             "the peer does not know the server name"
         }
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            "the peer does not offer the version of HTTP that is asked for"
+            "the peer does not offer the requested HTTP version"
         }
         Error::AlertReceived(
             AlertDescription::BadCertificate
@@ -118,7 +117,7 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
         Error::PeerIncompatible(PeerIncompatible::ServerRejectedEncryptedClientHello(_)) => {
             "the peer rejected the encrypted hello (ECH)"
         }
-        Error::PeerIncompatible(_) => "the peer offers nothing in common",
+        Error::PeerIncompatible(_) => "the peer supports no common TLS parameters",
         _ => "the TLS session failed",
     })
 }

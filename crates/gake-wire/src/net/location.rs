@@ -1,28 +1,28 @@
-//! URLs, parsed without touching the path: what the user wrote is what is sent.
+//! URLs, parsed without normalising the path: it is sent as written.
 
 use std::fmt;
 
 use crate::net::percent::percent_decoded;
 
-/// How a connection is secured.
+/// The scheme of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Plain.
+    /// Clear text.
     Http,
     /// TLS.
     Https,
 }
 
-/// The parts of an `http` or `https` URL.
+/// The components of an `http` or `https` URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// The scheme; `http` when the URL had none.
+    /// The scheme; `http` if the URL had none.
     pub scheme: Scheme,
     /// Whether the URL had no scheme.
     pub scheme_assumed: bool,
     /// The host in lower case and ASCII, an IPv6 address without its brackets.
     pub host: String,
-    /// The port, the scheme's own unless given.
+    /// The port, by default the scheme's.
     pub port: u16,
     /// Path and query as written; `/` by default.
     pub target: String,
@@ -30,7 +30,7 @@ pub struct Location {
     pub user: Option<String>,
 }
 
-/// Why a text is not a URL that can be loaded.
+/// Why a text is not a URL that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     /// Another scheme.
@@ -41,17 +41,17 @@ pub enum LocationError {
         /// Its scheme.
         scheme: String,
     },
-    /// A WebSocket where a request is wanted.
+    /// A WebSocket where only HTTP is allowed.
     #[error("{0:?} is a WebSocket: only the target of a run or search can be one")]
     WebSocket(String),
-    /// A method of gRPC where a request is wanted.
-    #[error("{0:?} is a method of gRPC: only the target of a run or search can be one")]
+    /// A gRPC method where only HTTP is allowed.
+    #[error("{0:?} is a gRPC method: only the target of a run or search can be one")]
     Grpc(String),
-    /// A request where a method of gRPC is wanted.
-    #[error("{0:?} is no method of gRPC: write grpc://HOST:PORT/package.Service/Method")]
+    /// Not a gRPC method.
+    #[error("{0:?} is not a gRPC method: write grpc://HOST:PORT/package.Service/Method")]
     NoGrpc(String),
-    /// A request where a WebSocket is wanted.
-    #[error("{0:?} is no WebSocket: its URL begins with ws:// or wss://")]
+    /// Not a WebSocket.
+    #[error("{0:?} is not a WebSocket: its URL must begin with ws:// or wss://")]
     NoWebSocket(String),
     /// A missing or bad host.
     #[error("{0:?} has no valid host; write for example http://localhost:8080/path")]
@@ -68,7 +68,7 @@ impl Location {
     /// Parses a URL.
     ///
     /// # Errors
-    /// When it is not one that can be loaded.
+    /// The text is not an `http` or `https` URL.
     pub fn parse(url: &str) -> Result<Self, LocationError> {
         let url = url.trim();
         if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
@@ -98,10 +98,10 @@ impl Location {
         })
     }
 
-    /// Parses the URL of a WebSocket: `ws://` or `wss://`. The scheme is that of the upgrade.
+    /// Parses the URL of a WebSocket, `ws://` or `wss://`. The scheme is that of the upgrade request.
     ///
     /// # Errors
-    /// When it is not one.
+    /// The text is not such a URL.
     pub fn parse_websocket(url: &str) -> Result<Self, LocationError> {
         let (scheme, rest) = url.trim().split_once("://").unwrap_or_default();
         let upgrade = match scheme.to_ascii_lowercase().as_str() {
@@ -112,11 +112,11 @@ impl Location {
         Self::parse(&format!("{upgrade}://{rest}"))
     }
 
-    /// Parses the URL of a method of gRPC: `grpc://HOST:PORT/package.Service/Method`, or `grpcs://`
-    /// over TLS. The scheme is that of the requests that call it.
+    /// Parses the URL of a gRPC method: `grpc://HOST:PORT/package.Service/Method`, or `grpcs://` over
+    /// TLS. The scheme is that of its HTTP requests.
     ///
     /// # Errors
-    /// When it is not one.
+    /// The text is not such a URL.
     pub fn parse_grpc(url: &str) -> Result<Self, LocationError> {
         let refuse = || LocationError::NoGrpc(url.to_owned());
         let (scheme, rest) = url.trim().split_once("://").unwrap_or_default();
@@ -126,9 +126,9 @@ impl Location {
             _ => return Err(refuse()),
         };
         let location = Self::parse(&format!("{carrier}://{rest}"))?;
-        let mut parts = location.target.split('/').skip(1);
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(service), Some(method), None)
+        let segments: Vec<_> = location.target.split('/').skip(1).collect();
+        match segments[..] {
+            [service, method]
                 if !service.is_empty() && !method.is_empty() && !method.contains('?') =>
             {
                 Ok(location)
@@ -137,21 +137,20 @@ impl Location {
         }
     }
 
-    /// The URL of the method of gRPC that requests there call, without the user's password.
+    /// The URL of the gRPC method at this location, without the user's password.
     #[must_use]
     pub fn grpc_url(&self) -> String {
         // `http` becomes `grpc`, and `https` becomes `grpcs`.
         self.to_string().replacen("http", "grpc", 1)
     }
 
-    /// The URL of the WebSocket that an upgrade there opens, without the user's password.
+    /// The URL of the WebSocket at this location, without the user's password.
     #[must_use]
     pub fn websocket_url(&self) -> String {
         // `http` becomes `ws`, and `https` becomes `wss`.
         self.to_string().replacen("http", "ws", 1)
     }
 
-    /// Whether a request that goes to `other` goes to the same scheme, host and port.
     pub(crate) fn same_origin(&self, other: &Self) -> bool {
         self.is_at(other.scheme, &other.host, other.port)
     }
@@ -160,8 +159,8 @@ impl Location {
         (self.scheme, self.host.as_str(), self.port) == (scheme, host, port)
     }
 
-    /// The value of `Host`: the port only when it is not the scheme's default, and no zone, which
-    /// has a meaning only on this machine (RFC 6874, section 3).
+    /// The value of `Host`: without the scheme's default port, and without a zone, which is only
+    /// meaningful on this machine (RFC 6874, section 3).
     #[must_use]
     pub fn authority(&self) -> String {
         let host = match self.host.split('%').next() {
@@ -267,8 +266,8 @@ fn ascii(target: &str) -> String {
     encoded
 }
 
-/// The header of basic authentication for `USER:PASSWORD`; a user alone has an empty password
-/// (RFC 7617, section 2).
+/// The `Authorization` header for `USER:PASSWORD`; `USER` has an empty password (RFC 7617, section
+/// 2).
 #[must_use]
 pub fn basic_authorization(user: &str) -> (String, String) {
     match user.contains(':') {
@@ -277,7 +276,7 @@ pub fn basic_authorization(user: &str) -> (String, String) {
     }
 }
 
-/// The same of credentials that are not looked into, as ab sends them.
+/// The `Authorization` header for credentials sent verbatim, as ab does.
 #[must_use]
 pub fn basic_authorization_as_given(credentials: &str) -> (String, String) {
     use base64::Engine as _;
@@ -287,17 +286,19 @@ pub fn basic_authorization_as_given(credentials: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn a_user_alone_has_an_empty_password() {
+    fn a_user_without_a_password_has_an_empty_one() {
         assert_eq!(basic_authorization("bob").1, "Basic Ym9iOg==");
         assert_eq!(basic_authorization("bob:").1, "Basic Ym9iOg==");
         assert_eq!(basic_authorization("bob:a:b").1, "Basic Ym9iOmE6Yg==");
     }
 
     #[test]
-    fn takes_urls_apart() {
+    fn parses_urls() {
         for (url, host, port, target, shown) in [
             ("http://a.b/c?d=e#f", "a.b", 80, "/c?d=e", "http://a.b/c?d=e"),
             ("localhost:8080", "localhost", 8080, "/", "http://localhost:8080/"),
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn websockets_are_apart() {
+    fn parses_websockets() {
         for (url, scheme, port, shown) in [
             ("ws://h/chat?a", Scheme::Http, 80, "ws://h/chat?a"),
             ("WSS://me:p@H", Scheme::Https, 443, "wss://h/"),
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_of_grpc_have_a_service_and_a_name() {
+    fn parses_grpc_methods() {
         let location = Location::parse_grpc("GRPCS://H:8443/a.b.S/Call").unwrap();
         assert_eq!((location.scheme, location.port), (Scheme::Https, 8443));
         assert_eq!(location.grpc_url(), "grpcs://h:8443/a.b.S/Call");
@@ -369,5 +370,19 @@ mod tests {
         ] {
             assert!(Location::parse(url).is_err(), "{url}");
         }
+        let bad = ["ftp://h/", "http://", "http://h:0/", "http://h/a b", "ws://h/", "grpc://h/S/M"];
+        let mut errors = bad.map(|url| Location::parse(url).unwrap_err().to_string()).to_vec();
+        errors.push(Location::parse_websocket("http://h/").unwrap_err().to_string());
+        errors.push(Location::parse_grpc("http://h/S/M").unwrap_err().to_string());
+        expect![[r#"
+            "ftp://h/" has the scheme "ftp"; gake speaks http and https
+            "http://" has no valid host; write for example http://localhost:8080/path
+            "http://h:0/" has a bad port; ports are 1 to 65535
+            "http://h/a b" holds a blank or a control character; encode it, a blank as %20
+            "ws://h/" is a WebSocket: only the target of a run or search can be one
+            "grpc://h/S/M" is a gRPC method: only the target of a run or search can be one
+            "http://h/" is not a WebSocket: its URL must begin with ws:// or wss://
+            "http://h/S/M" is not a gRPC method: write grpc://HOST:PORT/package.Service/Method"#]]
+        .assert_eq(&errors.join("\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! Below the protocols: URLs and addresses, sockets, streams, ports, time-outs, faults.
+//! URLs and addresses, sockets, streams, ports, time-outs, faults.
 
 pub(crate) mod address;
 pub(crate) mod alarm;

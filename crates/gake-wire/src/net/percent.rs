@@ -1,6 +1,6 @@
 //! Percent-encoding (RFC 3986, section 2.1).
 
-/// A text without its percent escapes; everything else stays as it is.
+/// Decodes percent escapes; invalid ones stay.
 pub fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Which connections may be opened, and how many at once.
+//! Limits on the targets and the number of connections.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,25 +9,25 @@ use gake_core::record::Fault;
 
 use crate::net::address::Address;
 
-/// A connection to a target that is not allowed.
+/// The fault of a connection to a target that is not allowed.
 pub(crate) const NO_TARGET: Fault = Fault::NotAllowed("its target is outside --allow");
 
-/// A connection beyond those that may be open at once.
-const NO_MORE: Fault = Fault::NotAllowed("the connections are more than --max-connections");
+/// The fault of a connection beyond the limit.
+const TOO_MANY: Fault = Fault::NotAllowed("the limit --max-connections is reached");
 
-/// Whether connections to this address of this host, as the URL names it, may be opened.
-type Allows = Box<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
+/// Whether the address of a host, as named in the URL, is allowed.
+type AddressFilter = Box<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
 
-/// Which connections may be opened, and how many may be open at once, over all workers. Without one,
-/// any may.
+/// Limits the targets and the number of open connections, over all workers.
 pub struct ConnectionPermit {
-    allows: Allows,
+    allows: AddressFilter,
     most: usize,
     open: AtomicUsize,
 }
 
 impl ConnectionPermit {
-    /// Permits connections to what `allows` an address of a host, at most `most` at once.
+    /// Permits connections to addresses of a host that `allows` returns true for, at most `most` at
+    /// a time.
     #[must_use]
     pub fn new(
         allows: impl Fn(&str, IpAddr) -> bool + Send + Sync + 'static,
@@ -37,7 +37,7 @@ impl ConnectionPermit {
         Self { allows: Box::new(allows), most, open: AtomicUsize::new(0) }
     }
 
-    /// Whether every one of these addresses of `host` may be connected to.
+    /// Whether all these addresses of `host` are allowed.
     pub(crate) fn allows(&self, host: &str, addresses: &[Address]) -> bool {
         addresses.iter().all(|address| match address {
             Address::Tcp(address) => (self.allows)(host, address.ip()),
@@ -45,10 +45,10 @@ impl ConnectionPermit {
         })
     }
 
-    /// A connection that may be open as long as what is returned lives.
+    /// Permits one more connection, for as long as the returned guard lives.
     pub(crate) fn take(self: &Arc<Self>) -> Result<PermittedConnection, Fault> {
         let more = |open: usize| (open < self.most).then_some(open + 1);
-        self.open.fetch_update(Relaxed, Relaxed, more).map_err(|_| NO_MORE)?;
+        self.open.fetch_update(Relaxed, Relaxed, more).map_err(|_| TOO_MANY)?;
         Ok(PermittedConnection(Arc::clone(self)))
     }
 }
@@ -59,7 +59,7 @@ impl fmt::Debug for ConnectionPermit {
     }
 }
 
-/// One of the connections that may be open.
+/// Counts as an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PermittedConnection(Arc<ConnectionPermit>);
 
@@ -74,11 +74,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_are_open_than_may_be() {
+    fn open_connections_are_limited() {
         let permit = Arc::new(ConnectionPermit::new(|_, _| true, Some(2)));
         let first = permit.take().unwrap();
         let second = permit.take().unwrap();
-        assert_eq!(permit.take().unwrap_err(), NO_MORE);
+        assert_eq!(permit.take().unwrap_err(), TOO_MANY);
         drop(first);
         let third = permit.take();
         assert!(third.is_ok() && permit.take().is_err());
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_that_is_not_allowed_is_enough() {
+    fn all_addresses_must_be_allowed() {
         let permit = ConnectionPermit::new(|host, ip| host == "h" && ip.is_loopback(), None);
         let tcp = |text: &str| Address::Tcp(text.parse().unwrap());
         assert!(permit.allows("h", &[tcp("127.0.0.1:1"), tcp("[::1]:1")]));

@@ -1,18 +1,17 @@
-//! Local ports: how many connections one source address carries to one target.
+//! Local ports: the number of connections from one source address to one target.
 //!
-//! connect() looks for a free port among those of one parity first, so that past half of the range
-//! each call searches for milliseconds, and at its end fails. A socket with a range of its own
-//! (`IP_LOCAL_PORT_RANGE`, Linux 6.3) searches all of it at once; more connections than that need
-//! more source addresses; loopback has 16 million.
+//! connect() first searches the ports of one parity, so that past half of the range each call takes
+//! milliseconds, and at its end fails. A socket with `IP_LOCAL_PORT_RANGE` (Linux 6.3) searches the
+//! whole range. More connections need more source addresses; loopback has 16 million.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::net::sockopt;
 
-/// The share of a range in which a search finds a free port soon.
+/// The share of a range up to which a free port is found quickly.
 const USABLE: f64 = 0.9;
 
-/// Loopback addresses used at most as sources when none are given.
+/// Maximum number of loopback addresses used as sources by default.
 pub const LOOPBACK_MAX: usize = 250;
 
 /// The system's range for outgoing connections.
@@ -20,32 +19,31 @@ pub const LOOPBACK_MAX: usize = 250;
 pub(crate) struct LocalPorts {
     first: u16,
     last: u16,
-    /// Whether a socket can have the range as its own.
+    /// Whether the system has `IP_LOCAL_PORT_RANGE`.
     has_option: bool,
 }
 
 impl LocalPorts {
-    /// What the system says, if it does.
     pub(crate) fn read() -> Option<Self> {
         let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
         let (first, last) = parse(&text)?;
         Some(Self { first, last, has_option: sockopt::has_local_port_range(first, last) })
     }
 
-    /// The first and last port, for a socket that can have them as its own range.
+    /// The first and last port, if the system has `IP_LOCAL_PORT_RANGE`.
     pub(crate) fn own_range(self) -> Option<(u16, u16)> {
         self.has_option.then_some((self.first, self.last))
     }
 
-    /// Connections from one source address to one target that open without a long search.
+    /// Connections from one source address to one target without a slow port search.
     pub(crate) fn per_source(self) -> usize {
         let ports = usize::from(self.last - self.first) + 1;
         let searched = if self.has_option { ports } else { ports / 2 };
         ((searched as f64 * USABLE) as usize).max(1)
     }
 
-    /// The loopback addresses that as many connections to one target on loopback come from; none
-    /// when the system's own choice is enough.
+    /// The loopback addresses needed as sources for this many connections to one target on loopback;
+    /// empty if the system's default is enough.
     pub(crate) fn loopback_sources(self, connections: usize) -> Vec<IpAddr> {
         let count = connections.div_ceil(self.per_source()).min(LOOPBACK_MAX);
         if count < 2 || !is_ours(loopback(count)) {
@@ -55,8 +53,8 @@ impl LocalPorts {
     }
 }
 
-/// Whether a socket can have a range of local ports of its own, so that finding a free one is quick
-/// in nine tenths of the system's range and not in half of that.
+/// Whether the system has `IP_LOCAL_PORT_RANGE`, so that nine tenths of the port range are found
+/// quickly instead of half of that.
 #[must_use]
 pub fn has_socket_port_ranges() -> bool {
     LocalPorts::read().is_some_and(|ports| ports.has_option)
@@ -91,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_carries_most_of_its_range_or_of_half_of_it() {
+    fn a_source_has_90_percent_of_its_range_or_of_half_of_it() {
         let ports = |has_option| LocalPorts { first: 32_768, last: 60_999, has_option };
         let sources =
             |has_option, connections| ports(has_option).loopback_sources(connections).len();

@@ -1,5 +1,5 @@
-//! A proxy between the client and its origins: plain requests are sent to it in absolute form, for
-//! TLS it opens a tunnel (RFC 9110, sections 9.3.6 and 7.3.2).
+//! A forward proxy: requests in clear text are sent to it in absolute form, TLS goes through a tunnel
+//! (RFC 9110, sections 9.3.6 and 7.3.2).
 
 use std::str::FromStr;
 
@@ -9,21 +9,18 @@ use tokio::net::TcpStream;
 
 use crate::net::location::{Location, Scheme, basic_authorization};
 
-/// Bytes of the head with which a proxy answers CONNECT.
+/// Maximum bytes of the response head to CONNECT.
 const HEAD_MAX: usize = 16 * 1024;
 
 /// A proxy that speaks HTTP/1.1 without TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpProxy {
-    /// Its host, by name or address.
     pub(crate) host: String,
-    /// Its port.
     pub(crate) port: u16,
-    /// The value of `Proxy-Authorization`.
     authorization: Option<String>,
 }
 
-/// Why a text is not a proxy.
+/// Why a text is not the URL of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
     /// Not a URL of this kind.
@@ -51,16 +48,16 @@ impl FromStr for HttpProxy {
 }
 
 impl HttpProxy {
-    /// The header that proves who asks, when one is needed.
+    /// The `Proxy-Authorization` header, if the proxy has a user.
     pub(crate) fn header(&self) -> Option<(String, String)> {
         let value = self.authorization.clone()?;
         Some(("Proxy-Authorization".to_owned(), value))
     }
 
-    /// Asks for a tunnel to `authority` on a new connection.
+    /// Opens a tunnel to `authority` on a new connection.
     ///
     /// # Errors
-    /// What the proxy said, or that it said nothing.
+    /// The proxy refused or closed the connection.
     pub(crate) async fn tunnel(
         &self,
         stream: &mut TcpStream,
@@ -74,11 +71,11 @@ impl HttpProxy {
         stream.write_all(request.as_bytes()).await.map_err(|_| Fault::Proxy(SILENT))?;
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
-            // A byte at a time: what comes after the head is the origin's.
+            // One byte at a time: bytes after the head belong to the origin.
             let byte = stream.read_u8().await.map_err(|_| Fault::Proxy(SILENT))?;
             head.push(byte);
             if head.len() >= HEAD_MAX {
-                return Err(Fault::Proxy(STRANGE));
+                return Err(Fault::Proxy(NOT_HTTP));
             }
         }
         judge(&head)
@@ -86,56 +83,63 @@ impl HttpProxy {
 }
 
 const SILENT: &str = "it closed the connection";
-const STRANGE: &str = "its answer to CONNECT is not HTTP/1.1";
+const NOT_HTTP: &str = "its response to CONNECT is not HTTP/1.1";
 
-/// Whether the head of a proxy's answer opens the tunnel.
+/// Whether a proxy's response head opens the tunnel.
 fn judge(head: &[u8]) -> Result<(), Fault> {
     let status = head.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5));
     let status = status.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u16>().ok());
     Err(Fault::Proxy(match status {
         Some(200..=299) => return Ok(()),
-        Some(407) => "it wants credentials (407): --proxy http://USER:PASSWORD@HOST:PORT",
+        Some(407) => "it requires credentials (407): --proxy http://USER:PASSWORD@HOST:PORT",
         Some(403) => "it does not allow the target (403)",
         Some(405) => "it does not allow CONNECT (405)",
         Some(502 | 503) => "it cannot reach the target (502, 503)",
-        Some(504) => "the target did not answer it in time (504)",
+        Some(504) => "the target did not respond in time (504)",
         Some(_) => "it refused CONNECT",
-        None => STRANGE,
+        None => NOT_HTTP,
     }))
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn proxies_are_read_and_what_is_none_is_told_without_the_password() {
+    fn proxies_are_parsed_and_errors_never_show_the_password() {
         let proxy: HttpProxy = "http://me:secret@proxy.example:3128".parse().unwrap();
         assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
         assert_eq!(proxy.header().unwrap().1, "Basic bWU6c2VjcmV0");
         assert_eq!("127.0.0.1:8080".parse::<HttpProxy>().unwrap().port, 8080);
-        for (text, told) in [
-            ("https://me:secret@h:1", "not https://"),
-            ("socks5://me:secret@h:1", "not socks5://"),
-            ("http://me:secret@h:1/path", "http://HOST:PORT"),
-            ("http://", "http://HOST:PORT"),
-        ] {
-            let error = text.parse::<HttpProxy>().unwrap_err().to_string();
-            assert!(error.contains(told) && !error.contains("secret"), "{text}: {error}");
-        }
+        let bad = ["https://me:secret@h:1", "socks5://me:secret@h:1", "http://me:secret@h:1/path"];
+        let errors = bad.map(|text| text.parse::<HttpProxy>().unwrap_err().to_string()).join("\n");
+        assert!(!errors.contains("secret"));
+        expect![[r#"
+            a proxy is reached over http://, not https://
+            a proxy is reached over http://, not socks5://
+            a proxy is written http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"#]]
+        .assert_eq(&errors);
+        assert_eq!("http://".parse::<HttpProxy>(), Err(ProxyError::Url));
     }
 
     #[test]
     fn only_a_success_opens_a_tunnel() {
         assert_eq!(judge(b"HTTP/1.1 200 Connection established\r\n\r\n"), Ok(()));
         assert_eq!(judge(b"HTTP/1.0 200\r\n\r\n"), Ok(()));
-        for (head, told) in [
-            (&b"HTTP/1.1 407 Who?\r\n\r\n"[..], "407"),
-            (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
-            (b"HTTP/1.1 302 Found\r\n\r\n", "refused"),
-            (b"SSH-2.0-OpenSSH\r\n\r\n", "not HTTP/1.1"),
-        ] {
-            assert!(judge(head).unwrap_err().to_string().contains(told), "{told}");
-        }
+        let statuses = [407, 403, 405, 502, 504, 302].map(|status| format!("HTTP/1.1 {status} x"));
+        let heads = statuses.into_iter().chain(["SSH-2.0-OpenSSH".to_owned()]);
+        let errors: Vec<_> =
+            heads.map(|head| judge(head.as_bytes()).unwrap_err().to_string()).collect();
+        expect![[r#"
+            proxy: it requires credentials (407): --proxy http://USER:PASSWORD@HOST:PORT
+            proxy: it does not allow the target (403)
+            proxy: it does not allow CONNECT (405)
+            proxy: it cannot reach the target (502, 503)
+            proxy: the target did not respond in time (504)
+            proxy: it refused CONNECT
+            proxy: its response to CONNECT is not HTTP/1.1"#]]
+        .assert_eq(&errors.join("\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! The buffer that all reads of a thread go through.
+//! The read buffer of a thread.
 
 use std::cell::RefCell;
 use std::task::{Context, Poll};
@@ -7,11 +7,11 @@ use tokio::io::ReadBuf;
 
 use crate::net::stream::Stream;
 
-/// Bytes read at once. One buffer serves all connections: what is read is parsed at once, and only
-/// an incomplete head is kept.
+/// Maximum bytes of one read.
 const SIZE: usize = 64 * 1024;
 
-/// The read buffer of a thread.
+/// One buffer for all connections of a thread: bytes are parsed as they are read, and only an
+/// incomplete head is kept.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     bytes: RefCell<Box<[u8]>>,
@@ -22,7 +22,7 @@ impl Scratch {
         Self { bytes: RefCell::new(vec![0; SIZE].into_boxed_slice()) }
     }
 
-    /// Reads once, and hands what came to `take`; an empty slice is the end.
+    /// Reads once and hands the bytes to `take`; an empty slice is the end.
     #[inline]
     pub(crate) fn read<T>(
         &self,
@@ -31,7 +31,7 @@ impl Scratch {
         take: impl FnOnce(&[u8]) -> T,
     ) -> Poll<std::io::Result<T>> {
         let mut bytes = self.bytes.borrow_mut();
-        // Written once at the start, so that TLS need not clear it before every read.
+        // Initialised once, so that TLS need not clear it before every read.
         let mut buffer = ReadBuf::new(&mut bytes);
         stream.poll_read(cx, &mut buffer).map_ok(|()| take(buffer.filled()))
     }

@@ -1,26 +1,26 @@
-//! Socket options that the libraries do not have.
+//! Socket options that the libraries lack.
 
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use gake_core::clock::Nanos;
 
-/// A part of Linux's `TCP_INFO`.
+/// Fields of Linux's `TCP_INFO`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TcpInfo {
     /// Smoothed round-trip time.
     pub(crate) rtt: Nanos,
-    /// Segments sent again since the connection's start, its SYN included.
+    /// Retransmitted segments of the connection, its SYN included.
     pub(crate) retransmits: u32,
 }
 
-/// Asks the kernel about a connection; `None` where it does not say.
+/// Reads `TCP_INFO`; `None` if the system does not have it.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the pointers are valid for writes of the sizes given, and the descriptor is open for
     // as long as it is borrowed.
-    let asked = unsafe {
+    let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_TCP,
@@ -29,7 +29,7 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
             &raw mut length,
         )
     };
-    if asked != 0 {
+    if result != 0 {
         return None;
     }
     // SAFETY: every field is an integer, and the kernel has written over zeroes.
@@ -37,16 +37,16 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     Some(TcpInfo { rtt: Nanos::from(info.tcpi_rtt) * 1_000, retransmits: info.tcpi_total_retrans })
 }
 
-/// Lets the port be chosen at connect, by the whole four-tuple, and not at bind
-/// (`IP_BIND_ADDRESS_NO_PORT`): sockets to different peers can share a port.
+/// Chooses the port at connect by the four-tuple, not at bind (`IP_BIND_ADDRESS_NO_PORT`), so that
+/// sockets to different peers can share a port.
 pub(crate) fn bind_address_no_port(socket: BorrowedFd<'_>) -> std::io::Result<()> {
     set(socket, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
-/// The socket's own range of local ports, within the system's (Linux 6.3).
+/// The range of local ports of a socket, within the system's (Linux 6.3).
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
 
-/// Gives a socket a range of local ports of its own, which connect() searches as a whole.
+/// Sets the range of local ports that connect() searches.
 pub(crate) fn local_port_range(
     socket: BorrowedFd<'_>,
     (first, last): (u16, u16),
@@ -55,7 +55,7 @@ pub(crate) fn local_port_range(
     set(socket, IP_LOCAL_PORT_RANGE, range.cast_signed())
 }
 
-/// Whether the system knows ranges of local ports of a socket.
+/// Whether the system has `IP_LOCAL_PORT_RANGE`.
 pub(crate) fn has_local_port_range(first: u16, last: u16) -> bool {
     let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0));
     socket.is_ok_and(|socket| local_port_range(socket.as_fd(), (first, last)).is_ok())

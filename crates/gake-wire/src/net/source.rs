@@ -1,4 +1,4 @@
-//! Source addresses: several of them, so that local ports do not run out.
+//! Source addresses. With several, local ports do not run out.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,16 +12,16 @@ use crate::net::sockopt;
 /// Maximum number of addresses from ranges: a /16, enough for 4 billion connections.
 const ADDRESSES_MAX: usize = 65_536;
 
-/// The sources of connections.
+/// The source addresses of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources {
-    /// Addresses to bind to, in turn; if empty, the system chooses.
+pub struct SourceAddresses {
+    /// Addresses to bind to, round-robin; if empty, the system chooses.
     pub addresses: Vec<IpAddr>,
-    /// A device to bind to.
+    /// The interface to bind to.
     pub device: Option<String>,
 }
 
-/// Why a text names no sources.
+/// Why source addresses cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceAddressError {
     /// Not an address, range or name.
@@ -30,11 +30,11 @@ pub enum SourceAddressError {
          127.0.1.0/28, or the name of an interface"
     )]
     Bad(String),
-    /// Too many.
+    /// A range over 65,536 addresses.
     #[error("{0:?} holds more than 65,536 addresses; write a smaller range")]
     TooMany(String),
     /// Not an address of this machine.
-    #[error("{0} is not an address of this machine; `ip address` lists those that are")]
+    #[error("{0} is not an address of this machine; `ip address` lists its addresses")]
     NotOurs(IpAddr),
     /// The system does not allow an address or a device.
     #[error("{name} cannot be a source: {reason}")]
@@ -54,11 +54,11 @@ pub enum SourceAddressError {
     },
 }
 
-impl Sources {
+impl SourceAddresses {
     /// Adds a comma-separated list of addresses, ranges, networks, or one interface's name.
     ///
     /// # Errors
-    /// When an item is anything else.
+    /// An item is none of these.
     pub fn add(&mut self, list: &str) -> Result<(), SourceAddressError> {
         for item in list.split(',').map(str::trim) {
             let bad = || SourceAddressError::Bad(item.to_owned());
@@ -85,8 +85,8 @@ impl Sources {
         Ok(())
     }
 
-    /// Tries every source, so that one that is not ours is found before the run and not mistaken
-    /// for a lack of ports during it.
+    /// Tries every source, so that a foreign address fails before the run and is not mistaken for a
+    /// lack of ports during it.
     pub(crate) fn check(&self) -> Result<(), SourceAddressError> {
         if self.addresses.is_empty() && self.device.is_some() {
             self.socket(Ipv4Addr::LOCALHOST.into(), None)
@@ -104,12 +104,11 @@ impl Sources {
         Ok(())
     }
 
-    /// Whether the system chooses where connections come from.
     pub(crate) fn is_default(&self) -> bool {
         self.addresses.is_empty() && self.device.is_none()
     }
 
-    /// A socket for a connection to `target`, which comes from `source`.
+    /// A socket for a connection from `source` to `target`.
     pub(crate) fn socket(&self, target: IpAddr, source: Option<IpAddr>) -> io::Result<Socket> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let domain = if target.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
@@ -125,7 +124,7 @@ impl Sources {
         Ok(socket)
     }
 
-    /// A UDP socket that is connected to `target` and comes from `source`.
+    /// A UDP socket connected from `source` to `target`.
     pub(crate) fn udp_socket(
         &self,
         target: SocketAddr,
@@ -143,7 +142,7 @@ impl Sources {
         Ok(socket.into())
     }
 
-    /// Those of a host's addresses for which there is a source of the same family.
+    /// The addresses of a host that have a source of the same family.
     pub(crate) fn reaching(
         &self,
         host: &str,
@@ -202,7 +201,7 @@ fn unusable(name: &str, error: &io::Error) -> SourceAddressError {
     SourceAddressError::Unusable { name: name.to_owned(), reason: error.to_string() }
 }
 
-/// What Linux takes as an interface's name (at most 15 bytes), and nobody takes for an address.
+/// Whether a text can be the name of a Linux interface (at most 15 bytes) and not an address.
 fn is_device(text: &str) -> bool {
     (1..16).contains(&text.len())
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -213,8 +212,8 @@ fn is_device(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn sources(text: &str) -> Result<Sources, SourceAddressError> {
-        let mut sources = Sources::default();
+    fn sources(text: &str) -> Result<SourceAddresses, SourceAddressError> {
+        let mut sources = SourceAddresses::default();
         sources.add(text).map(|()| sources)
     }
 

@@ -11,7 +11,6 @@ use tokio_rustls::client::TlsStream;
 
 use crate::tls::facts::TlsFacts;
 
-/// A connected stream.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
@@ -36,7 +35,6 @@ impl Stream {
         }
     }
 
-    /// Writes what the kernel takes.
     #[inline]
     pub(crate) fn poll_write(
         &mut self,
@@ -44,7 +42,7 @@ impl Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            // Nearly always the kernel takes a request at once, and then nobody need be woken.
+            // Nearly always the kernel takes the whole request, and no waker is needed.
             Self::Tcp(stream) => match stream.try_write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     Pin::new(stream).poll_write(cx, bytes)
@@ -57,28 +55,27 @@ impl Stream {
         }
     }
 
-    /// Writes what the kernel takes of several pieces, with one system call on a plain stream.
+    /// Writes what the kernel takes of several buffers, with one system call on a plain stream.
     #[inline]
     pub(crate) fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
+        buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Self::TcpTls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Self::UnixTls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::TcpTls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::UnixTls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
         }
     }
 
-    /// Whether what is written goes to the kernel as it is, so that a write of nothing means that
-    /// the peer can have seen nothing.
+    /// Whether bytes go to the kernel as they are: if none were written, the peer has seen none.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Tcp(_) | Self::Unix(_))
     }
 
-    /// The protocol that both sides of TLS chose (ALPN).
+    /// The protocol negotiated by ALPN.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         match self {
             Self::Tcp(_) | Self::Unix(_) => None,
@@ -87,7 +84,6 @@ impl Stream {
         }
     }
 
-    /// What TLS agreed on.
     pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
         match self {
             Self::Tcp(_) | Self::Unix(_) => None,
@@ -96,7 +92,6 @@ impl Stream {
         }
     }
 
-    /// Whether the server accepted what was sent before the end of the handshake.
     pub(crate) fn is_early_data_accepted(&self) -> bool {
         match self {
             Self::Tcp(_) | Self::Unix(_) => false,
@@ -105,7 +100,7 @@ impl Stream {
         }
     }
 
-    /// Hands over what TLS still holds. A plain stream holds nothing.
+    /// Writes what TLS has buffered.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
@@ -115,7 +110,7 @@ impl Stream {
         }
     }
 
-    /// The TCP socket, when there is one.
+    /// The TCP socket; `None` for a Unix socket.
     pub(crate) fn tcp(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),

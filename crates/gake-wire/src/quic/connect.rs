@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use gake_codec::http2::ConnectionLimits;
+use gake_codec::http3::StreamRequest;
 use gake_core::record::{Fault, Phase};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
@@ -13,15 +15,12 @@ use quinn::{
 
 use super::errors::of_lost;
 use super::socket::QuicSocket;
-use crate::codec::http2::ConnectionLimits;
-use crate::codec::http3::StreamRequest;
 use crate::net::fault;
 
-/// Streams that the server may open: its control stream and those of QPACK, and some that it
-/// invents (RFC 9114, section 6.2.3).
+/// Streams that the server may open: its control stream, QPACK's, and reserved types (RFC 9114,
+/// section 6.2.3).
 const SERVER_STREAMS: u32 = 8;
 
-/// How connections are opened and bounded.
 #[derive(Debug, Clone)]
 pub(crate) struct QuicSettings {
     client: ClientConfig,
@@ -29,8 +28,8 @@ pub(crate) struct QuicSettings {
 }
 
 impl QuicSettings {
-    /// Connections with `tls` and the flow-control windows of `limits`; `None` when TLS 1.3 or the
-    /// cipher suite that QUIC begins with (AES-128-GCM) is not offered.
+    /// ClientSettings with the flow-control windows of `limits`; `None` if `tls` does not offer TLS 1.3 or
+    /// the initial cipher suite of QUIC (AES-128-GCM).
     pub(crate) fn new(tls: Arc<rustls::ClientConfig>, limits: &ConnectionLimits) -> Option<Self> {
         let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).ok()?));
         let mut transport = TransportConfig::default();
@@ -40,21 +39,20 @@ impl QuicSettings {
             .stream_receive_window(VarInt::from_u32(limits.stream_window))
             .receive_window(VarInt::from_u32(limits.connection_window))
             .datagram_receive_buffer_size(None)
-            // How long a request may take is the run's to say: the server's bound is kept alone.
+            // Requests have their own deadlines; the server's idle time-out still applies.
             .max_idle_timeout(None);
         client.transport_config(Arc::new(transport));
         let mut endpoint = EndpointConfig::default();
-        // A socket has one connection, which needs no name.
-        endpoint.cid_generator(|| Box::new(NoIds));
+        // A socket has one connection, which needs no identifier.
+        endpoint.cid_generator(|| Box::new(EmptyConnectionIds));
         Some(Self { client, endpoint })
     }
 }
 
-/// Names connections by nothing: an empty identifier.
 #[derive(Debug)]
-struct NoIds;
+struct EmptyConnectionIds;
 
-impl ConnectionIdGenerator for NoIds {
+impl ConnectionIdGenerator for EmptyConnectionIds {
     fn generate_cid(&mut self) -> quinn::ConnectionId {
         quinn::ConnectionId::new(&[])
     }
@@ -68,23 +66,22 @@ impl ConnectionIdGenerator for NoIds {
     }
 }
 
-/// A request that may go with the handshake, and who is told when it has been handed over.
+/// A request that may be sent as early data; `sent` is called once it is.
 pub(crate) struct EarlyCall<'a> {
     pub(crate) request: &'a StreamRequest,
     pub(crate) sent: &'a mut dyn FnMut(),
 }
 
-/// What became of a request that went with the handshake.
+/// The outcome of a request sent as early data.
 #[derive(Debug)]
 pub(crate) enum EarlyEnd {
-    /// The server has it: its stream.
     Accepted(SendStream, RecvStream),
-    /// The server has seen nothing of it.
+    /// The server has not processed it.
     Rejected,
 }
 
-/// Opens a connection to `name` at `peer` over `socket`, on the current runtime. With the handshake
-/// goes a request, if there is one, a session is resumed and the server allows it.
+/// Opens a connection to `name` at `peer` over `socket`, on the current runtime. Sends `early` with
+/// the handshake if a session is resumed and the server allows it.
 pub(crate) async fn connect(
     settings: &QuicSettings,
     socket: std::net::UdpSocket,
@@ -127,8 +124,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// Sends a request on a connection whose handshake is under way, and waits for the end of that. A
-/// request that could not be sent is not there.
+/// Sends a request during the handshake and awaits its end; `None` if the request could not be sent.
 async fn send_early(
     connection: &Connection,
     accepted: ZeroRttAccepted,
@@ -146,20 +142,20 @@ async fn send_early(
     }
 }
 
-/// Sends a request on a stream of its own.
+/// Sends a request on a new stream.
 async fn send(
     connection: &Connection,
     request: &StreamRequest,
 ) -> Option<(SendStream, RecvStream)> {
     let (mut send, recv) = connection.open_bi().await.ok()?;
-    // What may be replayed has no body.
-    let [head, _] = request.pieces();
+    // Replayable requests have no body.
+    let [head, _] = request.buffers();
     send.write_chunk(head).await.ok()?;
     send.finish().ok()?;
     Some((send, recv))
 }
 
-/// The fault of a connection that cannot even begin.
+/// The fault of a connection that cannot be started.
 fn of_begin(error: &ConnectError) -> Fault {
     match error {
         ConnectError::InvalidServerName(_) => Fault::Tls("the server name is not valid"),

@@ -3,10 +3,10 @@
 use gake_core::record::{ErrorCode, Fault, Phase};
 use quinn::{ConnectionError, TransportErrorCode, VarInt};
 
-/// The codes of TLS alerts among the codes of QUIC (RFC 9001, section 4.8).
+/// The error codes that stand for TLS alerts (RFC 9001, section 4.8).
 const ALERTS: std::ops::Range<u64> = 0x100..0x200;
 
-/// Names of QUIC's own codes (RFC 9000, section 20.1), from 0.
+/// The names of the error codes from 0 (RFC 9000, section 20.1).
 const NAMES: [&str; 17] = [
     "NO_ERROR",
     "INTERNAL_ERROR",
@@ -27,12 +27,11 @@ const NAMES: [&str; 17] = [
     "NO_VIABLE_PATH",
 ];
 
-/// The fault of a connection that is lost in a phase of an exchange; [`Phase::Connect`] while it is
-/// being opened.
+/// The fault of a connection lost in a phase of an exchange, [`Phase::Connect`] while it opens.
 pub(crate) fn of_lost(error: &ConnectionError, phase: Phase) -> Fault {
     match error {
         ConnectionError::VersionMismatch => Fault::Quic("version_negotiation"),
-        // What this side found wrong, the peer's certificate among it.
+        // Detected by this side, for example a bad certificate.
         ConnectionError::TransportError(error) => of_code(error.code, phase, false),
         ConnectionError::ConnectionClosed(close) => of_code(close.error_code, phase, true),
         ConnectionError::ApplicationClosed(close) => of_application(close.error_code, phase),
@@ -66,8 +65,8 @@ fn of_code(code: TransportErrorCode, phase: Phase, is_peers: bool) -> Fault {
     }
 }
 
-/// What an alert says of the handshake, in the words of the faults over TCP. What the peer's
-/// certificate lacks is said by an alert, too.
+/// The reason for a TLS alert, in the words of `net/fault.rs`. This side reports a bad certificate by
+/// an alert, too.
 fn alert(number: u64, is_peers: bool) -> &'static str {
     match (number, is_peers) {
         (42, false) => "the certificate is not valid",
@@ -77,11 +76,11 @@ fn alert(number: u64, is_peers: bool) -> &'static str {
         (48, false) => "the certificate's issuer is not trusted",
         (51, false) => "the certificate has a bad signature",
         (42 | 45 | 46 | 48 | 49, true) => "the peer rejects the client certificate",
-        (116, true) => "the peer asks for a client certificate",
+        (116, true) => "the peer requires a client certificate",
         (40, true) => "the peer refused the handshake",
         (112, true) => "the peer does not know the server name",
         (121, false) => "the peer rejected the encrypted hello (ECH)",
-        (120, _) => "the peer does not offer the version of HTTP that is asked for",
+        (120, _) => "the peer does not offer the requested HTTP version",
         (_, true) => "the peer sent an alert",
         (_, false) => "the handshake failed",
     }

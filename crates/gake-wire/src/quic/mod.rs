@@ -1,8 +1,7 @@
-//! Connections of QUIC: their sockets, their settings, their errors.
+//! QUIC connections on quinn.
 //!
-//! quinn keeps its own timers on the runtime of its worker. They measure the path (losses,
-//! time-outs of the handshake) and enter no figure; the clock of a run cannot serve them, since it
-//! stands still until the run's epoch, before which connections are opened.
+//! quinn's timers (loss detection, handshake time-outs) run on the worker's runtime. They do not use
+//! the clock of a run, which stands still until the run's epoch, while connections are opened.
 
 mod connect;
 mod errors;

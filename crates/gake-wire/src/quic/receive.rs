@@ -1,8 +1,8 @@
-//! Datagrams as the kernel joins them, and as quinn takes them.
+//! Splits coalesced datagrams for quinn.
 //!
-//! The kernel joins up to 64 datagrams of one sender (GRO). quinn has room for 32 such messages in
-//! every endpoint, 3 MB, and an endpoint has one connection here. So a thread has that room once, and
-//! quinn has room for 32 single datagrams.
+//! The kernel coalesces up to 64 datagrams of one sender (GRO). quinn would hold buffers for 32 such
+//! messages, 3 MB, in every endpoint, and here every connection has an endpoint. So a thread has these
+//! buffers once, and quinn has buffers for 32 single datagrams.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,34 +11,33 @@ use std::io::{self, IoSliceMut};
 use bytes::{Buf, Bytes};
 use quinn::udp::{BATCH_SIZE, RecvMeta};
 
-/// The longest message: UDP has no longer ones.
+/// The maximum length of a UDP message.
 const MESSAGE_BYTES: usize = 64 << 10;
 
 thread_local! {
-    /// Where messages are received. What no message has reached takes no memory.
+    /// The receive buffer. Pages never written to take no memory.
     static RECEIVED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// quinn's buffers and what it is told of each.
-pub(super) struct Room<'a, 'b> {
+/// quinn's buffers and their metadata.
+pub(super) struct DatagramBuffers<'a, 'b> {
     buffers: &'a mut [IoSliceMut<'b>],
     about: &'a mut [RecvMeta],
     filled: usize,
 }
 
-impl<'a, 'b> Room<'a, 'b> {
+impl<'a, 'b> DatagramBuffers<'a, 'b> {
     pub(super) fn new(buffers: &'a mut [IoSliceMut<'b>], about: &'a mut [RecvMeta]) -> Self {
         Self { buffers, about, filled: 0 }
     }
 
-    /// How many buffers have something.
     pub(super) fn filled(&self) -> usize {
         self.filled
     }
 
-    /// Takes datagrams from the start of a message, as many as there is room for; their bytes in all.
-    /// Those that are longer than a buffer are lost: the peer was told not to send such.
-    fn take(&mut self, about: &RecvMeta, message: &[u8]) -> usize {
+    /// Copies as many datagrams of a message as there are free buffers, and returns their bytes.
+    /// Datagrams longer than a buffer are dropped: transport parameters forbid them.
+    fn fill(&mut self, about: &RecvMeta, message: &[u8]) -> usize {
         let mut taken = 0;
         while taken < message.len() && self.filled < self.buffers.len() {
             let buffer = &mut self.buffers[self.filled];
@@ -46,25 +45,25 @@ impl<'a, 'b> Room<'a, 'b> {
             if most == 0 {
                 return message.len();
             }
-            let part = &message[taken..message.len().min(taken + most)];
-            buffer[..part.len()].copy_from_slice(part);
-            self.about[self.filled] = RecvMeta { len: part.len(), ..*about };
+            let datagrams = &message[taken..message.len().min(taken + most)];
+            buffer[..datagrams.len()].copy_from_slice(datagrams);
+            self.about[self.filled] = RecvMeta { len: datagrams.len(), ..*about };
             self.filled += 1;
-            taken += part.len();
+            taken += datagrams.len();
         }
         taken
     }
 }
 
-/// Messages that quinn had no room for, the oldest first.
+/// Messages that did not fit into quinn's buffers, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(VecDeque<(RecvMeta, Bytes)>);
+pub(super) struct DatagramBacklog(VecDeque<(RecvMeta, Bytes)>);
 
-impl Waiting {
-    /// Gives `room` what it has room for.
-    pub(super) fn pass_on(&mut self, room: &mut Room<'_, '_>) {
+impl DatagramBacklog {
+    /// Moves as much as fits into `buffers`.
+    pub(super) fn drain_into(&mut self, buffers: &mut DatagramBuffers<'_, '_>) {
         while let Some((about, message)) = self.0.front_mut() {
-            message.advance(room.take(about, message));
+            message.advance(buffers.fill(about, message));
             if message.has_remaining() {
                 return;
             }
@@ -72,27 +71,27 @@ impl Waiting {
         }
     }
 
-    /// Receives messages by `read`, which returns how many came. Nothing must wait.
+    /// Receives messages by `read`, which returns their number. The backlog must be empty.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// The error of `read`.
     pub(super) fn receive(
         &mut self,
-        room: &mut Room<'_, '_>,
+        buffers: &mut DatagramBuffers<'_, '_>,
         read: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,
     ) -> io::Result<()> {
         RECEIVED.with_borrow_mut(|bytes| {
             if bytes.is_empty() {
                 *bytes = vec![0; BATCH_SIZE * MESSAGE_BYTES];
             }
-            let mut parts = bytes.chunks_exact_mut(MESSAGE_BYTES);
+            let mut chunks = bytes.chunks_exact_mut(MESSAGE_BYTES);
             let mut messages: [_; BATCH_SIZE] =
-                std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
+                std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
             let mut abouts = [RecvMeta::default(); BATCH_SIZE];
             let count = read(&mut messages, &mut abouts)?;
             for (about, message) in abouts.iter().zip(&messages).take(count) {
                 let message = &message[..about.len];
-                let rest = &message[room.take(about, message)..];
+                let rest = &message[buffers.fill(about, message)..];
                 if !rest.is_empty() {
                     self.0.push_back((*about, Bytes::copy_from_slice(rest)));
                 }
@@ -106,23 +105,23 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// Datagrams of these lengths, by the stride of their message: each byte says which one it is.
+    /// A message of datagrams of these lengths; their bytes are their numbers.
     fn message(stride: usize, lengths: &[usize], first: u8) -> (RecvMeta, Vec<u8>) {
         let numbered = (first..).zip(lengths);
         let bytes: Vec<u8> = numbered.flat_map(|(n, length)| vec![n; *length]).collect();
         (RecvMeta { len: bytes.len(), stride, ..RecvMeta::default() }, bytes)
     }
 
-    /// What quinn makes of its buffers: the datagrams.
-    fn taken(waiting: &mut Waiting, read: Option<&[(RecvMeta, Vec<u8>)]>) -> Vec<Vec<u8>> {
+    /// The datagrams in quinn's buffers, from the backlog or newly read.
+    fn taken(backlog: &mut DatagramBacklog, read: Option<&[(RecvMeta, Vec<u8>)]>) -> Vec<Vec<u8>> {
         let mut bytes = [[0_u8; 100]; 3];
-        let mut buffers: [_; 3] = bytes.each_mut().map(|bytes| IoSliceMut::new(bytes));
+        let mut slices: [_; 3] = bytes.each_mut().map(|bytes| IoSliceMut::new(bytes));
         let mut about = [RecvMeta::default(); 3];
-        let mut room = Room::new(&mut buffers, &mut about);
+        let mut buffers = DatagramBuffers::new(&mut slices, &mut about);
         match read {
-            None => waiting.pass_on(&mut room),
-            Some(read) => waiting
-                .receive(&mut room, |messages, abouts| {
+            None => backlog.drain_into(&mut buffers),
+            Some(read) => backlog
+                .receive(&mut buffers, |messages, abouts| {
                     for (at, (about, bytes)) in read.iter().enumerate() {
                         messages[at][..bytes.len()].copy_from_slice(bytes);
                         abouts[at] = *about;
@@ -131,7 +130,7 @@ mod tests {
                 })
                 .unwrap(),
         }
-        let filled = room.filled();
+        let filled = buffers.filled();
         let filled = about.iter().zip(&bytes).take(filled);
         filled
             .flat_map(|(about, bytes)| bytes[..about.len].chunks(about.stride).map(<[u8]>::to_vec))
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_arrive_whole_and_in_order_whatever_room_there_is() {
+    fn datagrams_arrive_whole_and_in_order() {
         let mut lengths = vec![60; 7];
         lengths.push(10);
         let messages = [
@@ -148,11 +147,11 @@ mod tests {
             message(100, &[100], 12),
             message(40, &[20], 13),
         ];
-        let mut waiting = Waiting::default();
-        let mut all = taken(&mut waiting, Some(&messages));
+        let mut backlog = DatagramBacklog::default();
+        let mut all = taken(&mut backlog, Some(&messages));
         assert_eq!(all.len(), 3, "a buffer has whole datagrams only");
         loop {
-            let more = taken(&mut waiting, None);
+            let more = taken(&mut backlog, None);
             if more.is_empty() {
                 break;
             }
@@ -164,10 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_longer_than_it_may_be_is_lost_alone() {
-        let mut waiting = Waiting::default();
+    fn only_datagrams_over_the_limit_are_dropped() {
+        let mut backlog = DatagramBacklog::default();
         let messages = [message(101, &[101], 0), message(0, &[], 1), message(50, &[50], 1)];
-        assert_eq!(taken(&mut waiting, Some(&messages)), [vec![1; 50]]);
-        assert_eq!(taken(&mut waiting, None), Vec::<Vec<u8>>::new());
+        assert_eq!(taken(&mut backlog, Some(&messages)), [vec![1; 50]]);
+        assert_eq!(taken(&mut backlog, None), Vec::<Vec<u8>>::new());
     }
 }

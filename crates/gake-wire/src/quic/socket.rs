@@ -1,8 +1,8 @@
 //! The UDP socket of one connection.
 //!
-//! It is connected to its peer, so that the kernel tells when nothing listens there, and each
-//! connection has its own, as those of different users do: servers and balancers distribute
-//! connections by address and port.
+//! It is connected to its peer, so that the kernel reports a closed port. Each connection has its own
+//! socket, as different users would: servers and balancers distribute connections by address and
+//! port.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -18,34 +18,33 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
-use super::receive::{Room, Waiting};
+use super::receive::{DatagramBacklog, DatagramBuffers};
 
-/// A connected UDP socket.
 pub(crate) struct QuicSocket {
     io: UdpSocket,
     state: UdpSocketState,
-    waiting: Mutex<Waiting>,
+    backlog: Mutex<DatagramBacklog>,
     is_refused: AtomicBool,
     refusal: Notify,
 }
 
 impl QuicSocket {
-    /// A socket that is connected and does not block. The current runtime watches it.
+    /// Wraps a connected, non-blocking socket, registered with the current runtime.
     pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Arc<Self>> {
         let state = UdpSocketState::new((&socket).into())?;
         let io = UdpSocket::from_std(socket)?;
         let (is_refused, refusal) = (AtomicBool::new(false), Notify::new());
-        Ok(Arc::new(Self { io, state, waiting: Mutex::default(), is_refused, refusal }))
+        Ok(Arc::new(Self { io, state, backlog: Mutex::default(), is_refused, refusal }))
     }
 
-    /// Waits until the peer's machine says that nothing listens there.
+    /// Waits until the kernel reports that the port is closed.
     pub(crate) async fn refused(&self) {
         while !self.is_refused.load(Relaxed) {
             self.refusal.notified().await;
         }
     }
 
-    /// Takes note of an error. What could not be sent or read is a lost packet to QUIC.
+    /// Records an error. To QUIC, a datagram that could not be sent or read is a lost packet.
     fn note(&self, error: &io::Error) {
         if error.kind() == io::ErrorKind::ConnectionRefused {
             self.is_refused.store(true, Relaxed);
@@ -65,7 +64,7 @@ impl AsyncUdpSocket for QuicSocket {
         if let Err(error) = &sent
             && error.kind() == io::ErrorKind::ConnectionRefused
         {
-            // An earlier datagram was refused. The call that tells so sends nothing itself.
+            // An earlier datagram was refused. The call that reports it sends nothing.
             self.note(error);
             sent = self.io.try_io(Interest::WRITABLE, send);
         }
@@ -85,20 +84,20 @@ impl AsyncUdpSocket for QuicSocket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let mut room = Room::new(buffers, meta);
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.pass_on(&mut room);
-        while room.filled() == 0 {
+        let mut buffers = DatagramBuffers::new(buffers, meta);
+        let mut backlog = self.backlog.lock().unwrap_or_else(PoisonError::into_inner);
+        backlog.drain_into(&mut buffers);
+        while buffers.filled() == 0 {
             ready!(self.io.poll_recv_ready(cx))?;
             let read = |messages: &mut [IoSliceMut<'_>], about: &mut [RecvMeta]| {
                 self.state.recv((&self.io).into(), messages, about)
             };
-            let receive = || waiting.receive(&mut room, read);
+            let receive = || backlog.receive(&mut buffers, read);
             if let Err(error) = self.io.try_io(Interest::READABLE, receive) {
                 self.note(&error);
             }
         }
-        Poll::Ready(Ok(room.filled()))
+        Poll::Ready(Ok(buffers.filled()))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -114,7 +113,7 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn max_receive_segments(&self) -> usize {
-        // Joined ones are taken apart before quinn gets them.
+        // Coalesced datagrams are split before quinn gets them.
         1
     }
 }
@@ -125,7 +124,7 @@ impl fmt::Debug for QuicSocket {
     }
 }
 
-/// Waits until the socket can be written. One connection alone writes to it.
+/// Waits until the socket is writable. Only one connection writes to it.
 #[derive(Debug)]
 struct Writable(Arc<QuicSocket>);
 

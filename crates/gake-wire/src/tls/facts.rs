@@ -1,4 +1,4 @@
-//! What is known of a connection once it is open.
+//! Facts about an open connection.
 
 use std::net::SocketAddr;
 
@@ -9,28 +9,28 @@ use rustls::{CipherSuite, HandshakeKind, NamedGroup, ProtocolVersion};
 /// The connection of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConnectionFacts {
-    /// The address it was opened to: the origin's or the proxy's. `None` for a Unix socket.
+    /// The address of the peer: the origin or the proxy. `None` for a Unix socket.
     pub peer: Option<SocketAddr>,
     /// Whether it speaks HTTP/2.
     pub is_http2: bool,
-    /// What both sides agreed on, over TLS.
+    /// The negotiated parameters of TLS.
     pub tls: Option<TlsFacts>,
 }
 
-/// What both sides of a TLS connection agreed on.
+/// The negotiated parameters of a TLS connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TlsFacts {
     /// The version.
     pub version: TlsVersion,
     suite: CipherSuite,
     group: Option<NamedGroup>,
-    /// Whether an earlier session is known to have been resumed.
+    /// Whether an earlier session was resumed.
     pub is_resumed: bool,
     ech: EchStatus,
 }
 
 impl TlsFacts {
-    /// What a session agreed on, once its handshake is over.
+    /// The parameters of a session; `None` before the end of its handshake.
     pub(crate) fn of(session: &ClientConnection) -> Option<Self> {
         let version = match session.protocol_version()? {
             ProtocolVersion::TLSv1_2 => TlsVersion::Tls12,
@@ -42,22 +42,21 @@ impl TlsFacts {
         Some(Self { version, suite, group, is_resumed, ech: session.ech_status() })
     }
 
-    /// What is known of a handshake of QUIC: its version, since QUIC has no other. quinn does not
-    /// tell the cipher suite and the group, nor what came of an encrypted hello, which follows from
-    /// what was offered (`ech`), nor whether a session was resumed, unless early data was accepted.
+    /// The parameters of a QUIC handshake, which is always TLS 1.3. quinn reports neither suite nor
+    /// group, and resumption only by accepted early data; `ech` follows from what was offered.
     pub(crate) const fn of_quic(ech: EchStatus, is_resumed: bool) -> Self {
         let (version, suite) = (TlsVersion::Tls13, CipherSuite::Unknown(0));
         Self { version, suite, group: None, is_resumed, ech }
     }
 
-    /// The cipher suite, as IANA names it; empty when that is not known.
+    /// The IANA name of the cipher suite; empty if unknown.
     #[must_use]
     pub fn cipher_suite(&self) -> String {
         suite_name(self.suite.as_str().unwrap_or_default())
     }
 
-    /// What came of an encrypted hello (ECH): `accepted`, `rejected`, or `grease` when it only looked
-    /// like one; empty when it was not encrypted.
+    /// The outcome of an encrypted hello (ECH): `accepted`, `rejected`, or `grease` for a fake one;
+    /// empty without ECH.
     #[must_use]
     pub const fn ech(&self) -> &'static str {
         match self.ech {
@@ -68,14 +67,14 @@ impl TlsFacts {
         }
     }
 
-    /// The group of the key exchange, as IANA names it; empty when there was none.
+    /// The IANA name of the key exchange group; empty without one.
     #[must_use]
     pub fn group(&self) -> &'static str {
         self.group.and_then(|group| group.as_str()).unwrap_or_default()
     }
 }
 
-/// The name of a cipher suite: rustls names those of TLS 1.3 apart.
+/// The IANA name of a cipher suite; rustls uses another prefix for TLS 1.3.
 pub(crate) fn suite_name(suite: &str) -> String {
     match suite.strip_prefix("TLS13_") {
         Some(suite) => format!("TLS_{suite}"),

@@ -1,5 +1,4 @@
-//! Handshakes of TLS as metrics: what they agreed on, and the shares that resumed a session, whose
-//! early data was accepted, and that came with the status of the certificate.
+//! Metrics of TLS handshakes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,14 +19,12 @@ static STAPLED: LazyLock<Arc<Definition>> =
 static EARLY_DATA: LazyLock<Arc<Definition>> =
     LazyLock::new(|| metric("tls_early_data", MetricKind::Rate));
 
-/// What is known of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handshake {
     pub(crate) facts: TlsFacts,
-    /// Whether the server stapled the status of its certificate; `None` when it showed none, or
-    /// that is not told.
+    /// Whether the server stapled an OCSP status; `None` without a certificate, or if unknown.
     pub(crate) is_stapled: Option<bool>,
-    /// Whether the server accepted the request that went with it; `None` when none did.
+    /// Whether the server accepted the early data; `None` if none was sent.
     pub(crate) is_early_accepted: Option<bool>,
 }
 
@@ -35,17 +32,16 @@ fn metric(name: &str, kind: MetricKind) -> Arc<Definition> {
     Arc::new(Definition { name: name.to_owned(), kind, unit: MetricUnit::Number })
 }
 
-/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher`,
-/// `group` (of the key exchange) and `ech`, `tls_resumed`, the rate of those that resumed a
-/// session, `tls_early_data`, the rate of those whose early data was accepted among those with
-/// any, and `tls_stapled`, the rate of those with a stapled status (OCSP) among those with a
-/// certificate.
+/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher`, `group`
+/// (of the key exchange) and `ech`; `tls_resumed`, the rate of resumed sessions; `tls_early_data`, the
+/// rate of accepted among sent early data; `tls_stapled`, the rate of stapled OCSP statuses among
+/// handshakes with a certificate.
 #[must_use]
 pub fn handshake_metrics() -> [Arc<Definition>; 4] {
     [&HANDSHAKES, &RESUMED, &EARLY_DATA, &STAPLED].map(|metric| Arc::clone(metric))
 }
 
-/// Adds `count` handshakes of this kind.
+/// Adds `count` equal handshakes.
 pub(crate) fn add(tally: &mut Tally, handshake: &Handshake, count: u64) {
     let Handshake { facts, is_stapled, is_early_accepted } = handshake;
     let tags = [
@@ -61,11 +57,11 @@ pub(crate) fn add(tally: &mut Tally, handshake: &Handshake, count: u64) {
         tally.series.add(handshakes, 1.0, 0);
         tally.series.add(resumed, f64::from(facts.is_resumed), 0);
     }
-    for (metric, is_so) in [(&STAPLED, is_stapled), (&EARLY_DATA, is_early_accepted)] {
-        let Some(is_so) = is_so else { continue };
+    for (metric, value) in [(&STAPLED, is_stapled), (&EARLY_DATA, is_early_accepted)] {
+        let Some(value) = value else { continue };
         let series = tally.series.intern(metric, &Tags::default());
         for _ in 0..count {
-            tally.series.add(series, f64::from(*is_so), 0);
+            tally.series.add(series, f64::from(*value), 0);
         }
     }
 }

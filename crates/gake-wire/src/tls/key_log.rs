@@ -8,17 +8,16 @@ use std::sync::Mutex;
 
 use gake_files::Access;
 
-/// A file of secrets in the format of SSLKEYLOGFILE. Who reads it can read what was sent.
+/// A file of session secrets in the format of SSLKEYLOGFILE. It allows decrypting the traffic.
 pub struct TlsKeyLog {
     file: Mutex<File>,
 }
 
 impl TlsKeyLog {
-    /// Opens the file, or creates it; only its owner may read it. What it holds stays: others may
-    /// have written their secrets there.
+    /// Opens the file for appending, or creates it, readable by its owner only.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { file: Mutex::new(gake_files::append(path, Access::Owner)?) })
     }
@@ -31,7 +30,7 @@ impl rustls::KeyLog for TlsKeyLog {
         line.push(' ');
         put_hex(&mut line, secret);
         line.push('\n');
-        // A handshake does not fail for its log: on a full disk, lines are missing.
+        // A handshake does not fail because of its log: on a full disk, lines are missing.
         if let Ok(mut file) = self.file.lock() {
             let _ = file.write_all(line.as_bytes());
         }
@@ -40,7 +39,7 @@ impl rustls::KeyLog for TlsKeyLog {
 
 fn put_hex(line: &mut String, bytes: &[u8]) {
     for byte in bytes {
-        // A string takes everything.
+        // Writing to a String cannot fail.
         let _ = write!(line, "{byte:02x}");
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use self::facts::{TlsVersion, suite_name};
 use self::key_log::TlsKeyLog;
-use self::stapling::NotingVerifier;
+use self::stapling::StaplingVerifier;
 use crate::tls::protocol::Protocol;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{EchMode, EchStatus, ResolvesClientCert, WebPkiServerVerifier};
@@ -36,30 +36,30 @@ pub struct TlsOptions {
     pub cert: Option<PathBuf>,
     /// Its key in PEM; by default in the certificate's file.
     pub key: Option<PathBuf>,
-    /// Certificates, of which a server gets the first whose issuer it accepts. Instead of `cert`.
+    /// Client certificates; a server gets the first whose issuer it accepts. Used without `cert`.
     pub identities: Vec<TlsIdentity>,
-    /// Speak only this version; both by default.
+    /// The only version to offer; both by default.
     pub version: Option<TlsVersion>,
     /// Offer only these cipher suites of TLS 1.2, by the names of [`tls12_suites`]; all by default.
     pub suites: Option<Vec<String>>,
-    /// Offer only these cipher suites of any version, by the names of [`tls_suites`], the preferred
-    /// one first; the library's if empty.
+    /// Offer only these cipher suites of any version, by the names of [`tls_suites`], in order of
+    /// preference; the library's if empty.
     pub ciphers: Vec<String>,
-    /// Takes the secrets of every session.
+    /// Receives the secrets of every session.
     pub key_log: Option<Arc<TlsKeyLog>>,
-    /// Encrypt the hello (ECH) by the configurations in this file; `grease` only looks like it.
+    /// Encrypt the hello (ECH) by the configurations in this file; `grease` sends a fake one.
     pub ech: Option<PathBuf>,
     /// Resume sessions. Otherwise every connection makes a full handshake.
     pub session_tickets: bool,
-    /// Resume sessions, and send requests that are safe to replay before the end of the handshake
-    /// (0-RTT), where the server allows that: over HTTP/1.1 with TLS 1.3, and HTTP/3.
+    /// Resume sessions, and send replayable requests as early data (0-RTT) where the server allows
+    /// it: over HTTP/1.1 with TLS 1.3, and HTTP/3.
     pub early_data: bool,
 }
 
 static TLS12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
 static TLS13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
 
-/// A client certificate that no file holds.
+/// A client certificate in memory.
 #[derive(Clone)]
 pub struct TlsIdentity {
     /// The chain in PEM, the client's own certificate first.
@@ -74,13 +74,13 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-/// The cipher suites of TLS 1.2 that a client can offer, as IANA names them.
+/// The IANA names of the supported cipher suites of TLS 1.2.
 pub fn tls12_suites() -> impl Iterator<Item = &'static str> {
     let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
     suites.filter(|suite| suite.tls13().is_none()).filter_map(|suite| suite.suite().as_str())
 }
 
-/// The cipher suites that a client can offer, as IANA names them.
+/// The IANA names of the supported cipher suites.
 pub fn tls_suites() -> impl Iterator<Item = String> {
     let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
     suites.filter_map(|suite| suite.suite().as_str()).map(suite_name)
@@ -94,13 +94,13 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// Its purpose.
         role: &'static str,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A key without a certificate.
-    #[error("--key needs --cert: a client key is of no use without its certificate")]
+    #[error("--key requires --cert, the certificate of the client key")]
     KeyAlone,
     /// A certificate or key that is not PEM.
     #[error("{0} is not PEM: {1}")]
@@ -117,23 +117,23 @@ impl TlsOptions {
     /// The client settings for connections that speak `protocol`.
     ///
     /// # Errors
-    /// When a file cannot be read or has the wrong content.
+    /// A file cannot be read or has the wrong content.
     pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(self.provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = match &self.ech {
-            // Only TLS 1.3 has it.
+            // This implies TLS 1.3.
             Some(path) => builder.with_ech(hello(path)?),
             None => builder.with_protocol_versions(self.versions()),
         };
         let builder = builder.map_err(TlsError::Library)?;
-        let verifier = NotingVerifier(self.verifier(&provider)?);
+        let verifier = StaplingVerifier(self.verifier(&provider)?);
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match self.client_certificate()? {
             None if !self.identities.is_empty() => {
                 let keys = self.identities.iter().map(|identity| identity.loaded(&provider));
                 let keys = keys.collect::<Result<_, _>>()?;
-                builder.with_client_cert_resolver(Arc::new(FirstAccepted { keys }))
+                builder.with_client_cert_resolver(Arc::new(AcceptedCertResolver { keys }))
             }
             Some((chain, key)) => {
                 builder.with_client_auth_cert(chain, key).map_err(TlsError::Client)?
@@ -144,8 +144,8 @@ impl TlsOptions {
         if let Some(log) = &self.key_log {
             config.key_log = Arc::clone(log) as Arc<dyn rustls::KeyLog>;
         }
-        // Every connection stands for a client of its own, which has no session to resume; and
-        // a store of sessions is a lock between workers.
+        // Every connection stands for a new client without a session to resume; and a session store
+        // is a lock shared by workers.
         if !self.session_tickets && !self.early_data {
             config.resumption = rustls::client::Resumption::disabled();
         }
@@ -158,7 +158,7 @@ impl TlsOptions {
     ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
         let provider = Arc::clone(provider);
         if self.insecure {
-            return Ok(Arc::new(AcceptAny { provider }));
+            return Ok(Arc::new(InsecureVerifier { provider }));
         }
         let roots = Arc::new(self.roots()?);
         match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
@@ -172,7 +172,7 @@ impl TlsOptions {
         if let Some(suites) = &self.suites {
             provider.cipher_suites.retain(|suite| {
                 let name = suite.suite().as_str();
-                suite.tls13().is_some() || suites.iter().any(|asked| Some(asked.as_str()) == name)
+                suite.tls13().is_some() || suites.iter().any(|wanted| Some(wanted.as_str()) == name)
             });
         }
         if !self.ciphers.is_empty() {
@@ -209,7 +209,7 @@ impl TlsOptions {
         }
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            // A container without certificates still reaches public servers.
+            // For containers without certificates.
             roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         }
         Ok(roots)
@@ -230,7 +230,7 @@ impl TlsOptions {
         Ok(Some((chain, key)))
     }
 
-    /// What came of an encrypted hello once a handshake is over: a rejection ends the handshake.
+    /// The ECH status of a completed handshake: a rejection fails the handshake.
     pub(crate) fn ech_once_open(&self) -> EchStatus {
         match &self.ech {
             None => EchStatus::NotOffered,
@@ -240,10 +240,10 @@ impl TlsOptions {
     }
 }
 
-/// In place of a file: a hello that only looks encrypted.
+/// Requests a fake ECH extension instead of naming a file.
 const GREASE: &str = "grease";
 
-/// How the hello is encrypted by the configurations in a file, or looks like it.
+/// The ECH mode for a file of configurations, or for [`GREASE`].
 fn hello(path: &Path) -> Result<EchMode, TlsError> {
     if path.as_os_str() == GREASE {
         return ech::grease().map_err(TlsError::Library);
@@ -252,7 +252,7 @@ fn hello(path: &Path) -> Result<EchMode, TlsError> {
     ech::encrypted(&read(path, role)?).map_err(|error| file_error(path, role, &error))
 }
 
-/// Bytes of a file of certificates: the system's bundles have less than one.
+/// Maximum bytes of a PEM file: the system's bundles have less than 1 MiB.
 const PEM_BYTES_MAX: u64 = 16 << 20;
 
 fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -267,7 +267,7 @@ fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'s
 
 fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
     gake_files::read(path, role, PEM_BYTES_MAX).map_err(|error| match error.io() {
-        // The path is said by who shows it.
+        // TlsError::File adds the path.
         Some(error) => file_error(path, role, error),
         None => file_error(path, role, &error),
     })
@@ -292,15 +292,15 @@ impl TlsIdentity {
     }
 }
 
-/// Gives a server the first certificate whose issuer it accepts.
+/// Selects the first certificate whose issuer the server accepts.
 #[derive(Debug)]
-struct FirstAccepted {
+struct AcceptedCertResolver {
     keys: Vec<Arc<CertifiedKey>>,
 }
 
-impl ResolvesClientCert for FirstAccepted {
+impl ResolvesClientCert for AcceptedCertResolver {
     fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        // A certificate holds its issuer's name as the server writes it.
+        // A certificate contains its issuer's name in the same DER encoding.
         let names = |certificate: &CertificateDer<'_>, issuer: &[u8]| {
             memchr::memmem::find(certificate, issuer).is_some()
         };
@@ -319,14 +319,14 @@ impl ResolvesClientCert for FirstAccepted {
     }
 }
 
-/// Accepts any certificate, for `--insecure`. Signatures are still checked, so that a handshake
-/// costs what it costs.
+/// Accepts any certificate, for `--insecure`. Signatures are still verified, to keep the cost of a
+/// handshake realistic.
 #[derive(Debug)]
-struct AcceptAny {
+struct InsecureVerifier {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for AcceptAny {
+impl ServerCertVerifier for InsecureVerifier {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
@@ -363,22 +363,21 @@ impl ServerCertVerifier for AcceptAny {
     }
 }
 
-/// The same settings for connections that speak `protocol`.
+/// A copy of the settings for connections that speak `protocol`.
 pub(crate) fn speaking(config: &Arc<ClientConfig>, protocol: Protocol) -> Arc<ClientConfig> {
     let mut config = ClientConfig::clone(config);
     config.alpn_protocols = protocol.alpn();
     Arc::new(config)
 }
 
-/// The same settings without resumption: each connection makes a full handshake.
+/// A copy of the settings without resumption: each connection makes a full handshake.
 pub(crate) fn without_resumption(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
     let mut config = ClientConfig::clone(config);
     config.resumption = rustls::client::Resumption::disabled();
     Arc::new(config)
 }
 
-/// The same settings, and the same sessions, for connections that send a request before the end of
-/// the handshake.
+/// A copy of the settings, with the same session store, for connections that send early data.
 pub(crate) fn with_early_data(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
     let mut config = ClientConfig::clone(config);
     config.enable_early_data = true;

@@ -1,6 +1,6 @@
-//! The protocol that a connection is to speak.
+//! The protocol of a connection.
 
-/// The protocol of a connection.
+/// The configured protocol of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
     /// HTTP/1.1, or 1.0.
@@ -8,20 +8,19 @@ pub enum Protocol {
     Http1,
     /// HTTP/2: by ALPN over TLS, by prior knowledge in clear text.
     Http2,
-    /// What ALPN chooses over TLS; HTTP/1.1 in clear text.
+    /// HTTP/2 or HTTP/1.1 by ALPN over TLS; HTTP/1.1 in clear text.
     Negotiated,
     /// HTTP/3, over QUIC.
     Http3,
-    /// As [`Negotiated`](Self::Negotiated), and HTTP/3 to an origin whose answers offer it by
-    /// `Alt-Svc`.
+    /// As [`Negotiated`](Self::Negotiated), and HTTP/3 to an origin that advertises it by `Alt-Svc`.
     Advertised,
-    /// WebSocket, opened by HTTP/1.1: the body of the only request is a message, sent in sessions
-    /// that its URL and headers open.
+    /// WebSocket, upgraded from HTTP/1.1. The body of the only request is the message; its URL and
+    /// headers open the sessions.
     WebSocket,
 }
 
 impl Protocol {
-    /// Whether a connection may carry several exchanges at once.
+    /// Whether a connection may carry concurrent exchanges.
     #[must_use]
     pub const fn may_be_multiplexed(self) -> bool {
         self.may_be_http2() || self.may_be_http3()
@@ -39,7 +38,7 @@ impl Protocol {
         matches!(self, Self::Http3 | Self::Advertised)
     }
 
-    /// What ALPN offers, what is wanted most first.
+    /// The protocols offered by ALPN, in order of preference.
     pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let (h1, h2) = (b"http/1.1".to_vec(), b"h2".to_vec());
         match self {

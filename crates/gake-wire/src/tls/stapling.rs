@@ -1,8 +1,8 @@
-//! Whether a server staples the status of its certificate (OCSP) to its handshake.
+//! Detects stapled OCSP statuses.
 //!
-//! rustls shows that to the verifier alone, which all connections share. A handshake is verified
-//! while its thread polls it: the verifier notes what it saw for its thread, and whoever polls takes
-//! the note.
+//! rustls shows them only to the verifier, which all connections share. Since a handshake is verified
+//! while a thread polls it, the verifier records the status in a thread-local variable, which the
+//! poller takes.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -14,29 +14,29 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
 thread_local! {
-    static NOTE: Cell<Option<bool>> = const { Cell::new(None) };
+    static STAPLED: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Verifies as another verifier does, and notes whether a status was stapled.
+/// Delegates to another verifier, and records whether a status was stapled.
 #[derive(Debug)]
-pub(crate) struct NotingVerifier(pub(crate) Arc<dyn ServerCertVerifier>);
+pub(crate) struct StaplingVerifier(pub(crate) Arc<dyn ServerCertVerifier>);
 
-/// Drives a handshake, and says whether the server stapled a status: `None` when it showed no
-/// certificate, as in a session that is resumed.
+/// Drives a handshake, and returns whether the server stapled a status: `None` without a certificate,
+/// as in a resumed session.
 pub(crate) async fn watched<F: Future>(handshake: F) -> (F::Output, Option<bool>) {
     let mut handshake = pin!(handshake);
     let mut is_stapled = None;
     let output = poll_fn(|cx| {
-        NOTE.set(None);
+        STAPLED.set(None);
         let polled = handshake.as_mut().poll(cx);
-        is_stapled = NOTE.take().or(is_stapled);
+        is_stapled = STAPLED.take().or(is_stapled);
         polled
     })
     .await;
     (output, is_stapled)
 }
 
-impl ServerCertVerifier for NotingVerifier {
+impl ServerCertVerifier for StaplingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -45,7 +45,7 @@ impl ServerCertVerifier for NotingVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        NOTE.set(Some(!ocsp_response.is_empty()));
+        STAPLED.set(Some(!ocsp_response.is_empty()));
         self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 

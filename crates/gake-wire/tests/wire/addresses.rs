@@ -1,4 +1,4 @@
-//! Where connections go to and come from.
+//! Targets and sources of connections.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
@@ -18,7 +18,7 @@ fn listening_on(address: &str) -> Option<Server> {
 }
 
 #[test]
-fn host_says_what_the_url_says_wherever_it_goes() {
+fn host_is_that_of_the_url_for_any_target() {
     let server = plain();
     let port = server.addr.port();
     let mut setup = Setup::get("http://shop.test:81/x");
@@ -33,7 +33,7 @@ fn host_says_what_the_url_says_wherever_it_goes() {
 }
 
 #[test]
-fn a_name_that_is_not_known_is_found_before_the_run() {
+fn an_unknown_name_fails_before_the_run() {
     let error = Setup::get("http://no-such-host.invalid/").prepare().unwrap_err();
     assert!(matches!(error, WireError::Resolve(_)), "{error}");
     assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
@@ -68,13 +68,13 @@ fn unix_sockets() {
 }
 
 #[test]
-fn all_addresses_of_a_name_take_turns() {
+fn addresses_of_a_name_are_used_round_robin() {
     let Some(first) = listening_on("127.0.0.1:0") else { return };
     let port = first.addr.port();
     let Some(second) = listening_on(&format!("127.0.0.2:{port}")) else { return };
     let mut setup = Setup::get(format!("http://both.test:{port}/"));
     setup.settings.keepalive = false;
-    // The third does not answer, and is left out.
+    // The third is unreachable and left out.
     setup.resolver.fix("both.test:*:127.0.0.1,127.0.0.2,127.0.0.3").unwrap();
     let wire = setup.prepare().unwrap();
     assert_eq!(wire.network.origins[0].addresses.len(), 2);
@@ -84,15 +84,15 @@ fn all_addresses_of_a_name_take_turns() {
 }
 
 #[test]
-fn when_no_address_answers_the_run_says_so() {
+fn without_a_reachable_address_the_run_fails() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut setup = Setup::get(format!("http://none.test:{free}/"));
     setup.resolver.fix("none.test:*:127.0.0.1,127.0.0.2").unwrap();
     assert_eq!(setup.fault(), Fault::ConnectRefused);
 }
 
-/// The addresses that a server saw connections come from, in order, without those that were only
-/// asked whether they answer.
+/// The peers that a server saw, in order, without
+/// probes.
 fn peers(server: &Server) -> Vec<IpAddr> {
     let mut peers: Vec<_> = server
         .seen()
@@ -136,7 +136,7 @@ fn refused(target: &str, sources: &str) -> WireError {
 }
 
 #[test]
-fn a_source_that_is_not_ours_is_found_before_the_run() {
+fn a_foreign_source_fails_before_the_run() {
     for address in ["203.0.113.9", "2001:db8::9"] {
         let error = refused("http://127.0.0.1/", address);
         let WireError::Source(SourceAddressError::NotOurs(named)) = &error else {
@@ -150,7 +150,7 @@ fn a_source_that_is_not_ours_is_found_before_the_run() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_found_before_the_run() {
+fn a_missing_device_fails_before_the_run() {
     let error = refused("http://127.0.0.1/", "nosuchdev0");
     assert!(matches!(error, WireError::Source(SourceAddressError::Unusable { .. })), "{error}");
     assert!(error.to_string().starts_with("nosuchdev0 cannot be a source"), "{error}");
@@ -160,7 +160,7 @@ fn a_device_that_is_not_there_is_found_before_the_run() {
 fn sources_and_target_must_be_of_one_family() {
     let error = refused("http://[::1]/", "127.0.0.1");
     assert!(matches!(error, WireError::Source(SourceAddressError::Family { .. })), "{error}");
-    // Of several addresses, those are used that can be reached.
+    // Only reachable addresses are used.
     let mut setup = Setup::get("http://two.test/");
     setup.resolver.fix("two.test:80:::1,127.0.0.1").unwrap();
     setup.settings.sources.add("127.0.0.1").unwrap();

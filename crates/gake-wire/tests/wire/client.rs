@@ -1,4 +1,4 @@
-//! Fires arrivals without an engine, on a real clock and a runtime as a worker has it.
+//! Fires arrivals without an engine, on a real clock and a worker's runtime.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use gake_core::record::{Counts, Exchange, ExchangeEnd, Fault, ResponseSummary, T
 use gake_core::schedule::Slice;
 use gake_core::work::{Factory, Gauges};
 use gake_wire::{
-    HttpFactory, HttpRequest, HttpWork, Resolver, Settings, TlsOptions, WeightedRequest, Wire,
-    WireError,
+    ClientSettings, HttpFactory, HttpRequest, HttpWork, PreparedRequests, Resolver, TlsOptions,
+    WeightedRequest, WireError,
 };
 
-/// No test waits longer than this for anything.
+/// The longest wait of a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl TestClock {
     }
 }
 
-/// Does something on a runtime of its own, within bounds.
+/// Runs a future on a new runtime, with a time-out.
 pub fn on_runtime<T>(doing: impl Future<Output = T>) -> T {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
@@ -51,7 +51,7 @@ pub struct Setup {
     pub requests: Vec<WeightedRequest>,
     pub resolver: Resolver,
     pub tls: TlsOptions,
-    pub settings: Settings,
+    pub settings: ClientSettings,
 }
 
 pub fn request(method: &str, url: &str) -> WeightedRequest {
@@ -68,14 +68,14 @@ impl Setup {
             requests,
             resolver: Resolver::default(),
             tls: TlsOptions::default(),
-            settings: Settings {
+            settings: ClientSettings {
                 timeouts: Timeouts {
                     connect: Duration::from_secs(20),
                     first_byte: None,
                     total: Duration::from_secs(40),
                 },
                 connections: 10,
-                ..Settings::default()
+                ..ClientSettings::default()
             },
         }
     }
@@ -91,11 +91,11 @@ impl Setup {
         self
     }
 
-    pub fn prepare(&self) -> Result<Wire, WireError> {
-        Wire::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
+    pub fn prepare(&self) -> Result<PreparedRequests, WireError> {
+        PreparedRequests::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
     }
 
-    /// Does something with a client on a runtime of its own.
+    /// Runs `doing` with a client on a new runtime.
     pub fn run<T>(self, doing: impl AsyncFnOnce(&Client) -> T) -> T {
         let wire = Arc::new(self.prepare().unwrap());
         on_runtime(async {
@@ -104,14 +104,18 @@ impl Setup {
         })
     }
 
-    /// The same, with the labels numbered within `labels`, which other wires share.
-    pub fn run_with<T>(self, labels: &mut Vec<String>, doing: impl AsyncFnOnce(&Client) -> T) -> T {
+    /// As `run`, with the labels numbered within the shared list `labels`.
+    pub fn run_with_labels<T>(
+        self,
+        labels: &mut Vec<String>,
+        doing: impl AsyncFnOnce(&Client) -> T,
+    ) -> T {
         let mut wire = self.prepare().unwrap();
         wire.number_labels(labels);
         on_runtime(async { doing(&Client::new(Arc::new(wire))).await })
     }
 
-    /// Fires once and says what came of it.
+    /// Fires once.
     pub fn fire(self) -> Exchange {
         self.run(async |client| client.lane().fire().await)
     }
@@ -130,7 +134,7 @@ pub struct Client {
 }
 
 impl Client {
-    fn new(wire: Arc<Wire>) -> Self {
+    fn new(wire: Arc<PreparedRequests>) -> Self {
         let clock = TestClock::new();
         let factory = HttpFactory::new(wire, Slice::WHOLE, clock);
         factory.begin();
@@ -145,7 +149,7 @@ impl Client {
         millis(self.clock.now())
     }
 
-    /// What was counted since the start.
+    /// Counts since the start.
     pub fn counts(&self) -> Counts {
         self.gauges();
         self.tally.borrow().counts
@@ -155,12 +159,12 @@ impl Client {
         self.factory.observe(&mut self.tally.borrow_mut())
     }
 
-    /// Ends the run, for what is still under way beside the lanes.
+    /// Ends the run for idle connections.
     pub fn finish(&self) {
         self.factory.finish();
     }
 
-    /// Waits until a count or level is as wanted.
+    /// Waits until a condition holds.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let begun = Instant::now();
         while !is_so(self) {
@@ -184,24 +188,24 @@ impl Lane<'_> {
         exchange
     }
 
-    /// The size of what a user holds by itself.
+    /// The size of a user's work.
     pub fn work_bytes(&self) -> usize {
         size_of_val(&self.work)
     }
 
-    /// The size of the state of a request under way.
+    /// The size of the future of a request.
     pub fn request_bytes(&mut self) -> usize {
         let now = self.client.clock.now();
         size_of_val(&self.work.send(0, now))
     }
 
-    /// Whether there is nothing more to send.
+    /// Whether the feed is at its end.
     pub async fn is_exhausted(&mut self) -> bool {
         let number = self.client.next.get();
         self.work.send(number, self.client.clock.now()).await.is_none()
     }
 
-    /// Fires `times` times, and expects 200 each time, or 101 of a WebSocket.
+    /// Fires `times` times, and expects 200, or 101 from a WebSocket.
     pub async fn fire_ok(&mut self, times: usize) {
         for _ in 0..times {
             let exchange = self.fire().await;
@@ -209,7 +213,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Fires and gives up when something is so.
+    /// Fires, and abandons the exchange when a condition holds.
     pub async fn abandon_when(
         &mut self,
         what: &str,
@@ -229,7 +233,7 @@ impl Lane<'_> {
     }
 }
 
-/// What holds of every exchange.
+/// Invariants of every exchange.
 fn check(exchange: &Exchange, fired: Nanos) {
     assert!(exchange.write >= fired, "{exchange:?}");
     assert!(exchange.done >= exchange.write, "{exchange:?}");

@@ -10,14 +10,14 @@ use socket2::{Domain, Socket, Type};
 use crate::client::{Setup, fault_of, millis};
 use crate::server::{Again, Request, Server, ok};
 
-/// A listener that takes no more connections: its backlog is full, and stays so while this lives.
-struct Full {
+/// A listener with a full backlog.
+struct FullListener {
     addr: SocketAddr,
     _socket: Socket,
     _fill: Vec<TcpStream>,
 }
 
-impl Full {
+impl FullListener {
     fn new() -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
@@ -33,20 +33,20 @@ impl Full {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_port_without_a_listener_refuses() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     Setup::get(format!("http://{free}/")).run(async |client| {
         let exchange = client.lane().fire().await;
         assert_eq!(fault_of(&exchange), Fault::ConnectRefused);
         assert_eq!((exchange.connect, exchange.bytes_out), (None, 0));
-        // The attempt did leave.
+        // The attempt was made.
         assert!(exchange.has_left());
         assert_eq!((client.counts().opened, client.gauges().peak), (0, 0));
     });
 }
 
 #[test]
-fn nobody_listens_on_the_unix_socket() {
+fn a_unix_socket_without_a_listener_refuses() {
     let path = std::env::temp_dir().join("gake-no-such-socket");
     let setup = Setup::get("http://x/").with(|s| s.resolver.unix_socket = Some(path));
     assert_eq!(setup.fault(), Fault::ConnectRefused);
@@ -54,7 +54,7 @@ fn nobody_listens_on_the_unix_socket() {
 
 #[test]
 fn a_full_backlog_is_a_connect_timeout() {
-    let full = Full::new();
+    let full = FullListener::new();
     let setup = Setup::get(format!("http://{}/", full.addr))
         .with(|s| s.settings.timeouts.connect = Duration::from_millis(300));
     let exchange = setup.fire();
@@ -64,8 +64,8 @@ fn a_full_backlog_is_a_connect_timeout() {
 }
 
 #[test]
-fn the_whole_time_may_pass_while_connecting() {
-    let full = Full::new();
+fn the_total_time_out_applies_while_connecting() {
+    let full = FullListener::new();
     let setup = Setup::get(format!("http://{}/", full.addr))
         .with(|s| s.settings.timeouts.total = Duration::from_millis(300));
     let exchange = setup.fire();
@@ -73,17 +73,17 @@ fn the_whole_time_may_pass_while_connecting() {
     assert!((300..2_000).contains(&millis(exchange.done)), "{exchange:?}");
 }
 
-/// In a network of its own, which has no way out.
+/// In a network namespace without routes.
 #[test]
-fn an_unreachable_network_is_no_refusal() {
+fn an_unreachable_network_is_not_a_refusal() {
     if !in_own_network("connecting::an_unreachable_network_is_no_refusal") {
         return;
     }
     assert_eq!(Setup::get("http://192.0.2.77:9/").fault(), Fault::ConnectReset);
 }
 
-/// Runs one test of this executable alone in a process of its own, behind `before`, with a
-/// variable set. True in that process; false when it has passed.
+/// Runs one test of this executable in a separate process, by the command `before`, with a
+/// variable set. True in that process; false once it has passed.
 fn alone(test: &str, before: &[&str]) -> bool {
     const VARIABLE: &str = "GAKE_TEST_ALONE";
     if std::env::var_os(VARIABLE).is_some() {
@@ -97,22 +97,22 @@ fn alone(test: &str, before: &[&str]) -> bool {
         .env(VARIABLE, "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&child.stdout) + String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    let output = String::from_utf8_lossy(&child.stdout) + String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
     false
 }
 
 fn in_own_network(test: &str) -> bool {
     let allowed = std::process::Command::new("unshare").args(["-rn", "true"]).status();
     if !allowed.is_ok_and(|status| status.success()) {
-        eprintln!("not tested: this machine gives nobody a network of their own");
+        eprintln!("not tested: this machine does not allow network namespaces");
         return false;
     }
     alone(test, &["unshare", "-rn"])
 }
 
 #[test]
-fn no_descriptor_is_left() {
+fn without_descriptors_connecting_fails() {
     if !alone("connecting::no_descriptor_is_left", &[]) {
         return;
     }
@@ -120,7 +120,7 @@ fn no_descriptor_is_left() {
     Setup::get(server.url("/")).run(async |client| {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let before = getrlimit(Resource::Nofile);
-        // Nothing can be opened any more; what is open stays so.
+        // Open connections still work.
         let none = Rlimit { current: Some(0), ..before };
         setrlimit(Resource::Nofile, none).unwrap();
         let exchange = client.lane().fire().await;
@@ -130,9 +130,9 @@ fn no_descriptor_is_left() {
     });
 }
 
-/// In a network of its own, where there are four local ports.
+/// In a network namespace with four local ports.
 #[test]
-fn no_local_port_is_left() {
+fn without_local_ports_connecting_fails() {
     if !in_own_network("connecting::no_local_port_is_left") {
         return;
     }
@@ -152,10 +152,10 @@ fn no_local_port_is_left() {
             lane.fire_ok(1).await;
         }
         assert_eq!(fault_of(&client.lane().fire().await), Fault::NoLocalPort);
-        // The connections that are open work on.
+        // Open connections still work.
         lanes[0].fire_ok(1).await;
     });
-    // What one source lacks, the next one has.
+    // The next source has free ports.
     setup("127.0.0.2,127.0.0.3").run(async |client| {
         let mut lanes: Vec<_> = (0..8).map(|_| client.lane()).collect();
         for lane in &mut lanes {
@@ -166,7 +166,7 @@ fn no_local_port_is_left() {
     });
 }
 
-/// In a network of its own, where there are a hundred local ports.
+/// In a network namespace with a hundred local ports.
 #[test]
 fn loopback_has_more_addresses_when_one_has_too_few_ports() {
     if !in_own_network("connecting::loopback_has_more_addresses_when_one_has_too_few_ports") {
@@ -183,8 +183,8 @@ fn loopback_has_more_addresses_when_one_has_too_few_ports() {
             s.settings.connections = users;
         });
         let notes = setup.prepare().unwrap().notes;
-        let said = notes.iter().any(|note| note.contains("127.0.0.1 to 127.0.0.3"));
-        assert_eq!(said, sources == 3, "{notes:?}");
+        let is_noted = notes.iter().any(|note| note.contains("127.0.0.1 to 127.0.0.3"));
+        assert_eq!(is_noted, sources == 3, "{notes:?}");
         setup.run(async |client| {
             let mut lanes: Vec<_> = (0..users).map(|_| client.lane()).collect();
             for lane in &mut lanes {
@@ -192,14 +192,14 @@ fn loopback_has_more_addresses_when_one_has_too_few_ports() {
             }
             assert_eq!(client.gauges().open as usize, users);
             let counts = client.counts();
-            // A port that the last run left in TIME-WAIT is one fewer, and the next source is tried.
+            // Ports in TIME-WAIT are skipped for the next source.
             assert!(counts.connects as usize >= users, "{counts:?}");
             assert!(counts.connect_cpu > 0);
         });
         let peers: Vec<_> = server.seen()[before..].iter().filter_map(|seen| seen.peer).collect();
         let addresses: BTreeSet<_> = peers.iter().map(SocketAddr::ip).collect();
         assert_eq!(addresses.len(), sources, "{addresses:?}");
-        // The whole range is searched from the start, and not the ports of one parity first.
+        // The whole range is searched, not the ports of one parity first.
         let odd = peers.iter().filter(|peer| peer.port() % 2 == 1).count();
         assert!(odd > 0 && odd < peers.len(), "{peers:?}");
     }

@@ -1,4 +1,4 @@
-//! Time-outs, each in its place.
+//! Time-outs of every phase.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::server::{Act, Again, Drip, Hold, Request, Server, Wait, ok, send};
 
 const LIMIT: u64 = 400;
 
-/// A time-out is never early, and late by little more than the look at all deadlines takes.
+/// A time-out is never early, and late by little more than the interval of scans.
 fn timed_out(exchange: &Exchange, phase: Phase, fired: u64) {
     assert_eq!(fault_of(exchange), Fault::Timeout(phase));
     let took = millis(exchange.done - fired);
     assert!((LIMIT..LIMIT + 400).contains(&took), "{took} ms");
     assert!(exchange.written && exchange.connect.is_some());
-    // The one request that one would ask about is the one the system was asked about.
+    // A time-out has a TCP sample.
     assert!(exchange.tcp.is_some());
 }
 
@@ -47,13 +47,13 @@ fn a_byte_at_a_time() {
 }
 
 #[test]
-fn a_body_that_never_stops_does_not_keep_the_time_out_from_coming() {
+fn an_endless_body_times_out() {
     let head = send("HTTP/1.1 200 OK\r\n\r\n");
     fire(vec![Request, head, Act::Flood(vec![b'x'; 64 * 1024])], Phase::Body);
 }
 
 #[test]
-fn a_request_that_nobody_reads() {
+fn an_unread_request_times_out() {
     let server = Server::start([vec![Wait(Duration::from_secs(10))]]);
     let setup = Setup::post(server.url("/"), vec![b'x'; 32 << 20])
         .with(|s| s.settings.timeouts.total = Duration::from_millis(LIMIT));
@@ -63,7 +63,7 @@ fn a_request_that_nobody_reads() {
 }
 
 #[test]
-fn the_first_byte_has_a_time_of_its_own() {
+fn the_first_byte_has_its_own_time_out() {
     let slow = vec![Request, Wait(Duration::from_secs(5)), ok(1)];
     let body = vec![
         Request,
@@ -79,7 +79,7 @@ fn the_first_byte_has_a_time_of_its_own() {
         let mut lane = client.lane();
         let fired = gake_core::clock::Clock::now(&client.clock);
         timed_out(&lane.fire().await, Phase::FirstByte, fired);
-        // Once it has come, the rest may take its time; on a reused connection, too.
+        // It does not apply to the rest, also on a reused connection.
         assert_eq!(status_of(&lane.fire().await), 200);
         let reused = lane.fire().await;
         assert_eq!(status_of(&reused), 200);
@@ -90,7 +90,7 @@ fn the_first_byte_has_a_time_of_its_own() {
 
 #[test]
 fn a_time_out_belongs_to_its_own_request() {
-    // The second request starts when nearly all the time of the first has passed.
+    // The second request starts shortly before the first one's deadline.
     let server = Server::start([vec![Request, Wait(Duration::from_millis(250)), ok(1), Again]]);
     let setup = Setup::get(server.url("/"))
         .with(|s| s.settings.timeouts.total = Duration::from_millis(LIMIT));

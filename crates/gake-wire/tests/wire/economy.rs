@@ -1,4 +1,4 @@
-//! What a request on an open connection costs: no allocation, one read of the clock.
+//! The cost of a request on an open connection: no allocation, one read of the clock.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,34 +13,34 @@ thread_local! {
     pub static READS: Cell<u64> = const { Cell::new(0) };
     /// Allocations on this thread.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated on this thread and not given back on it.
+    /// Bytes allocated and not freed on this thread.
     static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
-struct Counting;
+struct CountingAllocator;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: all calls are forwarded to the system's allocator.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         LIVE.set(LIVE.get() + layout.size() as i64);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.set(LIVE.get() - layout.size() as i64);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
 const TIMES: u64 = 200;
 
-/// Allocations and reads of the clock of some requests, after others to warm up.
+/// Allocations and reads of the clock of some requests, after a warm-up.
 fn cost(setup: Setup) -> (u64, u64) {
     setup.run(async |client| {
         let mut lane = client.lane();
@@ -49,25 +49,25 @@ fn cost(setup: Setup) -> (u64, u64) {
         lane.fire_ok(TIMES as usize).await;
         let after = (ALLOCATIONS.get(), READS.get());
         assert!(client.counts().opened <= 2, "the connections are kept");
-        // The test itself reads the clock once to fire.
+        // The test reads the clock once to fire.
         (after.0 - before.0, after.1 - before.1 - TIMES)
     })
 }
 
 #[test]
 fn nothing_is_allocated_for_a_request() {
-    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-    for script in [vec![Request, ok(100), Again], vec![Request, send(answer), Again]] {
+    let response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    for script in [vec![Request, ok(100), Again], vec![Request, send(response), Again]] {
         for pooled in [true, false] {
             let server = Server::start([script.clone()]);
             let setup = Setup::get(server.url("/")).with(|s| {
                 s.settings.pooled = pooled;
-                // To follow redirects costs nothing until one comes.
+                // Following redirects costs nothing without one.
                 s.settings.max_redirects = 5;
                 s.settings.timeouts.first_byte = Some(Duration::from_secs(10));
             });
             let (allocations, reads) = cost(setup);
-            // The look at the deadlines reads the clock every 20 ms.
+            // The scan of deadlines reads the clock every 20 ms.
             assert_eq!(allocations, 0);
             assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
         }
@@ -111,25 +111,25 @@ fn tls_allocates_little() {
     let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));
     setup.tls.cacert = vec![pki().path("ca.pem")];
     let (allocations, reads) = cost(setup);
-    // What the library needs for a record each way.
+    // rustls needs these for a record each way.
     assert!(allocations <= 10 * TIMES, "{allocations}");
     assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
 }
 
-/// Of 4 KB that a user may take, the connection and the work have these; the engine's task, the
-/// allocator and a moment's growth have the rest.
+/// A user may take 4 KB: this much for the connection and the work, the rest for the engine's task,
+/// the allocator and temporary growth.
 const USER_BYTES: i64 = 1_136;
 
-/// The state of a request under way, which is a part of each user's task.
+/// The future of a request, within each user's task.
 const REQUEST_BYTES: usize = 896;
 
 #[test]
-fn a_user_who_thinks_takes_little_memory() {
+fn an_idle_user_takes_little_memory() {
     const USERS: usize = 100;
     let server = Server::start([vec![Request, ok(100), Again]]);
     let setup = Setup::get(server.url("/")).with(|s| s.settings.pooled = false);
     setup.run(async |client| {
-        // What all users share is there before.
+        // Shared state exists already.
         let mut first = client.lane();
         first.fire_ok(2).await;
         assert!(first.request_bytes() <= REQUEST_BYTES, "{}", first.request_bytes());

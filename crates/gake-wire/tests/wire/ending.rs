@@ -1,7 +1,7 @@
-//! Answers that do not come, or not whole: each way has its fault.
+//! Missing and incomplete responses: each kind has its fault.
 
+use gake_codec::http1::ResponseLimits;
 use gake_core::record::{Fault, Phase};
-use gake_wire::http1::ResponseLimits;
 
 use crate::client::{Setup, fault_of, status_of};
 use crate::server::{Act, Again, Flood, Hold, Request, Reset, Server, Wait, ok, send};
@@ -15,7 +15,7 @@ fn fault(script: Vec<Act>) -> Fault {
 }
 
 #[test]
-fn reset_before_the_answer_and_in_it() {
+fn a_reset_before_or_within_the_response() {
     let head = send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
     assert_eq!(fault(vec![Request, Reset]), Fault::Reset);
     assert_eq!(fault(vec![Request, send("HTTP/1.1 2"), Wait(LATER), Reset]), Fault::Reset);
@@ -23,7 +23,7 @@ fn reset_before_the_answer_and_in_it() {
 }
 
 #[test]
-fn an_end_before_the_answer_ended_is_never_a_success() {
+fn an_early_end_is_never_a_success() {
     for cut in [
         "",
         "HTTP/1.1 200 OK\r\nContent-Le",
@@ -40,8 +40,8 @@ fn an_end_before_the_answer_ended_is_never_a_success() {
 }
 
 #[test]
-fn what_is_not_http_is_told_with_its_reason() {
-    for (answer, reason) in [
+fn malformed_responses_have_reasons() {
+    for (response, reason) in [
         ("SSH-2.0-OpenSSH_9.6\r\n", "not_http"),
         ("HTTP/2.0 200 OK\r\n\r\n", "version"),
         ("HTTP/1.1 2x0 OK\r\n\r\n", "status_line"),
@@ -54,12 +54,12 @@ fn what_is_not_http_is_told_with_its_reason() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "chunk_size"),
         ("HTTP/1.1 101 Switching Protocols\r\n\r\n", "upgrade"),
     ] {
-        assert_eq!(fault(vec![Request, send(answer), Hold]), Fault::Malformed(reason));
+        assert_eq!(fault(vec![Request, send(response), Hold]), Fault::Malformed(reason));
     }
 }
 
 #[test]
-fn endless_heads_and_interim_answers_are_bounded() {
+fn endless_heads_and_interim_responses_are_bounded() {
     let start = send("HTTP/1.1 200 OK\r\n");
     let line = |value: &str| format!("X: {value}\r\n").into_bytes();
     let wide = Flood(line(&"y".repeat(1000)));

@@ -1,17 +1,17 @@
-//! Requests that are made while the run goes on.
+//! Requests made during the run.
 
 use std::sync::Arc;
 
-use gake_wire::{Feed, HttpRequest, NextRequest, WeightedRequest};
+use gake_wire::{HttpRequest, NextRequest, RequestFeed, WeightedRequest};
 
 use crate::client::{Setup, request, status_of};
 use crate::server::{Again, Request, Server, ok};
 
 /// Gives each request once, in order.
 #[derive(Debug)]
-struct Few(Vec<WeightedRequest>);
+struct ListFeed(Vec<WeightedRequest>);
 
-impl Feed for Few {
+impl RequestFeed for ListFeed {
     fn next(&self, number: u64) -> NextRequest<'_> {
         Box::pin(async move { self.0.get(number as usize).cloned() })
     }
@@ -22,7 +22,7 @@ fn labelled(server: &Server, label: &str) -> WeightedRequest {
 }
 
 fn fed(known: Vec<WeightedRequest>, fed: Vec<WeightedRequest>) -> Setup {
-    Setup::of(known).with(|s| s.settings.feed = Some(Arc::new(Few(fed))))
+    Setup::of(known).with(|s| s.settings.feed = Some(Arc::new(ListFeed(fed))))
 }
 
 fn server() -> Server {
@@ -30,7 +30,7 @@ fn server() -> Server {
 }
 
 #[test]
-fn a_label_that_nobody_knew_is_other() {
+fn a_new_label_is_other() {
     let server = server();
     let known = ["a", "b"].map(|label| labelled(&server, label)).to_vec();
     let unnamed = request("GET", &server.url("/new"));
@@ -47,12 +47,12 @@ fn a_label_that_nobody_knew_is_other() {
 }
 
 #[test]
-fn a_label_that_nobody_knew_is_other_in_a_list_of_two_wires() {
+fn a_new_label_is_other_in_a_list_shared_by_two_loads() {
     let server = server();
     let mut labels = Vec::new();
     for (own, number) in [("a", 0), ("b", 2)] {
         let next = vec![labelled(&server, "c"), labelled(&server, own)];
-        fed(vec![labelled(&server, own)], next).run_with(&mut labels, async |client| {
+        fed(vec![labelled(&server, own)], next).run_with_labels(&mut labels, async |client| {
             let mut lane = client.lane();
             for label in [1, number] {
                 assert_eq!(lane.fire().await.label, label, "{own}");
@@ -63,7 +63,7 @@ fn a_label_that_nobody_knew_is_other_in_a_list_of_two_wires() {
 }
 
 #[test]
-fn requests_without_names_need_none() {
+fn requests_need_no_labels() {
     let server = server();
     let get = request("GET", &server.url("/"));
     let setup = fed(vec![get.clone()], vec![get, request("GET", &server.url("/new"))]);
@@ -78,7 +78,7 @@ fn requests_without_names_need_none() {
 }
 
 #[test]
-fn a_request_that_cannot_be_sent_is_a_fault_of_its_arrival() {
+fn an_invalid_request_is_a_fault_of_its_arrival() {
     let server = server();
     let get = request("GET", &server.url("/"));
     let bad = HttpRequest::new("GET", "gopher://x/").into();

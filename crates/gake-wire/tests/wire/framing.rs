@@ -1,15 +1,16 @@
-//! Every way in which an answer says where it ends, and whether the connection goes on.
+//! Every framing of a response, and whether the connection persists.
+
+use gake_codec::http1::request::RequestError;
 
 use crate::client::{Setup, request, status_of};
 use crate::server::{Act, Again, Hold, Request, Server, Wait, ok, send};
 use gake_wire::WireError;
-use gake_wire::http1::request::RequestError;
 use std::time::Duration;
 
 const TIMES: usize = 3;
 
-/// Fires three times at a server that answers each request on a connection with `answer`;
-/// returns how many connections that took.
+/// Fires three times at a server that plays `script` on each connection;
+/// returns the number of connections.
 fn opened(method: &str, status: u16, script: Vec<Act>) -> u64 {
     let server = Server::start([script]);
     Setup::of(vec![request(method, &server.url("/"))]).run(async |client| {
@@ -26,35 +27,35 @@ fn opened(method: &str, status: u16, script: Vec<Act>) -> u64 {
     })
 }
 
-fn kept(method: &str, status: u16, answer: &str) {
-    assert_eq!(opened(method, status, vec![Request, send(answer), Again]), 1, "{answer:?}");
+fn persistent(method: &str, status: u16, response: &str) {
+    assert_eq!(opened(method, status, vec![Request, send(response), Again]), 1, "{response:?}");
 }
 
-fn closed(method: &str, status: u16, answer: &str) {
-    assert_eq!(opened(method, status, vec![Request, send(answer)]), TIMES as u64, "{answer:?}");
+fn closed(method: &str, status: u16, response: &str) {
+    assert_eq!(opened(method, status, vec![Request, send(response)]), TIMES as u64, "{response:?}");
 }
 
 #[test]
 fn a_length_or_chunks_keep_the_connection() {
-    kept("GET", 200, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
-    kept(
+    persistent("GET", 200, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+    persistent(
         "GET",
         200,
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;e=f\r\nabc\r\n0\r\nT: x\r\n\r\n",
     );
-    kept("GET", 500, "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n");
+    persistent("GET", 500, "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n");
 }
 
 #[test]
-fn some_answers_have_no_body_whatever_they_say() {
-    kept("HEAD", 200, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
-    kept("GET", 204, "HTTP/1.1 204 No Content\r\n\r\n");
-    kept("GET", 304, "HTTP/1.1 304 Not Modified\r\nContent-Length: 1000000\r\n\r\n");
+fn some_responses_never_have_a_body() {
+    persistent("HEAD", 200, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+    persistent("GET", 204, "HTTP/1.1 204 No Content\r\n\r\n");
+    persistent("GET", 304, "HTTP/1.1 304 Not Modified\r\nContent-Length: 1000000\r\n\r\n");
 }
 
 #[test]
-fn interim_answers_are_passed_over() {
-    kept(
+fn interim_responses_are_skipped() {
+    persistent(
         "GET",
         200,
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n\
@@ -63,22 +64,22 @@ fn interim_answers_are_passed_over() {
 }
 
 #[test]
-fn without_a_length_the_end_is_the_end() {
+fn without_a_length_the_body_ends_with_the_connection() {
     closed("GET", 200, "HTTP/1.1 200 OK\r\n\r\nuntil the end");
     closed("GET", 200, "HTTP/1.0 200 OK\r\n\r\nuntil the end");
     closed("GET", 200, "HTTP/1.1 200 OK\r\n\r\n");
 }
 
 #[test]
-fn the_server_says_whether_the_connection_goes_on() {
+fn the_server_decides_whether_the_connection_persists() {
     let length = "Content-Length: 1\r\n\r\nx";
     closed("GET", 200, &format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{length}"));
     closed("GET", 200, &format!("HTTP/1.0 200 OK\r\n{length}"));
-    kept("GET", 200, &format!("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n{length}"));
+    persistent("GET", 200, &format!("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n{length}"));
 }
 
 #[test]
-fn pieces_make_the_same_answer() {
+fn a_split_response_is_the_same() {
     let script = vec![
         Request,
         Act::Drip(
@@ -91,8 +92,8 @@ fn pieces_make_the_same_answer() {
 }
 
 #[test]
-fn what_follows_an_answer_costs_the_connection() {
-    // In the same segment, and in one that comes while nothing is under way.
+fn excess_bytes_cost_the_connection() {
+    // In the same segment, and in one that comes on the idle connection.
     for tail in
         [vec![send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx!")], vec![ok(1), send("!")]]
     {
@@ -102,7 +103,7 @@ fn what_follows_an_answer_costs_the_connection() {
             let mut lane = client.lane();
             for _ in 0..3 {
                 assert_eq!(status_of(&lane.fire().await), 200);
-                // Long enough for the second segment to come and to be heard of.
+                // Long enough for the second segment to arrive.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             let counts = client.counts();
@@ -114,7 +115,7 @@ fn what_follows_an_answer_costs_the_connection() {
 }
 
 #[test]
-fn without_keep_alive_each_request_has_its_connection() {
+fn without_keep_alive_each_request_takes_a_connection() {
     let server = Server::start([vec![Request, ok(2), Wait(Duration::from_millis(10))]]);
     let setup = Setup::get(server.url("/")).with(|s| s.settings.keepalive = false);
     setup.run(async |client| {
@@ -127,7 +128,7 @@ fn without_keep_alive_each_request_has_its_connection() {
 }
 
 #[test]
-fn what_cannot_be_a_request_is_refused_before_the_run() {
+fn an_invalid_request_is_refused_before_the_run() {
     let error = Setup::of(vec![request("CONNECT", "http://127.0.0.1/")]).prepare().unwrap_err();
     assert!(matches!(error, WireError::Request(RequestError::Connect)), "{error}");
     let error = Setup::of(Vec::new()).prepare().unwrap_err();

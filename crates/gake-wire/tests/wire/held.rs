@@ -1,4 +1,4 @@
-//! Connections held open beside the load.
+//! Idle connections held beside the load.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn all_are_opened_and_held() {
     let server = Server::start([vec![Request, ok(1), Again]]);
     holding(&server, 150).run(async |client| {
         client.until("all are open", |client| client.gauges().open == 150).await;
-        // The load has its own, and its bound is not theirs.
+        // The load has its own connections and limit.
         client.lane().fire_ok(5).await;
         let counts = client.counts();
         assert_eq!((counts.opened, counts.idle_lost, counts.idle_failed), (151, 0, 0));
@@ -26,7 +26,7 @@ fn all_are_opened_and_held() {
 }
 
 #[test]
-fn those_that_the_server_ends_are_lost() {
+fn connections_closed_by_the_server_are_lost() {
     let ends = |act: Act| vec![Wait(Duration::from_millis(50)), act];
     let timeout = send("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
     let server =
@@ -39,7 +39,7 @@ fn those_that_the_server_ends_are_lost() {
 }
 
 #[test]
-fn those_that_cannot_be_opened_are_not_lost() {
+fn refused_connections_have_failed() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let setup = Setup::get(format!("http://{free}/")).with(|s| s.settings.idle_connections = 7);
     setup.run(async |client| {
@@ -49,10 +49,10 @@ fn those_that_cannot_be_opened_are_not_lost() {
 }
 
 #[test]
-fn those_that_nobody_lets_in_have_failed_at_the_end() {
+fn pending_connections_have_failed_at_the_end() {
     let door = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     door.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-    // The kernel completes one connection more than this, and lets the others ask again.
+    // The kernel completes one connection more than the backlog, and the others retry.
     door.listen(2).unwrap();
     let addr = door.local_addr().unwrap().as_socket().unwrap();
     let setup = Setup::get(format!("http://{addr}/")).with(|s| s.settings.idle_connections = 10);
@@ -66,7 +66,7 @@ fn those_that_nobody_lets_in_have_failed_at_the_end() {
 }
 
 #[test]
-fn session_tickets_are_no_loss() {
+fn session_tickets_do_not_end_a_connection() {
     let server = Server::tls(pki().server(Kind::default()), [vec![Hold]]);
     let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));
     setup.tls.cacert = vec![pki().path("ca.pem")];
@@ -90,7 +90,7 @@ fn they_open_at_their_rate() {
 }
 
 #[test]
-fn a_rate_that_never_comes_does_no_harm() {
+fn a_tiny_rate_does_no_harm() {
     let server = Server::start([vec![Request, ok(1), Again]]);
     let setup = holding(&server, 2).with(|s| s.settings.connect_rate = Some(1e-300));
     setup.run(async |client| client.lane().fire_ok(1).await);

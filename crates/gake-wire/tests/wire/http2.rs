@@ -1,4 +1,4 @@
-//! HTTP/2 against the lab, whose server is another implementation and whose counts must be ours.
+//! HTTP/2 against the lab, an independent implementation: both sides must count the same.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use gake_core::record::{Counts, Exchange};
 use gake_core::schedule::Slice;
 use gake_lab::{Lab, LabConfig};
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, PreparedRequest, Protocol, Resolver, Settings,
+    Client, ClientSettings, Deadline, HttpRequest, Network, PreparedRequest, Protocol, Resolver,
     TlsOptions,
 };
 
 use crate::client::{PATIENCE, TestClock, millis, on_runtime, status_of};
 
-pub fn settings() -> Settings {
-    Settings { protocol: Protocol::Http2, connections: 10, ..Settings::default() }
+pub fn settings() -> ClientSettings {
+    ClientSettings { protocol: Protocol::Http2, connections: 10, ..ClientSettings::default() }
 }
 
-/// Sends one request, many at a time.
+/// Sends one request many times concurrently.
 pub struct Sender {
     pub client: Client<TestClock>,
     pub request: PreparedRequest,
 }
 
 impl Sender {
-    pub fn of(request: &HttpRequest, settings: Settings) -> Rc<Self> {
+    pub fn of(request: &HttpRequest, settings: ClientSettings) -> Rc<Self> {
         let network = Network::new(&Resolver::default(), &TlsOptions::default(), settings);
         let mut network = network.unwrap();
         let request = network.prepare(request).unwrap();
@@ -34,7 +34,7 @@ impl Sender {
         Rc::new(Self { client, request })
     }
 
-    pub fn get(url: &str, settings: Settings) -> Rc<Self> {
+    pub fn get(url: &str, settings: ClientSettings) -> Rc<Self> {
         Self::of(&HttpRequest::new("GET", url), settings)
     }
 
@@ -42,7 +42,7 @@ impl Sender {
         self.within(PATIENCE).await
     }
 
-    /// What comes of one request with a time-out.
+    /// Sends one request with a time-out.
     pub async fn within(&self, time: Duration) -> Exchange {
         let deadline = Deadline::within(self.client.clock().now(), time);
         self.client.send_to(&self.request, deadline, &mut ()).await
@@ -89,7 +89,7 @@ fn many_requests_share_one_connection() {
         let mut exchanges = sender.together(90).await;
         exchanges.extend(sender.together(90).await);
         all_ok(&exchanges);
-        // Those that came while the connection was opened waited for it; nobody opened another.
+        // Requests during the handshake waited for the connection and opened no other.
         let opened = exchanges.iter().filter(|exchange| exchange.connect.is_some()).count();
         assert_eq!(opened, 1);
         let counts = sender.counts();
@@ -102,18 +102,18 @@ fn many_requests_share_one_connection() {
     });
     let stats = lab.shutdown();
     assert_eq!((stats.requests, stats.connections.opened), (ours, 1));
-    // The server's last acknowledgement may be under way when we stop reading, and our GOAWAY.
+    // The server's last acknowledgement and our GOAWAY may still be in flight.
     assert!(stats.bytes_in.abs_diff(bytes.1) <= 17, "{} {}", stats.bytes_in, bytes.1);
     assert!(stats.bytes_out.abs_diff(bytes.0) <= 60, "{} {}", stats.bytes_out, bytes.0);
 }
 
 #[test]
-fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
+fn the_servers_limit_on_streams_is_respected_and_waiting_is_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(4), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = Sender::get(&url(&lab, "/delay/20ms"), one);
-        // The first tells us the bound.
+        // The first connection learns the limit.
         all_ok(&sender.together(1).await);
         let exchanges = sender.together(12).await;
         all_ok(&exchanges);
@@ -128,12 +128,12 @@ fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
 }
 
 #[test]
-fn a_bound_that_is_heard_of_late_loses_nothing() {
+fn a_limit_that_arrives_late_loses_nothing() {
     let lab = lab(LabConfig { h2_max_streams: Some(3), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = Sender::get(&url(&lab, "/delay/5ms"), one);
-        // All of them are on their way before the server has said a word.
+        // All requests are sent before the server's SETTINGS.
         all_ok(&sender.together(50).await);
         let counts = sender.counts();
         assert!(counts.unhandled <= 50 * 5, "{counts:?}");
@@ -143,7 +143,7 @@ fn a_bound_that_is_heard_of_late_loses_nothing() {
 }
 
 #[test]
-fn goaway_again_and_again_loses_nothing() {
+fn repeated_goaways_lose_nothing() {
     let lab = lab(LabConfig { goaway_every: Some(10), ..LabConfig::default() });
     let ours = on_runtime(async {
         let sender = Sender::get(&url(&lab, "/delay/1ms"), settings());
@@ -196,10 +196,10 @@ fn heads_and_bodies_are_kept() {
             assert_eq!(status_of(&exchange), 200);
             assert!(kept.headers.contains(&owned(("content-type", "application/json"))));
             let echo = String::from_utf8(kept.body).unwrap();
-            for part in
+            for expected in
                 ["\"PUT\"", "/echo", "a=b", "x-one", "hello", "HTTP/2.0", "gake/", "content-length"]
             {
-                assert!(echo.contains(part), "{part} in {echo}");
+                assert!(echo.contains(expected), "{expected} in {echo}");
             }
             assert!(!echo.contains("\"close\""), "{echo}");
         }
@@ -211,7 +211,7 @@ fn owned((name, value): (&str, &str)) -> (String, String) {
 }
 
 #[test]
-fn an_exchange_that_takes_too_long_is_reset_alone() {
+fn a_time_out_resets_only_its_stream() {
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let sender = Sender::get(&url(&lab, "/fast"), settings());

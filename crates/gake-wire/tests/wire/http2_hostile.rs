@@ -1,4 +1,4 @@
-//! Servers of HTTP/2 that break rules or promises: each is told by name, and none makes us hang.
+//! HTTP/2 servers that break rules: each violation has a name, and none hangs the client.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use gake_core::clock::Clock as _;
-use gake_core::record::{ErrorCode, Exchange, ExchangeEnd, Fault, Phase};
-use gake_wire::{Deadline, Settings};
+use gake_core::record::{End, ErrorCode, Exchange, Fault, Phase};
+use gake_wire::{ClientSettings, Deadline};
 
 use crate::client::{PATIENCE, fault_of, millis, on_runtime, status_of};
 use crate::http2::{Sender, settings};
@@ -20,11 +20,11 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 
-/// One connection, seen from the server.
+/// The server's side of a connection.
 struct Peer(TcpStream);
 
 impl Peer {
-    /// The next frame: its kind, its stream, and its payload.
+    /// Reads a frame: kind, stream and payload.
     fn read(&mut self) -> io::Result<(u8, u32, Vec<u8>)> {
         let mut header = [0; 9];
         self.0.read_exact(&mut header)?;
@@ -34,7 +34,7 @@ impl Peer {
         Ok((header[3], u32::from_be_bytes(header[5..].try_into().unwrap()), payload))
     }
 
-    /// Reads until a request has come: its stream.
+    /// Reads until a request has come; returns its stream.
     fn request(&mut self) -> io::Result<u32> {
         loop {
             if let (HEADERS, stream, _) = self.read()? {
@@ -55,8 +55,8 @@ impl Peer {
         self.send(SETTINGS, 0, 0, &[&[0, 3][..], &most.to_be_bytes()].concat())
     }
 
-    /// `:status: 200`, and the end.
-    fn answer(&mut self, stream: u32) -> io::Result<()> {
+    /// Sends `:status: 200` and ends the stream.
+    fn respond(&mut self, stream: u32) -> io::Result<()> {
         self.send(HEADERS, 5, stream, &[0x88])
     }
 
@@ -65,7 +65,7 @@ impl Peer {
     }
 }
 
-/// Plays `script` on every connection once its preface has come: the address, and how many came.
+/// Plays `script` on every connection after its preface; returns the address and the number of connections.
 fn serve(
     script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {
@@ -75,8 +75,8 @@ fn serve(
     })
 }
 
-fn one_connection() -> Settings {
-    Settings { connections: 1, ..settings() }
+fn one_connection() -> ClientSettings {
+    ClientSettings { connections: 1, ..settings() }
 }
 
 fn fault(script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Fault {
@@ -132,7 +132,7 @@ fn each_broken_rule_has_its_name() {
             |peer| {
                 peer.allow_streams(1)?;
                 let stream = peer.request()?;
-                // A content-length that is not met.
+                // A wrong content-length.
                 peer.send(HEADERS, 5, stream, &[0x88, 0x0f, 13, 1, b'5'])?;
                 peer.request().map(drop)
             },
@@ -172,7 +172,7 @@ fn each_broken_rule_has_its_name() {
 }
 
 #[test]
-fn who_never_handles_anything_is_not_asked_for_ever() {
+fn retries_of_unprocessed_requests_are_limited() {
     let (address, connections) = serve(|peer| {
         peer.allow_streams(10)?;
         peer.request()?;
@@ -206,23 +206,23 @@ fn who_never_handles_anything_is_not_asked_for_ever() {
 }
 
 #[test]
-fn who_allows_no_streams_is_waited_for_and_heard_again() {
+fn requests_wait_while_the_server_allows_no_streams() {
     let pause = Duration::from_millis(100);
     let (address, connections) = serve(move |peer| {
         let first = peer.request()?;
         peer.allow_streams(0)?;
-        peer.answer(first)?;
+        peer.respond(first)?;
         std::thread::sleep(pause);
         peer.allow_streams(2)?;
         loop {
             let stream = peer.request()?;
-            peer.answer(stream)?;
+            peer.respond(stream)?;
         }
     });
     on_runtime(async {
         let sender = Sender::get(&format!("http://{address}/"), one_connection());
         assert_eq!(status_of(&sender.within(PATIENCE).await), 200);
-        // Too short a time ends in the wait.
+        // A short time-out ends the wait.
         let short = sender.within(Duration::from_millis(20)).await;
         assert_eq!((fault_of(&short), short.bytes_out), (Fault::Timeout(Phase::Connect), 0));
         let exchanges = sender.together(4).await;
@@ -233,7 +233,7 @@ fn who_allows_no_streams_is_waited_for_and_heard_again() {
 }
 
 #[test]
-fn an_exchange_that_is_given_up_says_what_is_known() {
+fn an_abandoned_exchange_keeps_its_facts() {
     let (address, _) = serve(|peer| {
         peer.allow_streams(10)?;
         let stream = peer.request()?;

@@ -1,4 +1,4 @@
-//! HTTP/3 against the lab, whose server is another implementation and whose counts must be ours.
+//! HTTP/3 against the lab, an independent implementation: both sides must count the same.
 
 use std::net::UdpSocket;
 use std::rc::Rc;
@@ -10,7 +10,8 @@ use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase, ResponseSummary};
 use gake_core::schedule::Slice;
 use gake_lab::{Lab, LabConfig};
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions, WireError,
+    Client, ClientSettings, Deadline, HttpRequest, Network, Protocol, Resolver, TlsOptions,
+    WireError,
 };
 
 use crate::client::{PATIENCE, TestClock, fault_of, millis, on_runtime, status_of};
@@ -18,23 +19,23 @@ use crate::http2::Sender;
 use crate::pki::{Kind, pki};
 use crate::server::{Again, Request, Server, send};
 
-pub fn settings() -> Settings {
-    Settings { protocol: Protocol::Http3, connections: 10, ..Settings::default() }
+pub fn settings() -> ClientSettings {
+    ClientSettings { protocol: Protocol::Http3, connections: 10, ..ClientSettings::default() }
 }
 
-pub fn network(settings: Settings) -> Network {
+pub fn network(settings: ClientSettings) -> Network {
     let tls = TlsOptions { insecure: true, ..TlsOptions::default() };
     Network::new(&Resolver::default(), &tls, settings).unwrap()
 }
 
-pub fn sender(request: &HttpRequest, settings: Settings) -> Rc<Sender> {
+pub fn sender(request: &HttpRequest, settings: ClientSettings) -> Rc<Sender> {
     let mut network = network(settings);
     let request = network.prepare(request).unwrap();
     let client = Client::new(Arc::new(network), Slice::WHOLE, TestClock::new());
     Rc::new(Sender { client, request })
 }
 
-pub fn get(url: &str, settings: Settings) -> Rc<Sender> {
+pub fn get(url: &str, settings: ClientSettings) -> Rc<Sender> {
     sender(&HttpRequest::new("GET", url), settings)
 }
 
@@ -67,8 +68,8 @@ fn many_requests_share_one_connection() {
         assert_eq!((counts.opened, counts.streams, counts.http3_streams), (1, 180, 180));
         assert!(exchanges.iter().any(|exchange| exchange.tcp.is_some_and(|path| path.rtt > 0)));
         assert!(counts.quic_packets > 0, "{counts:?}");
-        // Each on a connection of its own, too.
-        let single = Settings { keepalive: false, ..settings() };
+        // Also with a connection for each.
+        let single = ClientSettings { keepalive: false, ..settings() };
         let sender = get(&url(&lab, "/fast"), single);
         all_ok(&sender.together(20).await);
         assert_eq!(sender.counts().opened, 20);
@@ -78,10 +79,10 @@ fn many_requests_share_one_connection() {
 }
 
 #[test]
-fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
+fn the_servers_limit_on_streams_is_respected_and_waiting_is_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(4), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = get(&url(&lab, "/delay/20ms"), one);
         for _ in 0..2 {
             let exchanges = sender.together(12).await;
@@ -99,10 +100,10 @@ fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
 }
 
 #[test]
-fn who_waits_for_a_stream_until_its_time_is_over_was_blocked() {
+fn a_time_out_while_waiting_for_a_stream_counts_as_blocked() {
     let lab = lab(LabConfig { h2_max_streams: Some(1), ..LabConfig::default() });
     on_runtime(async {
-        let one = Settings { connections: 1, ..settings() };
+        let one = ClientSettings { connections: 1, ..settings() };
         let sender = get(&url(&lab, "/delay/1500ms"), one);
         let late = async {
             tokio::time::sleep(Duration::from_millis(700)).await;
@@ -119,7 +120,7 @@ fn who_waits_for_a_stream_until_its_time_is_over_was_blocked() {
 }
 
 #[test]
-fn goaway_again_and_again_loses_nothing_and_repeats_nothing() {
+fn repeated_goaways_lose_and_repeat_nothing() {
     let lab = lab(LabConfig { goaway_every: Some(10), ..LabConfig::default() });
     on_runtime(async {
         let sender = get(&url(&lab, "/delay/1ms"), settings());
@@ -144,7 +145,7 @@ fn bodies_go_both_ways_under_flow_control() {
         assert!(exchanges.iter().all(|exchange| exchange.bytes_out > 3_000_000));
         let windows = (Some(65_535), Some(100_000));
         let small =
-            Settings { stream_window: windows.0, connection_window: windows.1, ..settings() };
+            ClientSettings { stream_window: windows.0, connection_window: windows.1, ..settings() };
         for exchange in get(&url(&lab, "/bytes/5000000"), small).together(3).await {
             assert_eq!(
                 exchange.end,
@@ -152,8 +153,8 @@ fn bodies_go_both_ways_under_flow_control() {
             );
         }
         let head = sender(&HttpRequest::new("HEAD", url(&lab, "/bytes/1000")), settings());
-        let answer = ResponseSummary { status: 200, body_bytes: 0 };
-        assert_eq!(head.send().await.end, ExchangeEnd::Response(answer));
+        let response = Answer { status: 200, body_bytes: 0 };
+        assert_eq!(head.send().await.end, End::Answered(response));
     });
 }
 
@@ -174,15 +175,16 @@ fn heads_and_bodies_are_kept() {
         let json = ("content-type".to_owned(), "application/json".to_owned());
         assert!(kept.headers.contains(&json), "{kept:?}");
         let echo = String::from_utf8(kept.body).unwrap();
-        for part in ["\"PUT\"", "/echo", "a=b", "x-one", "hello", "HTTP/3.0", "gake/", "\"5\""] {
-            assert!(echo.contains(part), "{part} in {echo}");
+        for expected in ["\"PUT\"", "/echo", "a=b", "x-one", "hello", "HTTP/3.0", "gake/", "\"5\""]
+        {
+            assert!(echo.contains(expected), "{expected} in {echo}");
         }
         assert!(!echo.contains("\"close\""), "{echo}");
     });
 }
 
 #[test]
-fn names_of_the_static_table_are_those_of_the_server() {
+fn names_of_the_static_table_match_the_server() {
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let names = [
@@ -213,7 +215,7 @@ fn names_of_the_static_table_are_those_of_the_server() {
 }
 
 #[test]
-fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
+fn a_time_out_or_reset_ends_only_its_stream() {
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let sender = get(&url(&lab, "/fast"), settings());
@@ -239,12 +241,13 @@ fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
 }
 
 #[test]
-fn an_offer_of_http3_is_taken_up_or_forgotten() {
-    let advertised = Settings { protocol: Protocol::Advertised, connections: 2, ..settings() };
+fn an_alternative_is_used_or_marked_as_failed() {
+    let advertised =
+        ClientSettings { protocol: Protocol::Advertised, connections: 2, ..settings() };
     let lab = lab(LabConfig::default());
     on_runtime(async {
         let sender = get(&url(&lab, "/fast"), advertised.clone());
-        // The first answer, over TCP, has the offer.
+        // The first response, over TCP, advertises HTTP/3.
         all_ok(&sender.together(1).await);
         assert_eq!(sender.counts().http3_streams, 0);
         all_ok(&sender.together(50).await);
@@ -255,15 +258,15 @@ fn an_offer_of_http3_is_taken_up_or_forgotten() {
 }
 
 #[test]
-fn an_offer_where_nobody_answers_is_forgotten_in_time() {
+fn a_silent_alternative_falls_back_in_time() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let offer = format!("Alt-Svc: h3=\":{port}\"\r\nContent-Length: 0");
-    let answer = send(format!("HTTP/1.1 200 OK\r\n{offer}\r\n\r\n"));
-    let server = Server::tls(pki().server(Kind::default()), [vec![Request, answer, Again]]);
-    // A request has less time than a connection may take.
+    let response = send(format!("HTTP/1.1 200 OK\r\n{offer}\r\n\r\n"));
+    let server = Server::tls(pki().server(Kind::default()), [vec![Request, response, Again]]);
+    // The request's time-out is shorter than that of a connect.
     let time = Duration::from_secs(2);
-    let mut short = Settings { protocol: Protocol::Advertised, connections: 1, ..settings() };
+    let mut short = ClientSettings { protocol: Protocol::Advertised, connections: 1, ..settings() };
     short.timeouts.total = time;
     on_runtime(async {
         let sender = get(&format!("https://{}/", server.addr), short);
@@ -276,7 +279,7 @@ fn an_offer_where_nobody_answers_is_forgotten_in_time() {
 }
 
 #[test]
-fn what_http3_cannot_have_is_refused() {
+fn settings_that_exclude_http3_are_refused() {
     let refused = |url: &str, tls: &TlsOptions| {
         let network = Network::new(&Resolver::default(), tls, settings());
         let mut network = network.unwrap();

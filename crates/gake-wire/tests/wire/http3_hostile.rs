@@ -1,4 +1,4 @@
-//! Servers of QUIC that break their connections and streams in every way.
+//! QUIC servers that break connections and streams in every way.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use quinn::{
 use crate::client::{fault_of, on_runtime, status_of};
 use crate::http3::{get, settings};
 
-/// What a server is like.
+/// The configuration of a server.
 struct Server {
     endpoint: EndpointConfig,
     alpn: &'static [u8],
@@ -24,17 +24,17 @@ struct Server {
 impl Default for Server {
     fn default() -> Self {
         let mut endpoint = EndpointConfig::default();
-        endpoint.cid_generator(|| Box::new(Unsigned));
+        endpoint.cid_generator(|| Box::new(UnsignedConnectionIds));
         Self { endpoint, alpn: b"h3" }
     }
 }
 
-/// Names connections so that another endpoint takes the names for its own, too. By default quinn
-/// signs them with a key of the endpoint, and answers nothing to those of another.
+/// Connection ids that another endpoint with the same key accepts as its own. By default quinn
+/// signs them with a key of the endpoint, and ignores the ids of other endpoints.
 #[derive(Debug)]
-struct Unsigned;
+struct UnsignedConnectionIds;
 
-impl ConnectionIdGenerator for Unsigned {
+impl ConnectionIdGenerator for UnsignedConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         ConnectionId::new(&NEXT.fetch_add(1, Relaxed).to_be_bytes())
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// Serves every connection on the current runtime; the URL.
+/// Serves every connection on the current runtime; returns the URL.
 fn serving<F: Future<Output = ()> + 'static>(
     server: &Server,
     serve: impl Fn(Connection) -> F + 'static,
@@ -86,7 +86,7 @@ fn serving<F: Future<Output = ()> + 'static>(
     url
 }
 
-/// The fault of one request to a server that does something with its connection.
+/// The fault of one request to a server that runs `serve` on its connection.
 fn fault<F: Future<Output = ()> + 'static>(serve: impl Fn(Connection) -> F + 'static) -> Fault {
     on_runtime(async {
         let url = serving(&Server::default(), serve);
@@ -94,7 +94,7 @@ fn fault<F: Future<Output = ()> + 'static>(serve: impl Fn(Connection) -> F + 'st
     })
 }
 
-/// The fault of one request to a server that does something with its stream.
+/// The fault of one request to a server that runs `serve` on its stream.
 fn stream_fault<F: Future<Output = ()> + 'static>(
     serve: impl Fn(SendStream) -> F + Clone + 'static,
 ) -> Fault {
@@ -108,8 +108,8 @@ fn stream_fault<F: Future<Output = ()> + 'static>(
     })
 }
 
-/// The fault of one request that is answered by these bytes.
-fn answered(bytes: &'static [u8]) -> Fault {
+/// The fault of one request whose response has these bytes.
+fn response_fault(bytes: &'static [u8]) -> Fault {
     stream_fault(move |mut send: SendStream| async move {
         send.write_all(bytes).await.unwrap();
         let _ = send.finish();
@@ -121,7 +121,7 @@ fn code(code: ErrorCode) -> VarInt {
 }
 
 #[test]
-fn streams_and_connections_that_break_have_names() {
+fn violations_of_streams_and_connections() {
     let cancelled = stream_fault(|mut send: SendStream| async move {
         let _ = send.reset(code(ErrorCode::H3RequestCancelled));
     });
@@ -159,7 +159,7 @@ fn streams_and_connections_that_break_have_names() {
 }
 
 #[test]
-fn responses_that_are_no_http3_have_names() {
+fn violations_of_responses() {
     for (bytes, fault) in [
         (&b""[..], Fault::Malformed("status_missing")),
         (b"\0\x01x", Fault::Malformed("data_before_headers")),
@@ -168,12 +168,12 @@ fn responses_that_are_no_http3_have_names() {
         (b"\x04\0", Fault::Malformed("frame_unexpected")),
         (b"\x01\x80\x10\0\0", Fault::TooLarge("header_block_too_large")),
     ] {
-        assert_eq!(answered(bytes), fault, "{bytes:?}");
+        assert_eq!(response_fault(bytes), fault, "{bytes:?}");
     }
 }
 
 #[test]
-fn a_request_that_was_rejected_is_sent_again_a_few_times() {
+fn a_rejected_request_is_retried_a_few_times() {
     on_runtime(async {
         let rejects = |left: u32| {
             let left = std::rc::Rc::new(std::cell::Cell::new(left));
@@ -204,19 +204,19 @@ fn a_request_that_was_rejected_is_sent_again_a_few_times() {
 }
 
 #[test]
-fn connections_that_cannot_be_opened_say_why() {
+fn faults_of_connecting() {
     on_runtime(async {
-        // The port is free again: nobody listens there.
+        // The port is closed again.
         let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let closed = get(&format!("https://{free}/"), settings());
         assert_eq!(fault_of(&closed.send().await), Fault::ConnectRefused);
-        // Whoever listens never answers.
+        // The listener never replies.
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut short = settings();
         short.timeouts.connect = Duration::from_millis(100);
         let url = format!("https://{}/", silent.local_addr().unwrap());
         let silence = get(&url, short);
-        // Its deadline as a whole is later.
+        // The request's deadline is later.
         let deadline = crate::client::PATIENCE;
         let now = gake_core::clock::Clock::now(silence.client.clock());
         let mut within = gake_wire::Deadline::within(now, deadline);
@@ -225,7 +225,7 @@ fn connections_that_cannot_be_opened_say_why() {
         assert_eq!(fault_of(&exchange), Fault::ConnectTimeout);
         let other = Server { alpn: b"hq", ..Server::default() };
         let url = serving(&other, |_| async {});
-        let words = "the peer does not offer the version of HTTP that is asked for";
+        let words = "the peer does not offer the requested HTTP version";
         assert_eq!(fault_of(&get(&url, settings()).send().await), Fault::Tls(words));
         let mut endpoint = EndpointConfig::default();
         endpoint.supported_versions(vec![0x1a2a_3a4a]);
@@ -237,7 +237,7 @@ fn connections_that_cannot_be_opened_say_why() {
 
 #[test]
 fn a_server_that_has_forgotten_its_connections_resets_them() {
-    let (told, addr) = std::sync::mpsc::channel();
+    let (sender, addr) = std::sync::mpsc::channel();
     let (done, over) = tokio::sync::oneshot::channel::<()>();
     let (again, restarted) = tokio::sync::oneshot::channel::<()>();
     let server = std::thread::spawn(move || {
@@ -245,12 +245,12 @@ fn a_server_that_has_forgotten_its_connections_resets_them() {
         let addr = on_runtime(async {
             let endpoint = server.listen(None);
             let addr = endpoint.local_addr().unwrap();
-            told.send(addr).unwrap();
+            sender.send(addr).unwrap();
             let connection = endpoint.accept().await.unwrap().await.unwrap();
             let _ = connection.accept_bi().await;
             addr
         });
-        // Nothing of it is left, and nobody was told. With the same key it can say so.
+        // Its state is lost without a close. With the same key it can send stateless resets.
         on_runtime(async {
             let _endpoint = server.listen(Some(addr));
             again.send(()).unwrap();
@@ -266,7 +266,7 @@ fn a_server_that_has_forgotten_its_connections_resets_them() {
         };
         let first = send();
         restarted.await.unwrap();
-        // It has sent all it had; what comes next on the connection is answered.
+        // The next packet of the client causes a reset.
         let _second = send();
         assert_eq!(fault_of(&first.await.unwrap()), Fault::Reset);
     });

@@ -1,7 +1,7 @@
-//! Answers that are kept, for those who want to see them.
+//! Kept responses.
 
-use gake_core::record::{ExchangeEnd, ResponseSummary};
-use gake_wire::Keep;
+use gake_core::record::{Answer, End};
+use gake_wire::KeepLimits;
 
 use crate::client::{Setup, status_of};
 use crate::server::{Act, Again, Request, Server, send};
@@ -18,7 +18,7 @@ fn moved() -> Act {
 }
 
 #[test]
-fn nothing_is_kept_that_nobody_asked_for() {
+fn by_default_no_response_is_kept() {
     let server = Server::start([vec![Request, chunked(), Again]]);
     let exchange = Setup::get(server.url("/")).fire();
     assert_eq!(exchange.captured, None);
@@ -29,9 +29,9 @@ fn nothing_is_kept_that_nobody_asked_for() {
 }
 
 #[test]
-fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
+fn responses_are_kept_up_to_limits() {
     let server = Server::start([vec![Request, chunked(), Again]]);
-    let keep = Keep { answers: 2, body_bytes: 7 };
+    let keep = KeepLimits { responses: 2, body_bytes: 7 };
     Setup::get(server.url("/")).with(|s| s.settings.keep = Some(keep)).run(async |client| {
         let mut lane = client.lane();
         for round in 0..3 {
@@ -50,11 +50,11 @@ fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
 }
 
 #[test]
-fn of_redirects_the_last_answer_is_kept() {
+fn the_last_response_of_redirects_is_kept() {
     let server = Server::start([vec![Request, moved(), Request, chunked(), Again]]);
     let setup = Setup::get(server.url("/a")).with(|s| {
         s.settings.max_redirects = 1;
-        s.settings.keep = Some(Keep { answers: u64::MAX, body_bytes: 100 });
+        s.settings.keep = Some(KeepLimits { responses: u64::MAX, body_bytes: 100 });
     });
     let exchange = setup.fire();
     assert_eq!(status_of(&exchange), 200);

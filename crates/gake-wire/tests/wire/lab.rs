@@ -1,4 +1,4 @@
-//! The routes of the lab: an independent server, whose counts must be ours.
+//! The routes of the lab, an independent server: both sides must count the same.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn both_sides_count_the_same() {
             bytes_out += exchange.bytes_out;
         }
         let gauges = client.gauges();
-        // One after the other needs one connection only, whichever lane it is.
+        // Sequential requests need one connection, on any lane.
         assert_eq!((gauges.open, gauges.peak, client.counts().opened), (1, 1, 1));
         (bytes_in, bytes_out)
     });
@@ -39,7 +39,7 @@ fn both_sides_count_the_same() {
 }
 
 #[test]
-fn each_route_ends_as_it_should() {
+fn each_route_has_its_outcome() {
     let lab = lab();
     for (path, status) in [
         ("/", 200),
@@ -84,7 +84,7 @@ fn a_large_body_is_counted_and_not_kept() {
     let exchange = get(&lab, &format!("/bytes/{LENGTH}")).fire();
     assert_eq!(status_of(&exchange), 200);
     assert!((LENGTH..LENGTH + 1000).contains(&exchange.bytes_in));
-    // Other tests run beside this one, so this is no exact figure.
+    // Other tests run in parallel, so the figure is not exact.
     assert!(resident().saturating_sub(before) < LENGTH / 2);
 }
 
@@ -96,7 +96,7 @@ fn the_delay_is_in_the_service_time() {
 }
 
 #[test]
-fn the_system_is_asked_about_a_connection_once_a_second() {
+fn tcp_is_sampled_once_a_second() {
     let lab = lab();
     get(&lab, "/delay/50ms").run(async |client| {
         let mut lane = client.lane();

@@ -1,4 +1,4 @@
-//! The wire against servers that behave in every way a server can.
+//! The client against servers of every behaviour.
 
 // All of it is test code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]

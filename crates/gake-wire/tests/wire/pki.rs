@@ -10,14 +10,14 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-/// An authority with its files in a directory of their own.
+/// A certificate authority, with its files in a directory of its own.
 pub struct Pki {
     directory: tempfile::TempDir,
     authority: Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// How a server's certificate and manners differ from the usual.
+/// The variations of a server's certificate and behaviour.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Kind {
     pub expired: bool,
@@ -52,7 +52,7 @@ impl Pki {
         pki
     }
 
-    /// Writes a file and says where.
+    /// Writes a file and returns its path.
     pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
@@ -74,7 +74,7 @@ impl Pki {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    /// The settings of a server that is called `shop.test`.
+    /// The settings of a server named `shop.test`.
     pub fn server(&self, kind: Kind) -> Arc<ServerConfig> {
         let (certificate, key) = self.certificate("shop.test", kind.expired);
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

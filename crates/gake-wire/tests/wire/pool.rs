@@ -1,4 +1,4 @@
-//! Which connections are used, kept and closed, and what is counted of them.
+//! The use, the end and the counts of connections.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ fn servers(count: usize) -> Vec<Server> {
     (0..count).map(|_| Server::start([vec![Request, ok(1), Again]])).collect()
 }
 
-/// One request to each server in turn.
+/// Requests to all servers, round-robin.
 fn to_all(servers: &[Server]) -> Setup {
     Setup::of(servers.iter().map(|server| request("GET", &server.url("/"))).collect())
 }
@@ -40,7 +40,7 @@ fn an_own_connection_serves_its_lane_only() {
             }
         }
         assert_eq!((client.counts().opened, client.gauges().open), (5, 5));
-        // A user who leaves takes the connection along.
+        // The connection ends with its user.
         lanes.truncate(2);
         assert_eq!(client.gauges().open, 2);
     });
@@ -70,12 +70,12 @@ fn the_bound_holds_over_origins() {
             let gauges = client.gauges();
             assert!(gauges.peak <= 2, "{gauges:?} in round {round}");
         }
-        // With one connection too few, some request has to open one in each turn.
+        // With one connection too few, each round must open one.
         assert!((5..=9).contains(&client.counts().opened), "{}", client.counts().opened);
     });
 }
 
-/// All lanes fire at the same time.
+/// Fires all lanes concurrently.
 async fn together(lanes: &mut [Lane<'_>]) {
     let mut firing = Vec::new();
     for lane in lanes {
@@ -100,7 +100,7 @@ async fn together(lanes: &mut [Lane<'_>]) {
 fn the_bound_holds_while_connections_are_being_opened() {
     let slow = || Server::start([vec![Request, Wait(Duration::from_millis(20)), ok(1), Again]]);
     let servers: Vec<_> = (0..2).map(|_| slow()).collect();
-    // Each round goes to one server with all lanes.
+    // In each round, all lanes go to one server.
     let requests = [0, 0, 0, 0, 1, 1, 1, 1].map(|at: usize| request("GET", &servers[at].url("/")));
     let setup = Setup::of(requests.to_vec()).with(|s| s.settings.connections = 4);
     setup.run(async |client: &Client| {
@@ -116,7 +116,7 @@ fn the_bound_holds_while_connections_are_being_opened() {
 }
 
 #[test]
-fn gauges_say_the_level_and_the_peak_since_the_last_look() {
+fn gauges_are_the_level_and_the_peak_since_the_last_call() {
     let slow = Server::start([vec![Request, Wait(Duration::from_millis(30)), ok(1), Again]]);
     let setup = Setup::get(slow.url("/")).with(|s| s.settings.keepalive = false);
     setup.run(async |client| {

@@ -1,4 +1,4 @@
-//! Redirects: an answer as any other, or followed.
+//! Redirects, followed or not.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn following(setup: Setup, most: u32) -> Setup {
 }
 
 #[test]
-fn without_leave_a_redirect_is_an_answer() {
+fn by_default_a_redirect_is_a_response() {
     let server = Server::start([vec![Request, to(302, "/next"), Again]]);
     Setup::get(server.url("/")).run(async |client| {
         assert_eq!(status_of(&client.lane().fire().await), 302);
@@ -51,7 +51,7 @@ fn a_chain_is_one_arrival() {
             let counts = client.counts();
             assert_eq!((counts.redirects, counts.opened), (3 * round, 2));
             assert!(exchange.bytes_in > 10 + 3 * 4 && exchange.written);
-            // The last answer's first byte, and the time of the whole chain.
+            // The first byte of the last response, and the time of the whole chain.
             assert!(millis(exchange.service()) >= 50);
             assert!(millis(exchange.first_byte.unwrap() - exchange.write) >= 50);
         }
@@ -81,7 +81,7 @@ fn the_same_origin_needs_no_other_connection() {
 }
 
 #[test]
-fn a_closed_connection_is_no_end_of_the_chain() {
+fn a_closed_connection_does_not_end_the_chain() {
     let bye = send("HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /b\r\n\r\n");
     let server = Server::start([vec![Request, bye], vec![Request, ok(1)]]);
     following(Setup::get(server.url("/")), 1).run(async |client| {
@@ -91,7 +91,7 @@ fn a_closed_connection_is_no_end_of_the_chain() {
 }
 
 #[test]
-fn what_is_sent_changes_as_the_status_says() {
+fn the_next_request_depends_on_the_status() {
     for (status, method, has_body) in
         [(301, "GET", false), (303, "GET", false), (307, "POST", true)]
     {
@@ -111,7 +111,7 @@ fn what_is_sent_changes_as_the_status_says() {
 }
 
 #[test]
-fn another_origin_is_found_once_and_not_told_secrets() {
+fn another_origin_is_resolved_once_and_gets_no_secrets() {
     let there = Server::start([vec![Request, ok(1), Again]]);
     let here = Server::start([vec![Request, to(302, &there.url("/there")), Again]]);
     let setup = following(Setup::get(here.url("/")), 1).with(|s| {
@@ -158,7 +158,7 @@ fn a_loop_ends_at_the_limit() {
 }
 
 #[test]
-fn a_location_that_leads_nowhere_is_a_fault() {
+fn an_unusable_location_is_a_fault() {
     for (location, fault) in [
         ("ftp://h/", Fault::Malformed("location")),
         ("http://no-such-host.invalid/", Fault::Dns),
@@ -175,7 +175,7 @@ fn a_location_that_leads_nowhere_is_a_fault() {
 }
 
 #[test]
-fn a_redirect_without_a_location_is_an_answer() {
+fn a_redirect_without_a_location_is_a_response() {
     let server =
         Server::start([vec![Request, send("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n")]]);
     assert_eq!(status_of(&following(Setup::get(server.url("/")), 1).fire()), 302);
@@ -197,7 +197,7 @@ fn the_whole_chain_has_one_time_out() {
 
 #[test]
 fn a_stale_connection_within_a_chain_is_replaced() {
-    // Ends after the redirect, so that the second request meets a dead connection.
+    // Ends after the redirect, so that the second request finds a dead connection.
     let server = Server::start([vec![Request, to(302, "/b"), Request], vec![Request, ok(1)]]);
     following(Setup::of(vec![request("GET", &server.url("/"))]), 1).run(async |client| {
         client.lane().fire_ok(1).await;

@@ -1,4 +1,4 @@
-//! Connections that the server ends while nobody looks.
+//! Idle connections that the server ends.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::server::{Again, Request, Reset, Server, Wait, ok};
 
 const LATER: Duration = Duration::from_millis(60);
 
-/// Waits until the server has ended its connections, and the runtime has heard of it.
+/// Waits until the server has ended its connections, and the runtime has seen that.
 async fn until_ended(client: &Client, server: &Server) {
     client.until("the server ends the connection", |_| server.is_over()).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -51,14 +51,14 @@ fn an_idle_connection_that_was_reset_is_replaced_as_well() {
 }
 
 #[test]
-fn an_end_right_after_the_write_is_tried_once_more_when_that_does_no_harm() {
+fn an_idempotent_request_is_retried_once() {
     let server = Server::start([vec![Request, ok(1), Request], vec![Request, ok(1), Again]]);
     Setup::get(server.url("/")).run(async |client| {
         let mut lane = client.lane();
         lane.fire_ok(1).await;
         let second = lane.fire().await;
         assert_eq!(status_of(&second), 200);
-        // Both writes went out, and the wait for the first is part of the time.
+        // Both writes count, and so does the time of the first.
         assert_eq!(second.bytes_out, 2 * server.requests()[0].len() as u64);
         assert!(second.written && second.connect.is_some());
         let counts = client.counts();
@@ -68,7 +68,7 @@ fn an_end_right_after_the_write_is_tried_once_more_when_that_does_no_harm() {
 }
 
 #[test]
-fn the_second_try_is_the_last() {
+fn there_is_no_second_retry() {
     let server = Server::start([vec![Request, ok(1), Request], vec![Request]]);
     Setup::get(server.url("/")).run(async |client| {
         let mut lane = client.lane();
@@ -81,7 +81,7 @@ fn the_second_try_is_the_last() {
 }
 
 #[test]
-fn what_may_do_harm_twice_is_not_sent_twice() {
+fn other_requests_are_not_retried() {
     let server = Server::start([vec![Request, ok(1), Request]]);
     Setup::post(server.url("/"), "once").run(async |client| {
         let mut lane = client.lane();
@@ -96,7 +96,7 @@ fn what_may_do_harm_twice_is_not_sent_twice() {
 }
 
 #[test]
-fn an_end_in_the_answer_is_not_tried_again() {
+fn an_end_within_the_response_is_not_retried() {
     let cut = crate::server::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx");
     let server = Server::start([vec![Request, ok(1), Request, cut]]);
     Setup::get(server.url("/")).run(async |client| {
@@ -108,7 +108,7 @@ fn an_end_in_the_answer_is_not_tried_again() {
 }
 
 #[test]
-fn a_fresh_connection_is_not_tried_again() {
+fn a_new_connection_is_not_retried() {
     let server = Server::start([vec![Request]]);
     assert_eq!(Setup::get(server.url("/")).fault(), Fault::ClosedEarly(Phase::FirstByte));
     assert_eq!(server.seen().len(), 1);

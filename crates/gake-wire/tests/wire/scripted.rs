@@ -1,4 +1,4 @@
-//! Servers that play a script on every connection.
+//! Scripted servers.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::client::PATIENCE;
 
-/// Plays `script` on every connection: the address, and how many came.
+/// Plays `script` on every connection; returns the address and the number of connections.
 pub fn serve(
     script: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {

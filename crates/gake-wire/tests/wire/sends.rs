@@ -1,16 +1,17 @@
-//! The client without a load: requests sent by hand, many at once.
+//! The client without a load: concurrent requests, sent by hand.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_codec::http1::Visitor;
 use gake_core::clock::Clock as _;
 use gake_core::record::{Counts, Exchange, ExchangeEnd, Fault, ResponseSummary};
 use gake_core::schedule::Slice;
-use gake_wire::http1::Visitor;
 use gake_wire::{
-    Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
+    Client, ClientSettings, Deadline, ExchangeVisitor, HttpRequest, Network, PreparedRequest,
+    Resolver, TlsOptions,
 };
 
 use crate::client::{PATIENCE, TestClock, fault_of, millis, on_runtime, status_of};
@@ -22,7 +23,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(server: &Server, settings: Settings) -> Rc<Self> {
+    fn new(server: &Server, settings: ClientSettings) -> Rc<Self> {
         let mut network =
             Network::new(&Resolver::default(), &TlsOptions::default(), settings).unwrap();
         let request = network.prepare(&HttpRequest::new("GET", server.url("/"))).unwrap();
@@ -34,7 +35,7 @@ impl Sender {
         Deadline::within(self.client.clock().now(), PATIENCE)
     }
 
-    /// Sends as many requests at the same time.
+    /// Sends `count` requests concurrently.
     async fn together(self: &Rc<Self>, count: usize) -> Vec<Exchange> {
         let tasks: Vec<_> = (0..count)
             .map(|_| {
@@ -63,46 +64,48 @@ fn slow() -> Server {
 }
 
 #[test]
-fn many_are_under_way_at_once() {
+fn requests_are_concurrent() {
     let server = slow();
     on_runtime(async {
-        let sender = Sender::new(&server, Settings::default());
+        let sender = Sender::new(&server, ClientSettings::default());
         let exchanges = sender.together(40).await;
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));
         assert!(exchanges.iter().all(|exchange| exchange.blocked == 0));
         assert_eq!(sender.peak(), (40, 40));
-        // The next ones find their connections.
+        // The next requests reuse the connections.
         sender.together(40).await;
         assert_eq!(sender.peak(), (0, 40));
     });
 }
 
 #[test]
-fn more_requests_than_connections_wait_their_turn() {
+fn more_requests_than_connections_wait_fifo() {
     let server = slow();
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 3, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 3, ..ClientSettings::default() });
         let exchanges = sender.together(12).await;
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));
         assert_eq!(sender.peak(), (3, 3));
-        // Whoever came first is first, and the wait is no part of the service.
+        // FIFO, and the wait is not part of the service time.
         assert!(exchanges.is_sorted_by_key(|exchange| exchange.write));
         assert!(exchanges[..3].iter().all(|exchange| exchange.blocked == 0));
         for exchange in &exchanges[3..] {
             assert!(millis(exchange.blocked) >= 19, "{exchange:?}");
             assert!(exchange.connect.is_none(), "{exchange:?}");
         }
-        // The last in line waited for three others.
+        // The last one waited for three others.
         let last = exchanges.last().unwrap();
         assert!(last.blocked > 2 * exchanges[3].blocked, "{last:?}");
     });
 }
 
 #[test]
-fn a_wait_ends_with_the_requests_time() {
+fn a_wait_ends_at_the_deadline() {
     let server = Server::start([vec![Request, Hold]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 1, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 1, ..ClientSettings::default() });
         let hanging = Rc::clone(&sender);
         let task = tokio::task::spawn_local(async move { hanging.together(1).await });
         let opened = Cell::new(false);
@@ -120,10 +123,10 @@ fn a_wait_ends_with_the_requests_time() {
 }
 
 #[test]
-fn a_body_is_kept_up_to_a_bound() {
+fn a_body_is_kept_up_to_a_limit() {
     let server = Server::start([vec![Request, ok(10), Again]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings::default());
+        let sender = Sender::new(&server, ClientSettings::default());
         for (keep, expected) in [(0, ""), (4, "xxxx"), (100, "xxxxxxxxxx")] {
             let (exchange, kept) =
                 sender.client.send(&sender.request, sender.deadline(), keep).await;
@@ -137,23 +140,25 @@ fn a_body_is_kept_up_to_a_bound() {
 }
 
 #[derive(Clone, Default)]
-struct Stream(Rc<RefCell<Vec<u8>>>);
+struct BodyVisitor(Rc<RefCell<Vec<u8>>>);
 
-impl Visitor for Stream {
+impl Visitor for BodyVisitor {
     fn body(&mut self, bytes: &[u8]) {
         self.0.borrow_mut().extend_from_slice(bytes);
     }
 }
+
+impl ExchangeVisitor for BodyVisitor {}
 
 #[test]
 fn a_body_is_streamed_as_it_comes() {
     let first = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n";
     let server = Server::start([vec![Request, send(first), Hold]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings::default());
-        let stream = Stream::default();
+        let sender = Sender::new(&server, ClientSettings::default());
+        let stream = BodyVisitor::default();
         let mut visitor = stream.clone();
-        // The response never ends, and its beginning is there.
+        // The response never ends, but its start is shown.
         tokio::select! {
             exchange = sender.client.send_to(&sender.request, sender.deadline(), &mut visitor) => {
                 panic!("{exchange:?}")
@@ -168,10 +173,11 @@ fn a_body_is_streamed_as_it_comes() {
 }
 
 #[test]
-fn what_is_known_stays_when_the_request_is_given_up() {
+fn an_abandoned_exchange_keeps_its_facts() {
     let server = Server::start([vec![Request, Hold], vec![Request, ok(1), Again]]);
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 1, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 1, ..ClientSettings::default() });
         let now = sender.client.clock().now();
         let mut exchange = Exchange::unfinished(now);
         let (request, deadline, visitor) = (&sender.request, sender.deadline(), &mut ());
@@ -186,17 +192,17 @@ fn what_is_known_stays_when_the_request_is_given_up() {
             } => {}
         }
         assert!(exchange.written && exchange.connect.is_some(), "{exchange:?}");
-        assert_eq!((exchange.end, exchange.first_byte), (ExchangeEnd::Unfinished, None));
-        // Its place is free again, on another connection.
+        assert_eq!((exchange.end, exchange.first_byte), (End::Unfinished, None));
+        // Its slot is free again, on another connection.
         assert_eq!(status_of(&sender.together(1).await[0]), 200);
     });
 }
 
 #[test]
-fn a_request_made_now_may_go_anywhere() {
+fn a_request_made_during_the_run_may_have_a_new_origin() {
     let (known, new) = (slow(), slow());
     on_runtime(async {
-        let sender = Sender::new(&known, Settings::default());
+        let sender = Sender::new(&known, ClientSettings::default());
         let request = HttpRequest::new("GET", new.url("/new"));
         for _ in 0..2 {
             let request = sender.client.prepare(&request).await.unwrap();
@@ -214,11 +220,12 @@ fn a_request_made_now_may_go_anywhere() {
 fn a_user_has_connections_of_its_own() {
     let server = slow();
     on_runtime(async {
-        let sender = Sender::new(&server, Settings { connections: 1, ..Settings::default() });
+        let sender =
+            Sender::new(&server, ClientSettings { connections: 1, ..ClientSettings::default() });
         let users = [0; 3].map(|_| sender.client.with_own_connections());
         for _ in 0..2 {
             for user in &users {
-                // Two at once, as a page and its picture.
+                // Two concurrent requests, like a page and its image.
                 let send = async || user.send_to(&sender.request, sender.deadline(), &mut ()).await;
                 let (page, picture) = tokio::join!(send(), send());
                 assert_eq!((status_of(&page), status_of(&picture)), (200, 200));

@@ -1,4 +1,4 @@
-//! A server that does what a script says, one script a connection.
+//! A scripted server, with one script per connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,23 +15,23 @@ use crate::client::PATIENCE;
 /// One step of a script.
 #[derive(Debug, Clone)]
 pub enum Act {
-    /// Reads a request, head and body, and notes it.
+    /// Reads and records a request, head and body.
     Request,
-    /// Reads a head, and nothing behind it on purpose.
+    /// Reads a head and, on purpose, nothing after it.
     Head,
-    /// Reads and forgets this many bytes.
+    /// Reads and discards this many bytes.
     Skip(usize),
     Send(Vec<u8>),
     /// Sends byte by byte.
     Drip(Vec<u8>, Duration),
-    /// Sends a piece over and over, until the peer has enough.
+    /// Sends bytes repeatedly until the peer closes.
     Flood(Vec<u8>),
     Wait(Duration),
     /// Waits until the peer ends the connection.
     Hold,
-    /// Says the end of a TLS session.
+    /// Sends close_notify on a TLS session.
     Notify,
-    /// Ends with a RST, after a while so that what was sent is read before.
+    /// Ends with a RST, after a pause in which the peer reads.
     Reset,
     /// Starts again at the first step.
     Again,
@@ -43,20 +43,20 @@ pub fn send(text: impl AsRef<[u8]>) -> Act {
     Act::Send(text.as_ref().to_vec())
 }
 
-/// A plain answer of this many bytes.
+/// A response with a body of this many bytes.
 pub fn ok(length: usize) -> Act {
     send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length)))
 }
 
-/// What was seen of a connection.
+/// The record of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     pub peer: Option<SocketAddr>,
     pub server_name: Option<String>,
     pub alpn: Option<Vec<u8>>,
-    /// Whole requests, as text.
+    /// Complete requests, as text.
     pub requests: Vec<String>,
-    /// Whether the script came to its end, or the peer ended it before.
+    /// Whether the script or the connection has ended.
     pub over: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The scripts of the first connections; the last one is for all others as well.
+    /// `scripts`: one for each connection; further connections play the last one.
     pub fn start<const N: usize>(scripts: [Vec<Act>; N]) -> Self {
         Self::listen(TcpListener::bind("127.0.0.1:0").unwrap(), None, scripts)
     }
@@ -103,7 +103,7 @@ impl Server {
         server
     }
 
-    /// Listens on a Unix socket; what was seen comes back.
+    /// Listens on a Unix socket; returns the records.
     pub fn unix(path: &Path, script: Vec<Act>) -> Arc<Mutex<Vec<Seen>>> {
         let listener = UnixListener::bind(path).unwrap();
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
@@ -131,7 +131,7 @@ impl Server {
         self.seen().into_iter().flat_map(|seen| seen.requests).collect()
     }
 
-    /// Whether every connection has come to its end.
+    /// Whether every connection has ended.
     pub fn is_over(&self) -> bool {
         self.seen.lock().unwrap().iter().all(|seen| seen.over)
     }
@@ -161,7 +161,7 @@ impl Side {
     }
 }
 
-/// One connection under way.
+/// An open connection.
 struct Play {
     seen: Arc<Mutex<Vec<Seen>>>,
     number: usize,
@@ -201,7 +201,7 @@ impl Play {
         change(&mut self.seen.lock().unwrap()[self.number]);
     }
 
-    /// False when the peer has ended the connection.
+    /// False once the peer has ended the connection.
     fn act(&mut self, act: Act, side: &mut Side) -> io::Result<bool> {
         match act {
             Request => {
@@ -236,8 +236,8 @@ impl Play {
                     side.write(&[byte])?;
                 }
             }
-            Flood(piece) => loop {
-                side.write(&piece)?;
+            Flood(bytes) => loop {
+                side.write(&bytes)?;
             },
             Wait(length) => std::thread::sleep(length),
             Hold => while self.fill(side)? {},

@@ -1,4 +1,4 @@
-//! TLS: what is said, what is trusted, and every reason for which it fails.
+//! TLS: names, trust, and every reason for a failure.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn plain(kind: Kind) -> Server {
     serving(kind, vec![Request, ok(1), Again])
 }
 
-/// A request to `shop.test`, which is where the server is.
+/// A request to `shop.test`, the name of the server.
 fn to(server: &Server, name: &str) -> Setup {
     let port = server.addr.port();
     Setup::of(vec![request("GET", &format!("https://{name}:{port}/"))]).with(|s| {
@@ -31,7 +31,7 @@ fn fault(kind: Kind, change: impl FnOnce(&mut Setup)) -> Fault {
 }
 
 #[test]
-fn names_and_protocol_are_said() {
+fn the_client_sends_server_name_and_alpn() {
     for tls12 in [false, true] {
         let server = plain(Kind { tls12, ..Kind::default() });
         to(&server, "shop.test").run(async |client| {
@@ -58,7 +58,7 @@ fn names_and_protocol_are_said() {
 }
 
 #[test]
-fn each_reason_is_told() {
+fn each_failure_has_a_reason() {
     let none = |_: &mut Setup| {};
     let expired = Kind { expired: true, ..Kind::default() };
     assert_eq!(fault(expired, none), Fault::Tls("the certificate has expired"));
@@ -76,14 +76,14 @@ fn each_reason_is_told() {
     let http2 = Kind { alpn: Some(b"h2"), ..Kind::default() };
     assert_eq!(
         fault(http2, none),
-        Fault::Tls("the peer does not offer the version of HTTP that is asked for")
+        Fault::Tls("the peer does not offer the requested HTTP version")
     );
 }
 
 #[test]
-fn a_client_certificate_is_asked_for_and_given() {
+fn a_client_certificate_is_sent_on_request() {
     let wants = Kind { wants_client: true, ..Kind::default() };
-    assert_eq!(fault(wants, |_| {}), Fault::Tls("the peer asks for a client certificate"));
+    assert_eq!(fault(wants, |_| {}), Fault::Tls("the peer requires a client certificate"));
     for (cert, key) in [("client.pem", Some("client.key")), ("both.pem", None)] {
         let setup = to(&plain(wants), "shop.test").with(|s| {
             s.tls.cert = Some(pki().path(cert));
@@ -98,19 +98,19 @@ fn a_client_certificate_is_asked_for_and_given() {
 
 #[test]
 fn a_peer_that_does_not_speak_tls() {
-    for (answer, reason) in [
+    for (greeting, reason) in [
         ("HTTP/1.1 400 Bad Request\r\n\r\n", "the peer does not speak TLS"),
         ("", "the peer closed during the handshake"),
     ] {
-        // Reads the greeting, so that the end is no reset.
-        let greeting = Act::Skip(100);
+        // Reads the client hello, so that the end is not a reset.
+        let client_hello = Act::Skip(100);
         let server = Server::start([vec![
-            greeting.clone(),
-            send(answer),
+            client_hello,
+            send(greeting),
             Act::Wait(Duration::from_millis(100)),
         ]]);
         let fault = to(&server, "shop.test").fault();
-        assert!(fault == Fault::Tls(reason) || answer.is_empty(), "{fault}");
+        assert!(fault == Fault::Tls(reason) || greeting.is_empty(), "{fault}");
         assert!(matches!(fault, Fault::Tls(_)), "{fault}");
     }
     let server = Server::start([vec![Act::Skip(100), Reset]]);
@@ -125,14 +125,14 @@ fn a_handshake_that_never_ends_is_a_connect_timeout() {
     setup.run(async |client| {
         let exchange = client.lane().fire().await;
         assert_eq!(crate::client::fault_of(&exchange), Fault::ConnectTimeout);
-        // The connection itself was there.
+        // The connection itself was open.
         assert!(exchange.connect.is_some() && exchange.tls.is_none());
         assert_eq!((client.counts().opened, client.gauges().open), (1, 0));
     });
 }
 
 #[test]
-fn anything_is_taken_when_asked() {
+fn insecure_accepts_any_certificate() {
     for kind in [Kind::default(), Kind { expired: true, tls12: true, ..Kind::default() }] {
         let setup = to(&plain(kind), "other.test").with(|s| {
             s.tls.cacert = Vec::new();
@@ -143,7 +143,7 @@ fn anything_is_taken_when_asked() {
 }
 
 #[test]
-fn an_end_without_notice_is_no_success() {
+fn an_end_without_close_notify_is_a_fault() {
     let endless = send("HTTP/1.1 200 OK\r\n\r\nuntil the end");
     let cut = serving(Kind::default(), vec![Request, endless.clone()]);
     assert_eq!(to(&cut, "shop.test").fault(), Fault::ClosedEarly(Phase::Body));
@@ -185,12 +185,12 @@ fn large_bodies_go_both_ways() {
 }
 
 #[test]
-fn each_unusable_file_has_its_sentence() {
+fn errors_of_unusable_files() {
     let missing = pki().path("missing.pem");
     let empty = pki().file("empty.pem", "");
     let garbage =
         pki().file("garbage.pem", "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n");
-    let said = |change: &dyn Fn(&mut Setup)| {
+    let sentence_of = |change: &dyn Fn(&mut Setup)| {
         let mut setup = Setup::get("https://127.0.0.1/");
         change(&mut setup);
         let error = setup.prepare().unwrap_err();
@@ -200,21 +200,21 @@ fn each_unusable_file_has_its_sentence() {
     for (path, reason) in
         [(&missing, "No such file"), (&empty, "it holds no PEM certificate"), (&garbage, "base64")]
     {
-        let sentence = said(&|s| s.tls.cacert = vec![path.clone()]);
+        let sentence = sentence_of(&|s| s.tls.cacert = vec![path.clone()]);
         assert!(sentence.contains("cannot be used as trusted certificates"), "{sentence}");
         assert!(sentence.contains(reason) && sentence.contains(".pem"), "{sentence}");
-        let sentence = said(&|s| s.tls.cert = Some(path.clone()));
+        let sentence = sentence_of(&|s| s.tls.cert = Some(path.clone()));
         assert!(sentence.contains("cannot be used as a client certificate"), "{sentence}");
-        let sentence = said(&|s| {
+        let sentence = sentence_of(&|s| {
             s.tls.cert = Some(pki().path("client.pem"));
             s.tls.key = Some(path.clone());
         });
         assert!(sentence.contains("cannot be used as a client key"), "{sentence}");
     }
-    let sentence = said(&|s| s.tls.key = Some(pki().path("client.key")));
+    let sentence = sentence_of(&|s| s.tls.key = Some(pki().path("client.key")));
     assert!(sentence.contains("--cert"), "{sentence}");
     let stranger = Pki::new("theirs");
-    let sentence = said(&|s| {
+    let sentence = sentence_of(&|s| {
         s.tls.cert = Some(pki().path("client.pem"));
         s.tls.key = Some(stranger.path("client.key"));
     });

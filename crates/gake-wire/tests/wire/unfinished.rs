@@ -1,4 +1,4 @@
-//! Arrivals that are given up: what is known of them, and what becomes of their connection.
+//! Abandoned arrivals: their facts, and the state of their connection.
 
 use gake_core::record::{Exchange, ExchangeEnd};
 
@@ -23,7 +23,7 @@ fn abandoned(
 
 #[test]
 fn before_the_connection() {
-    // Nobody will ever answer a SYN to this address of our own: it waits behind a full backlog.
+    // A SYN to this address gets no reply, because of a full backlog.
     let listener =
         socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     listener.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
@@ -44,7 +44,7 @@ fn before_the_connection() {
 }
 
 #[test]
-fn before_the_answer() {
+fn before_the_response() {
     let exchange = abandoned(vec![Request, Hold], "the request is read", |_, server| {
         server.requests().len() == 1
     });

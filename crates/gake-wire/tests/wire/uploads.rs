@@ -1,4 +1,4 @@
-//! Requests with bodies: small, large, and larger than the server cares to read.
+//! Requests with bodies: small, large, and larger than the server reads.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn bodies_arrive_whole_whatever_their_size() {
 }
 
 #[test]
-fn a_slow_reader_gets_it_in_pieces() {
+fn a_slow_reader_gets_the_whole_body() {
     let wait = Wait(Duration::from_millis(100));
     let server = Server::start([vec![Head, wait, Skip(LARGE), ok(1)]]);
     let exchange = Setup::post(server.url("/"), body(LARGE)).fire();
@@ -44,9 +44,9 @@ fn a_slow_reader_gets_it_in_pieces() {
 }
 
 #[test]
-fn an_answer_before_the_end_of_the_request_is_an_answer() {
+fn an_early_response_is_a_response() {
     let refusal = send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n");
-    // The connection stays open, and must not be used again: the body is in the way.
+    // The open connection must not be reused: the body is incomplete.
     let server = Server::start([vec![Head, refusal.clone(), Wait(Duration::from_secs(5))]]);
     Setup::post(server.url("/"), body(64 << 20)).run(async |client| {
         let exchange = client.lane().fire().await;
@@ -54,12 +54,12 @@ fn an_answer_before_the_end_of_the_request_is_an_answer() {
         assert!(!exchange.written && exchange.bytes_out > 0);
         assert_eq!(client.gauges().open, 0);
     });
-    // The usual way: the server answers and resets what still comes.
+    // The common case: the server responds and resets.
     let later = Wait(Duration::from_millis(50));
     let server = Server::start([vec![Head, refusal, later.clone(), Reset]]);
     let exchange = Setup::post(server.url("/"), body(64 << 20)).fire();
     assert_eq!(status_of(&exchange), 413);
-    // A reset without an answer is a fault of the writing.
+    // A reset without a response is a write fault.
     let server = Server::start([vec![Head, later, Reset]]);
     let exchange = Setup::post(server.url("/"), body(64 << 20)).fire();
     assert!(matches!(fault_of(&exchange), Fault::Write | Fault::Reset), "{exchange:?}");
@@ -67,7 +67,7 @@ fn an_answer_before_the_end_of_the_request_is_an_answer() {
 }
 
 #[test]
-fn chunks_are_sent_when_a_header_asks_for_them() {
+fn a_header_requests_chunks() {
     let server = Server::start([vec![Head, Skip(5 + 10), ok(1)]]);
     let setup = Setup::post(server.url("/"), "hello").with(|s| {
         s.requests[0].request.headers.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));

@@ -1,5 +1,5 @@
-//! WebSocket servers that keep the rules, and those that break them: each is told by name, and none
-//! makes us hang.
+//! WebSocket servers, correct and hostile: each violation has a name, and none
+//! hangs the client.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::record::{CloseCode, Fault, Phase};
-use gake_wire::{HttpRequest, MessageAnswer, Protocol, Settings};
+use gake_wire::{ClientSettings, HttpRequest, Protocol, ReplyRule};
 
 use crate::client::{PATIENCE, fault_of, on_runtime, status_of};
 use crate::http2::Sender;
@@ -22,11 +22,11 @@ const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 
-/// One connection, seen from the server.
+/// The server's side of a connection.
 struct Peer(TcpStream);
 
 impl Peer {
-    /// Reads the upgrade: `Sec-WebSocket-Accept`.
+    /// Reads the upgrade; returns `Sec-WebSocket-Accept`.
     fn upgrade(&mut self) -> io::Result<String> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -54,7 +54,7 @@ impl Peer {
         self.switch(&accept)
     }
 
-    /// Reads a short frame: its first byte and its payload.
+    /// Reads a short frame: first byte and payload.
     fn read(&mut self) -> io::Result<(u8, Vec<u8>)> {
         let mut header = [0; 6];
         self.0.read_exact(&mut header)?;
@@ -79,27 +79,32 @@ impl Peer {
     }
 
     /// Opens a session and waits for a message.
-    fn asked(&mut self) -> io::Result<()> {
+    fn open_and_read(&mut self) -> io::Result<()> {
         self.open()?;
         self.message().map(drop)
     }
 }
 
-/// Plays `script` on every connection: the address, and how many came.
+/// Plays `script` on every connection; returns the address and the number of connections.
 fn serve(
     script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {
     scripted::serve(move |stream| script(&mut Peer(stream)))
 }
 
-fn settings(answer: MessageAnswer) -> Settings {
-    Settings { protocol: Protocol::WebSocket, connections: 1, answer, ..Settings::default() }
+fn settings(reply: ReplyRule) -> ClientSettings {
+    ClientSettings {
+        protocol: Protocol::WebSocket,
+        connections: 1,
+        reply,
+        ..ClientSettings::default()
+    }
 }
 
-fn sender(address: SocketAddr, answer: MessageAnswer) -> std::rc::Rc<Sender> {
+fn sender(address: SocketAddr, reply: ReplyRule) -> std::rc::Rc<Sender> {
     let body = Some(Arc::from(&b"hello"[..]));
     let request = HttpRequest { body, ..HttpRequest::new("GET", format!("ws://{address}/chat")) };
-    Sender::of(&request, settings(answer))
+    Sender::of(&request, settings(reply))
 }
 
 #[test]
@@ -144,51 +149,51 @@ fn each_broken_rule_has_its_name() {
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 peer.0.write_all(&[0x81, 0x81, 0, 0, 0, 0, b'x'])
             },
             Fault::Malformed("websocket_bits"),
         ),
         (
             |peer| {
-                peer.asked()?;
-                peer.send(0x80, b"of nothing")
+                peer.open_and_read()?;
+                peer.send(0x80, b"orphan")
             },
             Fault::Malformed("websocket_order"),
         ),
         (
             |peer| {
-                peer.asked()?;
-                peer.send(0x01, b"a part")?;
+                peer.open_and_read()?;
+                peer.send(0x01, b"a fragment")?;
                 peer.send(TEXT, b"another message")
             },
             Fault::Malformed("websocket_order"),
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 peer.send(CLOSE, &1013_u16.to_be_bytes())
             },
             closed(1013),
         ),
         (
             |peer| {
-                peer.asked()?;
-                peer.send(0x01, b"the first part")?;
+                peer.open_and_read()?;
+                peer.send(0x01, b"the first fragment")?;
                 peer.send(CLOSE, b"")
             },
             Fault::WebSocketClosed(CloseCode::NONE),
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 peer.0.shutdown(Shutdown::Write)
             },
             Fault::ClosedEarly(Phase::FirstByte),
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 peer.0.write_all(&[TEXT, 100, b'h', b'a', b'l', b'f'])?;
                 peer.0.shutdown(Shutdown::Write)
             },
@@ -196,33 +201,33 @@ fn each_broken_rule_has_its_name() {
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 peer.0.write_all(&[TEXT, 100, b'h', b'a', b'l', b'f'])?;
                 peer.message().map(drop)
             },
             Fault::Timeout(Phase::Body),
         ),
         (
-            |peer| peer.asked().map(|()| std::thread::sleep(PATIENCE)),
+            |peer| peer.open_and_read().map(|()| std::thread::sleep(PATIENCE)),
             Fault::Timeout(Phase::FirstByte),
         ),
     ];
     for (script, expected) in cases {
-        check_fault(script, MessageAnswer::Next, expected);
+        check_fault(script, ReplyRule::Next, expected);
     }
 }
 
-/// What comes of a message has this fault. A time-out may come early on a busy machine.
+/// A message must have this fault. A time-out may come early on a busy machine.
 fn check_fault(
     script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
-    answer: MessageAnswer,
+    reply: ReplyRule,
     expected: Fault,
 ) {
     let (address, _) = serve(script);
     let is_silent = matches!(expected, Fault::Timeout(_));
     let time = if is_silent { Duration::from_millis(150) } else { PATIENCE };
     on_runtime(async {
-        let seen = fault_of(&sender(address, answer).within(time).await);
+        let seen = fault_of(&sender(address, reply).within(time).await);
         match is_silent {
             // A flood of interim responses is cut off by its size or by the time.
             true => assert!(matches!(seen, Fault::Timeout(_) | Fault::TooLarge("head")), "{seen}"),
@@ -232,19 +237,19 @@ fn check_fault(
 }
 
 #[test]
-fn a_server_that_does_not_switch_answers_by_its_status() {
+fn a_refused_upgrade_is_a_response() {
     let (address, _) = serve(|peer| {
         peer.upgrade()?;
         peer.0.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
     });
     on_runtime(async {
-        let exchange = sender(address, MessageAnswer::Next).send().await;
+        let exchange = sender(address, ReplyRule::Next).send().await;
         assert_eq!((status_of(&exchange), exchange.written), (503, false));
     });
 }
 
 #[test]
-fn what_cannot_be_an_answer_is_none() {
+fn other_frames_are_not_replies() {
     let (address, count) = serve(|peer| {
         peer.open()?;
         peer.send(TEXT, b"welcome")?;
@@ -258,7 +263,7 @@ fn what_cannot_be_an_answer_is_none() {
         Ok(())
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Matching("^hello$".parse().unwrap()));
+        let sender = sender(address, ReplyRule::Matching("^hello$".parse().unwrap()));
         for _ in 0..3 {
             let exchange = sender.send().await;
             assert_eq!((status_of(&exchange), exchange.written), (101, true));
@@ -273,7 +278,7 @@ fn floods_are_bounded_by_time_and_memory() {
     let flood: [(Script, Fault); 3] = [
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 loop {
                     peer.send(PING, &[0; 100])?;
                 }
@@ -282,7 +287,7 @@ fn floods_are_bounded_by_time_and_memory() {
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 loop {
                     peer.send(TEXT, b"not this")?;
                 }
@@ -291,7 +296,7 @@ fn floods_are_bounded_by_time_and_memory() {
         ),
         (
             |peer| {
-                peer.asked()?;
+                peer.open_and_read()?;
                 peer.0.write_all(&[TEXT, 127, 0, 0, 1, 0, 0, 0, 0, 0])?;
                 loop {
                     peer.0.write_all(&[b'x'; 1 << 16])?;
@@ -301,31 +306,31 @@ fn floods_are_bounded_by_time_and_memory() {
         ),
     ];
     for (script, expected) in flood {
-        check_fault(script, MessageAnswer::Matching("^hello$".parse().unwrap()), expected);
+        check_fault(script, ReplyRule::Matching("^hello$".parse().unwrap()), expected);
     }
 }
 
-/// A server that says when `event` has come about.
-fn telling(
+/// A scripted server that can signal the test.
+fn signalling(
     script: impl Fn(&mut Peer, &dyn Fn()) -> io::Result<()> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>, Receiver<()>) {
-    let (said, heard) = channel();
-    let said = std::sync::Mutex::new(said);
+    let (sender, signals) = channel();
+    let sender = std::sync::Mutex::new(sender);
     let (address, count) =
-        serve(move |peer| script(peer, &|| said.lock().unwrap().send(()).unwrap_or_default()));
-    (address, count, heard)
+        serve(move |peer| script(peer, &|| sender.lock().unwrap().send(()).unwrap_or_default()));
+    (address, count, signals)
 }
 
-/// Lets the client's thread run until the server has said something.
-async fn until(heard: &Receiver<()>) {
-    while heard.try_recv().is_err() {
+/// Lets the client's thread run until the server signals.
+async fn until(signals: &Receiver<()>) {
+    while signals.try_recv().is_err() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
 #[test]
-fn pings_are_answered_while_a_session_lies_idle() {
-    let (address, count, heard) = telling(|peer, say| {
+fn an_idle_session_replies_to_pings() {
+    let (address, count, signals) = signalling(|peer, signal| {
         peer.open()?;
         loop {
             let message = peer.message()?;
@@ -334,35 +339,35 @@ fn pings_are_answered_while_a_session_lies_idle() {
                 peer.send(PING, payload)?;
                 assert_eq!(peer.read()?, (PONG, payload.to_vec()));
             }
-            say();
+            signal();
         }
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Next);
+        let sender = sender(address, ReplyRule::Next);
         for _ in 0..2 {
             assert_eq!(status_of(&sender.send().await), 101);
-            until(&heard).await;
+            until(&signals).await;
         }
         assert_eq!(count.load(SeqCst), 1);
     });
 }
 
 #[test]
-fn a_session_that_the_server_ends_is_replaced_and_the_close_is_answered() {
-    let (address, count, heard) = telling(|peer, say| {
+fn a_session_ended_by_the_server_is_replaced_and_its_close_echoed() {
+    let (address, count, signals) = signalling(|peer, signal| {
         peer.open()?;
         let message = peer.message()?;
         peer.send(TEXT, &message)?;
         peer.send(CLOSE, &1001_u16.to_be_bytes())?;
         assert_eq!(peer.read()?, (CLOSE, vec![0x03, 0xe9]));
-        say();
+        signal();
         Ok(())
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Next);
+        let sender = sender(address, ReplyRule::Next);
         for _ in 0..3 {
             assert_eq!(status_of(&sender.send().await), 101);
-            until(&heard).await;
+            until(&signals).await;
         }
         let counts = sender.counts();
         assert_eq!((counts.sessions, counts.sessions_ended), (3, 3));
@@ -371,13 +376,13 @@ fn a_session_that_the_server_ends_is_replaced_and_the_close_is_answered() {
 }
 
 #[test]
-fn a_late_answer_is_not_that_of_the_next_message() {
+fn a_late_reply_is_not_that_of_the_next_message() {
     let may_answer = Arc::new(AtomicUsize::new(0));
     let allowed = Arc::clone(&may_answer);
-    let (address, count, heard) = telling(move |peer, say| {
+    let (address, count, signals) = signalling(move |peer, signal| {
         peer.open()?;
         let message = peer.message()?;
-        say();
+        signal();
         while allowed.load(SeqCst) == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -385,10 +390,10 @@ fn a_late_answer_is_not_that_of_the_next_message() {
         peer.message().map(drop)
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Next);
+        let sender = sender(address, ReplyRule::Next);
         tokio::select! {
             exchange = sender.send() => panic!("{exchange:?}"),
-            () = until(&heard) => {}
+            () = until(&signals) => {}
         }
         may_answer.store(1, SeqCst);
         assert_eq!(status_of(&sender.send().await), 101);
@@ -397,24 +402,24 @@ fn a_late_answer_is_not_that_of_the_next_message() {
 }
 
 #[test]
-fn a_message_without_an_answer_is_done_when_it_is_written() {
-    let (address, count, heard) = telling(|peer, say| {
+fn without_a_reply_a_message_ends_when_it_is_written() {
+    let (address, count, signals) = signalling(|peer, signal| {
         peer.open()?;
         for _ in 0..100 {
             assert_eq!(peer.message()?, b"hello");
-            // Nobody waits for it.
+            // No reply is awaited.
             peer.send(TEXT, b"thanks")?;
         }
-        say();
+        signal();
         peer.message().map(drop)
     });
     on_runtime(async {
-        let sender = sender(address, MessageAnswer::Nothing);
+        let sender = sender(address, ReplyRule::None);
         for _ in 0..100 {
             let exchange = sender.send().await;
             assert_eq!((status_of(&exchange), exchange.written), (101, true));
         }
-        until(&heard).await;
+        until(&signals).await;
         assert_eq!(count.load(SeqCst), 1);
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gake_fleet::AllowRule;
-use gake_wire::Sources;
+use gake_wire::SourceAddresses;
 
 use super::values;
 use gake_session::options::RedactionArgs;
@@ -129,5 +129,5 @@ fn weight(text: &str) -> Result<WeightArg, String> {
 
 /// Source addresses, as they are written.
 fn sources(text: &str) -> Result<String, String> {
-    Sources::default().add(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+    SourceAddresses::default().add(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

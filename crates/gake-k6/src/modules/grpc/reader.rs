@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::task::Context;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use gake_codec::http1::{Header, ResponseHead, Visitor};
 use gake_core::record::GrpcStatus;
-use gake_wire::http1::{BodyPiece, Header, ResponseHead, Visitor};
-use gake_wire::{GrpcError, GrpcMessages};
+use gake_wire::{ExchangeVisitor, GrpcError, GrpcMessages};
 
 use super::status::{INTERNAL, of_head};
 
@@ -140,16 +141,18 @@ impl Visitor for GrpcReader {
         }
     }
 
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        self.trailers = lines(trailers);
+    }
+}
+
+impl ExchangeVisitor for Incoming {
     fn is_sending(&self) -> bool {
         self.stream.is_some()
     }
 
-    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
-        self.stream.as_ref().map_or(BodyPiece::End, |stream| stream.next_piece(cx))
-    }
-
-    fn trailers(&mut self, trailers: &[Header<'_>]) {
-        self.trailers = lines(trailers);
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Arc<[u8]>>> {
+        self.stream.as_ref().map_or(Poll::Ready(None), |stream| stream.poll_next(cx))
     }
 }
 

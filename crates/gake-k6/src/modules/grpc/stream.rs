@@ -12,7 +12,6 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::record::{Exchange, ExchangeEnd, GrpcStatus};
 use gake_script::user::Completion;
-use gake_wire::http1::BodyPiece;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
@@ -237,10 +236,10 @@ impl StreamMessages for GrpcStream {
                 self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
-            None if self.is_finished.get() => BodyPiece::End,
+            None if self.is_finished.get() => Poll::Ready(None),
             None => {
                 self.sender.set(Some(cx.waker().clone()));
-                BodyPiece::Pending
+                Poll::Pending
             }
         }
     }

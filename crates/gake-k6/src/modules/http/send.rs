@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use gake_codec::http1::{ResponseHead, Version, Visitor};
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 
+use gake_codec::websocket::UpgradeResponse;
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
-use gake_wire::{Deadline, HttpRequest, UpgradeResponse, WebSocketSession};
+use gake_wire::{Deadline, HttpRequest, WebSocketSession};
 use url::{Position, Url};
 
 use super::socket_params::SocketParams;

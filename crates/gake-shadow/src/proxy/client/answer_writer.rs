@@ -2,7 +2,7 @@
 //! hop, the body in a framing of ours.
 
 use bytes::Bytes;
-use gake_wire::http1::{Header, ResponseHead, Visitor};
+use gake_codec::http1::{Header, ResponseHead, Visitor};
 use http::{HeaderMap, StatusCode};
 
 use crate::collect::Slot;

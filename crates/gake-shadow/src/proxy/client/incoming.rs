@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use gake_wire::http1::{ChunkDecoder, ResponseLimits, Visitor};
+use gake_codec::http1::{ChunkDecoder, ResponseLimits, Visitor};
 use tokio::io::AsyncWrite;
 
 use crate::message::head::Framing;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use gake_wire::http1::Visitor;
+use gake_codec::http1::Visitor;
 use http_body::{Body, Frame};
 
 use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use gake_codec::http1::{Header, Visitor};
 use gake_core::record::Fault;
-use gake_wire::http1::{Header, Visitor};
 use http::HeaderMap;
 use tokio::io::{AsyncRead, ReadBuf};
 

@@ -1,6 +1,6 @@
 //! Headers of answers on their way through: what belongs to one hop stays there.
 
-use gake_wire::http1::Header;
+use gake_codec::http1::Header;
 use http::header::{
     CONNECTION, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };

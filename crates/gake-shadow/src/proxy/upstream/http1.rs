@@ -3,8 +3,8 @@
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use gake_codec::http1::{Header, ResponseHead, Visitor};
 use gake_core::record::Fault;
-use gake_wire::http1::{Header, ResponseHead, Visitor};
 use http::Method;
 use http_body::{Frame, SizeHint};
 

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
+use gake_codec::http1::{
+    Eof, Malformed, ParseProgress, Response, ResponseLimits, ResponseParser, Visitor,
+};
 use gake_core::record::{Fault, Phase};
 use gake_wire::fault;
-use gake_wire::http1::{
-    Eof, Malformed, Progress, Response, ResponseLimits, ResponseParser, Visitor,
-};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::stream::Stream;
@@ -122,8 +122,8 @@ impl Link {
             Ok(()) => {
                 let in_body = self.parser.in_body();
                 match self.parser.feed_with(buffer.filled(), visitor) {
-                    Ok(Progress::More) => Ok(None),
-                    Ok(Progress::Done(response)) => {
+                    Ok(ParseProgress::More) => Ok(None),
+                    Ok(ParseProgress::Done(response)) => {
                         if response.status == SWITCHING {
                             self.rest = buffer.filled()[response.consumed..].to_vec();
                         }

@@ -1,15 +1,15 @@
-//! Why a call of gRPC cannot be made, or its answer not be read.
+//! Errors of gRPC calls.
 
 use gake_core::record::Fault;
 
-/// Why a call of gRPC cannot be made, or its answer not be read.
+/// Why a gRPC call cannot be made, or its response not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrpcError {
     /// A file of definitions that cannot be used.
     #[error("{0}")]
     Definitions(String),
     /// A path that is not `Service/Method`.
-    #[error("{0:?} is no method: write package.Service/Method")]
+    #[error("{0:?} is not a method: write package.Service/Method")]
     Path(String),
     /// A service that the definitions do not have.
     #[error("there is no service {name:?}; there are {}", known.join(", "))]
@@ -30,37 +30,37 @@ pub enum GrpcError {
         known: Vec<String>,
     },
     /// JSON that does not fit the message's type.
-    #[error("it is no {message}: {why}")]
+    #[error("it is not a {message}: {why}")]
     Json {
         /// The type of the message.
         message: String,
-        /// What is wrong.
+        /// The parser's message.
         why: String,
     },
-    /// Messages that wait for a script which does not take them.
+    /// A backlog of messages that a script does not consume.
     #[error("the script takes messages more slowly than they come: {0} bytes wait")]
     Unread(usize),
-    /// Bytes that are no message of the type.
-    #[error("the server's message is no {message}: {why}")]
+    /// Bytes that are not a message of the type.
+    #[error("the server's message is not a {message}: {why}")]
     Message {
         /// The type of the message.
         message: String,
-        /// What is wrong.
+        /// The decoder's message.
         why: String,
     },
-    /// A compressed message, which nobody asked for.
+    /// A compressed message, although no compression was accepted.
     #[error("the server's message is compressed")]
     Compressed,
     /// A body that ends within a message.
-    #[error("the server's answer ends within a message")]
+    #[error("the server's response ends within a message")]
     CutShort,
-    /// The server does not tell its definitions.
+    /// The server has no reflection service.
     #[error("the server has no reflection: name its definitions with --proto FILE")]
     NoReflection,
     /// The reflection failed.
     #[error("the server's reflection: {0}")]
     Reflection(String),
-    /// A call of the reflection failed.
+    /// A reflection call failed.
     #[error("the server's reflection: {0}")]
     Call(Fault),
 }

@@ -1,8 +1,8 @@
-//! Messages in the body of a call: each has a prefix of five bytes.
+//! Messages in the body of a call, each with a prefix of five bytes.
 
 use super::error::GrpcError;
 
-/// Bytes before a message: whether it is compressed, and its length.
+/// Bytes of the prefix: a compression flag, and the length.
 const PREFIX: usize = 5;
 
 /// A message with its prefix.
@@ -15,7 +15,7 @@ pub fn grpc_frame(message: &[u8]) -> Vec<u8> {
     framed
 }
 
-/// Takes messages out of a body that comes in pieces.
+/// Reads messages from a body in chunks of any size.
 #[derive(Debug, Default)]
 pub struct GrpcMessages {
     bytes: Vec<u8>,
@@ -24,29 +24,29 @@ pub struct GrpcMessages {
 }
 
 impl GrpcMessages {
-    /// Adds a piece of the body.
+    /// Adds the next bytes of the body.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..std::mem::take(&mut self.taken));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Bytes that no message has taken.
+    /// Bytes not yet taken as messages.
     #[must_use]
     pub fn left(&self) -> usize {
         self.bytes.len() - self.taken
     }
 
-    /// Bytes of the next message, once its prefix has come.
+    /// The length of the next message, once its prefix has come.
     #[must_use]
     pub fn announced(&self) -> Option<usize> {
         let ([_, length @ ..], _) = self.bytes[self.taken..].split_first_chunk::<PREFIX>()?;
         Some(u32::from_be_bytes(*length) as usize)
     }
 
-    /// The next message, once it is whole.
+    /// The next message, once it is complete.
     ///
     /// # Errors
-    /// When it is compressed.
+    /// It is compressed.
     pub fn take(&mut self) -> Result<Option<&[u8]>, GrpcError> {
         let rest = &self.bytes[self.taken..];
         let Some(([flags, length @ ..], rest)) = rest.split_first_chunk::<PREFIX>() else {
@@ -64,10 +64,10 @@ impl GrpcMessages {
         Ok(Some(&self.bytes[begin..self.taken]))
     }
 
-    /// All messages of a whole body.
+    /// All messages of a complete body.
     ///
     /// # Errors
-    /// When one is compressed, or the body ends within a message.
+    /// A message is compressed, or the body ends within one.
     pub fn of(body: &[u8]) -> Result<Vec<Vec<u8>>, GrpcError> {
         let mut reader = Self::default();
         reader.push(body);
@@ -84,14 +84,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_the_same_however_they_are_cut() {
+    fn chunk_sizes_do_not_change_messages() {
         let all: [&[u8]; 3] = [b"one", b"", &[7; 300]];
         let body: Vec<u8> = all.iter().flat_map(|message| grpc_frame(message)).collect();
         assert_eq!(GrpcMessages::of(&body).unwrap(), all);
         for size in [1, 4, 7, body.len()] {
             let (mut reader, mut found) = (GrpcMessages::default(), Vec::new());
-            for piece in body.chunks(size) {
-                reader.push(piece);
+            for chunk in body.chunks(size) {
+                reader.push(chunk);
                 while let Some(message) = reader.take().unwrap() {
                     found.push(message.to_vec());
                 }

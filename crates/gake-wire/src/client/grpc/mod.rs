@@ -1,7 +1,7 @@
-//! gRPC over HTTP/2: calls, their messages and the schema of both.
+//! gRPC: calls, their messages and schemas.
 //!
-//! A call is a POST with the content type `application/grpc`. Its status comes in the trailers, or
-//! in a head that is the whole answer.
+//! A call is a POST with the content type `application/grpc`. Its status comes in the trailers, or in
+//! a head without a body.
 
 mod error;
 mod message;
@@ -27,20 +27,17 @@ use gake_core::record::{ErrorCode, Fault, GrpcStatus, Phase, ResponseSummary};
 
 use crate::client::request::HttpRequest;
 
-/// The largest number in `grpc-timeout`: 8 digits.
+/// The maximum of `grpc-timeout`: 8 digits.
 const TIMEOUT_MAX: u128 = 99_999_999;
 
-/// Whether a request of this content type is a call of gRPC.
+/// Whether a request of this content type is a gRPC call.
 pub(crate) fn is_content_type(value: &str) -> bool {
     let rest = value.strip_prefix("application/grpc");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';']))
 }
 
-/// The outcome of a call whose answer came whole, with the HTTP status 200.
-pub(crate) fn answered(
-    answer: ResponseSummary,
-    status: Option<GrpcStatus>,
-) -> Result<ResponseSummary, Fault> {
+/// The outcome of a call with a complete response of HTTP status 200.
+pub(crate) fn outcome(answer: Answer, status: Option<GrpcStatus>) -> Result<Answer, Fault> {
     match status {
         Some(GrpcStatus::OK) => Ok(answer),
         Some(status) => Err(Fault::Grpc(status)),
@@ -48,8 +45,8 @@ pub(crate) fn answered(
     }
 }
 
-/// The fault of a call whose stream the server reset. Servers that are told the deadline cancel the
-/// stream then, which is the time-out that this side is about to notice.
+/// The fault of a call whose stream the server reset. A CANCEL after the deadline is the server's
+/// enforcement of the same time-out.
 pub(crate) fn reset(code: ErrorCode, is_late: bool, phase: Phase) -> Fault {
     match is_late && code == ErrorCode::Cancel {
         true => Fault::Timeout(phase),
@@ -57,8 +54,8 @@ pub(crate) fn reset(code: ErrorCode, is_late: bool, phase: Phase) -> Fault {
     }
 }
 
-/// A call of the method at `url` (`http` or `https`), with `metadata` and a framed `body`. The
-/// server is told to give up after `timeout`.
+/// A call of the method at `url` (`http` or `https`), with `metadata`, a framed `body`, and `timeout`
+/// as `grpc-timeout`.
 #[must_use]
 pub fn grpc_call(
     url: String,
@@ -80,7 +77,7 @@ pub fn grpc_call(
     request
 }
 
-/// A time as `grpc-timeout` has it, in the finest unit that it fits.
+/// The value of `grpc-timeout`, in the finest unit that fits.
 fn timeout_text(timeout: Duration) -> String {
     let units = [(1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S')];
     let nanos = timeout.as_nanos();
@@ -108,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_enforces_the_deadline_is_late() {
+    fn a_cancel_after_the_deadline_is_a_time_out() {
         let phase = Phase::FirstByte;
         assert_eq!(reset(ErrorCode::Cancel, true, phase), Fault::Timeout(phase));
         for (code, is_late) in [(ErrorCode::Cancel, false), (ErrorCode::InternalError, true)] {
@@ -117,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_known_by_their_content_type() {
+    fn calls_are_recognised_by_their_content_type() {
         for value in ["application/grpc", "application/grpc+proto", "application/grpc;x=y"] {
             assert!(is_content_type(value), "{value}");
         }

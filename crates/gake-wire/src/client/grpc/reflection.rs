@@ -1,10 +1,11 @@
-//! Server reflection: the definitions of services, from the server itself.
+//! Server reflection: the definitions of services, from the server.
 //!
-//! The method of reflection is a stream; each question here is a stream of its own.
+//! The reflection method is a stream; each query here opens a stream of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use gake_codec::http1::Visitor;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
 use prost_reflect::prost::Message as _;
@@ -18,22 +19,22 @@ use super::grpc_call;
 use super::message::{GrpcMessages, grpc_frame};
 use super::schema::GrpcSchema;
 use crate::client::Client;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::deadline::Deadline;
 
-/// The versions of the service, which have the same messages.
+/// The versions of the service. Their messages are the same.
 const VERSIONS: [&str; 2] = ["grpc.reflection.v1", "grpc.reflection.v1alpha"];
 
-/// Bytes of an answer.
-const ANSWER_MAX: usize = 16 << 20;
+/// Maximum bytes of a response.
+const RESPONSE_MAX: usize = 16 << 20;
 
-/// Bytes of all answers together.
-const ANSWERS_MAX: usize = 4 * ANSWER_MAX;
+/// Maximum bytes of all responses together.
+const RESPONSES_MAX: usize = 4 * RESPONSE_MAX;
 
-/// Files and services of a server.
+/// Maximum files, and services, of a server.
 const FILES_MAX: usize = 1_000;
 
-/// Numbers of the fields of a question, and of an answer (ServerReflectionRequest and -Response).
+/// Field numbers of ServerReflectionRequest and ServerReflectionResponse.
 mod field {
     pub(super) const FILE_BY_NAME: u32 = 3;
     pub(super) const FILE_WITH_SYMBOL: u32 = 4;
@@ -52,13 +53,13 @@ pub struct GrpcReflection<'a, C> {
     metadata: &'a [(String, String)],
     timeout: Duration,
     version: &'static str,
-    /// Bytes of the answers so far.
-    answered: usize,
+    /// Bytes of all responses so far.
+    received: usize,
 }
 
 impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
-    /// The reflection of the server at `origin` (`http://HOST:PORT` or `https://HOST:PORT`), whose
-    /// questions carry `metadata` and may take `timeout` together. The client must speak HTTP/2.
+    /// The reflection of the server at `origin` (`http://HOST:PORT` or `https://HOST:PORT`). Queries
+    /// carry `metadata` and may take `timeout` in total. The client must speak HTTP/2.
     #[must_use]
     pub fn new(
         client: &'a Client<C>,
@@ -66,36 +67,36 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
         metadata: &'a [(String, String)],
         timeout: Duration,
     ) -> Self {
-        Self { client, origin, metadata, timeout, version: VERSIONS[0], answered: 0 }
+        Self { client, origin, metadata, timeout, version: VERSIONS[0], received: 0 }
     }
 
-    /// The definitions of a service and everything they refer to; of all services without a name.
+    /// The definitions of a service, or of all services, with everything they refer to.
     ///
     /// # Errors
-    /// When the server has no reflection, does not know the service, or its answers are not valid.
+    /// The server has no reflection or no such service, or its responses are invalid.
     pub async fn schema(mut self, service: Option<&str>) -> Result<GrpcSchema, GrpcError> {
         let end = self.client.clock().now().saturating_add(self.timeout.as_nanos() as u64);
         let services = match service {
             Some(service) => vec![service.to_owned()],
             None => self.services(end).await?,
         };
-        let mut files = Files::default();
+        let mut files = DefinitionFiles::default();
         for service in services {
-            files.take(&self.ask(field::FILE_WITH_SYMBOL, &service, end).await?)?;
+            files.take(&self.query(field::FILE_WITH_SYMBOL, &service, end).await?)?;
         }
         while let Some(name) = files.missing()? {
-            files.take(&self.ask(field::FILE_BY_NAME, &name, end).await?)?;
+            files.take(&self.query(field::FILE_BY_NAME, &name, end).await?)?;
         }
         let mut schema = GrpcSchema::default();
         schema.add_files(files.known.into_values())?;
         Ok(schema)
     }
 
-    /// The names of all services, but for reflection itself.
+    /// The names of all services except reflection.
     async fn services(&mut self, end: Nanos) -> Result<Vec<String>, GrpcError> {
-        let answer = self.ask(field::LIST_SERVICES, "*", end).await?;
+        let response = self.query(field::LIST_SERVICES, "*", end).await?;
         let mut names = Vec::new();
-        for list in fields(&answer, field::SERVICES)? {
+        for list in fields(&response, field::SERVICES)? {
             for service in fields(list, 1)? {
                 names.extend(fields(service, 1)?.into_iter().map(text));
             }
@@ -108,30 +109,29 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
         Ok(names)
     }
 
-    /// Asks in the version that the server has.
-    async fn ask(&mut self, question: u32, about: &str, end: Nanos) -> Result<Vec<u8>, GrpcError> {
+    /// Queries the server in the version that it has.
+    async fn query(&mut self, field: u32, about: &str, end: Nanos) -> Result<Vec<u8>, GrpcError> {
         let mut message = Vec::new();
-        encode_key(question, WireType::LengthDelimited, &mut message);
+        encode_key(field, WireType::LengthDelimited, &mut message);
         encode_varint(about.len() as u64, &mut message);
         message.extend_from_slice(about.as_bytes());
         let body = grpc_frame(&message);
-        let answer = match self.call(body.clone(), end).await {
+        let response = match self.call(body.clone(), end).await {
             Err(GrpcError::NoReflection) if self.version == VERSIONS[0] => {
                 self.version = VERSIONS[1];
                 self.call(body, end).await
             }
-            answer => answer,
+            response => response,
         }?;
-        match fields(&answer, field::ERROR)?.first() {
+        match fields(&response, field::ERROR)?.first() {
             Some(error) => {
-                let told = fields(error, 2)?.first().map(|told| text(told)).unwrap_or_default();
-                Err(GrpcError::Reflection(format!("{about}: {told}")))
+                let reason = fields(error, 2)?.first().map(|bytes| text(bytes)).unwrap_or_default();
+                Err(GrpcError::Reflection(format!("{about}: {reason}")))
             }
-            None => Ok(answer),
+            None => Ok(response),
         }
     }
 
-    /// The first message of the answer.
     async fn call(&mut self, body: Vec<u8>, end: Nanos) -> Result<Vec<u8>, GrpcError> {
         let (origin, version) = (&self.origin, self.version);
         let url = format!("{origin}/{version}.ServerReflection/ServerReflectionInfo");
@@ -141,16 +141,16 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
         let prepared = self.client.prepare(&request).await.map_err(GrpcError::Call)?;
         let now = self.client.clock().now();
         let mut exchange = Exchange::unfinished(now);
-        let mut answer = Collected::default();
+        let mut response = BodyCollector::default();
         let deadline = Deadline::within(now, left(now));
-        self.client.exchange(&prepared, now, deadline, &mut answer, &mut exchange).await;
+        self.client.exchange(&prepared, now, deadline, &mut response, &mut exchange).await;
         match exchange.end {
             ExchangeEnd::Response(answer) if matches!(answer.status, 404 | 415) => {
                 return Err(GrpcError::NoReflection);
             }
             ExchangeEnd::Response(answer) if answer.status != 200 => {
                 let status = answer.status;
-                return Err(GrpcError::Reflection(format!("it answers with {status}")));
+                return Err(GrpcError::Reflection(format!("it responds with {status}")));
             }
             ExchangeEnd::Response(_) => {}
             ExchangeEnd::Fault(Fault::Grpc(GrpcStatus::UNIMPLEMENTED)) => {
@@ -159,40 +159,39 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
             ExchangeEnd::Fault(fault) => return Err(GrpcError::Call(fault)),
             ExchangeEnd::Unfinished => return Err(GrpcError::Call(Fault::Other(0))),
         }
-        self.answered += answer.0.len();
-        if answer.0.len() > ANSWER_MAX || self.answered > ANSWERS_MAX {
-            return Err(GrpcError::Reflection("its answers are too large".to_owned()));
+        self.received += response.0.len();
+        if response.0.len() > RESPONSE_MAX || self.received > RESPONSES_MAX {
+            return Err(GrpcError::Reflection("its responses are too large".to_owned()));
         }
-        let messages = GrpcMessages::of(&answer.0)?;
-        let empty = || GrpcError::Reflection("its answer is empty".to_owned());
+        let messages = GrpcMessages::of(&response.0)?;
+        let empty = || GrpcError::Reflection("its response is empty".to_owned());
         messages.into_iter().next().ok_or_else(empty)
     }
 }
 
-/// The body of an answer, up to a bound.
+/// Collects a body a little beyond [`RESPONSE_MAX`].
 #[derive(Default)]
-struct Collected(Vec<u8>);
+struct BodyCollector(Vec<u8>);
 
-impl Visitor for Collected {
+impl Visitor for BodyCollector {
     fn body(&mut self, bytes: &[u8]) {
-        if self.0.len() <= ANSWER_MAX {
+        if self.0.len() <= RESPONSE_MAX {
             self.0.extend_from_slice(bytes);
         }
     }
 }
 
-/// Files of definitions by name.
+impl ExchangeVisitor for BodyCollector {}
+
 #[derive(Default)]
-struct Files {
+struct DefinitionFiles {
     known: HashMap<String, FileDescriptorProto>,
-    /// Names that the server was asked for.
-    asked: HashSet<String>,
+    requested: HashSet<String>,
 }
 
-impl Files {
-    /// Adds the files of an answer.
-    fn take(&mut self, answer: &[u8]) -> Result<(), GrpcError> {
-        for list in fields(answer, field::FILES)? {
+impl DefinitionFiles {
+    fn take(&mut self, response: &[u8]) -> Result<(), GrpcError> {
+        for list in fields(response, field::FILES)? {
             for file in fields(list, 1)? {
                 let file = FileDescriptorProto::decode(file).map_err(|error| malformed(&error))?;
                 self.known.insert(file.name().to_owned(), file);
@@ -201,17 +200,17 @@ impl Files {
         Ok(())
     }
 
-    /// A file that others need, which the server is to be asked for.
+    /// A dependency that must be requested.
     fn missing(&mut self) -> Result<Option<String>, GrpcError> {
         let wanted = self.known.values().flat_map(|file| &file.dependency);
         let missing = wanted.filter(|name| !self.known.contains_key(*name));
         let Some(name) = missing.min().cloned() else { return Ok(None) };
-        if self.known.len() > FILES_MAX || self.asked.len() >= FILES_MAX {
+        if self.known.len() > FILES_MAX || self.requested.len() >= FILES_MAX {
             let why = format!("its definitions need more than {FILES_MAX} files");
             return Err(GrpcError::Reflection(why));
         }
-        if !self.asked.insert(name.clone()) {
-            let why = format!("its definitions need {name}, which it does not tell");
+        if !self.requested.insert(name.clone()) {
+            let why = format!("its definitions need {name}, which it does not supply");
             return Err(GrpcError::Reflection(why));
         }
         Ok(Some(name))
@@ -219,14 +218,14 @@ impl Files {
 }
 
 fn malformed(error: &dyn std::fmt::Display) -> GrpcError {
-    GrpcError::Reflection(format!("its answer is malformed: {error}"))
+    GrpcError::Reflection(format!("its response is malformed: {error}"))
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The values of a field of a message that are texts, bytes or messages.
+/// The length-delimited values of a field of a message.
 fn fields(mut message: &[u8], wanted: u32) -> Result<Vec<&[u8]>, GrpcError> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -258,8 +257,7 @@ fn fields(mut message: &[u8], wanted: u32) -> Result<Vec<&[u8]>, GrpcError> {
 mod tests {
     use super::*;
 
-    /// An answer with a file.
-    fn answer(name: &str, dependency: &str) -> Vec<u8> {
+    fn response(name: &str, dependency: &str) -> Vec<u8> {
         let put = |number: u32, value: &[u8]| {
             let mut bytes = Vec::new();
             encode_key(number, WireType::LengthDelimited, &mut bytes);
@@ -275,24 +273,24 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_always_needs_another_file_is_not_asked_forever() {
+    fn endless_dependencies_are_bounded() {
         for is_same in [true, false] {
-            let (mut files, mut asked) = (Files::default(), 0);
-            files.take(&answer("first", "0")).unwrap();
+            let (mut files, mut requests) = (DefinitionFiles::default(), 0);
+            files.take(&response("first", "0")).unwrap();
             let error = loop {
                 match files.missing() {
                     Ok(name) => {
                         let name = if is_same { "first".to_owned() } else { name.unwrap() };
-                        asked += 1;
-                        files.take(&answer(&name, &asked.to_string())).unwrap();
+                        requests += 1;
+                        files.take(&response(&name, &requests.to_string())).unwrap();
                     }
                     Err(error) => break error.to_string(),
                 }
             };
-            assert!(asked <= FILES_MAX && error.contains("more than 1000 files"), "{error}");
+            assert!(requests <= FILES_MAX && error.contains("more than 1000 files"), "{error}");
         }
-        let mut files = Files::default();
-        files.take(&answer("a", "b")).unwrap();
+        let mut files = DefinitionFiles::default();
+        files.take(&response("a", "b")).unwrap();
         assert_eq!(files.missing(), Ok(Some("b".to_owned())));
         assert!(files.missing().unwrap_err().to_string().contains("need b"));
     }

@@ -1,4 +1,4 @@
-//! The definitions of services: which methods there are, and what their messages hold.
+//! The definitions of services, their methods and messages.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use protox::file::{File, FileResolver, GoogleFileResolver};
 use super::error::GrpcError;
 use super::message::GrpcMessages;
 
-/// Bytes of a file with compiled definitions.
+/// Maximum bytes of a descriptor set.
 const SET_MAX: u64 = 64 << 20;
 
 /// Definitions of services and their messages. Clones share them.
@@ -28,12 +28,11 @@ pub struct GrpcMethod {
 }
 
 impl GrpcSchema {
-    /// Reads files of definitions: `.proto` sources, which may import files from the folders
-    /// `imports` (by default, from their own), or else sets that `protoc --descriptor_set_out
-    /// --include_imports` has written.
+    /// Reads `.proto` sources, which may import files from the folders `imports` (by default, their
+    /// own), or descriptor sets written by `protoc --descriptor_set_out --include_imports`.
     ///
     /// # Errors
-    /// What is wrong in which file.
+    /// A file cannot be read or is invalid.
     pub fn read(files: &[PathBuf], imports: &[PathBuf]) -> Result<Self, GrpcError> {
         let is_source = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "proto");
         let (sources, sets): (Vec<_>, Vec<_>) = files.iter().partition(is_source);
@@ -51,16 +50,16 @@ impl GrpcSchema {
         Ok(schema)
     }
 
-    /// Compiles the `.proto` sources of these names. `open` gives the source of a name, theirs or
-    /// one that is imported, if there is one.
+    /// Compiles the `.proto` sources of these names. `open` returns the source of a name, also of an
+    /// imported one.
     ///
     /// # Errors
-    /// What is wrong in which source.
+    /// A source is missing or invalid.
     pub fn compile(
         names: &[String],
         open: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, GrpcError> {
-        let mut compiler = protox::Compiler::with_file_resolver(Sources(open));
+        let mut compiler = protox::Compiler::with_file_resolver(SourceResolver(open));
         compiler.include_imports(true);
         compiler.open_files(names).map_err(wrong)?;
         Ok(Self { pool: compiler.descriptor_pool() })
@@ -69,13 +68,13 @@ impl GrpcSchema {
     /// Adds the files of a descriptor set, encoded as protoc writes it.
     ///
     /// # Errors
-    /// When it is invalid, or something in it is missing or defined twice.
+    /// It is invalid, incomplete, or has duplicate definitions.
     pub fn add_set(&mut self, bytes: &[u8]) -> Result<(), GrpcError> {
         let added = self.pool.decode_file_descriptor_set(bytes);
         added.map_err(|error| GrpcError::Definitions(error.to_string()))
     }
 
-    /// Adds files, which may be in any order.
+    /// Adds files, in any order.
     pub(super) fn add_files(
         &mut self,
         files: impl IntoIterator<Item = FileDescriptorProto>,
@@ -93,10 +92,10 @@ impl GrpcSchema {
         })
     }
 
-    /// The method at a path, `package.Service/Method`; a slash may stand before it.
+    /// The method at a path, `package.Service/Method` with an optional leading slash.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is no such service or method.
     pub fn method(&self, path: &str) -> Result<GrpcMethod, GrpcError> {
         let bad = || GrpcError::Path(path.to_owned());
         let (service, name) = path.trim_start_matches('/').split_once('/').ok_or_else(bad)?;
@@ -113,13 +112,11 @@ impl GrpcSchema {
     }
 }
 
-/// An error of the compiler, with its place.
 fn wrong(error: protox::Error) -> GrpcError {
-    // Only this form has the place.
+    // Only its Debug format has the file and the line.
     GrpcError::Definitions(format!("{error:?}"))
 }
 
-/// The definitions in `.proto` files.
 fn compiled(files: &[&PathBuf], imports: &[PathBuf]) -> Result<DescriptorPool, GrpcError> {
     let own = || files.iter().map(|file| folder_of(file)).collect();
     let folders: Vec<_> = if imports.is_empty() { own() } else { imports.to_vec() };
@@ -129,10 +126,9 @@ fn compiled(files: &[&PathBuf], imports: &[PathBuf]) -> Result<DescriptorPool, G
     Ok(compiler.descriptor_pool())
 }
 
-/// Sources by name.
-struct Sources<F>(F);
+struct SourceResolver<F>(F);
 
-impl<F: Fn(&str) -> Option<String>> FileResolver for Sources<F> {
+impl<F: Fn(&str) -> Option<String>> FileResolver for SourceResolver<F> {
     fn resolve_path(&self, path: &Path) -> Option<String> {
         path.to_str().map(str::to_owned)
     }
@@ -140,7 +136,7 @@ impl<F: Fn(&str) -> Option<String>> FileResolver for Sources<F> {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         match (self.0)(name) {
             Some(source) => File::from_source(name, &source),
-            // The standard types are there without a file.
+            // Well-known types need no file.
             None => GoogleFileResolver::new().open_file(name),
         }
     }
@@ -154,31 +150,31 @@ fn folder_of(file: &Path) -> PathBuf {
 }
 
 impl GrpcMethod {
-    /// Its path: `package.Service/Method`.
+    /// The path: `package.Service/Method`.
     #[must_use]
     pub fn path(&self) -> String {
         format!("{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
     }
 
-    /// The definitions that it comes from, as a descriptor set like those of protoc.
+    /// Its definitions as an encoded descriptor set.
     #[must_use]
     pub fn definitions(&self) -> Vec<u8> {
         self.descriptor.parent_pool().encode_to_vec()
     }
 
-    /// The name of its package; empty without one.
+    /// The package; empty without one.
     #[must_use]
     pub fn package(&self) -> String {
         self.descriptor.parent_service().package_name().to_owned()
     }
 
-    /// The name of its service, without the package.
+    /// The service, without the package.
     #[must_use]
     pub fn service(&self) -> String {
         self.descriptor.parent_service().name().to_owned()
     }
 
-    /// Its name.
+    /// The name of the method.
     #[must_use]
     pub fn name(&self) -> &str {
         self.descriptor.name()
@@ -196,10 +192,10 @@ impl GrpcMethod {
         self.descriptor.is_server_streaming()
     }
 
-    /// The message that JSON describes, encoded.
+    /// Encodes a request message from JSON.
     ///
     /// # Errors
-    /// When it is not JSON, or no message that the method takes.
+    /// The text is not JSON of the request type.
     pub fn encode(&self, json: &str) -> Result<Vec<u8>, GrpcError> {
         let input = self.descriptor.input();
         let wrong = |error: serde_json::Error| GrpcError::Json {
@@ -212,11 +208,10 @@ impl GrpcMethod {
         Ok(message.encode_to_vec())
     }
 
-    /// The messages that JSON describes, encoded: an array, or values one after the other, such as
-    /// lines.
+    /// Encodes request messages from JSON: an array, or consecutive values, such as lines.
     ///
     /// # Errors
-    /// When it is not JSON, or a value is no message that the method takes.
+    /// The text is not JSON, or a value is not of the request type.
     pub fn encode_stream(&self, json: &str) -> Result<Vec<Vec<u8>>, GrpcError> {
         let input = self.descriptor.input();
         let wrong = |error: serde_json::Error, number: usize| GrpcError::Json {
@@ -241,17 +236,17 @@ impl GrpcMethod {
             .collect()
     }
 
-    /// Whether each message of a body passes `check` as JSON, and there is one.
+    /// Whether a body has messages, and all pass `check` as JSON.
     pub(crate) fn returns(&self, body: &[u8], check: impl Fn(&[u8]) -> bool) -> bool {
         let passes =
             |message: &Vec<u8>| self.decode(message).is_ok_and(|json| check(json.as_bytes()));
         GrpcMessages::of(body).is_ok_and(|all| !all.is_empty() && all.iter().all(passes))
     }
 
-    /// A message that the method has returned, as JSON with every field.
+    /// Decodes a response message to JSON with all fields.
     ///
     /// # Errors
-    /// When the bytes are no message that the method returns.
+    /// The bytes are not a message of the response type.
     pub fn decode(&self, bytes: &[u8]) -> Result<String, GrpcError> {
         let output: MessageDescriptor = self.descriptor.output();
         let wrong = |why: &dyn std::fmt::Display| GrpcError::Message {
@@ -269,6 +264,8 @@ impl GrpcMethod {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     const SOURCE: &str = r#"
@@ -291,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn json_becomes_a_message_and_comes_back() {
+    fn json_round_trips() {
         let (_folder, schema) = schema();
         let method = schema.method("/shop.v1.Shop/Order").unwrap();
         assert_eq!(
@@ -307,22 +304,25 @@ mod tests {
         let whole =
             serde_json::json!({"name": "a", "count": "7", "parts": [part], "kind": "PLAIN"});
         assert_eq!(json, whole);
-        assert!(method.decode(&[0x0a]).unwrap_err().to_string().contains("no shop.v1.Item"));
+        let error = method.decode(&[0x0a]).unwrap_err().to_string();
+        assert!(error.contains("not a shop.v1.Item"), "{error}");
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn errors_name_the_type_the_methods_or_the_file() {
         let (folder, schema) = schema();
         let order = schema.method("shop.v1.Shop/Order").unwrap();
         for json in ["{", "[]", r#"{"nam":"x"}"#, r#"{"count":"x"}"#, "{} x"] {
             let error = order.encode(json).unwrap_err().to_string();
-            assert!(error.contains("no shop.v1.Item"), "{json}: {error}");
+            assert!(error.contains("not a shop.v1.Item"), "{json}: {error}");
         }
-        let error = schema.method("shop.v1.Shop/Sell").unwrap_err().to_string();
-        assert!(error.contains("Order, Watch"), "{error}");
-        let error = schema.method("shop.Shop/Order").unwrap_err().to_string();
-        assert!(error.contains("there are shop.v1.Shop"), "{error}");
-        assert!(schema.method("Order").is_err());
+        let unknown = ["shop.v1.Shop/Sell", "shop.Shop/Order", "Order"];
+        let errors = unknown.map(|path| schema.method(path).unwrap_err().to_string());
+        expect![[r#"
+            shop.v1.Shop has no method "Sell"; it has Order, Watch
+            there is no service "shop.Shop"; there are shop.v1.Shop
+            "Order" is not a method: write package.Service/Method"#]]
+        .assert_eq(&errors.join("\n"));
         let broken = folder.path().join("broken.proto");
         std::fs::write(&broken, "syntax = \"proto3\";\nmessage {").unwrap();
         let error = GrpcSchema::read(&[broken], &[]).unwrap_err().to_string();
@@ -344,13 +344,13 @@ mod tests {
             assert_eq!(watch.encode_stream(json).unwrap(), two, "{json}");
         }
         assert!(watch.encode_stream("[]").unwrap().is_empty());
-        for (json, told) in [
+        for (json, reason) in [
             (r#"[{"name":"a"},{"nam":"b"}]"#, "message 2"),
             (r#"{"name":"a"}{"#, "EOF"),
             ("7", "message 1"),
         ] {
             let error = watch.encode_stream(json).unwrap_err().to_string();
-            assert!(error.contains("shop.v1.Item") && error.contains(told), "{json}: {error}");
+            assert!(error.contains("shop.v1.Item") && error.contains(reason), "{json}: {error}");
         }
     }
 

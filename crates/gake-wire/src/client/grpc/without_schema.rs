@@ -1,5 +1,5 @@
-//! What stands for schemas in a build without the feature `grpc`: reading one is an error that says
-//! so, and there is no method.
+//! Stubs for a build without the feature `grpc`: reading a schema is an error, and methods do not
+//! exist.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -11,13 +11,13 @@ use gake_core::clock::Clock;
 use super::GrpcError;
 use crate::Client;
 
-const ABSENT: &str = "this build has no gRPC: it was made without the feature `grpc`";
+const ABSENT: &str = "this build has no gRPC: it lacks the feature `grpc`";
 
-/// Definitions of services and their messages: none.
+/// An empty schema.
 #[derive(Debug, Clone, Default)]
 pub struct GrpcSchema(());
 
-/// A method of a service, of which there is none.
+/// A type without values.
 #[derive(Debug, Clone)]
 pub struct GrpcMethod(Infallible);
 
@@ -26,7 +26,7 @@ fn absent<T>() -> Result<T, GrpcError> {
 }
 
 impl GrpcSchema {
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
     /// Always.
@@ -34,7 +34,7 @@ impl GrpcSchema {
         absent()
     }
 
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
     /// Always.
@@ -45,7 +45,7 @@ impl GrpcSchema {
         absent()
     }
 
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
     /// Always.
@@ -53,12 +53,12 @@ impl GrpcSchema {
         absent()
     }
 
-    /// None.
+    /// Always empty.
     pub fn methods(&self) -> impl Iterator<Item = GrpcMethod> {
         std::iter::empty()
     }
 
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
     /// Always.
@@ -104,18 +104,18 @@ impl GrpcMethod {
     }
 }
 
-/// The reflection of a server.
+/// A reflection without a schema.
 #[derive(Debug)]
 pub struct GrpcReflection<'a, C>(PhantomData<&'a C>);
 
 impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
-    /// A reflection that has no schema.
+    /// Ignores its arguments.
     #[must_use]
     pub fn new(_: &'a Client<C>, _: String, _: &'a [(String, String)], _: Duration) -> Self {
         Self(PhantomData)
     }
 
-    /// Refuses.
+    /// Fails.
     ///
     /// # Errors
     /// Always.

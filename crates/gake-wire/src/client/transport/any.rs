@@ -1,4 +1,4 @@
-//! Whichever transport a connection has.
+//! A connection of any protocol.
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ResponseSummary};
@@ -6,11 +6,10 @@ use gake_core::record::{Exchange, ResponseSummary};
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2, Http3, WebSocket};
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::tls::facts::ConnectionFacts;
 
-/// A connection whose protocol is known since it is open.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are the larger one, or all the other")]
 pub(crate) enum AnyTransport {
@@ -21,7 +20,7 @@ pub(crate) enum AnyTransport {
 }
 
 impl AnyTransport {
-    /// What is known of it; nothing of a session, whose answers are messages.
+    /// Facts for the visitor; `None` for a WebSocket session.
     #[inline]
     pub(crate) fn facts(&self) -> Option<&ConnectionFacts> {
         match self {
@@ -42,13 +41,12 @@ impl AnyTransport {
         }
     }
 
-    /// Whether it speaks HTTP/3.
     #[inline]
     pub(crate) fn is_http3(&self) -> bool {
         matches!(self, Self::Http3(_))
     }
 
-    /// Gives it no further exchange; those under way go on.
+    /// Ends the connection after its live exchanges.
     pub(crate) fn retire(&self) {
         match self {
             Self::Http1(http1) => http1.retire(),
@@ -57,7 +55,7 @@ impl AnyTransport {
         }
     }
 
-    /// Whether it cannot carry anything.
+    /// Whether it is a WebSocket whose upgrade was refused.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self, Self::WebSocket(session) if session.is_refused())
     }
@@ -84,12 +82,12 @@ impl Transport for AnyTransport {
         }
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
         match self {
-            Self::Http1(http1) => http1.watch_room(watcher),
-            Self::Http2(http2) => http2.watch_room(watcher),
-            Self::Http3(http3) => http3.watch_room(watcher),
-            Self::WebSocket(session) => session.watch_room(watcher),
+            Self::Http1(http1) => http1.watch_capacity(watcher),
+            Self::Http2(http2) => http2.watch_capacity(watcher),
+            Self::Http3(http3) => http3.watch_capacity(watcher),
+            Self::WebSocket(session) => session.watch_capacity(watcher),
         }
     }
 
@@ -104,7 +102,7 @@ impl Transport for AnyTransport {
     }
 
     #[inline]
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -114,7 +112,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
             Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,
-            // In a box, so that who waits on another transport has no room for it.
+            // Boxed: futures of other transports stay small.
             Self::Http3(http3) => {
                 Box::pin(http3.exchange(request, exchange, timing, visitor)).await
             }

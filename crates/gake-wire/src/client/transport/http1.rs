@@ -5,32 +5,31 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
+use gake_codec::http1::{KnownHeads, Response, ResponseLimits};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ResponseSummary};
 
-use super::conn::Conn;
+use super::http1_connection::Http1Connection;
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::transaction::Transaction;
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::{KnownHeads, Response, ResponseLimits, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 use crate::tls::facts::ConnectionFacts;
 
-/// A connection with its parser.
 #[derive(Debug)]
 pub(crate) struct Http1 {
-    /// Whether the next request may be sent on it: not while one is under way.
+    /// Whether the next request may be sent.
     is_free: Cell<bool>,
-    /// When its last response ended.
     done: Cell<Nanos>,
-    conn: RefCell<Conn>,
+    conn: RefCell<Http1Connection>,
     pub(super) facts: ConnectionFacts,
 }
 
 impl Http1 {
-    /// A connection that was opened at `now`, which took `connect`.
+    /// A connection opened at `now` after `connect`.
     pub(crate) fn new(
         stream: Stream,
         facts: ConnectionFacts,
@@ -39,22 +38,21 @@ impl Http1 {
         open: OpenGuard,
         (now, connect): (Nanos, Nanos),
     ) -> Self {
-        let conn = Conn::new(stream, known, limits, open, (now, connect));
+        let conn = Http1Connection::new(stream, known, limits, open, (now, connect));
         Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
     }
 
-    /// Notes the bytes of its first request that went with the handshake.
+    /// Records the bytes of its first request sent as early data.
     pub(crate) fn has_sent(&self, bytes: usize) {
         self.conn.borrow_mut().early = bytes;
     }
 
-    /// Gives it no further exchange.
     pub(crate) fn retire(&self) {
         self.is_free.set(false);
     }
 
-    /// Holds the connection until the peer ends it. What the peer sends before that (TLS session
-    /// tickets, a time-out's 408) is read and forgotten.
+    /// Holds the connection until the peer ends it. Received bytes (TLS session tickets, a 408) are
+    /// discarded.
     pub(crate) async fn until_ended(&self, scratch: &Scratch) {
         poll_fn(|cx| {
             let mut conn = self.conn.borrow_mut();
@@ -77,7 +75,7 @@ impl Transport for Http1 {
 
     #[inline]
     fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState {
-        // The runtime can have heard nothing since a response that has only just ended.
+        // The runtime has not polled for events since the last response.
         if self.done.get() == now {
             return IdleState::Usable;
         }
@@ -86,7 +84,7 @@ impl Transport for Http1 {
         state
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -108,7 +106,7 @@ impl Transport for Http1 {
         if excess {
             bump(&conn.open.meter().excess);
         }
-        // A response that came before the whole request was written leaves the rest in the way.
+        // After an early response, the rest of the request is still unwritten.
         if response.reusable() && exchange.written && !rendered.closes {
             self.done.set(exchange.done);
             self.is_free.set(true);

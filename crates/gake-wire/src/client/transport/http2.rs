@@ -1,40 +1,40 @@
-//! An HTTP/2 connection: many exchanges at a time.
+//! An HTTP/2 connection: concurrent exchanges.
 
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use gake_codec::http1::{ResponseHead, Version, Visitor};
+use gake_codec::http2::{
+    ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding,
+};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Exchange, Fault, Phase, ResponseSummary};
 
-use super::http2_task::{Task, Turn};
+use super::http2_link::{Http2Link, ShownEvents};
+use super::http2_task::{Http2Task, TaskStep};
 use super::interface::{Timing, Transport, TransportError};
-use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
 use crate::client::grpc;
 use crate::client::meter::OpenGuard;
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::{BodyPiece, ResponseHead, Version, Visitor};
-use crate::codec::http2::{
-    ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding,
-};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 use crate::tls::facts::ConnectionFacts;
 
-/// A request that was not prepared for HTTP/2: one of another network.
+/// The fault of a request prepared by another network, without HTTP/2.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection; its task ends when this is dropped.
+/// The task of the connection ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    link: Rc<Link>,
+    link: Rc<Http2Link>,
     pub(super) facts: ConnectionFacts,
 }
 
-/// How a connection is opened.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Opening {
+pub(crate) struct Http2Options {
     pub(crate) limits: ConnectionLimits,
     pub(crate) facts: ConnectionFacts,
     /// Whether it is for one exchange only.
@@ -45,29 +45,28 @@ pub(crate) struct Opening {
 }
 
 impl Http2 {
-    /// A connection over `stream`. Its task runs on the current runtime, which must be a local one.
+    /// A connection over `stream`, with a task on the current local runtime.
     pub(crate) fn new<C: Clock + 'static>(
         stream: Stream,
-        opening: &Opening,
+        options: &Http2Options,
         scratch: Rc<Scratch>,
         clock: C,
         open: OpenGuard,
     ) -> Self {
-        let codec = ClientConnection::new(opening.limits);
-        let link = Link::new(codec, stream.is_plain(), opening.is_single_use, open);
-        let sampler = TcpSampler::new(opening.at, opening.took);
-        let (link_of_task, turn) = (Rc::clone(&link), Turn::default());
-        let task = Task { stream, link: link_of_task, scratch, sampler, clock, broken: None, turn };
+        let codec = ClientConnection::new(options.limits);
+        let link = Http2Link::new(codec, stream.is_plain(), options.is_single_use, open);
+        let sampler = TcpSampler::new(options.at, options.took);
+        let (link_of_task, step) = (Rc::clone(&link), TaskStep::default());
+        let task =
+            Http2Task { stream, link: link_of_task, scratch, sampler, clock, broken: None, step };
         tokio::task::spawn_local(task.run());
-        Self { link, facts: opening.facts }
+        Self { link, facts: options.facts }
     }
 
-    /// Gives it no further exchange; those under way go on.
     pub(crate) fn retire(&self) {
         self.link.retire();
     }
 
-    /// Holds the connection until it ends.
     pub(crate) async fn until_ended(&self) {
         poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
@@ -89,11 +88,11 @@ impl Transport for Http2 {
         self.link.is_ending()
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
-        self.link.room.watch(Box::new(watcher));
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
+        self.link.capacity_watch.watch(Box::new(watcher));
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -111,7 +110,7 @@ impl Transport for Http2 {
             false => self.link.start(template, visitor.may_want(), has_first_byte),
         };
         let Some((lane, slot)) = started else {
-            // The room has gone since the place was given.
+            // The capacity was lost after the slot was taken.
             let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::NoError));
             return Err(TransportError::Unhandled(fault));
         };
@@ -124,14 +123,13 @@ impl Transport for Http2 {
             StreamCall { link, lane, slot, exchange, is_grpc, is_sending, is_over: false };
         let ended = poll_fn(|cx| call.poll(cx, timing, visitor)).await;
         match ended {
-            // What the visitor has sent cannot be sent again.
+            // The body from the visitor cannot be replayed.
             Err(error) if is_sending => Err(TransportError::Final(error.fault())),
             ended => ended,
         }
     }
 }
 
-/// Fields as visitors see them.
 fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
     // A name that is not a token has ended the stream.
     let name = |name| std::str::from_utf8(name).unwrap_or_default();
@@ -139,22 +137,21 @@ fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
     fields.map(|(key, value)| httparse::Header { name: name(key), value }).collect()
 }
 
-/// An exchange under way.
 struct StreamCall<'a> {
-    link: &'a Link,
+    link: &'a Http2Link,
     lane: u32,
     slot: u32,
     exchange: &'a mut Exchange,
-    /// Whether the answer needs the status of gRPC.
+    /// Whether the response needs a gRPC status.
     is_grpc: bool,
-    /// Whether the visitor has more of the body.
+    /// Whether the visitor still supplies the body.
     is_sending: bool,
     is_over: bool,
 }
 
 impl StreamCall<'_> {
     #[inline]
-    fn poll<C: Clock, V: Visitor>(
+    fn poll<C: Clock, V: ExchangeVisitor>(
         &mut self,
         cx: &mut Context<'_>,
         timing: &Timing<'_, C>,
@@ -162,7 +159,7 @@ impl StreamCall<'_> {
     ) -> Poll<Result<ResponseSummary, TransportError>> {
         let (first_byte, end, shown) = self.link.with_lane(self.lane, |lane| {
             if lane.end.is_none() {
-                lane.know(cx);
+                lane.register_waker(cx);
             }
             (lane.first_byte, lane.end, lane.shown.as_deref_mut().map(std::mem::take))
         });
@@ -193,25 +190,24 @@ impl StreamCall<'_> {
         Poll::Pending
     }
 
-    /// Sends what the visitor has of the body.
+    /// Sends the bytes that the visitor has ready.
     #[cold]
-    fn send<V: Visitor>(&mut self, cx: &mut Context<'_>, visitor: &mut V) {
+    fn send<V: ExchangeVisitor>(&mut self, cx: &mut Context<'_>, visitor: &mut V) {
         loop {
-            match visitor.next_piece(cx) {
-                BodyPiece::Bytes(piece) => self.link.codec().borrow_mut().send(self.slot, piece),
-                BodyPiece::End => {
+            match visitor.poll_body(cx) {
+                Poll::Ready(Some(bytes)) => self.link.codec().borrow_mut().send(self.slot, bytes),
+                Poll::Ready(None) => {
                     self.link.codec().borrow_mut().finish(self.slot);
                     self.is_sending = false;
                     return self.link.wake_task();
                 }
-                BodyPiece::Pending => return self.link.wake_task(),
+                Poll::Pending => return self.link.wake_task(),
             }
         }
     }
 
-    /// Shows the visitor what has come.
     #[cold]
-    fn show<V: Visitor>(&self, shown: &Shown, visitor: &mut V) {
+    fn show<V: Visitor>(&self, shown: &ShownEvents, visitor: &mut V) {
         if let Some((status, fields)) = &shown.head {
             let headers = headers(fields);
             let (status, version) = (*status, Version::Http11);
@@ -227,15 +223,15 @@ impl StreamCall<'_> {
         }
     }
 
-    /// What came of the exchange; `is_late`: its deadline has passed.
-    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<ResponseSummary, TransportError> {
+    /// The result of the exchange; `is_late`: its deadline has passed.
+    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<Answer, TransportError> {
         self.note(&end);
         let phase = self.phase();
         Err(match end.ending {
-            StreamEnding::Answered { status, body_bytes } => {
-                let answer = ResponseSummary { status, body_bytes };
+            StreamEnding::Response { status, body_bytes } => {
+                let answer = Answer { status, body_bytes };
                 return match self.is_grpc && status == 200 {
-                    true => grpc::answered(answer, end.grpc_status).map_err(TransportError::Final),
+                    true => grpc::outcome(answer, end.grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),
                 };
             }
@@ -246,7 +242,7 @@ impl StreamCall<'_> {
             StreamEnding::Refused => {
                 TransportError::Unhandled(Fault::StreamReset(ErrorCode::RefusedStream))
             }
-            // Who asks for less load does not want the same again.
+            // The server demands less load: no retry.
             StreamEnding::GoneAway(code @ ErrorCode::EnhanceYourCalm) => {
                 TransportError::Final(Fault::Goaway(code))
             }
@@ -288,7 +284,7 @@ impl StreamCall<'_> {
 }
 
 impl Drop for StreamCall<'_> {
-    /// An exchange whose future is dropped is given up, or has ended unheard.
+    /// Cancels the stream unless it has ended.
     fn drop(&mut self) {
         if self.is_over {
             return;

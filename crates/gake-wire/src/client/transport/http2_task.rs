@@ -1,4 +1,4 @@
-//! The task of an HTTP/2 connection: the only one that reads and writes its socket.
+//! The task of an HTTP/2 connection, which owns its socket.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -6,49 +6,47 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use gake_codec::http2::Violation;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, Phase};
 
-use super::link::Link;
+use super::http2_link::Http2Link;
 use super::sampler::TcpSampler;
-use crate::codec::http2::Violation;
 use crate::net::fault;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// Reads in a row before others have their turn.
 const READS_MAX: usize = 16;
 
 /// Reads and writes a connection until it ends.
-pub(super) struct Task<C> {
+pub(super) struct Http2Task<C> {
     pub(super) stream: Stream,
-    pub(super) link: Rc<Link>,
+    pub(super) link: Rc<Http2Link>,
     pub(super) scratch: Rc<Scratch>,
     pub(super) sampler: TcpSampler,
     pub(super) clock: C,
-    /// The fault that ended writing; answers may still come.
+    /// The fault that ended writing; responses may still come.
     pub(super) broken: Option<Fault>,
-    pub(super) turn: Turn,
+    pub(super) step: TaskStep,
 }
 
-/// What the task does next: the requests that follow answers gather until no more answers are
-/// there, since a write costs far more than a look.
+/// The next step of the task. Requests that follow responses are batched until no more responses are
+/// readable: a write costs far more than a poll for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Turn {
-    /// Writes.
+pub(super) enum TaskStep {
     #[default]
     Write,
-    /// Answers have come: the runtime shall look for more before what follows them is written.
-    Look,
-    /// The runtime has looked: reads before it writes.
+    /// Responses have come: yield to the runtime's poll for events before writing.
+    Yield,
+    /// The runtime has polled: read before writing.
     Read,
 }
 
-impl<C: Clock> Task<C> {
-    /// Runs until the connection has ended, or nobody needs it any more.
+impl<C: Clock> Http2Task<C> {
+    /// Runs until the connection has ended or is abandoned.
     pub(super) async fn run(mut self) {
         let fault = poll_fn(|cx| self.poll(cx)).await;
-        // The last word is worth one try.
+        // One try to write the GOAWAY.
         poll_fn(|cx| {
             let _ = self.write(cx);
             Poll::Ready(())
@@ -61,8 +59,8 @@ impl<C: Clock> Task<C> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
-        self.link.know_task(cx);
-        if self.link.room.is_unwanted() {
+        self.link.register_task(cx);
+        if self.link.capacity_watch.is_abandoned() {
             self.link.codec().borrow_mut().close(ErrorCode::NoError);
             return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
         }
@@ -76,15 +74,15 @@ impl<C: Clock> Task<C> {
                 return Poll::Pending;
             }
             match self.read(cx) {
-                Poll::Ready(None) => self.turn = Turn::Look,
+                Poll::Ready(None) => self.step = TaskStep::Yield,
                 Poll::Ready(Some(fault)) => return Poll::Ready(fault),
                 Poll::Pending => {
-                    // Those whose answers came write first, and all of it goes out at once.
+                    // Completed exchanges queue their next requests first; one write sends all.
                     if !is_blocked && self.broken.is_none() && self.has_output() {
                         cx.waker().wake_by_ref();
                     }
                     return match self.broken {
-                        // A session that broke by itself has nothing more to tell.
+                        // A failed TLS session delivers nothing more.
                         Some(fault @ Fault::Tls(_)) => Poll::Ready(fault),
                         _ => Poll::Pending,
                     };
@@ -95,22 +93,21 @@ impl<C: Clock> Task<C> {
         Poll::Pending
     }
 
-    /// Puts off a write that may become one of more requests: what the task says meanwhile, or
-    /// `None` when it is to write.
+    /// Defers a write to batch more requests; `None` if it is time to write.
     fn gather(&mut self, cx: &mut Context<'_>) -> Option<Poll<Fault>> {
-        match self.turn {
-            Turn::Look if self.broken.is_none() && self.gathers() => {
-                self.turn = Turn::Read;
-                // The runtime looks for events, and then wakes this task.
+        match self.step {
+            TaskStep::Yield if self.broken.is_none() && self.gathers() => {
+                self.step = TaskStep::Read;
+                // Wakes this task after the runtime's poll for events.
                 let _ = pin!(tokio::task::yield_now()).poll(cx);
                 Some(Poll::Pending)
             }
-            Turn::Read if !self.link.has_unread() => {
-                self.turn = Turn::Write;
+            TaskStep::Read if !self.link.has_unread() => {
+                self.step = TaskStep::Write;
                 match self.read(cx) {
                     Poll::Ready(Some(fault)) => Some(Poll::Ready(fault)),
                     Poll::Ready(None) => {
-                        // Those whose answers came write first.
+                        // Completed exchanges queue their next requests first.
                         cx.waker().wake_by_ref();
                         Some(Poll::Pending)
                     }
@@ -118,13 +115,13 @@ impl<C: Clock> Task<C> {
                 }
             }
             _ => {
-                self.turn = Turn::Write;
+                self.step = TaskStep::Write;
                 None
             }
         }
     }
 
-    /// Whether requests gather: others than those that are to be written are under way.
+    /// Whether to batch: more streams are live, and there is output.
     fn gathers(&self) -> bool {
         let mut codec = self.link.codec().borrow_mut();
         codec.live() > 1 && !codec.output().is_empty()
@@ -134,7 +131,6 @@ impl<C: Clock> Task<C> {
         !self.link.codec().borrow_mut().output().is_empty()
     }
 
-    /// Writes what the kernel takes.
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut codec = self.link.codec().borrow_mut();
         loop {
@@ -158,7 +154,7 @@ impl<C: Clock> Task<C> {
         Poll::Ready(())
     }
 
-    /// Reads once: the fault that ends the connection, or `None` when it goes on.
+    /// Reads once; the fault that ends the connection, if any.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
         let Self { stream, link, clock, scratch, .. } = self;
         let read = scratch.read(stream, cx, |bytes| {
@@ -173,7 +169,7 @@ impl<C: Clock> Task<C> {
             Err(error) => return Poll::Ready(Some(self.failed(&error))),
         };
         self.sample(now);
-        self.link.update_room();
+        self.link.update_capacity();
         if let Err(violation) = received {
             self.link.codec().borrow_mut().close(violation.code());
             return Poll::Ready(Some(of_violation(violation)));
@@ -201,10 +197,10 @@ impl<C: Clock> Task<C> {
     fn failed(&self, error: &io::Error) -> Fault {
         let goaway = self.link.codec().borrow().goaway_code();
         match (fault::of_read(error, Phase::FirstByte), self.broken, goaway) {
-            (said @ Fault::Tls(_), ..) => said,
+            (fault @ Fault::Tls(_), ..) => fault,
             (_, _, Some(code)) => Fault::Goaway(code),
             (_, Some(broken), None) => broken,
-            (said, None, None) => said,
+            (fault, None, None) => fault,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An HTTP/3 connection: many exchanges at a time, each on a stream of QUIC.
+//! An HTTP/3 connection: concurrent exchanges, each on a QUIC stream.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use gake_codec::http2::ConnectionLimits;
+use gake_codec::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolation};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Exchange, Fault, Phase, ResponseSummary, TcpSample};
 use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
@@ -18,17 +20,15 @@ use super::interface::{Timing, Transport, TransportError};
 use crate::client::grpc;
 use crate::client::meter::OpenGuard;
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
-use crate::codec::http2::ConnectionLimits;
-use crate::codec::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolation};
+use crate::client::visitor::ExchangeVisitor;
 use crate::quic::{QuicSocket, of_lost};
 use crate::tls::facts::ConnectionFacts;
 
-/// A request that cannot go over HTTP/3: one of another network, or one whose body is still to
-/// come.
+/// The fault of a request without an HTTP/3 encoding: prepared by another network, or with a body from
+/// the visitor.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection; it is closed when this is dropped.
+/// The connection is closed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Http3 {
     link: Rc<Http3Link>,
@@ -36,8 +36,7 @@ pub(crate) struct Http3 {
 }
 
 impl Http3 {
-    /// A connection that has been opened over `socket`. Its task runs on the current runtime, which
-    /// must be a local one.
+    /// An open connection, with a task on the current local runtime.
     pub(crate) fn new(
         (connection, socket): (Connection, Arc<QuicSocket>),
         limits: ConnectionLimits,
@@ -54,12 +53,11 @@ impl Http3 {
         &self.facts
     }
 
-    /// Its first request went with the handshake, on this stream.
+    /// Its first request was sent as early data on this stream.
     pub(crate) fn has_sent(&self, stream: (SendStream, RecvStream)) {
         self.link.early.set(Some(stream));
     }
 
-    /// Holds the connection until it ends.
     pub(crate) async fn until_ended(&self) {
         poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
@@ -81,11 +79,11 @@ impl Transport for Http3 {
         self.link.is_ending()
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
-        self.link.room.watch(Box::new(watcher));
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
+        self.link.capacity_watch.watch(Box::new(watcher));
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -99,26 +97,26 @@ impl Transport for Http3 {
         exchange.first_byte = None;
         exchange.connection = self.link.number();
         if self.link.is_ending() {
-            // The room has gone since the place was given.
+            // The capacity was lost after the slot was taken.
             let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::H3NoError));
             return Err(TransportError::Unhandled(fault));
         }
         self.link.uses();
-        let call = StreamCall { link: &self.link, timing, notes: Notes::new(exchange) };
+        let call =
+            StreamCall { link: &self.link, timing, progress: ExchangeProgress::new(exchange) };
         let ended = timing.alarm.before(pin!(call.run(template, visitor))).await;
         call.ended(ended, template.is_grpc)
     }
 }
 
-/// What an exchange under way has seen; written down when it ends, however it does.
-struct Notes<'a> {
+/// The progress of an exchange, written to `exchange` on drop.
+struct ExchangeProgress<'a> {
     exchange: &'a mut Exchange,
     sent: Cell<u64>,
     received: Cell<u64>,
     is_written: Cell<bool>,
-    /// Whether it waits for a stream.
     waits: Cell<bool>,
-    /// When it began to be written, if it waited for a stream.
+    /// When writing began, if it waited for a stream.
     write: Cell<Option<Nanos>>,
     blocked: Cell<Nanos>,
     first_byte: Cell<Option<Nanos>>,
@@ -126,7 +124,7 @@ struct Notes<'a> {
     path: Cell<Option<TcpSample>>,
 }
 
-impl<'a> Notes<'a> {
+impl<'a> ExchangeProgress<'a> {
     fn new(exchange: &'a mut Exchange) -> Self {
         Self {
             exchange,
@@ -151,7 +149,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-impl Drop for Notes<'_> {
+impl Drop for ExchangeProgress<'_> {
     fn drop(&mut self) {
         let exchange = &mut *self.exchange;
         if let Some(write) = self.write.get().filter(|_| exchange.bytes_out == 0) {
@@ -167,35 +165,34 @@ impl Drop for Notes<'_> {
     }
 }
 
-/// An exchange under way.
 struct StreamCall<'a, C> {
     link: &'a Http3Link,
     timing: &'a Timing<'a, C>,
-    notes: Notes<'a>,
+    progress: ExchangeProgress<'a>,
 }
 
 impl<C: Clock> StreamCall<'_, C> {
-    /// Sends the request on a stream of its own and reads the response.
-    async fn run<V: Visitor>(
+    /// Sends the request on a new stream and reads the response.
+    async fn run<V: ExchangeVisitor>(
         &self,
         request: &StreamRequest,
         visitor: &mut V,
     ) -> Result<StreamResponse, TransportError> {
-        let Self { link, timing, notes } = self;
+        let Self { link, timing, progress } = self;
         let early = link.early.take();
         let mut is_writing = early.is_none();
         let mut stream = match early {
             Some(halves) => {
-                notes.is_written.set(true);
+                progress.is_written.set(true);
                 link.opened(halves)
             }
             None => self.open().await?,
         };
         if let Some(first_byte) = timing.deadline.first_byte {
-            let written = notes.write.get().unwrap_or(timing.write);
+            let written = progress.write.get().unwrap_or(timing.write);
             timing.alarm.set(written.saturating_add(first_byte).min(timing.deadline.end));
         }
-        let (number, place) = (stream.number(), stream.place);
+        let (number, slot) = (stream.number(), stream.slot);
         let mut reader =
             ResponseReader::new(link.limits.header_bytes, link.limits.interim, request.is_head);
         let OpenStream { send, recv, is_over, .. } = &mut stream;
@@ -209,37 +206,37 @@ impl<C: Clock> StreamCall<'_, C> {
                 }
                 read = recv.read_chunk(usize::MAX, true) => match read {
                     Ok(Some(chunk)) => {
-                        self.came(&chunk.bytes);
+                        self.received(&chunk.bytes);
                         let text = &mut *link.text.borrow_mut();
                         let taken = reader.receive(&chunk.bytes, text, visitor);
                         taken.map_err(|violation| self.violated(violation))?;
                     }
                     Ok(None) => {
-                        notes.done.set(Some(timing.clock.now()));
+                        progress.done.set(Some(timing.clock.now()));
                         break reader.finish().map_err(|violation| self.violated(violation))?;
                     }
                     Err(error) => return Err(self.read_error(&error, number)),
                 },
-                () = link.rejects(number, place), if notes.first_byte.get().is_none() => {
+                () = link.rejects(number, slot), if progress.first_byte.get().is_none() => {
                     return Err(TransportError::Unhandled(Fault::Goaway(ErrorCode::H3NoError)));
                 }
             }
         };
         *is_over = !is_writing;
-        link.answered(reader.header_bytes);
+        link.count_header_bytes(reader.header_bytes);
         Ok(response)
     }
 
-    /// Opens a stream, and waits for the server's leave when it has as many as it allows. Until
-    /// there is one, the server has seen nothing of the request.
+    /// Opens a stream, and waits while the server's limit is reached. Before that, the server has seen
+    /// nothing of the request.
     async fn open(&self) -> Result<OpenStream<'_>, TransportError> {
-        let Self { link, timing, notes } = self;
+        let Self { link, timing, progress } = self;
         let (mut opening, mut has_waited) = (pin!(link.connection().open_bi()), false);
         let opened = poll_fn(|cx| {
             let polled = opening.as_mut().poll(cx);
             if polled.is_pending() && !std::mem::replace(&mut has_waited, true) {
                 link.is_full();
-                notes.waits.set(true);
+                progress.waits.set(true);
             }
             polled
         });
@@ -250,9 +247,9 @@ impl<C: Clock> StreamCall<'_, C> {
         };
         if has_waited {
             let now = timing.clock.now();
-            notes.waits.set(false);
-            notes.blocked.set(now.saturating_sub(timing.write));
-            notes.write.set(Some(now));
+            progress.waits.set(false);
+            progress.blocked.set(now.saturating_sub(timing.write));
+            progress.write.set(Some(now));
         }
         match opened {
             Some(Ok(halves)) => Ok(link.opened(halves)),
@@ -261,21 +258,20 @@ impl<C: Clock> StreamCall<'_, C> {
         }
     }
 
-    /// Writes the request, and its end.
     async fn write(
         &self,
         send: &mut SendStream,
         request: &StreamRequest,
     ) -> Result<(), TransportError> {
-        let mut pieces = request.pieces();
-        let mut left: &mut [Bytes] = &mut pieces;
-        while left.iter().any(|piece| !piece.is_empty()) {
+        let mut buffers = request.buffers();
+        let mut left: &mut [Bytes] = &mut buffers;
+        while left.iter().any(|buffer| !buffer.is_empty()) {
             match send.write_chunks(left).await {
                 Ok(written) => {
-                    self.notes.sent.set(self.notes.sent.get() + written.bytes as u64);
+                    self.progress.sent.set(self.progress.sent.get() + written.bytes as u64);
                     left = &mut left[written.chunks..];
                 }
-                // The server has no use for the rest; its answer says why.
+                // The server does not want the rest; its response follows.
                 Err(WriteError::Stopped(_)) => return Ok(()),
                 Err(WriteError::ConnectionLost(error)) => return Err(self.lost(&error)),
                 Err(WriteError::ClosedStream | WriteError::ZeroRttRejected) => {
@@ -283,18 +279,18 @@ impl<C: Clock> StreamCall<'_, C> {
                 }
             }
         }
-        self.notes.is_written.set(true);
-        // It fails only for a stream that the server has stopped.
+        self.progress.is_written.set(true);
+        // Fails only for a stopped stream.
         let _ = send.finish();
         Ok(())
     }
 
-    /// Bytes of the response have come.
-    fn came(&self, bytes: &[u8]) {
-        let Self { timing, notes, .. } = self;
-        notes.received.set(notes.received.get() + bytes.len() as u64);
-        if notes.first_byte.get().is_none() {
-            notes.first_byte.set(Some(timing.clock.now()));
+    /// Records received bytes of the response.
+    fn received(&self, bytes: &[u8]) {
+        let Self { timing, progress, .. } = self;
+        progress.received.set(progress.received.get() + bytes.len() as u64);
+        if progress.first_byte.get().is_none() {
+            progress.first_byte.set(Some(timing.clock.now()));
             if timing.deadline.first_byte.is_some() {
                 timing.alarm.set(timing.deadline.end);
             }
@@ -317,7 +313,7 @@ impl<C: Clock> StreamCall<'_, C> {
     fn reset(&self, code: VarInt) -> TransportError {
         self.link.stream_reset();
         let code = ErrorCode::from_http3(code.into_inner());
-        match (code, self.notes.phase()) {
+        match (code, self.progress.phase()) {
             (ErrorCode::H3RequestRejected, Phase::FirstByte) => {
                 TransportError::Unhandled(Fault::StreamReset(code))
             }
@@ -326,7 +322,7 @@ impl<C: Clock> StreamCall<'_, C> {
     }
 
     fn lost(&self, error: &ConnectionError) -> TransportError {
-        let phase = self.notes.phase();
+        let phase = self.progress.phase();
         let fault = match self.link.broken() {
             Some(Fault::ClosedEarly(_)) | None => of_lost(error, phase),
             Some(fault) => fault,
@@ -344,29 +340,29 @@ impl<C: Clock> StreamCall<'_, C> {
         TransportError::Final(violation.fault())
     }
 
-    /// What came of the exchange; `None` when its time was over.
+    /// The result of the exchange; `ended` is `None` after a time-out.
     fn ended(
         self,
         ended: Option<Result<StreamResponse, TransportError>>,
         is_grpc: bool,
-    ) -> Result<ResponseSummary, TransportError> {
-        let notes = &self.notes;
-        let done = notes.done.get().unwrap_or_else(|| self.timing.clock.now());
-        notes.done.set(Some(done));
-        if notes.waits.get() {
-            notes.blocked.set(done.saturating_sub(self.timing.write));
+    ) -> Result<Answer, TransportError> {
+        let progress = &self.progress;
+        let done = progress.done.get().unwrap_or_else(|| self.timing.clock.now());
+        progress.done.set(Some(done));
+        if progress.waits.get() {
+            progress.blocked.set(done.saturating_sub(self.timing.write));
         }
-        notes.path.set(self.link.sample(done, ended.is_none()));
-        let timed_out = TransportError::Final(Fault::Timeout(notes.phase()));
+        progress.path.set(self.link.sample(done, ended.is_none()));
+        let timed_out = TransportError::Final(Fault::Timeout(progress.phase()));
         match ended.ok_or(timed_out)? {
             Ok(StreamResponse { status, body_bytes, grpc_status }) => {
                 let answer = ResponseSummary { status, body_bytes };
                 match is_grpc && status == 200 {
-                    true => grpc::answered(answer, grpc_status).map_err(TransportError::Final),
+                    true => grpc::outcome(answer, grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),
                 }
             }
-            // A server that is told the deadline gives up then, too.
+            // The server enforces the deadline, too.
             Err(TransportError::Final(Fault::StreamReset(ErrorCode::H3RequestCancelled)))
                 if is_grpc && done >= self.timing.deadline.end =>
             {

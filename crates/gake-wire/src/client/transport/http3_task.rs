@@ -1,28 +1,27 @@
-//! The task of an HTTP/3 connection: its streams that carry no request, and its end.
+//! The task of an HTTP/3 connection: its unidirectional streams, and its end.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_codec::http3::{
+    ControlEvent, ControlReader, StreamViolation, control_opening, stream_kind,
+};
 use gake_core::record::{Fault, Phase};
 use quinn::{ConnectionError, ReadError, RecvStream, VarInt};
 
 use super::http3_link::Http3Link;
-use crate::codec::http3::{
-    ControlEvent, ControlReader, StreamViolation, control_opening, stream_kind,
-};
 use crate::quic::{QuicSocket, of_lost};
 
-/// Bytes of a stream's type at most.
+/// Maximum bytes of a stream's type.
 const KIND_MAX: usize = 8;
 
-/// Runs until the connection has ended.
 pub(super) async fn run(link: Rc<Http3Link>, socket: Arc<QuicSocket>) {
     let fault = tokio::select! {
         biased;
         error = serve(&link) => of_lost(&error, Phase::FirstByte),
         () = socket.refused() => {
-            // Nobody is there any more to hear of it.
+            // The peer is gone.
             link.connection().close(VarInt::from_u32(0), b"");
             Fault::Reset
         }
@@ -30,7 +29,7 @@ pub(super) async fn run(link: Rc<Http3Link>, socket: Arc<QuicSocket>) {
     link.end(fault);
 }
 
-/// Opens this side's control stream and accepts the server's streams, until the connection is lost.
+/// Opens the client's control stream and accepts the server's streams, until the connection is lost.
 async fn serve(link: &Rc<Http3Link>) -> ConnectionError {
     let connection = link.connection();
     let mut control = match connection.open_uni().await {
@@ -57,8 +56,8 @@ async fn serve(link: &Rc<Http3Link>) -> ConnectionError {
     }
 }
 
-/// Reads a stream of the server's to its end. Streams of QPACK say nothing without a dynamic table,
-/// and those of unknown types are passed over.
+/// Reads a stream of the server to its end. QPACK's streams are irrelevant without a dynamic table;
+/// unknown types are skipped.
 async fn read(
     link: &Http3Link,
     mut stream: RecvStream,

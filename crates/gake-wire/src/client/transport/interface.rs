@@ -4,42 +4,38 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
 use crate::net::scratch::Scratch;
 
-/// An open connection.
 pub(crate) trait Transport {
-    /// Exchanges that it carries at once. It may change at any time; once it is 0 because the
-    /// connection ends, it stays 0, and exchanges under way go on.
+    /// Maximum number of concurrent exchanges. It may change at any time. It stays 0 once the
+    /// connection is ending; live exchanges continue.
     fn capacity(&self) -> usize;
 
-    /// Whether it will not have room again: one that has no capacity ends, unless its peer may
-    /// allow more later.
+    /// Whether the connection will never accept another exchange.
     #[inline]
     fn is_ending(&self) -> bool {
         self.capacity() == 0
     }
 
-    /// Calls `watcher` whenever the capacity changes by the peer's doing. Where that never
-    /// happens, it is forgotten.
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
+    /// Calls `watcher` whenever the peer changes the capacity. Without such changes, it is dropped.
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
         drop(watcher);
     }
 
-    /// What became of it while no exchange was under way; one that cannot be used has no capacity
-    /// any more. Costs no system call unless the runtime has heard of something. Where a task reads
-    /// the connection, that hears of everything.
+    /// The state after an idle time; an unusable connection loses its capacity. Costs no system call
+    /// unless the runtime has seen an event.
     #[inline]
     fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState {
         let _ = (now, scratch);
         if self.is_ending() { IdleState::Ended } else { IdleState::Usable }
     }
 
-    /// Sends a request and reads its response, noting instants and bytes in `exchange` as they
-    /// come. When the future is dropped before its end, the exchange is given up.
-    async fn exchange<C: Clock, V: Visitor>(
+    /// Sends a request and reads its response, and records instants and bytes in `exchange` as they
+    /// come. Dropping the future cancels the exchange.
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -48,40 +44,37 @@ pub(crate) trait Transport {
     ) -> Result<ResponseSummary, TransportError>;
 }
 
-/// What became of a connection that lay idle.
+/// The state of a connection after an idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdleState {
-    /// Nothing: it can be used.
     Usable,
-    /// The peer has ended it.
+    /// Closed by the peer.
     Ended,
-    /// The peer has sent what nobody asked for.
+    /// The peer has sent unsolicited bytes.
     Unsolicited,
 }
 
-/// The clock and bounds of one exchange on a connection.
+/// The clock and deadline of one exchange on a connection.
 pub(crate) struct Timing<'a, C> {
     pub(crate) clock: &'a C,
     pub(crate) scratch: &'a Scratch,
     pub(crate) alarm: &'a Alarm<'a>,
     pub(crate) deadline: &'a Deadline,
-    /// When the connection was there and the request was about to be written.
+    /// When the connection was available and the request could be written.
     pub(crate) write: Nanos,
 }
 
-/// Why there is no response.
+/// Why there is no response, by what may be retried on another connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransportError {
-    /// The peer can have seen nothing of the request: on another connection, any request may be
-    /// sent again.
+    /// The peer has seen nothing of the request: any request may be retried.
     BeforeRequest(Fault),
-    /// The connection ended before any byte of the response: when it was a reused one, an
-    /// idempotent request may be sent again on another.
+    /// The connection ended before any byte of the response: after a reused connection, idempotent
+    /// requests may be retried.
     BeforeResponse(Fault),
-    /// The server says that it did not handle the request and will not: any request may be sent
-    /// again.
+    /// The server reports the request as unprocessed: any request may be retried.
     Unhandled(Fault),
-    /// Anything later.
+    /// No retry.
     Final(Fault),
 }
 

@@ -1,13 +1,14 @@
-//! Transports of exchanges: the interface that HTTP/1.1, HTTP/2 and HTTP/3 implement.
+//! Transports: HTTP/1.1, HTTP/2, HTTP/3 and WebSocket behind one interface.
 //!
-//! A lane asks the pool for a place, which is room for one exchange on some connection, makes its
-//! exchange there and gives the place back. Whether a connection has one place or a hundred is
-//! a matter of the transport only.
+//! The pool hands out slots, each of which carries one exchange. The number of slots of a connection
+//! is up to its transport.
 
 mod any;
-mod conn;
+mod capacity_watch;
 mod http1;
+mod http1_connection;
 mod http2;
+mod http2_link;
 mod http2_task;
 #[cfg_attr(not(feature = "http3"), path = "without_http3.rs")]
 mod http3;
@@ -16,18 +17,16 @@ mod http3_link;
 #[cfg(feature = "http3")]
 mod http3_task;
 mod interface;
-mod link;
-mod room;
 mod sampler;
+mod session_stream;
 mod transaction;
+pub(crate) mod upgrade;
 mod websocket;
-mod websocket_line;
-pub(crate) mod websocket_open;
-mod websocket_turn;
+mod websocket_exchange;
 
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
-pub(crate) use http2::{Http2, Opening};
+pub(crate) use http2::{Http2, Http2Options};
 pub(crate) use http3::Http3;
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};
 pub(crate) use websocket::WebSocket;

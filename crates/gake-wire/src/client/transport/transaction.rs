@@ -3,33 +3,32 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
+use gake_codec::http1::request::RenderedRequest;
+use gake_codec::http1::{Eof, ParseProgress, Response};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, Fault, Phase};
 
-use super::conn::Conn;
+use super::http1_connection::Http1Connection;
 use super::interface::{Timing, TransportError};
-use crate::codec::http1::request::Rendered;
-use crate::codec::http1::{Eof, Progress, Response, Visitor};
+use crate::client::visitor::ExchangeVisitor;
 use crate::net::fault;
 
-/// A request under way.
 pub(super) struct Transaction<'a, C, V> {
-    request: &'a Rendered,
+    request: &'a RenderedRequest,
     exchange: &'a mut Exchange,
     timing: &'a Timing<'a, C>,
     visitor: &'a mut V,
     /// Bytes of the request written so far.
     sent: usize,
     is_flushed: bool,
-    /// The fault that ended writing; a response may still be there to read.
+    /// The fault that ended writing; a response may still be readable.
     broken: Option<Fault>,
 }
 
-impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
-    /// A request that is about to be written on `conn`.
+impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     pub(super) fn new(
-        conn: &mut Conn,
-        request: &'a Rendered,
+        conn: &mut Http1Connection,
+        request: &'a RenderedRequest,
         exchange: &'a mut Exchange,
         timing: &'a Timing<'a, C>,
         visitor: &'a mut V,
@@ -44,10 +43,10 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
         Self { request, exchange, timing, visitor, sent, is_flushed: false, broken: None }
     }
 
-    /// Writes what the connection takes and reads what is there, until the response is whole.
+    /// Writes and reads until the response is complete.
     pub(super) fn poll(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut Http1Connection,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response, TransportError>> {
         if self.timing.alarm.has_passed(cx) {
@@ -61,8 +60,8 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
             match read {
                 Poll::Ready(Some(end)) => return Poll::Ready(end),
                 Poll::Ready(None) => {}
-                // After a broken write the system still tells of the end, and of an answer that
-                // came before it; a TLS session that broke by itself has nothing to tell.
+                // After a failed write, a response and the end of the connection may still come, but
+                // not from a failed TLS session.
                 Poll::Pending => {
                     return match self.broken {
                         Some(fault @ Fault::Tls(_)) => Poll::Ready(Err(self.ended(conn, fault))),
@@ -74,15 +73,15 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
     }
 
     #[inline]
-    fn write(&mut self, conn: &mut Conn, cx: &mut Context<'_>) {
+    fn write(&mut self, conn: &mut Http1Connection, cx: &mut Context<'_>) {
         let (first, rest) = (&self.request.first[..], self.request.rest.as_deref());
         let length = self.request.len();
         while self.sent < length {
             let written = match (first.get(self.sent..), rest) {
                 (Some(head), None) => conn.stream.poll_write(cx, head),
                 (Some(head), Some(rest)) if !head.is_empty() => {
-                    let pieces = [IoSlice::new(head), IoSlice::new(rest)];
-                    conn.stream.poll_write_vectored(cx, &pieces)
+                    let buffers = [IoSlice::new(head), IoSlice::new(rest)];
+                    conn.stream.poll_write_vectored(cx, &buffers)
                 }
                 (_, rest) => {
                     let left = &rest.unwrap_or_default()[self.sent - first.len()..];
@@ -116,15 +115,15 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
         }
     }
 
-    /// Reads once: the end, or `None` when the response goes on.
+    /// Reads once; `None` while the response is incomplete.
     #[inline]
     fn read(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut Http1Connection,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Response, TransportError>>> {
         let Self { visitor, exchange, .. } = self;
-        let Conn { parser, stream, known, .. } = conn;
+        let Http1Connection { parser, stream, known, .. } = conn;
         let read = self.timing.scratch.read(stream, cx, |bytes| {
             exchange.bytes_in += bytes.len() as u64;
             let mut feed = || parser.feed_known(bytes, *visitor, &mut known.borrow_mut());
@@ -144,13 +143,13 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
         }
         self.exchange.done = now;
         Poll::Ready(match fed {
-            Ok(Progress::More) => None,
-            Ok(Progress::Done(response)) => Some(Ok(response)),
+            Ok(ParseProgress::More) => None,
+            Ok(ParseProgress::Done(response)) => Some(Ok(response)),
             Err(malformed) => Some(Err(TransportError::Final(fault::of_malformed(malformed)))),
         })
     }
 
-    fn end_of_stream(&mut self, conn: &mut Conn) -> Result<Response, TransportError> {
+    fn end_of_stream(&mut self, conn: &mut Http1Connection) -> Result<Response, TransportError> {
         self.exchange.done = self.timing.clock.now();
         match conn.parser.eof() {
             Eof::Complete(response) => Ok(response),
@@ -160,18 +159,22 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
         }
     }
 
-    fn read_error(&mut self, conn: &Conn, error: &io::Error) -> Result<Response, TransportError> {
+    fn read_error(
+        &mut self,
+        conn: &Http1Connection,
+        error: &io::Error,
+    ) -> Result<Response, TransportError> {
         Err(self.ended(
             conn,
             match (fault::of_read(error, self.phase()), self.broken) {
-                // What the peer said last is why it did not want to read on.
-                (said @ Fault::Tls(_), _) | (said, None) => said,
+                // A TLS alert explains why the peer stopped reading.
+                (fault @ Fault::Tls(_), _) | (fault, None) => fault,
                 (_, Some(broken)) => broken,
             },
         ))
     }
 
-    fn ended(&mut self, conn: &Conn, fault: Fault) -> TransportError {
+    fn ended(&mut self, conn: &Http1Connection, fault: Fault) -> TransportError {
         self.exchange.done = self.timing.clock.now();
         match self.phase() {
             Phase::Body => TransportError::Final(fault),
@@ -184,9 +187,9 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
         if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte }
     }
 
-    fn timed_out(&mut self, conn: &mut Conn) -> TransportError {
+    fn timed_out(&mut self, conn: &mut Http1Connection) -> TransportError {
         self.exchange.done = self.timing.clock.now();
-        // A request that waited too long is the one to ask the system about.
+        // A time-out is worth a sample.
         self.exchange.tcp = conn.sample_now(self.exchange.done);
         TransportError::Final(Fault::Timeout(self.phase()))
     }

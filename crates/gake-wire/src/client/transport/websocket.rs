@@ -1,4 +1,4 @@
-//! A WebSocket session: one message and its answer at a time.
+//! A WebSocket session: one message and its reply at a time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -6,59 +6,59 @@ use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
+use gake_codec::http1::{ResponseHead, Version, Visitor};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::sampler::TcpSampler;
-use super::websocket_line::{Heard, Line};
-use super::websocket_open::Upgraded;
-use super::websocket_turn::{OPEN, Turn};
+use super::session_stream::{ReadOutcome, SessionStream};
+use super::upgrade::UpgradeResult;
+use super::websocket_exchange::{MessageExchange, OPEN};
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::PreparedRequest;
-use crate::client::settings::MessageAnswer;
-use crate::codec::http1::{ResponseHead, Version, Visitor};
-use crate::net::alarm::know;
+use crate::client::settings::ReplyRule;
+use crate::client::visitor::ExchangeVisitor;
+use crate::net::alarm::register_waker;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 
-/// A request that was not prepared for a WebSocket: one of another network.
+/// The fault of a request prepared by another network, without a message.
 const UNPREPARED: Fault = Fault::Malformed("request");
 
-/// A connection whose upgrade was answered.
 #[derive(Debug)]
 pub(crate) enum WebSocket {
-    /// A session; its task, which answers pings while no message is under way, ends with it.
-    Open(Rc<Session>),
-    /// The server did not switch: the status that it gave is the answer to the message.
+    /// A session, with a task that replies to pings between messages.
+    Open(Rc<MessageSession>),
+    /// The server refused the upgrade: its status is the response to the message.
     Refused(u16, OpenGuard),
 }
 
 /// An open session, shared with its task.
-pub(crate) struct Session {
-    line: RefCell<Line>,
-    answer: MessageAnswer,
-    /// Whether a message is under way, or was given up: its late answer would be taken for that of
-    /// the next.
+pub(crate) struct MessageSession {
+    line: RefCell<SessionStream>,
+    reply_rule: ReplyRule,
+    /// Whether a message is pending, or was abandoned: its late reply would be mistaken for the next
+    /// one's.
     is_busy: Cell<bool>,
     is_over: Cell<bool>,
     sampler: RefCell<TcpSampler>,
     task: RefCell<Option<Waker>>,
     end_waiter: RefCell<Option<Waker>>,
-    room_watcher: RefCell<Option<Box<dyn Fn()>>>,
+    capacity_watcher: RefCell<Option<Box<dyn Fn()>>>,
     open: OpenGuard,
 }
 
 impl WebSocket {
-    /// What an upgrade over `stream` has led to, at `times.0` and after `times.1`. A session's task
-    /// runs on the current runtime, which must be a local one.
+    /// The result of an upgrade over `stream`, opened at `times.0` after `times.1`. A session has a task
+    /// on the current local runtime.
     ///
     /// # Errors
-    /// When the server's first frames break the protocol.
+    /// The server's first frames are invalid.
     pub(crate) fn new(
         stream: Stream,
-        upgraded: &Upgraded,
-        answer: MessageAnswer,
+        upgraded: &UpgradeResult,
+        reply_rule: ReplyRule,
         scratch: &Rc<Scratch>,
         open: OpenGuard,
         times: (Nanos, Nanos),
@@ -67,39 +67,37 @@ impl WebSocket {
             return Ok(Self::Refused(upgraded.response.status, open));
         }
         bump(&open.meter().sessions);
-        let mut line = Line::new(stream);
+        let mut line = SessionStream::new(stream);
         let early = line.take_early(&upgraded.rest);
-        if let Heard::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
+        if let ReadOutcome::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
             return Err(Fault::WebSocketClosed(code));
         }
-        let session = Rc::new(Session {
+        let session = Rc::new(MessageSession {
             line: RefCell::new(line),
-            answer,
+            reply_rule,
             is_busy: Cell::new(false),
             is_over: Cell::new(false),
             sampler: RefCell::new(TcpSampler::new(times.0, times.1)),
             task: RefCell::default(),
             end_waiter: RefCell::default(),
-            room_watcher: RefCell::default(),
+            capacity_watcher: RefCell::default(),
             open,
         });
         tokio::task::spawn_local(attend(Rc::downgrade(&session), Rc::clone(scratch)));
         Ok(Self::Open(session))
     }
 
-    /// Whether there is no session.
     pub(crate) const fn is_refused(&self) -> bool {
         matches!(self, Self::Refused(..))
     }
 
-    /// Holds the session until it ends.
     pub(crate) async fn until_ended(&self) {
         let Self::Open(session) = self else { return };
         poll_fn(|cx| {
             if session.is_over.get() {
                 return Poll::Ready(());
             }
-            know(&mut session.end_waiter.borrow_mut(), cx);
+            register_waker(&mut session.end_waiter.borrow_mut(), cx);
             Poll::Pending
         })
         .await;
@@ -107,7 +105,6 @@ impl WebSocket {
 }
 
 impl Drop for WebSocket {
-    /// Ends the session and its task.
     fn drop(&mut self) {
         let Self::Open(session) = self else { return };
         session.is_over.set(true);
@@ -120,11 +117,11 @@ impl Drop for WebSocket {
     }
 }
 
-/// Answers pings between messages, for as long as the session lives.
-async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
+/// The task of a session.
+async fn attend(session: Weak<MessageSession>, scratch: Rc<Scratch>) {
     poll_fn(|cx| {
         let Some(session) = session.upgrade() else { return Poll::Ready(()) };
-        know(&mut session.task.borrow_mut(), cx);
+        register_waker(&mut session.task.borrow_mut(), cx);
         if session.is_busy.get() && !session.is_over.get() {
             return Poll::Pending;
         }
@@ -133,8 +130,8 @@ async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
     .await;
 }
 
-impl Session {
-    /// Reads what comes while no message is under way, until the session is over.
+impl MessageSession {
+    /// Reads and replies to pings between messages, until the session is over.
     fn attend(&self, cx: &mut Context<'_>, scratch: &Scratch) -> Poll<()> {
         if self.is_over.get() {
             return Poll::Ready(());
@@ -149,26 +146,26 @@ impl Session {
         if let Some(waiter) = self.end_waiter.take() {
             waiter.wake();
         }
-        if let Some(watcher) = self.room_watcher.borrow().as_ref() {
+        if let Some(watcher) = self.capacity_watcher.borrow().as_ref() {
             watcher();
         }
         Poll::Ready(())
     }
 
-    /// The next message may be sent; until then the task answers pings.
+    /// Makes the session available; until its next message, the task replies to pings.
     fn release(&self, scratch: &Scratch) {
         self.is_busy.set(false);
         let task = self.task.borrow();
-        // A task that has not run yet will look by itself.
+        // A task that has not run yet will read by itself.
         if let Some(task) = task.as_ref() {
             let _ = self.attend(&mut Context::from_waker(task), scratch);
         }
     }
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for MessageSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("MessageSession").field("line", &self.line).finish_non_exhaustive()
     }
 }
 
@@ -181,19 +178,18 @@ impl Transport for WebSocket {
         }
     }
 
-    fn watch_room(&self, watcher: impl Fn() + 'static) {
+    fn watch_capacity(&self, watcher: impl Fn() + 'static) {
         if let Self::Open(session) = self {
-            *session.room_watcher.borrow_mut() = Some(Box::new(watcher));
+            *session.capacity_watcher.borrow_mut() = Some(Box::new(watcher));
         }
     }
 
-    /// Its task hears of everything.
     #[inline]
     fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
         if self.capacity() == 0 { IdleState::Ended } else { IdleState::Usable }
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,
@@ -216,8 +212,9 @@ impl Transport for WebSocket {
         session.is_busy.set(true);
         exchange.connection = session.open.number();
         let is_shown = visitor.may_want();
-        let mut turn = Turn::new(message, &session.answer, &mut *exchange, timing, is_shown);
-        let answer = poll_fn(|cx| turn.poll(&mut session.line.borrow_mut(), cx)).await?;
+        let mut message_exchange =
+            MessageExchange::new(message, &session.reply_rule, &mut *exchange, timing, is_shown);
+        let reply = poll_fn(|cx| message_exchange.poll(&mut session.line.borrow_mut(), cx)).await?;
         {
             let mut line = session.line.borrow_mut();
             let sample = session.sampler.borrow_mut().sample(exchange.done, &line.stream);
@@ -228,11 +225,11 @@ impl Transport for WebSocket {
             line.clear_held();
         }
         session.release(timing.scratch);
-        Ok(answer)
+        Ok(reply)
     }
 }
 
-/// Shows an answer, which has no headers.
+/// Shows a reply as a response without headers.
 fn show<V: Visitor>(visitor: &mut V, status: u16, body: &[u8]) {
     let head = ResponseHead { status, version: Version::Http11, reason: "", headers: &[] };
     visitor.head(&head);

@@ -1,15 +1,13 @@
-//! What stands for HTTP/3 in a build without the feature `http3`: a transport of which there is no
-//! value.
+//! A transport without values, for a build without the feature `http3`.
 
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, ResponseSummary};
 
 use super::interface::{Timing, Transport, TransportError};
 use crate::client::request::PreparedRequest;
-use crate::codec::http1::Visitor;
+use crate::client::visitor::ExchangeVisitor;
 use crate::tls::facts::ConnectionFacts;
 
-/// A connection of HTTP/3.
 #[derive(Debug)]
 pub(crate) enum Http3 {}
 
@@ -28,7 +26,7 @@ impl Transport for Http3 {
         match *self {}
     }
 
-    async fn exchange<C: Clock, V: Visitor>(
+    async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         _: &PreparedRequest,
         _: &mut Exchange,
