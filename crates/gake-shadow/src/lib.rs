@@ -6,6 +6,7 @@
 //! ([`Proxy::exchanges`]) over a bounded queue, off the client's path.
 
 mod admin;
+mod background;
 mod breaker;
 mod coding;
 mod collect;
@@ -19,7 +20,6 @@ mod mirror;
 mod proxy;
 #[cfg(feature = "scripts")]
 pub mod script_hooks;
-mod side;
 pub mod traffic;
 
 pub use collect::Exchanges;

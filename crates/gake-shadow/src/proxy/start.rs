@@ -27,7 +27,7 @@ use crate::proxy::shared::Shared;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::upstream::target::{BackendTls, Target};
 use crate::proxy::worker::{Phase, Worker};
-use crate::side;
+use crate::background;
 
 /// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;
@@ -204,7 +204,7 @@ impl Proxy {
         let control = running.control.clone();
         running.side = Some(thread("gake-control", move |ready| async move {
             ready.tell();
-            side::run(control, admin).await;
+            background::run(control, admin).await;
         })?);
         Ok(running)
     }
