@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
-use super::echo::Markers;
+use super::marker_names::Markers;
 use super::field::{Differences, Kind};
 use super::{json, text};
 use crate::coding;

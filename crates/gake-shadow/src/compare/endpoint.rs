@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
 use super::field::{Differences, Field, Values};
-use super::looks::Looks;
-use super::spread::{Ratios, Times};
+use super::value_shapes::Looks;
+use super::histogram::{Ratios, Times};
 
 /// Fields of an endpoint that are told apart.
 const FIELDS_MAX: usize = 200;

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::looks::INSTANT;
+use super::value_shapes::INSTANT;
 use super::significance::{Tested, q_values};
-use super::spread::Median;
+use super::histogram::Median;
 use super::{Endpoint, EndpointFigures, Example, Rules, ShadowComparison, suggest};
 
 /// Pairs of times below which latency is not judged.
@@ -300,7 +300,7 @@ fn settle(difference: &mut Difference, q: f64, terms: Terms) {
 }
 
 /// Whether the latency is judged against the second instance, and the ratios to show.
-fn ratios(endpoint: &Endpoint) -> (bool, &super::spread::Ratios) {
+fn ratios(endpoint: &Endpoint) -> (bool, &super::histogram::Ratios) {
     let latency = &endpoint.latency;
     let fair = latency.against_secondary.count() >= PAIRS_MIN;
     (fair, if fair { &latency.against_secondary } else { &latency.against_master })

@@ -6,23 +6,23 @@
 //! [`judge`](judge::judge) tells the one from the other. What is kept is bounded whatever the traffic, merges by
 //! adding, and is a file; see [`mod@file`].
 
-mod answer;
 mod body;
 mod bounded;
-mod echo;
 mod endpoint;
 mod field;
 pub mod file;
+pub mod histogram;
 mod json;
 pub mod judge;
-mod looks;
+mod marker_names;
+mod response;
 pub mod rules;
 pub mod show;
 pub mod significance;
-pub mod spread;
 mod suggest;
 pub mod template;
 mod text;
+mod value_shapes;
 
 use std::collections::BTreeMap;
 
@@ -99,14 +99,14 @@ impl ShadowComparison {
         let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
         let target = &*redactor.target(target);
         let name = self.endpoint(request.method.as_str(), target);
-        let compare = |other| answer::differences(master, other, &name, rules, redactor);
+        let compare = |other| response::differences(master, other, &name, rules, redactor);
         let differences = (compare(shadow), secondary.map(compare));
         let line = || format!("{} {target}", request.method);
         let endpoint = self.endpoints.entry(name.clone()).or_default();
-        endpoint.count_statuses(&answer::code(master), &answer::code(shadow));
+        endpoint.count_statuses(&response::code(master), &response::code(shadow));
         endpoint.count(differences.0, differences.1, line);
         if let (Ok(a), Ok(b)) = (&master.result, &shadow.result) {
-            endpoint.bodies_cut += u64::from(answer::is_cut(a) || answer::is_cut(b));
+            endpoint.bodies_cut += u64::from(response::is_cut(a) || response::is_cut(b));
         }
         if let (Some(a), Some(b)) = (master.first_byte_ns, shadow.first_byte_ns) {
             endpoint.latency.add(a, b, secondary.and_then(|secondary| secondary.first_byte_ns));

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::echo::Markers;
+use super::marker_names::Markers;
 
 /// Headers that differ between any two answers, or say again what is compared elsewhere.
 const IGNORED_HEADERS: &[&str] = &[
