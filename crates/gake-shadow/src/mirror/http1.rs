@@ -9,7 +9,7 @@ use gake_wire::http1::{ResponseHead, Visitor};
 use http::{Method, StatusCode};
 
 use super::exchange::{ShadowAnswer, ShadowExchange};
-use super::outgoing::Outgoing;
+use super::copy_writer::Outgoing;
 use crate::collect::Slot;
 use crate::message::body::ShadowRequest;
 use crate::proxy::policy::headers::AnswerLines;

@@ -1,6 +1,7 @@
 //! Copies of requests on their way to the shadows, on threads of their own.
 
 pub(crate) mod backend;
+mod copy_writer;
 mod exchange;
 pub(crate) mod gate;
 mod http1;
@@ -8,7 +9,6 @@ mod http2;
 mod lane;
 mod lane_queue;
 pub(crate) mod ledger;
-mod outgoing;
 pub(crate) mod thread;
 
 use std::cell::RefCell;

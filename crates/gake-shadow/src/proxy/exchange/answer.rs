@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::collect::Slot;
 use crate::exchange::BackendFailure;
-use crate::message::answer_head::AnswerHead;
+use crate::message::response_head::AnswerHead;
 use crate::proxy::client::{Client, Turn};
 use crate::proxy::shared::count;
 use crate::proxy::upstream::Upstream;

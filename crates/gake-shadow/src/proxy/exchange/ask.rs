@@ -8,7 +8,7 @@ use gake_core::record::{Fault, Phase};
 use http_body::Body;
 
 use crate::collect::Slot;
-use crate::message::answer_head::AnswerHead;
+use crate::message::response_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
 use crate::mirror::PendingCopies;

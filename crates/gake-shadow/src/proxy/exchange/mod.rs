@@ -18,7 +18,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::collect::{Collector, Slot};
 use crate::exchange::BackendFailure;
-use crate::message::answer_head::AnswerHead;
+use crate::message::response_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;

@@ -11,7 +11,7 @@ use gake_core::record::Fault;
 use crate::collect::{Collector, Slot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
-use crate::message::answer_head::AnswerHead;
+use crate::message::response_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::bits;

@@ -8,7 +8,7 @@ use gake_wire::http1::{Header, ResponseHead, Visitor};
 use http::Method;
 use http_body::{Frame, SizeHint};
 
-use crate::message::answer_head::AnswerHead;
+use crate::message::response_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::upload::Stopped;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::message::answer_head::AnswerHead;
+use crate::message::response_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
