@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use crate::hooks::HookCounts;
 use crate::mirror::ledger::Ledger;
 use crate::proxy::ProxyStats;
-use crate::proxy::shared::Shared;
+use crate::proxy::state::Shared;
 use crate::proxy::worker::Phase;
 
 /// A running proxy's handle.

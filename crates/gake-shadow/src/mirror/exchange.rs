@@ -12,7 +12,7 @@ use crate::message::head::RequestHead;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::deadline::{Watch, before};
 
 /// The answer to a copy.
 pub(super) struct ShadowAnswer {

@@ -14,7 +14,7 @@ use crate::collect::Slot;
 use crate::message::body::ShadowRequest;
 use crate::proxy::policy::headers::AnswerLines;
 use crate::proxy::upstream::link::{Link, Scratch, is_stale};
-use crate::proxy::watch::before;
+use crate::proxy::deadline::before;
 
 /// How often a connection is read in one turn: others wait for theirs.
 const READS: usize = 16;

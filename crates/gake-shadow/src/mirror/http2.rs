@@ -12,7 +12,7 @@ use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, SharedStreams};
 use crate::proxy::upstream::fault;
 use crate::proxy::upstream::link::is_stale;
-use crate::proxy::watch::before;
+use crate::proxy::deadline::before;
 
 /// One copy and its answer, on a new connection if the old one turns out to be closed; `now` is
 /// the present tick.

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 
 use super::Job;
 use crate::proxy::http2::shared_streams::SharedStreams;
-use crate::proxy::shared::Shared;
+use crate::proxy::state::Shared;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::watch::Ticker;
+use crate::proxy::deadline::Ticker;
 
 /// One shadow on one thread.
 pub(super) struct LaneQueue {

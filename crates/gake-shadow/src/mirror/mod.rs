@@ -21,8 +21,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::collect::Slot;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
-use crate::proxy::shared::Shared;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::state::Shared;
+use crate::proxy::deadline::{Watch, before};
 use backend::ShadowBackend;
 use ledger::{Category, Page};
 

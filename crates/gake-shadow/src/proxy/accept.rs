@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::proxy::client::connection;
 use crate::proxy::congestion;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::worker::{Phase, Worker};
 
 /// How long to wait when the system has no descriptor or memory for a connection.

@@ -23,7 +23,7 @@ use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
 use crate::proxy::accept;
-use crate::proxy::shared::Shared;
+use crate::proxy::state::Shared;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::upstream::target::{BackendTls, Target};
 use crate::proxy::worker::{Phase, Worker};

@@ -10,11 +10,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::mirror::{Mirror, gate};
 use crate::proxy::client::date::Dates;
-use crate::proxy::shared::{Counters, Shared};
+use crate::proxy::state::{Counters, Shared};
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::upstream::target::Target;
-use crate::proxy::watch::Ticker;
+use crate::proxy::deadline::Ticker;
 
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 use crate::proxy::client::Client;
 use crate::proxy::client::direct;
 use crate::proxy::client::head_buffer::HeadBuffer;
-use crate::proxy::client::parts;
+use crate::proxy::client::frame_path;
 use crate::proxy::client::request;
 use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
 use crate::proxy::policy::forwarded::Origin;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
 use crate::proxy::worker::Worker;
 
@@ -92,7 +92,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
             }
         }
         // The same for all others.
-        let serving = Box::pin(parts::serve(&client, stream, received, request));
+        let serving = Box::pin(frame_path::serve(&client, stream, received, request));
         let (then, rest, behind) = match serving.await {
             Some(after) => after,
             None => return,

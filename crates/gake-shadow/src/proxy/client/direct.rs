@@ -19,7 +19,7 @@ use crate::proxy::client::upload::Upload;
 use crate::proxy::client::{Client, Turn};
 use crate::proxy::exchange;
 use crate::proxy::policy::choice;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::{Link, is_stale};

@@ -1,15 +1,15 @@
 //! What the requests of one client's connection share, and whose turn it is.
 
-pub(crate) mod answer_writer;
 pub(crate) mod body;
 pub(crate) mod connection;
 pub(crate) mod date;
 pub(crate) mod direct;
+pub(crate) mod frame_path;
 pub(crate) mod head_buffer;
 pub(crate) mod incoming;
-pub(crate) mod parts;
 pub(crate) mod refusal;
 pub(crate) mod request;
+pub(crate) mod response_writer;
 pub(crate) mod side;
 pub(crate) mod transaction;
 pub(crate) mod tunnel;
@@ -25,7 +25,7 @@ use http::HeaderMap;
 use http_body::Frame;
 
 use crate::proxy::policy::forwarded::Origin;
-use crate::proxy::watch::Watch;
+use crate::proxy::deadline::Watch;
 use crate::proxy::worker::Worker;
 
 /// What the requests of one connection share.

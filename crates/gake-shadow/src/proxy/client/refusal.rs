@@ -7,7 +7,7 @@ use gake_core::record::{Fault, Phase};
 use http::StatusCode;
 
 use crate::message::line::write_line;
-use crate::proxy::client::answer_writer::Answering;
+use crate::proxy::client::response_writer::Answering;
 use crate::proxy::upstream::fault;
 
 /// A request that gets no backend's answer.

@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 use gake_core::record::{Fault, Phase};
 use tokio::io::AsyncWriteExt;
 
-use crate::proxy::client::answer_writer::Answering;
+use crate::proxy::client::response_writer::Answering;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
 use crate::proxy::client::{Client, Turn};
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::link::Link;
-use crate::proxy::watch::before;
+use crate::proxy::deadline::before;
 
 /// What comes after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

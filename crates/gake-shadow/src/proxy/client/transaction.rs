@@ -11,11 +11,11 @@ use gake_core::record::Fault;
 use tokio::io::AsyncWrite;
 
 use crate::collect::Slot;
-use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering};
+use crate::proxy::client::response_writer::{AnswerState, AnswerWriter, Answering};
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::ClientSide;
 use crate::proxy::client::upload::{Stopped, Upload};
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::upstream::link::{Link, SWITCHING};
 
 /// How often a connection is read in one turn: others wait for theirs.

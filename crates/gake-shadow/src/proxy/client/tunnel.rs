@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::proxy::client::Client;
 use crate::proxy::stream::Stream;
-use crate::proxy::watch::Watch;
+use crate::proxy::deadline::Watch;
 
 /// Bytes copied at once.
 const BUFFER: usize = 16 << 10;

@@ -1,11 +1,11 @@
 //! What every exchange with backends needs, whichever way its bodies go.
 
-pub(crate) mod answer;
-pub(crate) mod ask;
-pub(crate) mod gather;
+pub(crate) mod outbound;
 pub(crate) mod race;
 pub(crate) mod request_body;
+pub(crate) mod response;
 pub(crate) mod service;
+pub(crate) mod whole_body;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{Client, Turn};
-use crate::proxy::exchange::answer::{Answer, AnswerBody, Relay};
+use crate::proxy::exchange::response::{Answer, AnswerBody, Relay};
 use crate::proxy::policy::headers::{self, AnswerLines};
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::worker::Worker;

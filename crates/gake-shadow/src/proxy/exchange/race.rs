@@ -18,9 +18,9 @@ use crate::mirror::bits;
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange;
-use crate::proxy::exchange::answer::Answer;
-use crate::proxy::exchange::ask::{self, Ask};
-use crate::proxy::exchange::gather;
+use crate::proxy::exchange::response::Answer;
+use crate::proxy::exchange::outbound::{self, Ask};
+use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::upstream::Upstream;
@@ -51,7 +51,7 @@ pub(crate) async fn run(
     contenders: Contenders,
 ) -> Result<Answer, Refusal> {
     let collector = contenders.collector;
-    let mut body = gather::whole(client, incoming, collector.as_deref()).await?;
+    let mut body = whole_body::read(client, incoming, collector.as_deref()).await?;
     body.chunked = head.framing() == Framing::Chunked;
     let request = Arc::new(ShadowRequest { head, body });
     let mut running: Vec<Running> = Vec::new();
@@ -125,7 +125,7 @@ fn runner(
         let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
         let again = Some(request);
         let ask = Ask { head, is_upgrade: false, body, again, copies: None };
-        let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
+        let answer = outbound::send(&client, &pool, ask, slot.as_deref_mut()).await;
         Finish { pool, slot, answer }
     }
 }

@@ -15,16 +15,16 @@ use crate::message::head::RequestHead;
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::exchange::answer::Answer;
-use crate::proxy::exchange::ask::{self, Ask};
-use crate::proxy::exchange::gather;
+use crate::proxy::exchange::response::Answer;
+use crate::proxy::exchange::outbound::{self, Ask};
+use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::{CopyPlan, SendBody, Tee};
 use crate::proxy::exchange::{answered, collector, entries, failed, switching};
 use crate::proxy::http2;
 use crate::proxy::policy::choice;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::worker::Worker;
@@ -125,7 +125,7 @@ async fn to_master(
         None => edits::for_backend(&ask.head, &pool.target, &[]),
     };
     ask.is_upgrade = upgrade.is_some();
-    match ask::run(client, pool, ask, slot.as_deref_mut()).await {
+    match outbound::send(client, pool, ask, slot.as_deref_mut()).await {
         Ok((upstream, answer)) => answered(client, pool, upstream, answer, slot, upgrade.is_some()),
         Err(fault) => Err(failed(client, pool, slot, fault)),
     }
@@ -172,7 +172,7 @@ async fn kept_whole(
     shadows: u32,
     collector: Option<Arc<Collector>>,
 ) -> Result<Ask, Refusal> {
-    let body = gather::whole(client, incoming, collector.as_deref()).await?;
+    let body = whole_body::read(client, incoming, collector.as_deref()).await?;
     let request = Arc::new(ShadowRequest { head: head.clone(), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
     client.asked();
@@ -203,7 +203,7 @@ async fn munged(
         client.asked();
         return Ok(ask);
     }
-    let body = gather::whole(client, incoming, collector.as_deref()).await?;
+    let body = whole_body::read(client, incoming, collector.as_deref()).await?;
     // It has a length now, whatever its framing was.
     let request = Arc::new(ShadowRequest { head: head.framed(body.framing()), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{Client, Turn};
-use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
@@ -26,9 +26,9 @@ use crate::proxy::http2::intake::Intakes;
 use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::policy::headers;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::deadline::{Watch, before};
 
 /// Requests of a connection at once.
 const STREAMS: u32 = 128;

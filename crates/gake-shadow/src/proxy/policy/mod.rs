@@ -4,4 +4,4 @@ pub(crate) mod choice;
 pub(crate) mod forwarded;
 pub(crate) mod headers;
 pub(crate) mod inbound;
-pub(crate) mod loops;
+pub(crate) mod loop_detector;

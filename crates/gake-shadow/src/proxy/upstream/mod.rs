@@ -27,7 +27,7 @@ use crate::proxy::upstream::http1::Http1;
 use crate::proxy::upstream::link::{Link, Scratch};
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::upstream::target::Target;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::deadline::{Watch, before};
 
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {

@@ -7,7 +7,7 @@ use http_body::Body;
 
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::{Framing, RequestHead};
-use crate::proxy::client::answer_writer::TOGETHER;
+use crate::proxy::client::response_writer::TOGETHER;
 use crate::proxy::client::upload::Stopped;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::upstream::link::Link;

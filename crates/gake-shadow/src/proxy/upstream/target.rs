@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::config::{Backend, Host};
 use crate::proxy::congestion;
-use crate::proxy::policy::loops;
+use crate::proxy::policy::loop_detector;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::stream::Stream;
 
@@ -77,7 +77,7 @@ impl Target {
 
     /// Whether a connection to it would end at who listens there.
     pub(crate) fn is_at(&self, listen: SocketAddr) -> bool {
-        self.addresses().iter().any(|address| loops::is_same_place(listen, *address))
+        self.addresses().iter().any(|address| loop_detector::is_same_place(listen, *address))
     }
 
     /// Resolves the name again, if it is one. Blocks. A name that cannot be resolved any more

@@ -24,7 +24,7 @@ use crate::message::line::{is, list};
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::policy::forwarded::{Origin, PriorProxies, is_about_the_way};
 use crate::proxy::policy::inbound::Inbound;
-use crate::proxy::policy::loops::{self, Loops};
+use crate::proxy::policy::loop_detector::{self, Loops};
 use facts::{Facts, Kind};
 pub(crate) use target::RequestTarget;
 use target::is_host;
@@ -190,7 +190,7 @@ impl ParsedHead<'_> {
     /// Why a valid request is not for us, or ambiguous.
     fn refusal(&self, facts: &Facts<'_>) -> Option<Refusal> {
         if facts.is_loop {
-            return Some(loops::refusal());
+            return Some(loop_detector::refusal());
         }
         if self.method == Method::CONNECT {
             let reason = "CONNECT is for forward proxies";

@@ -14,12 +14,12 @@ use crate::message::head::RequestHead;
 use crate::mirror::PendingCopies;
 use crate::proxy::client::Client;
 use crate::proxy::exchange::request_body::SendBody;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::upstream::fault;
 use crate::proxy::upstream::link::Link;
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::upstream::{Upstream, UpstreamRequest};
-use crate::proxy::watch::before;
+use crate::proxy::deadline::before;
 
 /// What is asked.
 pub(crate) struct Ask {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gake_wire::http1::Visitor;
 use http_body::{Body, Frame};
 
-use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};
+use crate::proxy::client::response_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};
 use crate::proxy::client::body::ClientStream;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
@@ -17,10 +17,10 @@ use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
 use crate::proxy::client::{Client, Turn};
-use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::Upstream;
 

@@ -13,7 +13,7 @@ use crate::collect::Slot;
 use crate::exchange::BackendFailure;
 use crate::message::response_head::AnswerHead;
 use crate::proxy::client::{Client, Turn};
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::Pool;
 

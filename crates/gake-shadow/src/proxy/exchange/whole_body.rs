@@ -11,8 +11,8 @@ use crate::message::body::{BodyKeeper, KeptBody};
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange::request_body::RequestBody;
-use crate::proxy::shared::count;
-use crate::proxy::watch::before;
+use crate::proxy::state::count;
+use crate::proxy::deadline::before;
 
 /// Reads a body up to the limit on copies.
 pub(crate) async fn whole(

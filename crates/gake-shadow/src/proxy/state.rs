@@ -10,7 +10,7 @@ use crate::hooks::{ChangeScope, Runner};
 use crate::mirror::backend::ShadowBackend;
 use crate::proxy::client::request::Rules;
 use crate::proxy::policy::inbound::Inbound;
-use crate::proxy::policy::loops::Loops;
+use crate::proxy::policy::loop_detector::Loops;
 use crate::proxy::upstream::target::Target;
 
 /// The proxy, for all its threads.
