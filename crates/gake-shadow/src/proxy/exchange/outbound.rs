@@ -36,7 +36,7 @@ pub(crate) struct Ask {
 }
 
 /// Asks, and waits for the answer's head.
-pub(crate) async fn run(
+pub(crate) async fn send(
     client: &Rc<Client>,
     pool: &Pool,
     ask: Ask,

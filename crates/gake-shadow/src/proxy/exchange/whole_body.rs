@@ -15,7 +15,7 @@ use crate::proxy::state::count;
 use crate::proxy::deadline::before;
 
 /// Reads a body up to the limit on copies.
-pub(crate) async fn whole(
+pub(crate) async fn read(
     client: &Rc<Client>,
     mut incoming: RequestBody,
     collector: Option<&Collector>,
