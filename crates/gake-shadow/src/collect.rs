@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
 use crate::exchange::{
-    BackendAnswer, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
+    BackendResponse, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
 };
 use crate::message::body::{BodyKeeper, KeptBody};
 use crate::message::head::RequestHead;
@@ -280,7 +280,7 @@ impl Slot {
         let Some((status, headers)) = self.head.take() else { return };
         let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
         let bytes = self.body.finish().bytes();
-        self.put(Ok(BackendAnswer { status, headers, body: Body { bytes, truncated, len } }));
+        self.put(Ok(BackendResponse { status, headers, body: Body { bytes, truncated, len } }));
     }
 
     /// There is no answer.
@@ -292,7 +292,7 @@ impl Slot {
         nanos(self.turn.elapsed())
     }
 
-    fn put(&mut self, result: Result<BackendAnswer, BackendFailure>) {
+    fn put(&mut self, result: Result<BackendResponse, BackendFailure>) {
         self.ended = true;
         let outcome = BackendOutcome {
             name: Arc::clone(&self.name),

@@ -92,7 +92,7 @@ pub struct BackendOutcome {
     /// What it is.
     pub role: Role,
     /// The answer, or why it is missing.
-    pub result: Result<BackendAnswer, BackendFailure>,
+    pub result: Result<BackendResponse, BackendFailure>,
     /// From the request's turn to an open connection, in nanoseconds; 0 when one was open already.
     pub connect_ns: u64,
     /// From the request's turn (a copy's wait in its queue not counted) to the answer's head.
@@ -104,7 +104,7 @@ pub struct BackendOutcome {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub struct BackendAnswer {
+pub struct BackendResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers, without the hop-by-hop ones.

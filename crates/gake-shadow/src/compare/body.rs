@@ -11,7 +11,7 @@ use super::marker_names::Markers;
 use super::field::{Differences, Kind};
 use super::{json, text};
 use crate::coding;
-use crate::exchange::BackendAnswer;
+use crate::exchange::BackendResponse;
 
 /// A body as it is compared.
 enum Content {
@@ -54,8 +54,8 @@ impl Content {
 
 /// Compares the bodies of two answers, both held whole.
 pub(super) fn compare(
-    expected: &BackendAnswer,
-    actual: &BackendAnswer,
+    expected: &BackendResponse,
+    actual: &BackendResponse,
     markers: &Markers,
     out: &mut Differences<'_>,
 ) {
@@ -94,7 +94,7 @@ fn summary(bytes: &[u8]) -> String {
 }
 
 /// The body without its content coding; as it came when that is unknown or broken.
-fn decoded(answer: &BackendAnswer) -> Cow<'_, [u8]> {
+fn decoded(answer: &BackendResponse) -> Cow<'_, [u8]> {
     let bytes = &answer.body.bytes[..];
     let coding = answer.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
     let plain = coding.and_then(|coding| coding::undo(coding, bytes));
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::exchange::Body;
 
-    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendAnswer {
+    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendResponse {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(coding) = coding {
@@ -120,10 +120,10 @@ mod tests {
         }
         let len = bytes.len() as u64;
         let body = Body { bytes: Bytes::from(bytes), truncated: false, len };
-        BackendAnswer { status: StatusCode::OK, headers, body }
+        BackendResponse { status: StatusCode::OK, headers, body }
     }
 
-    fn found(expected: &BackendAnswer, actual: &BackendAnswer) -> Vec<String> {
+    fn found(expected: &BackendResponse, actual: &BackendResponse) -> Vec<String> {
         let redactor = gake_text::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &Markers::default(), &mut out);

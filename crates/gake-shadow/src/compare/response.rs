@@ -8,7 +8,7 @@ use http::HeaderMap;
 use super::body;
 use super::field::{Differences, Kind};
 use super::rules::Rules;
-use crate::exchange::{BackendAnswer, BackendOutcome};
+use crate::exchange::{BackendResponse, BackendOutcome};
 
 /// Where outcomes of one request differ, by what `rules` say for `endpoint`.
 pub(super) fn differences<'a>(
@@ -43,7 +43,7 @@ pub(super) fn code(outcome: &BackendOutcome) -> String {
 }
 
 /// Whether not all of the body was kept.
-pub(super) fn is_cut(answer: &BackendAnswer) -> bool {
+pub(super) fn is_cut(answer: &BackendResponse) -> bool {
     answer.body.truncated || answer.body.len != answer.body.bytes.len() as u64
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::judge::{FieldVerdict, Pace, Report, Terms, judge};
 use super::*;
-use crate::exchange::{BackendAnswer, Body, Captured};
+use crate::exchange::{BackendResponse, Body, Captured};
 
 fn redactor() -> Redactor {
     Redactor::new([1; 16], gake_text::redact::Names::default())
@@ -69,7 +69,7 @@ fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
     BackendOutcome {
         name: Arc::from(role.name()),
         role,
-        result: Ok(BackendAnswer { status: StatusCode::from_u16(status).unwrap(), headers, body }),
+        result: Ok(BackendResponse { status: StatusCode::from_u16(status).unwrap(), headers, body }),
         connect_ns: 0,
         first_byte_ns: Some(time),
         total_ns: time,
