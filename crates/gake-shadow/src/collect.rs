@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
 use crate::exchange::{
-    BackendResponse, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
+    BackendResponse, BackendFailure, BackendOutcome, Body, CapturedRequest, MirroredExchange, Role,
 };
 use crate::message::body::{BodyKeeper, KeptBody};
 use crate::message::head::RequestHead;
@@ -203,7 +203,7 @@ impl Drop for Collector {
             id: self.id,
             received_unix_ns: self.received_unix_ns,
             client: Some(self.client),
-            request: Captured {
+            request: CapturedRequest {
                 method: self.method.clone(),
                 uri: self.uri.clone(),
                 headers: std::mem::take(&mut self.headers),

@@ -17,7 +17,7 @@ pub struct MirroredExchange {
     /// Who sent it.
     pub client: Option<SocketAddr>,
     /// The request as it was received, without its hop-by-hop headers.
-    pub request: Captured,
+    pub request: CapturedRequest,
     /// The master first, the others in the order of the configuration.
     pub backends: Vec<BackendOutcome>,
 }
@@ -38,7 +38,7 @@ impl MirroredExchange {
 
 /// A request as it was received.
 #[derive(Debug, Clone)]
-pub struct Captured {
+pub struct CapturedRequest {
     /// The method.
     pub method: Method,
     /// The target as it stood in the request line: path and query, byte for byte.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::judge::{FieldVerdict, Pace, Report, Terms, judge};
 use super::*;
-use crate::exchange::{BackendResponse, Body, Captured};
+use crate::exchange::{BackendResponse, Body, CapturedRequest};
 
 fn redactor() -> Redactor {
     Redactor::new([1; 16], gake_text::redact::Names::default())
@@ -86,7 +86,7 @@ fn exchange(
     let mut backends =
         vec![outcome(master, Role::Master, target), outcome(shadow, Role::Shadow, target)];
     backends.extend(secondary.map(|app| outcome(app, Role::Secondary, target)));
-    let request = Captured {
+    let request = CapturedRequest {
         method: Method::GET,
         uri: format!("{target}?token=t0p").parse().unwrap(),
         headers: HeaderMap::new(),

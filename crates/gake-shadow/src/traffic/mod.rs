@@ -19,7 +19,7 @@ use std::path::Path;
 use gake_core::clock::Nanos;
 use gake_text::redact::is_redacted;
 
-use crate::exchange::Captured;
+use crate::exchange::CapturedRequest;
 pub use redaction::redact;
 
 /// Bytes of one record at most, in any format: what a file says of its own lengths is not
@@ -49,7 +49,7 @@ pub struct Record {
 impl Record {
     /// A request as the proxy saw it.
     #[must_use]
-    pub fn of(request: &Captured, offset: Nanos) -> Self {
+    pub fn of(request: &CapturedRequest, offset: Nanos) -> Self {
         let headers = request.headers.iter();
         Self {
             offset,
