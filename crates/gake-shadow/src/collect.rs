@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
 use crate::exchange::{
-    BackendResponse, BackendFailure, BackendOutcome, Body, CapturedRequest, MirroredExchange, Role,
+    BackendResponse, BackendFailure, BackendOutcome, CapturedBody, CapturedRequest, MirroredExchange, Role,
 };
 use crate::message::body::{BodyKeeper, KeptBody};
 use crate::message::head::RequestHead;
@@ -140,7 +140,7 @@ pub(crate) struct Collector {
 
 #[derive(Debug, Default)]
 struct Found {
-    body: Body,
+    body: CapturedBody,
     outcomes: Vec<(usize, BackendOutcome)>,
 }
 
@@ -167,7 +167,7 @@ impl Collector {
 
     /// The request's body, as far as it was kept.
     pub(crate) fn body(&self, kept: &KeptBody, seen: u64, truncated: bool) {
-        let body = Body { bytes: kept.bytes(), truncated, len: seen };
+        let body = CapturedBody { bytes: kept.bytes(), truncated, len: seen };
         self.found.lock().unwrap_or_else(PoisonError::into_inner).body = body;
     }
 
@@ -280,7 +280,7 @@ impl Slot {
         let Some((status, headers)) = self.head.take() else { return };
         let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
         let bytes = self.body.finish().bytes();
-        self.put(Ok(BackendResponse { status, headers, body: Body { bytes, truncated, len } }));
+        self.put(Ok(BackendResponse { status, headers, body: CapturedBody { bytes, truncated, len } }));
     }
 
     /// There is no answer.

@@ -46,12 +46,12 @@ pub struct CapturedRequest {
     /// The headers, `Host` among them.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Body,
+    pub body: CapturedBody,
 }
 
 /// A body, kept up to a limit.
 #[derive(Debug, Clone, Default)]
-pub struct Body {
+pub struct CapturedBody {
     /// Its first bytes.
     pub bytes: Bytes,
     /// Whether there were more.
@@ -110,7 +110,7 @@ pub struct BackendResponse {
     /// The headers, without the hop-by-hop ones.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Body,
+    pub body: CapturedBody,
 }
 
 /// Why a backend has no answer to show.

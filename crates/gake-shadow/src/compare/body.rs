@@ -110,7 +110,7 @@ mod tests {
 
     use super::super::rules::Tolerances;
     use super::*;
-    use crate::exchange::Body;
+    use crate::exchange::CapturedBody;
 
     fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendResponse {
         let mut headers = HeaderMap::new();
@@ -119,7 +119,7 @@ mod tests {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
         }
         let len = bytes.len() as u64;
-        let body = Body { bytes: Bytes::from(bytes), truncated: false, len };
+        let body = CapturedBody { bytes: Bytes::from(bytes), truncated: false, len };
         BackendResponse { status: StatusCode::OK, headers, body }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::judge::{FieldVerdict, Pace, Report, Terms, judge};
 use super::*;
-use crate::exchange::{BackendResponse, Body, CapturedRequest};
+use crate::exchange::{BackendResponse, CapturedBody, CapturedRequest};
 
 fn redactor() -> Redactor {
     Redactor::new([1; 16], gake_text::redact::Names::default())
@@ -65,7 +65,7 @@ fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("x-node", HeaderValue::from_str(&app.below(9).to_string()).unwrap());
     let len = bytes.len() as u64;
-    let body = Body { bytes, truncated: false, len };
+    let body = CapturedBody { bytes, truncated: false, len };
     BackendOutcome {
         name: Arc::from(role.name()),
         role,
@@ -90,7 +90,7 @@ fn exchange(
         method: Method::GET,
         uri: format!("{target}?token=t0p").parse().unwrap(),
         headers: HeaderMap::new(),
-        body: Body::default(),
+        body: CapturedBody::default(),
     };
     MirroredExchange { id: 0, received_unix_ns: 0, client: None, request, backends }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::exchange::{BackendOutcome, Body, MirroredExchange};
+use crate::exchange::{BackendOutcome, CapturedBody, MirroredExchange};
 use crate::hooks::{Request, RequestHead, Selection};
 use bytes::Bytes;
 use gake_script::Value;
@@ -147,7 +147,7 @@ fn outcome(outcome: &BackendOutcome, options: &Options) -> Value {
     Value::Map(properties)
 }
 
-fn add_body(properties: &mut Vec<(String, Value)>, kept: &Body, how: BodyAs) {
+fn add_body(properties: &mut Vec<(String, Value)>, kept: &CapturedBody, how: BodyAs) {
     properties.extend(body(&kept.bytes, how).map(|body| ("body".to_owned(), body)));
     properties.push(("bodyLength".to_owned(), Value::Number(kept.len as f64)));
     properties.push(("bodyTruncated".to_owned(), Value::Bool(kept.truncated)));
