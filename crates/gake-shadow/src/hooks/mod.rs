@@ -33,7 +33,7 @@ pub type HookError = Box<dyn Error + Send + Sync>;
 /// The error of hooks that keep their own time; it is counted as their limit is.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("it took too long")]
-pub struct TookTooLong;
+pub struct HookTimeout;
 
 /// A script with hooks, and how it runs.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{
-    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, TookTooLong,
+    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, HookTimeout,
 };
 use crate::breaker::Circuit;
 use crate::collect::Exchanges;
@@ -287,7 +287,7 @@ fn answer(questions: &Mutex<Receiver<Question>>, hooks: &dyn Hooks) {
 /// What a hook says, unless it fails or panics.
 fn contained<T>(hook: impl FnOnce() -> Result<T, HookError>) -> Result<T, Failed> {
     match catch_unwind(AssertUnwindSafe(hook)) {
-        Ok(said) => said.map_err(|error| match error.is::<TookTooLong>() {
+        Ok(said) => said.map_err(|error| match error.is::<HookTimeout>() {
             true => Failed::Time,
             false => Failed::Error,
         }),

@@ -19,7 +19,7 @@ use crate::Proxy;
 use crate::config::Config;
 use crate::exchange::MirroredExchange;
 use crate::hooks::{
-    ChangeScope, HookError, HookScript, Hooks, Request, RequestHead, Selection, TookTooLong,
+    ChangeScope, HookError, HookScript, Hooks, Request, RequestHead, Selection, HookTimeout,
 };
 use options::{BodyAs, Options};
 
@@ -169,10 +169,10 @@ impl Faults {
         result.map_err(|error| match error {
             ScriptError::Late { .. } => {
                 self.tell(&error.to_string());
-                TookTooLong.into()
+                HookTimeout.into()
             }
             // The threads are busy with what took too long.
-            ScriptError::Busy(_) => TookTooLong.into(),
+            ScriptError::Busy(_) => HookTimeout.into(),
             ScriptError::Thrown(exception) => {
                 // What was thrown may be what a client sent.
                 let thrown = exception.to_string();

@@ -8,7 +8,7 @@ use gake_shadow::config::Breaker;
 use gake_shadow::exchange::{BackendFailure, Role};
 use gake_shadow::hooks::{
     ChangeScope, HookCounts, HookError, HookSet, Hooks, Request, RequestHead, SelectFailure,
-    Selection, TookTooLong,
+    Selection, HookTimeout,
 };
 use gake_shadow::{Category, Proxy, RunningProxy};
 
@@ -221,7 +221,7 @@ fn a_hook_that_keeps_its_own_time_is_counted_once() {
         }
         fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
             match request.uri.path() {
-                "/late" => Err(TookTooLong.into()),
+                "/late" => Err(HookTimeout.into()),
                 _ => Err("it does not want to".into()),
             }
         }
@@ -257,7 +257,7 @@ impl Hooks for AlwaysLate {
 
     fn select(&self, _: &RequestHead) -> Result<Selection, HookError> {
         self.asked("select");
-        Err(TookTooLong.into())
+        Err(HookTimeout.into())
     }
 
     fn munges(&self, _: &str) -> ChangeScope {
@@ -266,7 +266,7 @@ impl Hooks for AlwaysLate {
 
     fn munge(&self, backend: &str, _: &mut Request) -> Result<(), HookError> {
         self.asked(backend);
-        if backend == "s0" { Err(TookTooLong.into()) } else { Ok(()) }
+        if backend == "s0" { Err(HookTimeout.into()) } else { Ok(()) }
     }
 }
 
