@@ -25,7 +25,7 @@ pub use set::HookSet;
 
 use crate::exchange::MirroredExchange;
 use crate::message::body::ShadowRequest;
-use crate::message::head::RequestHead as Head;
+use crate::message::head::RequestHead;
 
 /// Why a hook could not do its part.
 pub type HookError = Box<dyn Error + Send + Sync>;
@@ -52,7 +52,7 @@ pub struct HookScript {
 
 /// What is known of a request before its body.
 #[derive(Debug, Clone)]
-pub struct RequestHead {
+pub struct HookRequestHead {
     /// The method.
     pub method: Method,
     /// Path and query, as they came.
@@ -88,7 +88,7 @@ pub enum SelectFailure {
 
 /// A request that a hook may change.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct HookRequest {
     /// The method.
     pub method: Method,
     /// Path and query.
@@ -127,7 +127,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// # Errors
     /// The master alone gets it then, unless [`SelectFailure::All`] was asked for.
-    fn select(&self, _request: &RequestHead) -> Result<Selection, HookError> {
+    fn select(&self, _request: &HookRequestHead) -> Result<Selection, HookError> {
         Ok(Selection::All)
     }
 
@@ -140,7 +140,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// # Errors
     /// The master gets it unchanged then, a shadow does not get it.
-    fn munge(&self, _backend: &str, _request: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, _backend: &str, _request: &mut HookRequest) -> Result<(), HookError> {
         Ok(())
     }
 
@@ -159,9 +159,9 @@ pub trait Hooks: Send + Sync + 'static {
     }
 }
 
-impl Request {
+impl HookRequest {
     /// A request as hooks are asked to change it.
-    pub(crate) fn of(head: &Head, body: Option<Bytes>) -> Self {
+    pub(crate) fn of(head: &RequestHead, body: Option<Bytes>) -> Self {
         let (method, uri, headers) = (head.method().clone(), head.uri(), head.map());
         Self { method, uri, headers, body }
     }
@@ -174,8 +174,8 @@ pub(crate) async fn munge_whole(
     request: &ShadowRequest,
 ) -> Option<Arc<ShadowRequest>> {
     let with_body = hooks.munges(backend) == ChangeScope::Body;
-    let asked = Request::of(&request.head, with_body.then(|| request.body.bytes()));
-    let Request { method, uri, headers, body: bytes } = hooks.munge(backend, asked).await?;
+    let asked = HookRequest::of(&request.head, with_body.then(|| request.body.bytes()));
+    let HookRequest { method, uri, headers, body: bytes } = hooks.munge(backend, asked).await?;
     let mut body = request.body.clone();
     if let Some(bytes) = bytes {
         body.replace(bytes);
@@ -190,8 +190,8 @@ pub(crate) async fn munge_head(
     hooks: &Arc<Runner>,
     backend: &Arc<str>,
     head: &Head,
-) -> Option<Head> {
-    let Request { method, uri, headers, .. } =
-        hooks.munge(backend, Request::of(head, None)).await?;
+) -> Option<RequestHead> {
+    let HookRequest { method, uri, headers, .. } =
+        hooks.munge(backend, HookRequest::of(head, None)).await?;
     Some(head.changed(&method, &uri, &headers, head.framing()))
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{
-    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, HookTimeout,
+    ChangeScope, HookError, Hooks, HookRequest, HookRequestHead, SelectFailure, Selection, HookTimeout,
 };
 use crate::breaker::Circuit;
 use crate::collect::Exchanges;
@@ -169,7 +169,7 @@ impl Runner {
     }
 
     /// Who gets a request; `None` when the hook did not say it and the master alone gets it.
-    pub(crate) async fn select(&self, head: RequestHead) -> Option<Selection> {
+    pub(crate) async fn select(&self, head: HookRequestHead) -> Option<Selection> {
         let Some(circuit) = &self.select else { return Some(Selection::All) };
         let said = self.ask(circuit, move |hooks| hooks.select(&head)).await;
         said.or(match self.select_failure {
@@ -178,7 +178,7 @@ impl Runner {
         })
     }
 
-    pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: Request) -> Option<Request> {
+    pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: HookRequest) -> Option<HookRequest> {
         let (_, circuit) = self.munge.get(backend)?;
         let backend = Arc::clone(backend);
         self.ask(circuit, move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await

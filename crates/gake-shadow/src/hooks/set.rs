@@ -1,10 +1,10 @@
 //! Hooks from closures, as many of each kind as wanted.
 
-use super::{ChangeScope, HookError, Hooks, Request, RequestHead, Selection};
+use super::{ChangeScope, HookError, Hooks, HookRequest, HookRequestHead, Selection};
 use crate::exchange::MirroredExchange;
 
-type Select = Box<dyn Fn(&RequestHead) -> Selection + Send + Sync>;
-type Change = Box<dyn Fn(&str, &mut Request) + Send + Sync>;
+type Select = Box<dyn Fn(&HookRequestHead) -> Selection + Send + Sync>;
+type Change = Box<dyn Fn(&str, &mut HookRequest) + Send + Sync>;
 type Finish = Box<dyn Fn(&MirroredExchange) + Send + Sync>;
 
 /// Callbacks, called in the order in which they were added.
@@ -27,7 +27,7 @@ impl HookSet {
     #[must_use]
     pub fn on_select_backends(
         mut self,
-        hook: impl Fn(&RequestHead) -> Selection + Send + Sync + 'static,
+        hook: impl Fn(&HookRequestHead) -> Selection + Send + Sync + 'static,
     ) -> Self {
         self.select.push(Box::new(hook));
         self
@@ -37,7 +37,7 @@ impl HookSet {
     #[must_use]
     pub fn on_munge_request(
         mut self,
-        hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
+        hook: impl Fn(&str, &mut HookRequest) + Send + Sync + 'static,
     ) -> Self {
         self.change.push((ChangeScope::Head, Box::new(hook)));
         self
@@ -47,7 +47,7 @@ impl HookSet {
     #[must_use]
     pub fn on_munge_body(
         mut self,
-        hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
+        hook: impl Fn(&str, &mut HookRequest) + Send + Sync + 'static,
     ) -> Self {
         self.change.push((ChangeScope::Body, Box::new(hook)));
         self
@@ -69,7 +69,7 @@ impl Hooks for HookSet {
         !self.select.is_empty()
     }
 
-    fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+    fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
         let said = self.select.iter().map(|hook| hook(request));
         Ok(said.filter(|said| *said != Selection::All).last().unwrap_or_default())
     }
@@ -78,7 +78,7 @@ impl Hooks for HookSet {
         self.change.iter().map(|(munge, _)| *munge).max().unwrap_or_default()
     }
 
-    fn munge(&self, backend: &str, request: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, backend: &str, request: &mut HookRequest) -> Result<(), HookError> {
         for (_, hook) in &self.change {
             hook(backend, request);
         }

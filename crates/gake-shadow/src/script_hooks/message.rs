@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::exchange::{BackendOutcome, CapturedBody, MirroredExchange};
-use crate::hooks::{Request, RequestHead, Selection};
+use crate::hooks::{HookRequest, HookRequestHead, Selection};
 use bytes::Bytes;
 use gake_script::Value;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use super::options::{BodyAs, Options};
 
 /// What `selectBackends` is asked about.
-pub(super) fn head(request: &RequestHead) -> Value {
+pub(super) fn head(request: &HookRequestHead) -> Value {
     Value::map([
         ("method", Value::text(request.method.as_str())),
         ("uri", Value::Text(request.uri.to_string())),
@@ -44,7 +44,7 @@ pub(super) fn selection(said: Value) -> Result<Selection, String> {
 }
 
 /// What `mungeRequest` may change.
-pub(super) fn request(request: &Request, how: BodyAs) -> Value {
+pub(super) fn request(request: &HookRequest, how: BodyAs) -> Value {
     let mut properties = vec![
         ("method".to_owned(), Value::text(request.method.as_str())),
         ("uri".to_owned(), Value::Text(request.uri.to_string())),
@@ -56,7 +56,7 @@ pub(super) fn request(request: &Request, how: BodyAs) -> Value {
 }
 
 /// Changes a request as `mungeRequest` said, as a whole or not at all.
-pub(super) fn change(request: &mut Request, said: Value, how: BodyAs) -> Result<(), String> {
+pub(super) fn change(request: &mut HookRequest, said: Value, how: BodyAs) -> Result<(), String> {
     let properties = match said {
         Value::Null => return Ok(()),
         Value::Map(properties) => properties,

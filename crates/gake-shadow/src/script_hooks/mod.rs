@@ -19,7 +19,7 @@ use crate::Proxy;
 use crate::config::Config;
 use crate::exchange::MirroredExchange;
 use crate::hooks::{
-    ChangeScope, HookError, HookScript, Hooks, Request, RequestHead, Selection, HookTimeout,
+    ChangeScope, HookError, HookScript, Hooks, HookRequest, HookRequestHead, Selection, HookTimeout,
 };
 use options::{BodyAs, Options};
 
@@ -126,7 +126,7 @@ impl Hooks for ScriptHooks {
         self.selects
     }
 
-    fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+    fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
         let said = self.ask(SELECT, vec![message::head(request)])?;
         message::selection(said).map_err(|wrong| self.wrong(SELECT, wrong))
     }
@@ -139,7 +139,7 @@ impl Hooks for ScriptHooks {
         }
     }
 
-    fn munge(&self, backend: &str, request: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, backend: &str, request: &mut HookRequest) -> Result<(), HookError> {
         let arguments =
             vec![Value::text(backend), message::request(request, self.options.request_body)];
         let said = self.ask(MUNGE, arguments)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_shadow::config::Breaker;
 use gake_shadow::exchange::{BackendFailure, Role};
 use gake_shadow::hooks::{
-    ChangeScope, HookCounts, HookError, HookSet, Hooks, Request, RequestHead, SelectFailure,
+    ChangeScope, HookCounts, HookError, HookSet, Hooks, HookRequest, HookRequestHead, SelectFailure,
     Selection, HookTimeout,
 };
 use gake_shadow::{Category, Proxy, RunningProxy};
@@ -219,7 +219,7 @@ fn a_hook_that_keeps_its_own_time_is_counted_once() {
         fn selects(&self) -> bool {
             true
         }
-        fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+        fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
             match request.uri.path() {
                 "/late" => Err(HookTimeout.into()),
                 _ => Err("it does not want to".into()),
@@ -255,7 +255,7 @@ impl Hooks for AlwaysLate {
         true
     }
 
-    fn select(&self, _: &RequestHead) -> Result<Selection, HookError> {
+    fn select(&self, _: &HookRequestHead) -> Result<Selection, HookError> {
         self.asked("select");
         Err(HookTimeout.into())
     }
@@ -264,7 +264,7 @@ impl Hooks for AlwaysLate {
         ChangeScope::Head
     }
 
-    fn munge(&self, backend: &str, _: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, backend: &str, _: &mut HookRequest) -> Result<(), HookError> {
         self.asked(backend);
         if backend == "s0" { Err(HookTimeout.into()) } else { Ok(()) }
     }

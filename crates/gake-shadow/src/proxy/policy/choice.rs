@@ -32,7 +32,7 @@ pub(crate) async fn choose(
     let selection = match &worker.shared.hooks {
         Some(hooks) if hooks.selects() => {
             let selection = hooks
-                .select(hooks::RequestHead {
+                .select(hooks::HookRequestHead {
                     method: head.method().clone(),
                     uri: head.uri(),
                     headers: head.map(),

@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn sample() -> Request {
+fn sample() -> HookRequest {
     let mut headers = HeaderMap::new();
     for (name, value) in [("a", "1"), ("set", "x"), ("b", "2"), ("set", "y"), ("set", "z")] {
         headers.append(name, value.parse().unwrap());
     }
     headers.insert("raw", HeaderValue::from_bytes(&[b'c', 0xff, 0x80]).unwrap());
     let body = Some(Bytes::from_static(b"\xffbody"));
-    Request { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
+    HookRequest { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
 }
 
-fn changed(said: Value, how: BodyAs) -> Result<Request, String> {
+fn changed(said: Value, how: BodyAs) -> Result<HookRequest, String> {
     let mut request = sample();
     change(&mut request, said, how)?;
     Ok(request)
@@ -83,7 +83,7 @@ fn nonsense_changes_nothing() {
         change(&mut request, said.clone(), BodyAs::Text).unwrap_err();
         assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{said:?}");
     }
-    let mut head = Request { body: None, ..sample() };
+    let mut head = HookRequest { body: None, ..sample() };
     let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyAs::None);
     assert!(wrong.unwrap_err().contains("options.requestBody"));
 }
