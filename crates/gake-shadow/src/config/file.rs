@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::{header_name, header_value, value};
 use super::{
-    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Host, PathGlob, Rule, RuleVerdict,
+    Backend, Breaker, Config, ConfigError, Edits, ForwardedPolicy, HostPolicy, PathGlob, Rule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
@@ -74,7 +74,7 @@ struct File {
     insecure: Option<bool>,
     cacert: Option<PathBuf>,
     admin: Option<SocketAddr>,
-    forwarded: Option<ForwardedName>,
+    forwarded: Option<ForwardedKey>,
     underscores_in_headers: Option<bool>,
     seed: Option<u64>,
     shadow_nice: Option<u8>,
@@ -96,7 +96,7 @@ struct File {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum ForwardedName {
+enum ForwardedKey {
     Append,
     Replace,
     Off,
@@ -219,9 +219,9 @@ impl File {
             }
         };
         config.forwarded = match self.forwarded {
-            None | Some(ForwardedName::Append) => Forwarded::Append,
-            Some(ForwardedName::Replace) => Forwarded::Replace,
-            Some(ForwardedName::Off) => Forwarded::Off,
+            None | Some(ForwardedKey::Append) => ForwardedPolicy::Append,
+            Some(ForwardedKey::Replace) => ForwardedPolicy::Replace,
+            Some(ForwardedKey::Off) => ForwardedPolicy::Off,
         };
         config.underscores_in_headers = self.underscores_in_headers.unwrap_or(false);
         let limits = &mut config.limits;
@@ -349,7 +349,7 @@ impl EditsTable {
     }
 }
 
-impl FromStr for Host {
+impl FromStr for HostPolicy {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {

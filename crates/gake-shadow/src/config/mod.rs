@@ -44,7 +44,7 @@ pub struct Config {
     /// What changes through the admin service must show; nobody may change anything without.
     pub admin_token: Option<String>,
     /// What happens to the headers that say where a request came from.
-    pub forwarded: Forwarded,
+    pub forwarded: ForwardedPolicy,
     /// Whether header names with `_` and other characters that many servers take for `-` are passed
     /// on.
     pub underscores_in_headers: bool,
@@ -70,14 +70,14 @@ pub struct Backend {
     /// Whether it is asked in HTTP/2: chosen in the TLS handshake, or known beforehand.
     pub http2: bool,
     /// What `Host` says to it.
-    pub host: Host,
+    pub host: HostPolicy,
     /// What else is changed in its requests.
     pub edits: Edits,
 }
 
 /// What `Host` says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Host {
+pub enum HostPolicy {
     /// What the client said.
     #[default]
     Preserve,
@@ -180,7 +180,7 @@ pub struct ServerTls {
 
 /// What happens to `X-Forwarded-*` and `Forwarded`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Forwarded {
+pub enum ForwardedPolicy {
     /// The client is appended to what is there: another proxy stands before this one.
     #[default]
     Append,
@@ -233,7 +233,7 @@ impl Config {
             backend_tls: TlsOptions::default(),
             admin: None,
             admin_token: None,
-            forwarded: Forwarded::default(),
+            forwarded: ForwardedPolicy::default(),
             underscores_in_headers: false,
             marker_secret: None,
             limits: ProxyLimits::default(),
@@ -303,7 +303,7 @@ impl Backend {
         if origin.target != "/" || origin.user.is_some() {
             return Err(ConfigError::NotAnOrigin(url.to_owned()));
         }
-        let (host, edits) = (Host::Preserve, Edits::default());
+        let (host, edits) = (HostPolicy::Preserve, Edits::default());
         Ok(Self { name: name.into(), origin, http2: http2.is_some(), host, edits })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_shadow::config::{Config, Forwarded, Host, Sampling};
+use gake_shadow::config::{Config, ForwardedPolicy, HostPolicy, Sampling};
 use gake_shadow::exchange::Role;
 
 fn read(text: &str) -> Result<Config, String> {

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
 use gake_shadow::Proxy;
-use gake_shadow::config::{Config, Forwarded, Host, Sampling};
+use gake_shadow::config::{Config, ForwardedPolicy, HostPolicy, Sampling};
 use gake_shadow::exchange::MirroredExchange;
 use gake_shadow::hooks::{HookSet, Selection};
 
@@ -415,13 +415,13 @@ fn bytes_and_parts_say_the_same() {
     let requests = requests();
     compare(&requests, |_| {});
     compare(&requests[..200], |config| {
-        config.master.host = Host::Literal("master.test".parse().unwrap());
+        config.master.host = HostPolicy::Literal("master.test".parse().unwrap());
         config.master.edits.remove = vec![http::header::COOKIE];
         config.shadows[0].backend.edits.set =
             vec![(http::header::USER_AGENT, "copy".parse().unwrap())];
         config.threads = 1;
         config.shadows[0].percentage = 50.0;
         config.shadows[0].sample = Sampling::Header(http::header::USER_AGENT);
-        config.forwarded = Forwarded::Replace;
+        config.forwarded = ForwardedPolicy::Replace;
     });
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gake_shadow::Category;
-use gake_shadow::config::{Forwarded, Host};
+use gake_shadow::config::{ForwardedPolicy, HostPolicy};
 
 use crate::backend::{Backend, Seen, ok, read_request};
 use crate::client::{Client, get, post, talk};
@@ -107,9 +107,9 @@ pub fn names_of_an_answer_keep_their_case() {
 pub fn host_and_forwarding_are_as_told() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
-    config.master.host = Host::Backend;
-    config.shadows[0].backend.host = Host::Literal("other.test".parse().unwrap());
-    config.forwarded = Forwarded::Off;
+    config.master.host = HostPolicy::Backend;
+    config.shadows[0].backend.host = HostPolicy::Literal("other.test".parse().unwrap());
+    config.forwarded = ForwardedPolicy::Off;
     let proxy = start(config);
     assert_eq!(get(proxy.addr(), "/").status, 200);
     until_count(&proxy, 0, Category::Ok, 1);

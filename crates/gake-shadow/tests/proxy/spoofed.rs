@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gake_shadow::config::{Backend as Place, Host, MarkerSecret, parse_marker};
+use gake_shadow::config::{Backend as Place, HostPolicy, MarkerSecret, parse_marker};
 use gake_shadow::{Category, Proxy, ProxyStartError};
 
 use crate::backend::{Backend, Seen, ok, read_request};
@@ -151,7 +151,7 @@ fn a_backend_always_hears_a_host() {
     }
     stop(proxy);
     let mut config = config(&master, &[]);
-    config.master.host = Host::Literal("shop.test".parse().unwrap());
+    config.master.host = HostPolicy::Literal("shop.test".parse().unwrap());
     let proxy = start(config);
     talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     assert_eq!(master.seen()[1].get("host"), "shop.test");

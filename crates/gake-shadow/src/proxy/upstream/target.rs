@@ -12,7 +12,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::config::{Backend, Host};
+use crate::config::{Backend, HostPolicy};
 use crate::proxy::congestion;
 use crate::proxy::policy::loop_detector;
 use crate::proxy::start_error::ProxyStartError;
@@ -48,9 +48,9 @@ impl Target {
         let own_host =
             HeaderValue::from_str(&origin.authority()).map_err(|error| bad(error.to_string()))?;
         let host = match &backend.host {
-            Host::Preserve => None,
-            Host::Backend => Some(own_host.clone()),
-            Host::Literal(value) => Some(value.clone()),
+            HostPolicy::Preserve => None,
+            HostPolicy::Backend => Some(own_host.clone()),
+            HostPolicy::Literal(value) => Some(value.clone()),
         };
         let tls = if backend.is_tls() {
             let name = ServerName::try_from(origin.host.clone())

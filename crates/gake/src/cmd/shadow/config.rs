@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gake_shadow::config::{
-    Backend, Config, ConfigError, Forwarded, Host, MarkerSecret, Sampling, ServerTls, Shadow,
+    Backend, Config, ConfigError, ForwardedPolicy, HostPolicy, MarkerSecret, Sampling, ServerTls, Shadow,
     methods, parse_marker,
 };
 use gake_shadow::exchange::Role;
@@ -92,7 +92,7 @@ fn copies(args: &CopyArgs, shadow: &mut Shadow) -> Result<(), ConfigError> {
 
 fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     if let Some(host) = &args.host {
-        let host: Host = host.parse()?;
+        let host: HostPolicy = host.parse()?;
         let backends = config.shadows.iter_mut().map(|shadow| &mut shadow.backend);
         for backend in backends.chain([&mut config.master]) {
             backend.host = host.clone();
@@ -100,9 +100,9 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     }
     config.forwarded = match args.forwarded {
         None => config.forwarded,
-        Some(ForwardedArg::Append) => Forwarded::Append,
-        Some(ForwardedArg::Replace) => Forwarded::Replace,
-        Some(ForwardedArg::Off) => Forwarded::Off,
+        Some(ForwardedArg::Append) => ForwardedPolicy::Append,
+        Some(ForwardedArg::Replace) => ForwardedPolicy::Replace,
+        Some(ForwardedArg::Off) => ForwardedPolicy::Off,
     };
     config.underscores_in_headers |= args.underscores_in_headers;
     if let Some(cert) = &args.tls_cert {

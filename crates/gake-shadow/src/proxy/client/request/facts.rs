@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Upgrade,
     /// Belongs to the client's hop.
     Hop,
-    Host,
+    HostPolicy,
     Length,
     Coding,
     Expect,
@@ -38,7 +38,7 @@ impl Kind {
         match name.len() {
             2 if is(name, "te") => Self::TransferExtensions,
             3 if is(name, "via") => Self::Via,
-            4 if is(name, "host") => Self::Host,
+            4 if is(name, "host") => Self::HostPolicy,
             6 if is(name, "expect") => Self::Expect,
             7 if is(name, "upgrade") => Self::Upgrade,
             10 if is(name, "connection") => Self::Connection,

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use httparse::{Header, Status};
 
-use crate::config::Forwarded;
+use crate::config::ForwardedPolicy;
 use crate::message::head::{Framing, HeadWriter, RequestHead};
 use crate::message::line::{is, list};
 use crate::proxy::client::refusal::Refusal;
@@ -95,7 +95,7 @@ impl Rejection {
 pub(crate) struct Rules<'a> {
     pub(crate) inbound: &'a Inbound,
     pub(crate) loops: &'a Loops,
-    pub(crate) forwarded: Forwarded,
+    pub(crate) forwarded: ForwardedPolicy,
     /// Bytes of a head, at most.
     pub(crate) head_bytes: usize,
 }
@@ -167,7 +167,7 @@ impl ParsedHead<'_> {
         if let Some(host) = host.filter(|_| facts.hosts == 0) {
             head.line(b"host", host);
         }
-        if rules.forwarded != Forwarded::Off {
+        if rules.forwarded != ForwardedPolicy::Off {
             origin.write(&mut head.bytes, host, &prior);
         }
         head.line(b"via", rules.loops.via());
@@ -268,9 +268,9 @@ impl<'a> Writing<'a> {
 
     fn other(&mut self, line: &Header<'a>) {
         let how = self.rules.forwarded;
-        let is_written = match is_about_the_way(line.name) && how != Forwarded::Off {
+        let is_written = match is_about_the_way(line.name) && how != ForwardedPolicy::Off {
             false => true,
-            true if how == Forwarded::Replace => false,
+            true if how == ForwardedPolicy::Replace => false,
             true => self.prior.take(line.name, line.value),
         };
         if is_written {

@@ -7,7 +7,7 @@ const HEAD_BYTES: usize = 8 << 10;
 
 /// Reads a head with an origin of its own.
 fn read_by(
-    forwarded: Forwarded,
+    forwarded: ForwardedPolicy,
     head_bytes: usize,
     request: &[u8],
 ) -> (Result<ClientRequest, Rejection>, String) {
@@ -20,7 +20,7 @@ fn read_by(
 }
 
 fn read_one(request: &str) -> Result<ClientRequest, Rejection> {
-    read_by(Forwarded::Append, HEAD_BYTES, request.as_bytes()).0
+    read_by(ForwardedPolicy::Append, HEAD_BYTES, request.as_bytes()).0
 }
 
 /// The status of the answer to a request that goes no further.
@@ -30,14 +30,14 @@ fn status(request: &str) -> Option<u16> {
 }
 
 /// What backends get for a request.
-fn passed_by(forwarded: Forwarded, request: &str) -> String {
+fn passed_by(forwarded: ForwardedPolicy, request: &str) -> String {
     let (request, via) = read_by(forwarded, HEAD_BYTES, request.as_bytes());
     let head = String::from_utf8(request.unwrap().head.bytes().to_vec()).unwrap();
     head.replace(&format!("via: {via}\r\n"), "via: us\r\n")
 }
 
 fn passed(request: &str) -> String {
-    passed_by(Forwarded::Append, request)
+    passed_by(ForwardedPolicy::Append, request)
 }
 
 /// A POST with these lines.
@@ -94,8 +94,8 @@ fn who_was_before_us_is_kept_replaced_or_left_alone() {
              Forwarded: for=10.0.0.1, for=192.0.2.1;host=\"h\";proto=http\r\nvia: us\r\n\r\n"
         )
     );
-    assert_eq!(passed_by(Forwarded::Replace, &post(before)), format!("{start}{ADDED}"));
-    let off = passed_by(Forwarded::Off, &post(before));
+    assert_eq!(passed_by(ForwardedPolicy::Replace, &post(before)), format!("{start}{ADDED}"));
+    let off = passed_by(ForwardedPolicy::Off, &post(before));
     assert_eq!(off, format!("{start}{before}via: us\r\n\r\n"));
 }
 
@@ -215,7 +215,7 @@ fn what_is_too_large_is_told_from_what_is_no_request() {
     assert_eq!(status(&post(&format!("X: {}\r\n", "y".repeat(9000)))), large);
     assert_eq!(status(&format!("GET /{}", "a".repeat(9000))), large);
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(70_000));
-    let (long, _) = read_by(Forwarded::Off, 80_000, long.as_bytes());
+    let (long, _) = read_by(ForwardedPolicy::Off, 80_000, long.as_bytes());
     assert!(matches!(long, Err(Rejection::Malformed(StatusCode::URI_TOO_LONG))));
     for bad in ["GET / HTTP/2.0\r\n\r\n", "\x16\x03\x01\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n"] {
         assert_eq!(status(bad), Some(400), "{bad}");
@@ -226,7 +226,7 @@ fn what_is_too_large_is_told_from_what_is_no_request() {
 fn a_request_that_was_here_is_refused() {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
     let (inbound, loops) = (Inbound::new(&config), Loops::new());
-    let forwarded = Forwarded::Off;
+    let forwarded = ForwardedPolicy::Off;
     let rules = Rules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
     let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let ours = std::str::from_utf8(loops.via()).unwrap();
