@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Upgrade,
     /// Belongs to the client's hop.
     Hop,
-    HostPolicy,
+    Host,
     Length,
     Coding,
     Expect,
