@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::{header_name, header_value, value};
 use super::{
-    Backend, Breaker, Config, ConfigError, Edits, ForwardedPolicy, HostPolicy, PathGlob, Rule, RuleVerdict,
+    Backend, Breaker, Config, ConfigError, HeaderEdits, ForwardedPolicy, HostPolicy, PathGlob, Rule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
@@ -322,8 +322,8 @@ impl EditsTable {
             && [&self.set, &self.suffix, &self.remap].iter().all(|table| table.is_empty())
     }
 
-    fn edits(self) -> Result<Edits, ConfigError> {
-        let mut edits = Edits::default();
+    fn edits(self) -> Result<HeaderEdits, ConfigError> {
+        let mut edits = HeaderEdits::default();
         for name in &self.remove {
             edits.remove.push(header_name(name)?);
         }

@@ -72,7 +72,7 @@ pub struct Backend {
     /// What `Host` says to it.
     pub host: HostPolicy,
     /// What else is changed in its requests.
-    pub edits: Edits,
+    pub edits: HeaderEdits,
 }
 
 /// What `Host` says.
@@ -89,7 +89,7 @@ pub enum HostPolicy {
 
 /// Changes to the headers of a backend's requests, in this order.
 #[derive(Debug, Clone, Default)]
-pub struct Edits {
+pub struct HeaderEdits {
     /// Removed.
     pub remove: Vec<HeaderName>,
     /// Replaced, whole value by whole value: production's tokens by those of the backend.
@@ -100,7 +100,7 @@ pub struct Edits {
     pub set: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Edits {
+impl HeaderEdits {
     /// Whether there is nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -303,7 +303,7 @@ impl Backend {
         if origin.target != "/" || origin.user.is_some() {
             return Err(ConfigError::NotAnOrigin(url.to_owned()));
         }
-        let (host, edits) = (HostPolicy::Preserve, Edits::default());
+        let (host, edits) = (HostPolicy::Preserve, HeaderEdits::default());
         Ok(Self { name: name.into(), origin, http2: http2.is_some(), host, edits })
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue};
 
-use crate::config::Edits;
+use crate::config::HeaderEdits;
 use crate::message::head::{FRAMING_NAMES, HeadWriter, RequestHead};
 use crate::message::line::{is, is_one_of};
 use crate::proxy::upstream::target::Target;
@@ -40,7 +40,7 @@ pub(crate) fn for_backend(
 /// A head that is written with a backend's edits, which come in their order.
 struct Edited<'a> {
     writer: HeadWriter,
-    edits: &'a Edits,
+    edits: &'a HeaderEdits,
     /// Lines that stand behind all others, in place of any that were there.
     more: &'a [(&'a [u8], &'a [u8])],
     /// Values that were given a suffix: the first of each name is.
@@ -50,7 +50,7 @@ struct Edited<'a> {
 }
 
 impl<'a> Edited<'a> {
-    fn new(head: &RequestHead, edits: &'a Edits, more: &'a [(&'a [u8], &'a [u8])]) -> Self {
+    fn new(head: &RequestHead, edits: &'a HeaderEdits, more: &'a [(&'a [u8], &'a [u8])]) -> Self {
         let room = head.bytes().len() + ADDED_BYTES;
         let writer = HeadWriter::new(head.method(), head.target(), room);
         Self { writer, edits, more, suffixed: Vec::new(), set: Vec::new() }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     /// What becomes of lines by edits.
-    fn edited(edits: &Edits, lines: &[(&str, &str)]) -> String {
+    fn edited(edits: &HeaderEdits, lines: &[(&str, &str)]) -> String {
         let mut writer = HeadWriter::new(&http::Method::GET, "/", 0);
         lines.iter().for_each(|(name, value)| writer.line(name.as_bytes(), value.as_bytes()));
         let head = writer.finish();
@@ -133,7 +133,7 @@ mod tests {
     fn a_backends_own_edits_come_in_order() {
         let name = |text: &str| text.parse::<HeaderName>().unwrap();
         let value = HeaderValue::from_static;
-        let edits = Edits {
+        let edits = HeaderEdits {
             remove: vec![name("cookie"), name("content-length")],
             remap: vec![(name("authorization"), value("Bearer live"), value("Bearer test"))],
             suffix: vec![(name("idempotency-key"), "-shadow".to_owned())],
