@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::{header_name, header_value, value};
 use super::{
-    Backend, Breaker, Config, ConfigError, HeaderEdits, ForwardedPolicy, HostPolicy, PathGlob, Rule, RuleVerdict,
+    Backend, Breaker, Config, ConfigError, HeaderEdits, ForwardedPolicy, HostPolicy, PathGlob, PathRule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
@@ -292,14 +292,14 @@ fn shadow(
     Ok(shadow)
 }
 
-fn rule(table: &RuleTable) -> Result<Rule, ConfigError> {
+fn rule(table: &RuleTable) -> Result<PathRule, ConfigError> {
     let (pattern, verdict) = match (&table.allow, &table.deny) {
         (Some(pattern), None) => (pattern, RuleVerdict::Allow),
         (None, Some(pattern)) => (pattern, RuleVerdict::Deny),
         _ => return Err(value("rule", "", "it has either `allow` or `deny`, with a path")),
     };
     let methods = table.methods.as_deref().map(methods).transpose()?;
-    Ok(Rule { path: PathGlob::new(pattern), verdict, methods })
+    Ok(PathRule { path: PathGlob::new(pattern), verdict, methods })
 }
 
 fn backend(

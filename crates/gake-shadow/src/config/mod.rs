@@ -17,7 +17,7 @@ pub use error::ConfigError;
 pub use file::{ConfigFileError, methods};
 pub(crate) use marker::{MARKER, fold};
 pub use marker::{MarkerSecret, parse_marker};
-pub use rules::{PathGlob, Rule, RuleVerdict};
+pub use rules::{PathGlob, PathRule, RuleVerdict};
 
 use crate::exchange::Role;
 
@@ -128,7 +128,7 @@ pub struct Shadow {
     /// The methods that may be copied.
     pub methods: Vec<Method>,
     /// The paths that may; the first rule that fits decides, and without one a path may.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PathRule>,
     /// What marks a copy as one; clients' requests lose this header.
     pub marker: Option<(HeaderName, HeaderValue)>,
     /// Copies that wait at most.

@@ -13,7 +13,7 @@ pub enum RuleVerdict {
 
 /// A rule by path.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct PathRule {
     /// The paths it is about.
     pub path: PathGlob,
     /// What becomes of them.

@@ -212,7 +212,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Backend, PathGlob, Rule};
+    use crate::config::{Backend, PathGlob, PathRule};
     use crate::message::head::HeadWriter;
 
     fn shadow() -> Shadow {
@@ -257,7 +257,7 @@ mod tests {
     fn policy_comes_by_method_and_path() {
         let mut shadow = shadow();
         let rule =
-            |path: &str, verdict, methods| Rule { path: PathGlob::new(path), verdict, methods };
+            |path: &str, verdict, methods| PathRule { path: PathGlob::new(path), verdict, methods };
         shadow.rules = vec![
             rule("/search", RuleVerdict::Allow, Some(vec![Method::POST])),
             rule("/admin", RuleVerdict::Deny, None),
