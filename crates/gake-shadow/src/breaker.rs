@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use gake_core::clock::nanos;
 
-use crate::config::Breaker;
+use crate::config::BreakerConfig;
 
 /// A breaker and its state, for all threads.
 #[derive(Debug)]
-pub(crate) struct Circuit {
-    breaker: Breaker,
+pub(crate) struct CircuitBreaker {
+    breaker: BreakerConfig,
     epoch: Instant,
     /// In a row.
     failures: AtomicU32,
@@ -18,9 +18,9 @@ pub(crate) struct Circuit {
     open_until: AtomicU64,
 }
 
-impl Circuit {
+impl CircuitBreaker {
     /// Closed.
-    pub(crate) fn new(breaker: Breaker, epoch: Instant) -> Self {
+    pub(crate) fn new(breaker: BreakerConfig, epoch: Instant) -> Self {
         Self { breaker, epoch, failures: AtomicU32::new(0), open_until: AtomicU64::new(0) }
     }
 
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn it_opens_lets_one_try_and_closes() {
-        let breaker = Breaker { failures: 3, pause: Duration::from_secs(3600) };
-        let mut circuit = Circuit::new(breaker, Instant::now());
+        let breaker = BreakerConfig { failures: 3, pause: Duration::from_secs(3600) };
+        let mut circuit = CircuitBreaker::new(breaker, Instant::now());
         for _ in 0..2 {
             circuit.heard(false);
         }
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn without_a_number_of_failures_it_stays_closed() {
-        let breaker = Breaker { failures: 0, pause: Duration::MAX };
-        let circuit = Circuit::new(breaker, Instant::now());
+        let breaker = BreakerConfig { failures: 0, pause: Duration::MAX };
+        let circuit = CircuitBreaker::new(breaker, Instant::now());
         for _ in 0..100 {
             circuit.heard(false);
         }

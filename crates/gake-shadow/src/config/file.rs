@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::{header_name, header_value, value};
 use super::{
-    Backend, Breaker, Config, ConfigError, HeaderEdits, ForwardedPolicy, HostPolicy, PathGlob, PathRule, RuleVerdict,
+    Backend, BreakerConfig, Config, ConfigError, HeaderEdits, ForwardedPolicy, HostPolicy, PathGlob, PathRule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
@@ -281,7 +281,7 @@ fn shadow(
     shadow.connections = table.connections.unwrap_or(shadow.connections);
     shadow.rate = table.rate;
     let usual = shadow.breaker;
-    shadow.breaker = Breaker {
+    shadow.breaker = BreakerConfig {
         failures: table.breaker_failures.unwrap_or(usual.failures),
         pause: table.breaker_pause.map_or(usual.pause, |time| time.0),
     };

@@ -140,7 +140,7 @@ pub struct Shadow {
     /// Copies a second at most.
     pub rate: Option<f64>,
     /// When it is left alone for a while.
-    pub breaker: Breaker,
+    pub breaker: BreakerConfig,
     /// Time for a copy, from its turn to the end of the answer.
     pub timeout: Duration,
 }
@@ -161,7 +161,7 @@ pub enum Sampling {
 
 /// A circuit breaker: after a number of consecutive failures nothing is tried for a while, then one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Breaker {
+pub struct BreakerConfig {
     /// Failures in a row; 0 turns it off. A shadow fails with no whole answer in time, a hook when
     /// it takes longer than its limit.
     pub failures: u32,
@@ -351,7 +351,7 @@ impl Shadow {
             queue_bytes: 64 << 20,
             connections: 64,
             rate: None,
-            breaker: Breaker::default(),
+            breaker: BreakerConfig::default(),
             timeout: Duration::from_secs(10),
         }
     }
@@ -365,7 +365,7 @@ impl Shadow {
     }
 }
 
-impl Default for Breaker {
+impl Default for BreakerConfig {
     fn default() -> Self {
         Self { failures: 20, pause: Duration::from_secs(5) }
     }

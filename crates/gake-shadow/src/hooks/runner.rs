@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use super::{
     ChangeScope, HookError, Hooks, HookRequest, HookRequestHead, SelectFailure, Selection, HookTimeout,
 };
-use crate::breaker::Circuit;
+use crate::breaker::CircuitBreaker;
 use crate::collect::Exchanges;
-use crate::config::Breaker;
+use crate::config::BreakerConfig;
 
 /// Questions that wait at most.
 const WAITING: usize = 1024;
@@ -84,7 +84,7 @@ pub(crate) struct HookLimits {
     /// How long a request may wait for one of the threads, while they take others.
     pub(crate) wait: Duration,
     /// When one that never answers in time is not asked for a while.
-    pub(crate) breaker: Breaker,
+    pub(crate) breaker: BreakerConfig,
     /// Who gets a request for which no hook said so.
     pub(crate) select_failure: SelectFailure,
 }
@@ -92,9 +92,9 @@ pub(crate) struct HookLimits {
 /// Asks hooks, never for longer than their limits.
 pub(crate) struct Runner {
     /// When it is asked who gets a request.
-    select: Option<Circuit>,
+    select: Option<CircuitBreaker>,
     /// Backends by themselves: one whose requests take too long spoils no other's.
-    munge: HashMap<Arc<str>, (ChangeScope, Circuit)>,
+    munge: HashMap<Arc<str>, (ChangeScope, CircuitBreaker)>,
     questions: SyncSender<Question>,
     /// Questions that the threads have taken.
     taken: Arc<AtomicU64>,
@@ -142,7 +142,7 @@ impl Runner {
                 }
             })?;
         }
-        let circuit = || Circuit::new(limits.breaker, Instant::now());
+        let circuit = || CircuitBreaker::new(limits.breaker, Instant::now());
         let munge = backends.map(|name| {
             let munge = hooks.munges(&name);
             (name, (munge, circuit()))
@@ -209,7 +209,7 @@ impl Runner {
 
     async fn ask<T: Send + 'static>(
         &self,
-        circuit: &Circuit,
+        circuit: &CircuitBreaker,
         question: impl FnOnce(&dyn Hooks) -> Result<T, HookError> + Send + 'static,
     ) -> Option<T> {
         if !circuit.allows() {

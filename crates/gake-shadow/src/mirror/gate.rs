@@ -9,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::ledger::Category;
-use crate::breaker::Circuit;
+use crate::breaker::CircuitBreaker;
 use crate::config::{RuleVerdict, Sampling, Shadow};
 use crate::message::head::RequestHead;
 
@@ -24,7 +24,7 @@ pub(crate) struct Gate {
     killed: AtomicBool,
     epoch: Instant,
     rate: Option<RateCap>,
-    breaker: Circuit,
+    breaker: CircuitBreaker,
     /// Copies that wait.
     waiting: AtomicUsize,
     /// Bytes of bodies that wait or are under way.
@@ -51,7 +51,7 @@ impl Gate {
                 burst_ns: (1e9 / rate).max(1e8),
                 due_ns: AtomicU64::new(0),
             }),
-            breaker: Circuit::new(shadow.breaker, epoch),
+            breaker: CircuitBreaker::new(shadow.breaker, epoch),
             waiting: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
         };

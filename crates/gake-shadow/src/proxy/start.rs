@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::collect::{Exchanges, Feed};
-use crate::config::{Breaker, Config, ConfigError, ServerTls};
+use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
 use crate::control::{Control, ProxySummary};
 use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
 use crate::mirror::backend::ShadowBackend;
@@ -77,7 +77,7 @@ impl Proxy {
                 threads: HOOK_THREADS,
                 time: HOOK_LIMIT,
                 wait: HOOK_WAIT,
-                breaker: Breaker::default(),
+                breaker: BreakerConfig::default(),
                 select_failure: SelectFailure::default(),
             },
             feed: Feed::default(),
@@ -126,7 +126,7 @@ impl Proxy {
     /// at once; after 20 times in a row for 5 s unless told. Selection and each backend's changes
     /// count by themselves.
     #[must_use]
-    pub fn hook_breaker(mut self, breaker: Breaker) -> Self {
+    pub fn hook_breaker(mut self, breaker: BreakerConfig) -> Self {
         self.hook_limits.breaker = breaker;
         self
     }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use gake_shadow::config::Breaker;
+use gake_shadow::config::BreakerConfig;
 use gake_shadow::exchange::{BackendFailure, Role};
 use gake_shadow::hooks::{
     ChangeScope, HookCounts, HookError, HookSet, Hooks, HookRequest, HookRequestHead, SelectFailure,
@@ -276,7 +276,7 @@ fn a_hook_that_never_answers_in_time_is_left_alone_for_a_while() {
     let asked = |pause| {
         let hooks = AlwaysLate::default();
         let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks.clone());
-        let proxy = proxy.hook_limit(LONG).hook_breaker(Breaker { failures: 20, pause });
+        let proxy = proxy.hook_limit(LONG).hook_breaker(BreakerConfig { failures: 20, pause });
         let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
         for number in 1..=50 {
             assert_eq!(get(proxy.addr(), "/").body, "master:");
