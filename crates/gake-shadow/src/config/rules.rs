@@ -25,42 +25,42 @@ pub struct PathRule {
 /// A pattern for paths: `*` is any part of one segment, `**` any number of them, `?` one character,
 /// and a pattern without any of them is a prefix at a segment's edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathGlob(Vec<Part>);
+pub struct PathGlob(Vec<GlobToken>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum GlobToken {
     Byte(u8),
-    One,
+    AnyChar,
     /// Within a segment.
-    Some,
+    AnyInSegment,
     /// Across segments.
     Any,
     /// The end, or a slash and whatever follows.
-    Edge,
+    Boundary,
 }
 
 impl PathGlob {
     /// Reads a pattern.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
-        let mut parts = Vec::with_capacity(pattern.len());
+        let mut tokens = Vec::with_capacity(pattern.len());
         let mut bytes = pattern.bytes().peekable();
         while let Some(byte) = bytes.next() {
-            parts.push(match byte {
-                b'?' => Part::One,
-                b'*' if bytes.next_if_eq(&b'*').is_some() => Part::Any,
-                b'*' => Part::Some,
-                byte => Part::Byte(byte),
+            tokens.push(match byte {
+                b'?' => GlobToken::AnyChar,
+                b'*' if bytes.next_if_eq(&b'*').is_some() => GlobToken::Any,
+                b'*' => GlobToken::AnyInSegment,
+                byte => GlobToken::Byte(byte),
             });
         }
-        if parts.iter().all(|part| matches!(part, Part::Byte(_))) {
-            if parts.last() == Some(&Part::Byte(b'/')) {
-                parts.push(Part::Any);
+        if tokens.iter().all(|token| matches!(token, GlobToken::Byte(_))) {
+            if tokens.last() == Some(&GlobToken::Byte(b'/')) {
+                tokens.push(GlobToken::Any);
             } else {
-                parts.push(Part::Edge);
+                tokens.push(GlobToken::Boundary);
             }
         }
-        Self(parts)
+        Self(tokens)
     }
 
     /// Whether a path (without its query) fits. Time is bounded by the product of both lengths.
@@ -71,33 +71,33 @@ impl PathGlob {
         // no pattern can make it slow.
         let mut at = vec![false; path.len() + 1];
         at[0] = true;
-        for part in &self.0 {
-            step(part, path, &mut at);
+        for token in &self.0 {
+            step(token, path, &mut at);
         }
         at[path.len()]
     }
 }
 
-fn step(part: &Part, path: &[u8], at: &mut [bool]) {
-    match part {
-        Part::Byte(_) | Part::One => {
+fn step(token: &GlobToken, path: &[u8], at: &mut [bool]) {
+    match token {
+        GlobToken::Byte(_) | GlobToken::AnyChar => {
             for end in (1..=path.len()).rev() {
                 let byte = path[end - 1];
-                let fits = match part {
-                    Part::Byte(want) => byte == *want,
+                let fits = match token {
+                    GlobToken::Byte(want) => byte == *want,
                     _ => byte != b'/',
                 };
                 at[end] = at[end - 1] && fits;
             }
             at[0] = false;
         }
-        Part::Some | Part::Any => {
+        GlobToken::AnyInSegment | GlobToken::Any => {
             for end in 1..=path.len() {
-                let reach = *part == Part::Any || path[end - 1] != b'/';
+                let reach = *token == GlobToken::Any || path[end - 1] != b'/';
                 at[end] |= at[end - 1] && reach;
             }
         }
-        Part::Edge => {
+        GlobToken::Boundary => {
             let edge = |end: usize| at[end] && path.get(end).is_none_or(|byte| *byte == b'/');
             let found = (0..=path.len()).any(edge);
             at[path.len()] = found;
