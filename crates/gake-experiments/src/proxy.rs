@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gake_report::experiment::Expectation;
 use gake_session::Failure;
 use gake_shadow::compare::judge::{FieldVerdict, Pace, Report, Terms, judge};
-use gake_shadow::compare::{Rules, file};
+use gake_shadow::compare::{ComparisonRules, file};
 use gake_text::units::count;
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ impl Proxied {
         let found = comparisons.iter().find(|one| one.shadow == SANDBOX);
         let found = found
             .ok_or_else(|| Failure::could_not("the proxy compared nothing with the sandbox"))?;
-        self.report = Some(judge(found, &Rules::default(), Terms::default()));
+        self.report = Some(judge(found, &ComparisonRules::default(), Terms::default()));
         Ok(ledger)
     }
 

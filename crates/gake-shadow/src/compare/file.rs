@@ -95,7 +95,7 @@ pub fn join(comparisons: Vec<ShadowComparison>) -> Vec<ShadowComparison> {
 mod tests {
     use super::*;
     use crate::compare::judge::{Terms, judge};
-    use crate::compare::{Rules, show};
+    use crate::compare::{ComparisonRules, show};
 
     /// What is read of a file with these comparisons, judged and shown.
     fn shown(comparisons: &str) -> Result<String, String> {
@@ -104,7 +104,7 @@ mod tests {
         let text = format!("{{\"schema\":\"{SCHEMA}\",\"comparisons\":{comparisons}}}");
         std::fs::write(&path, text).unwrap();
         let read = join(read(&path).map_err(|error| error.to_string())?);
-        let judged = read.iter().map(|one| judge(one, &Rules::default(), Terms::default()));
+        let judged = read.iter().map(|one| judge(one, &ComparisonRules::default(), Terms::default()));
         Ok(judged.map(|report| show::text(&report)).collect())
     }
 

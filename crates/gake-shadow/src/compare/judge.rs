@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::value_shapes::INSTANT;
 use super::significance::{Tested, q_values};
 use super::histogram::Median;
-use super::{Endpoint, EndpointFigures, Example, Rules, ShadowComparison, suggest};
+use super::{Endpoint, EndpointFigures, Example, ComparisonRules, ShadowComparison, suggest};
 
 /// Pairs of times below which latency is not judged.
 const PAIRS_MIN: u64 = 20;
@@ -188,7 +188,7 @@ impl Report {
 
 /// Judges a comparison.
 #[must_use]
-pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Report {
+pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Terms) -> Report {
     let mut tests = Vec::new();
     let mut ignored = 0;
     let mut differences = Vec::new();

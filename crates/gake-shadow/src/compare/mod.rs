@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub use endpoint::{Endpoint, EndpointFigures, EndpointLatency, Example};
 pub use field::{Field, Kind};
-pub use rules::{Rules, RulesError};
+pub use rules::{ComparisonRules, RulesError};
 
 use crate::exchange::{BackendFailure, BackendOutcome, MirroredExchange, Role};
 use template::Templates;
@@ -77,7 +77,7 @@ impl ShadowComparison {
     }
 
     /// Takes an exchange in, and keeps nothing of it that `redactor` hides.
-    pub fn observe(&mut self, exchange: &MirroredExchange, rules: &Rules, redactor: &Redactor) {
+    pub fn observe(&mut self, exchange: &MirroredExchange, rules: &ComparisonRules, redactor: &Redactor) {
         let asked = |outcome: &&BackendOutcome| {
             !matches!(outcome.result, Err(BackendFailure::NotSent(_) | BackendFailure::ClientGone))
         };

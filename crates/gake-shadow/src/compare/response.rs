@@ -7,7 +7,7 @@ use http::HeaderMap;
 
 use super::body;
 use super::field::{Differences, Kind};
-use super::rules::Rules;
+use super::rules::ComparisonRules;
 use crate::exchange::{BackendResponse, BackendOutcome};
 
 /// Where outcomes of one request differ, by what `rules` say for `endpoint`.
@@ -15,7 +15,7 @@ pub(super) fn differences<'a>(
     expected: &BackendOutcome,
     actual: &BackendOutcome,
     endpoint: &str,
-    rules: &'a Rules,
+    rules: &'a ComparisonRules,
     redactor: &'a Redactor,
 ) -> Differences<'a> {
     let mut out = Differences::new(rules.tolerances(endpoint), redactor);
@@ -47,7 +47,7 @@ pub(super) fn is_cut(answer: &BackendResponse) -> bool {
     answer.body.truncated || answer.body.len != answer.body.bytes.len() as u64
 }
 
-fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &Rules, out: &mut Differences<'_>) {
+fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &ComparisonRules, out: &mut Differences<'_>) {
     let names: BTreeSet<&str> = expected.keys().chain(actual.keys()).map(|n| n.as_str()).collect();
     for name in names.into_iter().filter(|name| !rules.ignores_header(name)) {
         let (left, right) = (values(expected, name), values(actual, name));

@@ -37,7 +37,7 @@ const IGNORED_HEADERS: &[&str] = &[
 
 /// The rules of a comparison.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct ComparisonRules {
     ignored_headers: Vec<String>,
     compared_headers: Vec<String>,
     ignores: Vec<Ignore>,
@@ -115,7 +115,7 @@ fn anything() -> String {
     "*".to_owned()
 }
 
-impl Rules {
+impl ComparisonRules {
     /// Reads a TOML file's text.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_file_says_what_is_ignored_and_how_near_is_equal() {
-        let rules = Rules::parse(
+        let rules = ComparisonRules::parse(
             "[headers]\nignore = ['X-Build']\ncompare = ['ETag']\n\
              [[ignore]]\nendpoint = 'GET /a*'\npaths = ['$.at', 'header x-*']\n\
              [[tolerance]]\npaths = ['$.price']\nrelative = 0.01\n\
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn what_means_nothing_is_refused() {
         for text in ["[[ignore]]\npath = ['a']", "x = 1", "[[tolerance]]\nrelative = -1.0", "["] {
-            assert!(Rules::parse(text).is_err(), "{text}");
+            assert!(ComparisonRules::parse(text).is_err(), "{text}");
         }
     }
 }

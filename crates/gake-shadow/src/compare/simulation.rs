@@ -97,7 +97,7 @@ fn exchange(
 
 /// Compares `requests` requests to two endpoints; `odd` changes the shadow for the second.
 fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> ShadowComparison {
-    let rules = Rules::default();
+    let rules = ComparisonRules::default();
     let mut comparison = ShadowComparison::new("shadow");
     let mut apps: Vec<App> = (0..4).map(|n| App::new(seed * 4 + n)).collect();
     odd(&mut apps[3]);
@@ -115,7 +115,7 @@ fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> Sh
 }
 
 fn judged(comparison: &ShadowComparison) -> Report {
-    judge(comparison, &Rules::default(), Terms::default())
+    judge(comparison, &ComparisonRules::default(), Terms::default())
 }
 
 fn names(report: &Report, verdict: FieldVerdict) -> Vec<String> {
@@ -183,7 +183,7 @@ fn what_is_rare_is_told_as_unproven() {
         apps[1].errors = Some(1);
         let [master, shadow, secondary] = &mut apps;
         let exchange = exchange(&format!("/users/{n}"), master, shadow, Some(secondary));
-        comparison.observe(&exchange, &Rules::default(), &redactor());
+        comparison.observe(&exchange, &ComparisonRules::default(), &redactor());
     }
     let report = judged(&comparison);
     assert_eq!(names(&report, FieldVerdict::Unproven), ["GET /users/{id} status value"]);
@@ -203,7 +203,7 @@ fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested(
     assert!(!report.suggestions.contains("price"));
     assert!(show::text(&report).contains("not tested against noise"));
     // What is suggested is what the rules read, and leaves these out.
-    let rules = Rules::parse(&report.suggestions).unwrap();
+    let rules = ComparisonRules::parse(&report.suggestions).unwrap();
     let again = judge(&comparison, &rules, Terms::default());
     assert!(
         !names(&again, FieldVerdict::Untested).contains(&"GET /users/{id} $.at value".to_owned())
@@ -238,7 +238,7 @@ fn a_clock_that_is_read_later_is_no_difference() {
             answer.body.len = body.len() as u64;
             answer.body.bytes = Bytes::from(body);
         }
-        comparison.observe(&exchange, &Rules::default(), &redactor());
+        comparison.observe(&exchange, &ComparisonRules::default(), &redactor());
     }
     let report = judged(&comparison);
     assert!(names(&report, FieldVerdict::Noise).contains(&"GET /users/{id} $.at value".to_owned()));
@@ -250,14 +250,14 @@ fn a_tolerance_bounds_what_makes_a_difference() {
     let comparison = compared(5, 6_000, true, |shadow| shadow.errors = Some(100));
     let at = |tolerance| {
         let terms = Terms { tolerance, ..Terms::default() };
-        judge(&comparison, &Rules::default(), terms).differs
+        judge(&comparison, &ComparisonRules::default(), terms).differs
     };
     assert!(at(0.0) && at(0.005) && !at(0.02));
 }
 
 #[test]
 fn parts_add_up_to_the_whole() {
-    let rules = Rules::default();
+    let rules = ComparisonRules::default();
     let mut apps: Vec<App> = (0..3).map(App::new).collect();
     let mut whole = ShadowComparison::new("shadow");
     let mut parts = vec![ShadowComparison::new("shadow"); 3];
@@ -286,7 +286,7 @@ fn parts_add_up_to_the_whole() {
 
 #[test]
 fn what_is_kept_is_bounded() {
-    let rules = Rules::default();
+    let rules = ComparisonRules::default();
     let mut comparison = ShadowComparison::new("shadow");
     let mut master = App::new(1);
     for n in 0..3_000u64 {
@@ -315,11 +315,11 @@ fn a_shadow_that_was_not_asked_is_not_compared() {
     let mut comparison = ShadowComparison::new("shadow");
     let mut skipped = exchange("/users/1", &mut App::new(1), &mut App::new(2), None);
     skipped.backends[1].result = Err(BackendFailure::NotSent("shed_queue"));
-    comparison.observe(&skipped, &Rules::default(), &redactor());
+    comparison.observe(&skipped, &ComparisonRules::default(), &redactor());
     skipped.backends[1].result =
         Err(BackendFailure::Fault(gake_core::record::Fault::ConnectRefused));
     skipped.backends[1].first_byte_ns = None;
-    comparison.observe(&skipped, &Rules::default(), &redactor());
+    comparison.observe(&skipped, &ComparisonRules::default(), &redactor());
     assert_eq!((comparison.skipped, comparison.exchanges()), (1, 1));
     let report = judged(&comparison);
     assert_eq!(report.statuses, [("200".into(), "connect_refused".into(), 1)]);

@@ -72,7 +72,7 @@ fn cut_rules(rules: &mut String, most: usize) {
 #[cfg(test)]
 mod tests {
     use gake_shadow::compare::judge::{Terms, judge};
-    use gake_shadow::compare::{Rules, ShadowComparison};
+    use gake_shadow::compare::{ComparisonRules, ShadowComparison};
 
     use super::*;
 
@@ -98,7 +98,7 @@ mod tests {
         let endpoints: serde_json::Map<_, _> = (0..100).map(endpoint).collect();
         let mut comparison = ShadowComparison::new("s");
         comparison.endpoints = serde_json::from_value(endpoints.into()).unwrap();
-        let report = judge(&comparison, &Rules::default(), Terms::default());
+        let report = judge(&comparison, &ComparisonRules::default(), Terms::default());
         assert_eq!(report.differences.len(), 20_000);
         let html = gake_report::html::shadow(|rows| vec![shown(&report, rows)]).unwrap();
         assert!(html.len() <= 500_000, "{}", html.len());

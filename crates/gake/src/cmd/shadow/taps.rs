@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gake_run::unix_now;
 use gake_shadow::compare::judge::{Report, Terms, judge};
-use gake_shadow::compare::{Rules, ShadowComparison, file};
+use gake_shadow::compare::{ComparisonRules, ShadowComparison, file};
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Role;
 use gake_shadow::traffic::Record;
@@ -44,7 +44,7 @@ pub struct Taps {
 #[derive(Debug)]
 struct Compared {
     comparisons: Vec<ShadowComparison>,
-    rules: Rules,
+    rules: ComparisonRules,
     lost: Option<String>,
 }
 
@@ -143,12 +143,12 @@ impl Taps {
 ///
 /// # Errors
 /// What is wrong with which.
-pub fn rules(paths: &[PathBuf]) -> Result<Rules, Failure> {
-    let mut rules = Rules::default();
+pub fn rules(paths: &[PathBuf]) -> Result<ComparisonRules, Failure> {
+    let mut rules = ComparisonRules::default();
     for path in paths {
         let text = gake_files::read_to_string(path, "rules", RULES_BYTES_MAX)
             .map_err(Failure::could_not)?;
-        let parsed = Rules::parse(&text)
+        let parsed = ComparisonRules::parse(&text)
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         rules.merge(parsed);
     }
@@ -169,7 +169,7 @@ fn spawn<T: Send + 'static>(
 /// Compares until the proxy has ended. Returns what kept the file from being written.
 fn compare(
     comparisons: &mut [ShadowComparison],
-    rules: &Rules,
+    rules: &ComparisonRules,
     redactor: &Redactor,
     path: Option<&Path>,
     exchanges: &Exchanges,
