@@ -8,7 +8,7 @@ use crate::collect::Feed;
 use crate::config::Config;
 use crate::hooks::{ChangeScope, Runner};
 use crate::mirror::backend::ShadowBackend;
-use crate::proxy::client::request::Rules;
+use crate::proxy::client::request::RequestRules;
 use crate::proxy::policy::inbound::Inbound;
 use crate::proxy::policy::loop_detector::Loops;
 use crate::proxy::upstream::target::Target;
@@ -111,10 +111,10 @@ impl Shared {
     }
 
     /// What of a request is left out or added.
-    pub(crate) fn rules(&self) -> Rules<'_> {
+    pub(crate) fn rules(&self) -> RequestRules<'_> {
         let Self { inbound, loops, config, .. } = self;
         let head_bytes = config.limits.head_bytes;
-        Rules { inbound, loops, forwarded: config.forwarded, head_bytes }
+        RequestRules { inbound, loops, forwarded: config.forwarded, head_bytes }
     }
 
     /// Whether requests of HTTP/1.1 pass as bytes: the master is asked in HTTP/1.1, and no hook

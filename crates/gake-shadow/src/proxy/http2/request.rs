@@ -8,7 +8,7 @@ use httparse::Header;
 use crate::message::line::digits;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::{
-    ClientRequest, LINES, ParsedHead, Rejection, RequestTarget, Rules,
+    ClientRequest, LINES, ParsedHead, Rejection, RequestTarget, RequestRules,
 };
 use crate::proxy::policy::forwarded::Origin;
 
@@ -19,7 +19,7 @@ use crate::proxy::policy::forwarded::Origin;
 pub(crate) fn read(
     head: &Parts,
     is_whole: bool,
-    rules: Rules<'_>,
+    rules: RequestRules<'_>,
     origin: &mut Origin,
 ) -> Result<ClientRequest, Rejection> {
     let is_chunked = check(head, is_whole).map_err(|refusal| Rejection::Refused {

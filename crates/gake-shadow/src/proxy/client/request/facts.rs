@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use httparse::Header;
 
-use super::{LINES, Rejection, Rules};
+use super::{LINES, Rejection, RequestRules};
 use crate::message::head::{Framing, KEPT_NAMES};
 use crate::message::line::{digits, is, is_one_of, list};
 
@@ -117,7 +117,7 @@ impl<'a> ConnectionOptions<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn of(lines: &[Header<'a>], rules: Rules<'_>) -> Result<Self, Rejection> {
+    pub(crate) fn of(lines: &[Header<'a>], rules: RequestRules<'_>) -> Result<Self, Rejection> {
         let mut facts = Self {
             kinds: [Kind::Other; FRAMED_LINES],
             length: None,
@@ -143,7 +143,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Takes note of a line.
-    fn take(&mut self, kind: Kind, value: &'a [u8], rules: Rules<'_>) -> Result<(), Rejection> {
+    fn take(&mut self, kind: Kind, value: &'a [u8], rules: RequestRules<'_>) -> Result<(), Rejection> {
         match kind {
             Kind::Connection => self.connection.take(value),
             Kind::Upgrade => self.upgrade = self.upgrade.or(Some(value)),

@@ -92,7 +92,7 @@ impl Rejection {
 
 /// What of a client's request is left out or added.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules<'a> {
+pub(crate) struct RequestRules<'a> {
     pub(crate) inbound: &'a Inbound,
     pub(crate) loops: &'a Loops,
     pub(crate) forwarded: ForwardedPolicy,
@@ -114,7 +114,7 @@ pub(crate) struct ParsedHead<'a> {
 /// Reads the request that `bytes` begin with, when no more bytes come.
 pub(crate) fn read(
     bytes: &[u8],
-    rules: Rules<'_>,
+    rules: RequestRules<'_>,
     origin: &mut Origin,
 ) -> Result<ClientRequest, Rejection> {
     let bad = || Rejection::Malformed(StatusCode::BAD_REQUEST);
@@ -143,7 +143,7 @@ impl ParsedHead<'_> {
     /// Checks it, and writes it as it is passed on.
     pub(crate) fn accept(
         self,
-        rules: Rules<'_>,
+        rules: RequestRules<'_>,
         origin: &mut Origin,
     ) -> Result<ClientRequest, Rejection> {
         let (facts, is_old) = (Facts::of(self.lines, rules)?, self.is_old);
@@ -215,7 +215,7 @@ impl ParsedHead<'_> {
 /// A head that is being written.
 struct Writing<'a> {
     head: HeadWriter,
-    rules: Rules<'a>,
+    rules: RequestRules<'a>,
     body: Framing,
     host: Option<&'a [u8]>,
     has_length: bool,

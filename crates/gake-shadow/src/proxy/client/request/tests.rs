@@ -13,7 +13,7 @@ fn read_by(
 ) -> (Result<ClientRequest, Rejection>, String) {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
     let (inbound, loops) = (Inbound::new(&config), Loops::new());
-    let rules = Rules { inbound: &inbound, loops: &loops, forwarded, head_bytes };
+    let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes };
     let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let via = std::str::from_utf8(loops.via()).unwrap().to_owned();
     (read(request, rules, &mut origin), via)
@@ -227,7 +227,7 @@ fn a_request_that_was_here_is_refused() {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
     let (inbound, loops) = (Inbound::new(&config), Loops::new());
     let forwarded = ForwardedPolicy::Off;
-    let rules = Rules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
+    let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
     let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let ours = std::str::from_utf8(loops.via()).unwrap();
     for (via, passes) in [("1.1 other", true), (ours, false)] {
