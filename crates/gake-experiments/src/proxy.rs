@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gake_report::experiment::Expectation;
 use gake_session::Failure;
-use gake_shadow::compare::judge::{FieldVerdict, Pace, Report, Terms, judge};
+use gake_shadow::compare::judge::{FieldVerdict, Pace, ShadowReport, Terms, judge};
 use gake_shadow::compare::{ComparisonRules, file};
 use gake_text::units::count;
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub struct Proxied {
     admin: String,
     folder: PrivateFolder,
     /// What differs, when it has ended.
-    report: Option<Report>,
+    report: Option<ShadowReport>,
 }
 
 /// The flags of a proxy's backends, and its own.

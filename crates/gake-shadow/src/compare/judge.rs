@@ -140,7 +140,7 @@ pub struct EndpointReport {
 
 /// A judged comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct ShadowReport {
     /// The format: `gake.shadow-report/1`.
     pub schema: &'static str,
     /// The master's name.
@@ -174,7 +174,7 @@ pub struct Report {
     pub suggestions: String,
 }
 
-impl Report {
+impl ShadowReport {
     /// The differences of a verdict.
     pub fn of(&self, verdict: FieldVerdict) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |difference| difference.verdict == verdict)
@@ -188,7 +188,7 @@ impl Report {
 
 /// Judges a comparison.
 #[must_use]
-pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Terms) -> Report {
+pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Terms) -> ShadowReport {
     let mut tests = Vec::new();
     let mut ignored = 0;
     let mut differences = Vec::new();
@@ -230,7 +230,7 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
     let counted = |d: &Difference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let differs = differences.iter().any(|d| counted(d) && d.rate > terms.tolerance)
         || endpoints.iter().any(|endpoint| endpoint.latency.pace == Pace::Slower);
-    Report {
+    ShadowReport {
         schema: "gake.shadow-report/1",
         master: comparison.master.clone(),
         shadow: comparison.shadow.clone(),

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use gake_text::foreign;
 use gake_text::units::{count, duration, percent, plural};
 
-use super::judge::{Difference, EndpointReport, FieldVerdict, LatencyReport, Pace, Report};
+use super::judge::{Difference, EndpointReport, FieldVerdict, LatencyReport, Pace, ShadowReport};
 
 /// Differences and endpoints that a list shows; the rest is counted.
 const SHOWN_MAX: usize = 25;
 
 /// The report as text.
 #[must_use]
-pub fn text(report: &Report) -> String {
+pub fn text(report: &ShadowReport) -> String {
     let mut out = String::new();
     head(report, &mut out);
     for (verdict, title, explained) in [
@@ -62,7 +62,7 @@ fn more(all: usize, out: &mut String) {
     }
 }
 
-fn head(report: &Report, out: &mut String) {
+fn head(report: &ShadowReport, out: &mut String) {
     let secondary = match &report.secondary {
         Some(name) => {
             format!(", {} of them also with {}", count(report.paired), foreign::line(name))
@@ -132,7 +132,7 @@ fn difference(found: &Difference, out: &mut String) {
     }
 }
 
-fn latencies(report: &Report, out: &mut String) {
+fn latencies(report: &ShadowReport, out: &mut String) {
     if report.endpoints.is_empty() {
         return;
     }
@@ -185,7 +185,7 @@ fn ratio(latency: &LatencyReport) -> String {
     format!("{:.2} ({:.2} to {:.2}){verdict}", median.middle, median.low, median.high)
 }
 
-fn statuses(report: &Report, out: &mut String) {
+fn statuses(report: &ShadowReport, out: &mut String) {
     if report.statuses.iter().all(|(master, shadow, _)| master == shadow) {
         return;
     }

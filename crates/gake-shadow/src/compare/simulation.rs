@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
-use super::judge::{FieldVerdict, Pace, Report, Terms, judge};
+use super::judge::{FieldVerdict, Pace, ShadowReport, Terms, judge};
 use super::*;
 use crate::exchange::{BackendResponse, CapturedBody, CapturedRequest};
 
@@ -114,11 +114,11 @@ fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> Sh
     comparison
 }
 
-fn judged(comparison: &ShadowComparison) -> Report {
+fn judged(comparison: &ShadowComparison) -> ShadowReport {
     judge(comparison, &ComparisonRules::default(), Terms::default())
 }
 
-fn names(report: &Report, verdict: FieldVerdict) -> Vec<String> {
+fn names(report: &ShadowReport, verdict: FieldVerdict) -> Vec<String> {
     let mut names: Vec<_> = (report.of(verdict))
         .map(|found| format!("{} {} {}", found.endpoint, found.path, found.kind))
         .collect();

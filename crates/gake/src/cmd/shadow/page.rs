@@ -1,6 +1,6 @@
 //! Judged comparisons for the HTML page: every list and text of bounded length.
 
-use gake_shadow::compare::judge::{Difference, FieldVerdict, Pace, Report};
+use gake_shadow::compare::judge::{Difference, FieldVerdict, Pace, ShadowReport};
 use serde_json::{Value, json};
 
 /// Characters of a name.
@@ -11,7 +11,7 @@ const RULES_MAX: usize = 40_000;
 
 /// A report as `ui/src/pages/shadow-data.ts` has it, with a bound on the entries of each list: the
 /// first, which weigh most.
-pub fn shown(report: &Report, rows: usize) -> Value {
+pub fn shown(report: &ShadowReport, rows: usize) -> Value {
     let real =
         |found: &&Difference| matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let bodies_cut: u64 = report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum();
@@ -30,7 +30,7 @@ pub fn shown(report: &Report, rows: usize) -> Value {
     page
 }
 
-fn cut_report(mut report: Report, rows: usize) -> Report {
+fn cut_report(mut report: ShadowReport, rows: usize) -> ShadowReport {
     report.differences.truncate(rows);
     report.endpoints.truncate(rows);
     report.statuses.truncate(rows);

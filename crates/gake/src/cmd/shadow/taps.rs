@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_run::unix_now;
-use gake_shadow::compare::judge::{Report, Terms, judge};
+use gake_shadow::compare::judge::{ShadowReport, Terms, judge};
 use gake_shadow::compare::{ComparisonRules, ShadowComparison, file};
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Role;
@@ -107,7 +107,7 @@ impl Taps {
     }
 
     /// Waits for the ends. The reports of the comparison, and notes for people.
-    pub fn finish(self, terms: Terms) -> (Vec<Report>, Vec<String>) {
+    pub fn finish(self, terms: Terms) -> (Vec<ShadowReport>, Vec<String>) {
         let mut notes = Vec::new();
         if let Some((path, thread)) = self.recording {
             let path = path.display();
