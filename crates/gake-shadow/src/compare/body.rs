@@ -8,7 +8,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
 use super::marker_names::Markers;
-use super::field::{Differences, Kind};
+use super::field::{Differences, DifferenceKind};
 use super::{json, text};
 use crate::coding;
 use crate::exchange::BackendResponse;
@@ -75,14 +75,14 @@ pub(super) fn compare(
             text::compare(&left, &right, out);
         }
         (Content::Bytes, Content::Bytes) => {
-            out.note("bytes", Kind::Value, || (summary(&left), summary(&right)));
+            out.note("bytes", DifferenceKind::Value, || (summary(&left), summary(&right)));
         }
         (a, b) => {
             let shown = |content: &Content, bytes: &[u8]| {
                 format!("{} of {} bytes", content.name(), bytes.len())
             };
             // An error page instead of a document, or nothing at all.
-            out.note("$", Kind::Type, || (shown(&a, &left), shown(&b, &right)));
+            out.note("$", DifferenceKind::Type, || (shown(&a, &left), shown(&b, &right)));
         }
     }
 }

@@ -6,7 +6,7 @@ use gake_text::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
-use super::field::{Differences, Field, Values};
+use super::field::{Differences, Field, ValuePair};
 use super::value_shapes::Looks;
 use super::histogram::{Ratios, Times};
 
@@ -159,11 +159,11 @@ impl Endpoint {
 }
 
 impl EndpointFigures {
-    fn note(&mut self, values: Values, request: impl Fn() -> String) {
+    fn note(&mut self, values: ValuePair, request: impl Fn() -> String) {
         self.looks.count(&values);
         let of_shadow = self.shadow == 1;
         if self.example.is_none() || of_shadow {
-            let Values { expected, actual } = values;
+            let ValuePair { expected, actual } = values;
             let (expected, actual) = (expected.into(), actual.into());
             self.example = Some(Example { request: request().into(), expected, actual });
         }

@@ -20,7 +20,7 @@ const VALUE_BYTES_MAX: usize = 160;
 /// How a place differs from what was expected there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DifferenceKind {
     /// It is not there.
     Missing,
     /// It should not be there.
@@ -33,7 +33,7 @@ pub enum Kind {
     Order,
 }
 
-impl Kind {
+impl DifferenceKind {
     /// The stable name used in every format.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -54,7 +54,7 @@ pub struct Field {
     /// The place.
     pub path: String,
     /// How it differs.
-    pub kind: Kind,
+    pub kind: DifferenceKind,
 }
 
 impl fmt::Display for Field {
@@ -65,7 +65,7 @@ impl fmt::Display for Field {
 
 /// What stood at a place in two answers, cut to a length that can be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values {
+pub struct ValuePair {
     /// In the answer that is taken as right.
     pub expected: String,
     /// In the other.
@@ -76,7 +76,7 @@ pub struct Values {
 #[derive(Debug)]
 pub struct Differences<'a> {
     /// By field.
-    pub fields: BTreeMap<Field, Values>,
+    pub fields: BTreeMap<Field, ValuePair>,
     /// Whether there were more fields than are told apart.
     pub more: bool,
     /// How far numbers may lie apart.
@@ -94,7 +94,7 @@ impl<'a> Differences<'a> {
     pub(super) fn note(
         &mut self,
         path: &str,
-        kind: Kind,
+        kind: DifferenceKind,
         values: impl FnOnce() -> (String, String),
     ) {
         let field = Field { path: cut(path.to_owned(), PATH_BYTES_MAX), kind };
@@ -107,7 +107,7 @@ impl<'a> Differences<'a> {
         }
         let (expected, actual) = values();
         let shown = |text| cut(text, VALUE_BYTES_MAX);
-        self.fields.insert(field, Values { expected: shown(expected), actual: shown(actual) });
+        self.fields.insert(field, ValuePair { expected: shown(expected), actual: shown(actual) });
     }
 }
 

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use gake_text::redact::Redactor;
 use serde_json::{Map, Value};
 
-use super::field::{Differences, Kind};
+use super::field::{Differences, DifferenceKind};
 use super::template::placeholder;
 
 /// Members by which elements of an array are recognised, the first that all have.
@@ -38,13 +38,13 @@ impl Walk {
                     out.tolerances.near(&self.path, a, b)
                 };
                 if a != b && !near() {
-                    self.note(Kind::Value, Some(expected), Some(actual), out);
+                    self.note(DifferenceKind::Value, Some(expected), Some(actual), out);
                 }
             }
             _ if kind(expected) != kind(actual) => {
-                self.note(Kind::Type, Some(expected), Some(actual), out);
+                self.note(DifferenceKind::Type, Some(expected), Some(actual), out);
             }
-            _ if expected != actual => self.note(Kind::Value, Some(expected), Some(actual), out),
+            _ if expected != actual => self.note(DifferenceKind::Value, Some(expected), Some(actual), out),
             _ => {}
         }
     }
@@ -59,11 +59,11 @@ impl Walk {
         for (key, value) in expected {
             self.within(key, redactor, |walk| match actual.get(key) {
                 Some(other) => walk.values(value, other, out),
-                None => walk.note(Kind::Missing, Some(value), None, out),
+                None => walk.note(DifferenceKind::Missing, Some(value), None, out),
             });
         }
         for (key, value) in actual.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-            self.within(key, redactor, |walk| walk.note(Kind::Added, None, Some(value), out));
+            self.within(key, redactor, |walk| walk.note(DifferenceKind::Added, None, Some(value), out));
         }
     }
 
@@ -99,7 +99,7 @@ impl Walk {
         let mut in_order = true;
         for value in expected {
             let Some(&at) = places.get(&value[identity].to_string()) else {
-                self.note(Kind::Missing, Some(value), None, out);
+                self.note(DifferenceKind::Missing, Some(value), None, out);
                 continue;
             };
             in_order &= last <= at;
@@ -108,7 +108,7 @@ impl Walk {
             self.values(value, &actual[at], out);
         }
         for (value, _) in actual.iter().zip(found).filter(|(_, found)| !found) {
-            self.note(Kind::Added, None, Some(value), out);
+            self.note(DifferenceKind::Added, None, Some(value), out);
         }
         if !in_order {
             self.order(expected, actual, out);
@@ -142,18 +142,18 @@ impl Walk {
         for value in gone {
             match new.pop() {
                 Some(other) => self.values(value, other, out),
-                None => self.note(Kind::Missing, Some(value), None, out),
+                None => self.note(DifferenceKind::Missing, Some(value), None, out),
             }
         }
         for value in new {
-            self.note(Kind::Added, None, Some(value), out);
+            self.note(DifferenceKind::Added, None, Some(value), out);
         }
     }
 
     fn order(&self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
         let redactor = out.redactor;
         let shown = |all: &[Value]| self.shown(Some(&Value::Array(all.to_vec())), redactor);
-        out.note(&self.path, Kind::Order, || (shown(expected), shown(actual)));
+        out.note(&self.path, DifferenceKind::Order, || (shown(expected), shown(actual)));
     }
 
     fn within(&mut self, key: &str, redactor: &Redactor, body: impl FnOnce(&mut Self)) {
@@ -181,7 +181,7 @@ impl Walk {
 
     fn note(
         &self,
-        kind: Kind,
+        kind: DifferenceKind,
         expected: Option<&Value>,
         actual: Option<&Value>,
         out: &mut Differences<'_>,

@@ -6,7 +6,7 @@ use gake_text::redact::Redactor;
 use http::HeaderMap;
 
 use super::body;
-use super::field::{Differences, Kind};
+use super::field::{Differences, DifferenceKind};
 use super::rules::ComparisonRules;
 use crate::exchange::{BackendResponse, BackendOutcome};
 
@@ -22,7 +22,7 @@ pub(super) fn differences<'a>(
     let (left, right) = (code(expected), code(actual));
     if left != right {
         // What else differs is a consequence.
-        out.note("status", Kind::Value, || (left, right));
+        out.note("status", DifferenceKind::Value, || (left, right));
         return out;
     }
     if let (Ok(expected), Ok(actual)) = (&expected.result, &actual.result) {
@@ -56,9 +56,9 @@ fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &ComparisonRules, ou
         }
         let redactor = out.redactor;
         let kind = match (left.is_empty(), right.is_empty()) {
-            (false, true) => Kind::Missing,
-            (true, false) => Kind::Added,
-            _ => Kind::Value,
+            (false, true) => DifferenceKind::Missing,
+            (true, false) => DifferenceKind::Added,
+            _ => DifferenceKind::Value,
         };
         let shown = |values: &[String]| match values {
             [] => "nothing".to_owned(),

@@ -3,7 +3,7 @@
 //! A line's path is the line without its numbers, so that a page with a time of day in it differs
 //! in that line alone, whatever the time.
 
-use super::field::{Differences, Kind};
+use super::field::{Differences, DifferenceKind};
 
 /// Lines of each text that are looked at.
 const LINES_MAX: usize = 5_000;
@@ -45,20 +45,20 @@ impl Hunk<'_> {
     fn close(&mut self, out: &mut Differences<'_>) {
         let pairs = self.removed.len().min(self.added.len());
         for (removed, added) in self.removed.iter().zip(&self.added) {
-            note(removed, Kind::Value, removed, added, out);
+            note(removed, DifferenceKind::Value, removed, added, out);
         }
         for removed in &self.removed[pairs..] {
-            note(removed, Kind::Missing, removed, "nothing", out);
+            note(removed, DifferenceKind::Missing, removed, "nothing", out);
         }
         for added in &self.added[pairs..] {
-            note(added, Kind::Added, "nothing", added, out);
+            note(added, DifferenceKind::Added, "nothing", added, out);
         }
         self.removed.clear();
         self.added.clear();
     }
 }
 
-fn note(line: &str, kind: Kind, expected: &str, actual: &str, out: &mut Differences<'_>) {
+fn note(line: &str, kind: DifferenceKind, expected: &str, actual: &str, out: &mut Differences<'_>) {
     let redactor = out.redactor;
     let path = format!("line {:?}", masked(&redactor.text(line.trim())));
     let shown = |line: &str| redactor.text(line.trim()).into_owned();

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::Values;
+use super::field::ValuePair;
 use super::template::placeholder;
 
 /// What a field is like whose values are instants.
@@ -25,7 +25,7 @@ pub struct Looks {
 }
 
 impl Looks {
-    pub(super) fn count(&mut self, values: &Values) {
+    pub(super) fn count(&mut self, values: &ValuePair) {
         let both = |is: fn(&str) -> bool| {
             u64::from([&values.expected, &values.actual].iter().all(|v| is(v.trim_matches('"'))))
         };
