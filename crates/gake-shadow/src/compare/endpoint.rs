@@ -6,7 +6,7 @@ use gake_text::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
-use super::field::{Differences, Field, ValuePair};
+use super::field::{Differences, DifferenceField, ValuePair};
 use super::value_shapes::Looks;
 use super::histogram::{Ratios, Times};
 
@@ -34,7 +34,7 @@ pub struct Endpoint {
     pub statuses: BTreeMap<String, u64>,
     /// What differed.
     #[serde(with = "as_list")]
-    pub fields: BTreeMap<Field, EndpointFigures>,
+    pub fields: BTreeMap<DifferenceField, EndpointFigures>,
     /// Differences in fields beyond those that are told apart.
     #[serde(deserialize_with = "bounded::count")]
     pub fields_lost: u64,
@@ -130,7 +130,7 @@ impl Endpoint {
         *self.statuses.entry(pair).or_default() += 1;
     }
 
-    fn field(&mut self, field: Field) -> Option<&mut EndpointFigures> {
+    fn field(&mut self, field: DifferenceField) -> Option<&mut EndpointFigures> {
         if self.fields.len() >= FIELDS_MAX && !self.fields.contains_key(&field) {
             self.fields_lost += 1;
             return None;
@@ -215,7 +215,7 @@ mod as_list {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::super::bounded;
-    use super::{EndpointFigures, FIELDS_MAX, Field};
+    use super::{EndpointFigures, FIELDS_MAX, DifferenceField};
 
     #[derive(Serialize, Deserialize)]
     struct Entry<F, S> {
@@ -226,7 +226,7 @@ mod as_list {
     }
 
     pub(super) fn serialize<S: Serializer>(
-        fields: &BTreeMap<Field, EndpointFigures>,
+        fields: &BTreeMap<DifferenceField, EndpointFigures>,
         out: S,
     ) -> Result<S::Ok, S::Error> {
         out.collect_seq(fields.iter().map(|(field, seen)| Entry { field, seen }))
@@ -234,8 +234,8 @@ mod as_list {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         input: D,
-    ) -> Result<BTreeMap<Field, EndpointFigures>, D::Error> {
-        let entries = bounded::list::<FIELDS_MAX, _, Entry<Field, EndpointFigures>>(input)?;
+    ) -> Result<BTreeMap<DifferenceField, EndpointFigures>, D::Error> {
+        let entries = bounded::list::<FIELDS_MAX, _, Entry<DifferenceField, EndpointFigures>>(input)?;
         Ok(entries.into_iter().map(|entry| (entry.field, entry.seen)).collect())
     }
 }

@@ -50,14 +50,14 @@ impl DifferenceKind {
 /// A place in answers of an endpoint: `status`, `header NAME`, `$.items[*].price` in JSON,
 /// `line ...` in a text, `bytes` of anything else; and how it differs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Field {
+pub struct DifferenceField {
     /// The place.
     pub path: String,
     /// How it differs.
     pub kind: DifferenceKind,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for DifferenceField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.path, self.kind.name())
     }
@@ -76,7 +76,7 @@ pub struct ValuePair {
 #[derive(Debug)]
 pub struct Differences<'a> {
     /// By field.
-    pub fields: BTreeMap<Field, ValuePair>,
+    pub fields: BTreeMap<DifferenceField, ValuePair>,
     /// Whether there were more fields than are told apart.
     pub more: bool,
     /// How far numbers may lie apart.
@@ -97,7 +97,7 @@ impl<'a> Differences<'a> {
         kind: DifferenceKind,
         values: impl FnOnce() -> (String, String),
     ) {
-        let field = Field { path: cut(path.to_owned(), PATH_BYTES_MAX), kind };
+        let field = DifferenceField { path: cut(path.to_owned(), PATH_BYTES_MAX), kind };
         if self.fields.contains_key(&field) {
             return;
         }

@@ -30,7 +30,7 @@ use gake_text::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 pub use endpoint::{Endpoint, EndpointFigures, EndpointLatency, Example};
-pub use field::{Field, DifferenceKind};
+pub use field::{DifferenceField, DifferenceKind};
 pub use rules::{ComparisonRules, RulesError};
 
 use crate::exchange::{BackendFailure, BackendOutcome, MirroredExchange, Role};
