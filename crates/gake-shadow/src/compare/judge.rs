@@ -56,7 +56,7 @@ pub enum FieldVerdict {
 
 /// One field of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Difference {
+pub struct FieldDifference {
     /// The endpoint.
     pub endpoint: String,
     /// The place.
@@ -167,7 +167,7 @@ pub struct ShadowReport {
     /// By the codes of master and shadow.
     pub statuses: Vec<(String, String, u64)>,
     /// What is real first, then what is untested, unproven, and noise.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<FieldDifference>,
     /// By endpoint, the one with most exchanges first.
     pub endpoints: Vec<EndpointReport>,
     /// Rules for what is noise, or looks like it: TOML.
@@ -176,7 +176,7 @@ pub struct ShadowReport {
 
 impl ShadowReport {
     /// The differences of a verdict.
-    pub fn of(&self, verdict: FieldVerdict) -> impl Iterator<Item = &Difference> {
+    pub fn of(&self, verdict: FieldVerdict) -> impl Iterator<Item = &FieldDifference> {
         self.differences.iter().filter(move |difference| difference.verdict == verdict)
     }
 
@@ -199,7 +199,7 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
                 continue;
             }
             tests.push(Tested::sign(seen.only_shadow, seen.only_shadow + seen.only_secondary));
-            differences.push(Difference {
+            differences.push(FieldDifference {
                 endpoint: name.clone(),
                 path: field.path.clone(),
                 kind: field.kind.name(),
@@ -227,7 +227,7 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
         })
         .collect();
     endpoints.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.exchanges));
-    let counted = |d: &Difference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
+    let counted = |d: &FieldDifference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let differs = differences.iter().any(|d| counted(d) && d.rate > terms.tolerance)
         || endpoints.iter().any(|endpoint| endpoint.latency.pace == Pace::Slower);
     ShadowReport {
@@ -250,7 +250,7 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
 }
 
 /// A difference that is noise, or, where nothing could be tested, looks like it.
-fn noise(difference: &Difference) -> Option<(&str, &str, Option<&'static str>)> {
+fn noise(difference: &FieldDifference) -> Option<(&str, &str, Option<&'static str>)> {
     let why = match difference.verdict {
         FieldVerdict::Noise => None,
         FieldVerdict::Untested if difference.looks_like.is_some() => difference.looks_like,
@@ -260,13 +260,13 @@ fn noise(difference: &Difference) -> Option<(&str, &str, Option<&'static str>)> 
 }
 
 /// What was counted of a field; name, verdict and q are still to come.
-fn difference(endpoint: &Endpoint, seen: &EndpointFigures) -> Difference {
+fn difference(endpoint: &Endpoint, seen: &EndpointFigures) -> FieldDifference {
     let (part, whole) = if endpoint.paired > 0 {
         (seen.only_shadow.saturating_sub(seen.only_secondary), endpoint.paired)
     } else {
         (seen.shadow, endpoint.exchanges)
     };
-    Difference {
+    FieldDifference {
         endpoint: String::new(),
         path: String::new(),
         kind: "",
@@ -282,7 +282,7 @@ fn difference(endpoint: &Endpoint, seen: &EndpointFigures) -> Difference {
     }
 }
 
-fn settle(difference: &mut Difference, q: f64, terms: Terms) {
+fn settle(difference: &mut FieldDifference, q: f64, terms: Terms) {
     if difference.paired == 0 {
         return;
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gake_text::foreign;
 use gake_text::units::{count, duration, percent, plural};
 
-use super::judge::{Difference, EndpointReport, FieldVerdict, LatencyReport, Pace, ShadowReport};
+use super::judge::{FieldDifference, EndpointReport, FieldVerdict, LatencyReport, Pace, ShadowReport};
 
 /// Differences and endpoints that a list shows; the rest is counted.
 const SHOWN_MAX: usize = 25;
@@ -110,7 +110,7 @@ fn head(report: &ShadowReport, out: &mut String) {
     line(out, &format!("{verdict}{within}"));
 }
 
-fn difference(found: &Difference, out: &mut String) {
+fn difference(found: &FieldDifference, out: &mut String) {
     let mut facts = format!("{} of {}", count(found.shadow), count(found.exchanges));
     if found.paired > 0 {
         // Writing to a String cannot fail.

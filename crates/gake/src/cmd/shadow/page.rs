@@ -1,6 +1,6 @@
 //! Judged comparisons for the HTML page: every list and text of bounded length.
 
-use gake_shadow::compare::judge::{Difference, FieldVerdict, Pace, ShadowReport};
+use gake_shadow::compare::judge::{FieldDifference, FieldVerdict, Pace, ShadowReport};
 use serde_json::{Value, json};
 
 /// Characters of a name.
@@ -13,7 +13,7 @@ const RULES_MAX: usize = 40_000;
 /// first, which weigh most.
 pub fn shown(report: &ShadowReport, rows: usize) -> Value {
     let real =
-        |found: &&Difference| matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested);
+        |found: &&FieldDifference| matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let bodies_cut: u64 = report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum();
     let more = json!({
         "bodies_cut": bodies_cut,
