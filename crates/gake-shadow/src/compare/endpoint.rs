@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
 use super::field::{Differences, DifferenceField, ValuePair};
-use super::value_shapes::Looks;
+use super::value_shapes::ValueShapes;
 use super::histogram::{Ratios, Times};
 
 /// Fields of an endpoint that are told apart.
@@ -59,7 +59,7 @@ pub struct EndpointFigures {
     #[serde(deserialize_with = "bounded::count")]
     pub both: u64,
     /// What the values looked like.
-    pub looks: Looks,
+    pub looks: ValueShapes,
     /// The first difference of the shadow, or else of the second instance.
     pub example: Option<Example>,
 }

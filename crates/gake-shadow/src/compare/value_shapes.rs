@@ -12,7 +12,7 @@ pub const INSTANT: &str = "an instant";
 /// How many pairs of values looked like instants, like identifiers, and in all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Looks {
+pub struct ValueShapes {
     /// Both were instants.
     #[serde(deserialize_with = "super::bounded::count")]
     pub instants: u64,
@@ -24,7 +24,7 @@ pub struct Looks {
     pub pairs: u64,
 }
 
-impl Looks {
+impl ValueShapes {
     pub(super) fn count(&mut self, values: &ValuePair) {
         let both = |is: fn(&str) -> bool| {
             u64::from([&values.expected, &values.actual].iter().all(|v| is(v.trim_matches('"'))))
