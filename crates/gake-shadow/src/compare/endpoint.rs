@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::bounded;
 use super::field::{Differences, DifferenceField, ValuePair};
 use super::value_shapes::ValueShapes;
-use super::histogram::{Ratios, Times};
+use super::histogram::{RatioHistogram, TimeHistogram};
 
 /// Fields of an endpoint that are told apart.
 const FIELDS_MAX: usize = 200;
@@ -80,15 +80,15 @@ pub struct Example {
 #[serde(default)]
 pub struct EndpointLatency {
     /// The master's.
-    pub master: Times,
+    pub master: TimeHistogram,
     /// The shadow's.
-    pub shadow: Times,
+    pub shadow: TimeHistogram,
     /// The second instance's.
-    pub secondary: Times,
+    pub secondary: TimeHistogram,
     /// Shadow against master, by request.
-    pub against_master: Ratios,
+    pub against_master: RatioHistogram,
     /// Shadow against the second instance, by request.
-    pub against_secondary: Ratios,
+    pub against_secondary: RatioHistogram,
 }
 
 impl Endpoint {

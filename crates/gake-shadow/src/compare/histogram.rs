@@ -9,7 +9,7 @@ use super::bounded;
 /// Counts by bin. A bin is all values that round to the same `value / width`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Bins(#[serde(deserialize_with = "bins")] BTreeMap<i32, u64>);
+pub struct LogBins(#[serde(deserialize_with = "bins")] BTreeMap<i32, u64>);
 
 /// Bins on each side of zero at most: what lies farther out is in the last.
 const BINS_MAX: i32 = 5_000;
@@ -21,7 +21,7 @@ fn bins<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<i32, u64>, D::Er
     Ok(read.into_iter().map(|(bin, count)| (within(bin), count.0)).collect())
 }
 
-impl Bins {
+impl LogBins {
     fn add(&mut self, value: f64, width: f64) {
         let bin = (value / width).round().clamp(f64::from(-BINS_MAX), f64::from(BINS_MAX)) as i32;
         *self.0.entry(bin).or_default() += 1;
@@ -58,9 +58,9 @@ const TIME_WIDTH: f64 = 0.01;
 /// Times, each within half a percent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Times(Bins);
+pub struct TimeHistogram(LogBins);
 
-impl Times {
+impl TimeHistogram {
     /// Adds a time.
     pub fn add(&mut self, ns: u64) {
         self.0.add((ns.max(1) as f64).ln(), TIME_WIDTH);
@@ -92,9 +92,9 @@ const RATIO_WIDTH: f64 = 0.002;
 /// Ratios of two times, each within a thousandth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Ratios(Bins);
+pub struct RatioHistogram(LogBins);
 
-impl Ratios {
+impl RatioHistogram {
     /// Adds `a / b`.
     pub fn add(&mut self, a: u64, b: u64) {
         self.0.add((a.max(1) as f64 / b.max(1) as f64).ln(), RATIO_WIDTH);
@@ -160,20 +160,20 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_half_a_percent() {
-        let mut times = Times::default();
+        let mut times = TimeHistogram::default();
         (1..=10_000u64).for_each(|n| times.add(n * 1_000));
         for quantile in [0.01, 0.5, 0.99, 1.0] {
             let exact = quantile * 10_000_000.0;
             assert!((times.quantile(quantile) / exact - 1.0).abs() < 0.006, "{quantile}");
         }
-        assert_eq!(Times::default().quantile(0.5), 0.0);
+        assert_eq!(TimeHistogram::default().quantile(0.5), 0.0);
         times.add(0);
         times.add(u64::MAX);
     }
 
     #[test]
     fn a_median_has_its_interval_and_sides() {
-        let mut ratios = Ratios::default();
+        let mut ratios = RatioHistogram::default();
         (0..1_000u64).for_each(|n| ratios.add(1_150 + n / 10, 1_000));
         let median = ratios.median().unwrap();
         assert!((median.middle - 1.2).abs() < 0.003, "{median:?}");

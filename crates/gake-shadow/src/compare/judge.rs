@@ -300,7 +300,7 @@ fn settle(difference: &mut FieldDifference, q: f64, terms: Terms) {
 }
 
 /// Whether the latency is judged against the second instance, and the ratios to show.
-fn ratios(endpoint: &Endpoint) -> (bool, &super::histogram::Ratios) {
+fn ratios(endpoint: &Endpoint) -> (bool, &super::histogram::RatioHistogram) {
     let latency = &endpoint.latency;
     let fair = latency.against_secondary.count() >= PAIRS_MIN;
     (fair, if fair { &latency.against_secondary } else { &latency.against_master })
