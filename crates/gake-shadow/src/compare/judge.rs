@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::value_shapes::INSTANT;
-use super::significance::{Tested, q_values};
+use super::significance::{SignTest, q_values};
 use super::histogram::Median;
 use super::{Endpoint, EndpointFigures, Example, ComparisonRules, ShadowComparison, suggest};
 
@@ -198,7 +198,7 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
                 ignored += seen.shadow;
                 continue;
             }
-            tests.push(Tested::sign(seen.only_shadow, seen.only_shadow + seen.only_secondary));
+            tests.push(SignTest::sign(seen.only_shadow, seen.only_shadow + seen.only_secondary));
             differences.push(FieldDifference {
                 endpoint: name.clone(),
                 path: field.path.clone(),
@@ -307,15 +307,15 @@ fn ratios(endpoint: &Endpoint) -> (bool, &super::histogram::RatioHistogram) {
 }
 
 /// The tests that more than half of the ratios are above, and below, what is tolerated.
-fn pace_tests(endpoint: &Endpoint, tolerated: f64) -> [Tested; 2] {
+fn pace_tests(endpoint: &Endpoint, tolerated: f64) -> [SignTest; 2] {
     // Only who is asked in the same way is compared with like.
     let ratios = &endpoint.latency.against_secondary;
     if ratios.count() < PAIRS_MIN {
-        return [Tested { p: 1.0, least: 1.0 }; 2];
+        return [SignTest { p: 1.0, least: 1.0 }; 2];
     }
     let (above, not_above) = ratios.sides(1.0 + tolerated);
     let (not_below, below) = ratios.sides(1.0 / (1.0 + tolerated));
-    [Tested::sign(above, above + not_above), Tested::sign(below, below + not_below)]
+    [SignTest::sign(above, above + not_above), SignTest::sign(below, below + not_below)]
 }
 
 fn latency(endpoint: &Endpoint, (slower, faster): (f64, f64), terms: Terms) -> LatencyReport {

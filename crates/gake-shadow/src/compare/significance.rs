@@ -59,14 +59,14 @@ fn ln_factorial(n: f64) -> f64 {
 
 /// A test's p-value, and the smallest one it could have had with as many discordant pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tested {
+pub struct SignTest {
     /// The p-value.
     pub p: f64,
     /// The least it could have been.
     pub least: f64,
 }
 
-impl Tested {
+impl SignTest {
     /// The sign test of `wins` of `of`.
     #[must_use]
     pub fn sign(wins: u64, of: u64) -> Self {
@@ -79,9 +79,9 @@ impl Tested {
 /// have been significant however they had come out do not count against the others (Gilbert
 /// 2005); their q is 1.
 #[must_use]
-pub fn q_values(tests: &[Tested], rate: f64) -> Vec<f64> {
+pub fn q_values(tests: &[SignTest], rate: f64) -> Vec<f64> {
     let family = family(tests, rate);
-    let could = |test: &Tested| test.least * family as f64 <= rate;
+    let could = |test: &SignTest| test.least * family as f64 <= rate;
     let mut order: Vec<usize> = (0..tests.len()).filter(|&i| could(&tests[i])).collect();
     order.sort_by(|&a, &b| tests[a].p.total_cmp(&tests[b].p));
     let mut q = vec![1.0; tests.len()];
@@ -95,7 +95,7 @@ pub fn q_values(tests: &[Tested], rate: f64) -> Vec<f64> {
 
 /// Gilbert's size of the family: the least k for which no more than k tests could be significant
 /// at rate / k.
-fn family(tests: &[Tested], rate: f64) -> usize {
+fn family(tests: &[SignTest], rate: f64) -> usize {
     let mut least: Vec<f64> = tests.iter().map(|test| test.least).collect();
     least.sort_by(f64::total_cmp);
     let enough = |k: usize| least.partition_point(|least| *least <= rate / k as f64) <= k;
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn q_values_are_those_of_benjamini_and_hochberg() {
         let p = [0.01, 0.04, 0.03, 0.5];
-        let tests = p.map(|p| Tested { p, least: 0.0 });
+        let tests = p.map(|p| SignTest { p, least: 0.0 });
         let q = q_values(&tests, 0.05);
         for (q, expected) in q.iter().zip([0.04, 0.16 / 3.0, 0.16 / 3.0, 0.5]) {
             assert!((q - expected).abs() < 1e-12, "{q} {expected}");
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn tests_that_cannot_be_significant_cost_the_others_nothing() {
-        let mut tests = vec![Tested { p: 0.03, least: 0.03 }];
-        tests.extend(std::iter::repeat_n(Tested { p: 1.0, least: 0.5 }, 100));
+        let mut tests = vec![SignTest { p: 0.03, least: 0.03 }];
+        tests.extend(std::iter::repeat_n(SignTest { p: 1.0, least: 0.5 }, 100));
         let q = q_values(&tests, 0.05);
         assert!((q[0] - 0.03).abs() < 1e-12, "{}", q[0]);
         assert!(q[1..].iter().all(|q| *q == 1.0));
