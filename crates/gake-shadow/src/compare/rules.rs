@@ -40,19 +40,19 @@ const IGNORED_HEADERS: &[&str] = &[
 pub struct ComparisonRules {
     ignored_headers: Vec<String>,
     compared_headers: Vec<String>,
-    ignores: Vec<Ignore>,
-    tolerances: Vec<Near>,
+    ignores: Vec<IgnoreRule>,
+    tolerances: Vec<Tolerance>,
     markers: Markers,
 }
 
 #[derive(Debug, Clone)]
-struct Ignore {
+struct IgnoreRule {
     endpoint: Glob,
     paths: Vec<Glob>,
 }
 
 #[derive(Debug, Clone)]
-struct Near {
+struct Tolerance {
     endpoint: Glob,
     paths: Vec<Glob>,
     relative: f64,
@@ -67,23 +67,23 @@ pub enum RulesError {
     Toml(#[from] toml::de::Error),
     /// A tolerance that allows nothing.
     #[error("{0} is not a valid tolerance: write a number of 0 or more")]
-    Tolerance(f64),
+    BadTolerance(f64),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RulesFile {
     #[serde(default)]
-    headers: Headers,
+    headers: HeaderTable,
     #[serde(default)]
-    ignore: Vec<IgnoreForm>,
+    ignore: Vec<IgnoreTable>,
     #[serde(default)]
-    tolerance: Vec<NearForm>,
+    tolerance: Vec<ToleranceTable>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Headers {
+struct HeaderTable {
     #[serde(default)]
     ignore: Vec<String>,
     #[serde(default)]
@@ -92,7 +92,7 @@ struct Headers {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct IgnoreForm {
+struct IgnoreTable {
     #[serde(default = "anything")]
     endpoint: String,
     paths: Vec<String>,
@@ -100,7 +100,7 @@ struct IgnoreForm {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NearForm {
+struct ToleranceTable {
     #[serde(default = "anything")]
     endpoint: String,
     #[serde(default)]
@@ -121,17 +121,17 @@ impl ComparisonRules {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
-        let file: File = toml::from_str(text)?;
+        let file: RulesFile = toml::from_str(text)?;
         let globs = |paths: Vec<String>| paths.into_iter().map(Glob).collect();
         let lower = |names: Vec<String>| names.iter().map(|n| n.to_ascii_lowercase()).collect();
         let mut tolerances = Vec::new();
         for near in file.tolerance {
             let bad = [near.relative, near.absolute].into_iter().find(|x| x.is_nan() || *x < 0.0);
             if let Some(bad) = bad {
-                return Err(RulesError::Tolerance(bad));
+                return Err(RulesError::BadTolerance(bad));
             }
             let paths = if near.paths.is_empty() { vec![anything()] } else { near.paths };
-            tolerances.push(Near {
+            tolerances.push(Tolerance {
                 endpoint: Glob(near.endpoint),
                 paths: globs(paths),
                 relative: near.relative,
@@ -139,7 +139,7 @@ impl ComparisonRules {
             });
         }
         let ignore =
-            |rule: IgnoreForm| Ignore { endpoint: Glob(rule.endpoint), paths: globs(rule.paths) };
+            |rule: IgnoreTable| IgnoreRule { endpoint: Glob(rule.endpoint), paths: globs(rule.paths) };
         Ok(Self {
             ignored_headers: lower(file.headers.ignore),
             compared_headers: lower(file.headers.compare),
@@ -193,7 +193,7 @@ impl ComparisonRules {
 
 /// How far numbers may lie apart at the paths of one endpoint.
 #[derive(Debug, Default)]
-pub struct Tolerances<'a>(Vec<&'a Near>);
+pub struct Tolerances<'a>(Vec<&'a Tolerance>);
 
 impl Tolerances<'_> {
     /// Whether two numbers at a path are near enough.
