@@ -19,13 +19,13 @@ pub const SCHEMA: &str = "gake.shadow/1";
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 #[derive(Serialize)]
-struct Writing<'a> {
+struct ComparisonFileRef<'a> {
     schema: &'static str,
     comparisons: &'a [ShadowComparison],
 }
 
 #[derive(Deserialize)]
-struct Reading {
+struct ComparisonFile {
     schema: String,
     #[serde(deserialize_with = "super::bounded::list::<SHADOWS_MAX, _, _>")]
     comparisons: Vec<ShadowComparison>,
@@ -39,7 +39,7 @@ pub enum ComparisonFileError {
     Read(#[from] gake_files::InputError),
     /// It is not JSON of this form.
     #[error("it is not a comparison that `gake shadow --diff-out` wrote: {0}")]
-    Form(#[from] serde_json::Error),
+    Json(#[from] serde_json::Error),
     /// Another format.
     #[error("it says that its format is {0:?}; this version reads {SCHEMA:?}")]
     Schema(String),
@@ -52,7 +52,7 @@ pub enum ComparisonFileError {
 pub fn write(path: &Path, comparisons: &[ShadowComparison]) -> io::Result<()> {
     gake_files::replace(path, Access::Owner, |file| {
         let mut out = BufWriter::new(file);
-        serde_json::to_writer(&mut out, &Writing { schema: SCHEMA, comparisons })?;
+        serde_json::to_writer(&mut out, &ComparisonFileRef { schema: SCHEMA, comparisons })?;
         out.write_all(b"\n")?;
         out.flush()
     })
@@ -71,11 +71,11 @@ pub fn read(path: &Path) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
 /// # Errors
 /// When it holds none.
 pub fn parse(bytes: &[u8]) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
-    let reading: Reading = serde_json::from_slice(bytes)?;
-    if reading.schema != SCHEMA {
-        return Err(ComparisonFileError::Schema(reading.schema));
+    let file: ComparisonFile = serde_json::from_slice(bytes)?;
+    if file.schema != SCHEMA {
+        return Err(ComparisonFileError::Schema(file.schema));
     }
-    Ok(reading.comparisons)
+    Ok(file.comparisons)
 }
 
 /// Joins comparisons of the same two backends.
