@@ -7,20 +7,20 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
-use super::marker_names::Markers;
+use super::marker_names::MarkerNames;
 use super::field::{Differences, DifferenceKind};
 use super::{json, text};
 use crate::coding;
 use crate::exchange::BackendResponse;
 
 /// A body as it is compared.
-enum Content {
+enum BodyContent {
     Json(Value),
     Text(String),
     Bytes,
 }
 
-impl Content {
+impl BodyContent {
     fn of(headers: &HeaderMap, bytes: &[u8]) -> Self {
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.unwrap_or_default().to_ascii_lowercase();
@@ -56,29 +56,29 @@ impl Content {
 pub(super) fn compare(
     expected: &BackendResponse,
     actual: &BackendResponse,
-    markers: &Markers,
+    markers: &MarkerNames,
     out: &mut Differences<'_>,
 ) {
     let (left, right) = (decoded(expected), decoded(actual));
     if left == right {
         return;
     }
-    let contents = (Content::of(&expected.headers, &left), Content::of(&actual.headers, &right));
+    let contents = (BodyContent::of(&expected.headers, &left), BodyContent::of(&actual.headers, &right));
     match contents {
-        (Content::Json(mut left), Content::Json(mut right)) => {
+        (BodyContent::Json(mut left), BodyContent::Json(mut right)) => {
             markers.take_from(&mut left);
             markers.take_from(&mut right);
             json::compare(&left, &right, out);
         }
-        (Content::Text(left), Content::Text(right)) => {
+        (BodyContent::Text(left), BodyContent::Text(right)) => {
             let [left, right] = [&left, &right].map(|text| markers.without_lines(text));
             text::compare(&left, &right, out);
         }
-        (Content::Bytes, Content::Bytes) => {
+        (BodyContent::Bytes, BodyContent::Bytes) => {
             out.note("bytes", DifferenceKind::Value, || (summary(&left), summary(&right)));
         }
         (a, b) => {
-            let shown = |content: &Content, bytes: &[u8]| {
+            let shown = |content: &BodyContent, bytes: &[u8]| {
                 format!("{} of {} bytes", content.name(), bytes.len())
             };
             // An error page instead of a document, or nothing at all.
@@ -126,7 +126,7 @@ mod tests {
     fn found(expected: &BackendResponse, actual: &BackendResponse) -> Vec<String> {
         let redactor = gake_text::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
-        compare(expected, actual, &Markers::default(), &mut out);
+        compare(expected, actual, &MarkerNames::default(), &mut out);
         out.fields.keys().map(ToString::to_string).collect()
     }
 

@@ -9,9 +9,9 @@ use crate::config::fold;
 
 /// The names of the headers that mark copies.
 #[derive(Debug, Clone, Default)]
-pub struct Markers(Vec<String>);
+pub struct MarkerNames(Vec<String>);
 
-impl Markers {
+impl MarkerNames {
     /// Adds a name.
     pub(super) fn add(&mut self, name: &str) {
         self.0.push(fold(name));
@@ -88,8 +88,8 @@ mod tests {
 
     use super::*;
 
-    fn markers() -> Markers {
-        let mut markers = Markers::default();
+    fn markers() -> MarkerNames {
+        let mut markers = MarkerNames::default();
         markers.add("X-Gake-Shadow");
         markers
     }
@@ -123,6 +123,6 @@ mod tests {
         let text = "a\n  X-Gake-Shadow = 1\nthe X-Gake-Shadow header\n\"x_gake_shadow\": 1\nb";
         assert_eq!(markers().without_lines(text), "a\nthe X-Gake-Shadow header\nb");
         assert!(matches!(markers().without_lines("a\nb"), Cow::Borrowed(_)));
-        assert!(matches!(Markers::default().without_lines(text), Cow::Borrowed(_)));
+        assert!(matches!(MarkerNames::default().without_lines(text), Cow::Borrowed(_)));
     }
 }

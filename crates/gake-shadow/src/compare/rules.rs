@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::marker_names::Markers;
+use super::marker_names::MarkerNames;
 
 /// Headers that differ between any two answers, or say again what is compared elsewhere.
 const IGNORED_HEADERS: &[&str] = &[
@@ -42,7 +42,7 @@ pub struct ComparisonRules {
     compared_headers: Vec<String>,
     ignores: Vec<IgnoreRule>,
     tolerances: Vec<Tolerance>,
-    markers: Markers,
+    markers: MarkerNames,
 }
 
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ impl ComparisonRules {
             compared_headers: lower(file.headers.compare),
             ignores: file.ignore.into_iter().map(ignore).collect(),
             tolerances,
-            markers: Markers::default(),
+            markers: MarkerNames::default(),
         })
     }
 
@@ -154,7 +154,7 @@ impl ComparisonRules {
         self.markers.add(name);
     }
 
-    pub(super) fn markers(&self) -> &Markers {
+    pub(super) fn markers(&self) -> &MarkerNames {
         &self.markers
     }
 
