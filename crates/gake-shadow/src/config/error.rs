@@ -19,10 +19,10 @@ pub enum ConfigError {
     NotAnOrigin(String),
     /// A name twice.
     #[error("two backends are called {0:?}; reports and hooks tell them by their names")]
-    TwoNames(String),
+    DuplicateName(String),
     /// Too many shadows.
     #[error("{0} shadows are too many; {SHADOWS_MAX} are the most")]
-    TooMany(usize),
+    TooManyShadows(usize),
     /// Not a valid percentage.
     #[error("the percentage of {0:?} must be 0 to 100")]
     Percentage(String),

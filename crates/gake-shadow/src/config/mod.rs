@@ -257,13 +257,13 @@ impl Config {
     /// What does not, in words.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.shadows.len() > SHADOWS_MAX {
-            return Err(ConfigError::TooMany(self.shadows.len()));
+            return Err(ConfigError::TooManyShadows(self.shadows.len()));
         }
         let mut names = vec![&self.master.name];
         for shadow in &self.shadows {
             let name = &shadow.backend.name;
             if names.contains(&name) {
-                return Err(ConfigError::TwoNames(name.to_string()));
+                return Err(ConfigError::DuplicateName(name.to_string()));
             }
             names.push(name);
             if !(0.0..=100.0).contains(&shadow.percentage) {
