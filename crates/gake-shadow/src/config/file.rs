@@ -56,7 +56,7 @@ impl Config {
     /// # Errors
     /// When it holds an unknown name or a value that cannot be; `path` is what they call it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigFileError> {
-        let file: File = toml::from_str(text).map_err(|error| ConfigFileError::Parse {
+        let file: ConfigFile = toml::from_str(text).map_err(|error| ConfigFileError::Parse {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
@@ -66,7 +66,7 @@ impl Config {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct ConfigFile {
     listen: Option<SocketAddr>,
     threads: Option<usize>,
     tls_cert: Option<PathBuf>,
@@ -79,13 +79,13 @@ struct File {
     seed: Option<u64>,
     shadow_nice: Option<u8>,
     max_connections: Option<usize>,
-    shadow_body_limit: Option<Size>,
-    answer_body_limit: Option<Size>,
-    head_timeout: Option<Time>,
-    client_timeout: Option<Time>,
-    connect_timeout: Option<Time>,
-    first_byte_timeout: Option<Time>,
-    idle_timeout: Option<Time>,
+    shadow_body_limit: Option<SizeText>,
+    answer_body_limit: Option<SizeText>,
+    head_timeout: Option<TimeText>,
+    client_timeout: Option<TimeText>,
+    connect_timeout: Option<TimeText>,
+    first_byte_timeout: Option<TimeText>,
+    idle_timeout: Option<TimeText>,
     master: BackendTable,
     #[serde(default)]
     shadow: Vec<ShadowTable>,
@@ -139,17 +139,17 @@ struct ShadowTable {
     #[serde(default)]
     noise: bool,
     percentage: Option<f64>,
-    ramp: Option<Time>,
+    ramp: Option<TimeText>,
     sample: Option<String>,
     methods: Option<Vec<String>>,
     marker: Option<String>,
     queue: Option<usize>,
-    queue_bytes: Option<Size>,
+    queue_bytes: Option<SizeText>,
     connections: Option<usize>,
     rate: Option<f64>,
     breaker_failures: Option<u32>,
-    breaker_pause: Option<Time>,
-    timeout: Option<Time>,
+    breaker_pause: Option<TimeText>,
+    timeout: Option<TimeText>,
     #[serde(default)]
     rule: Vec<RuleTable>,
 }
@@ -163,9 +163,9 @@ struct RuleTable {
 }
 
 /// A duration as the flags have it.
-struct Time(Duration);
+struct TimeText(Duration);
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for TimeText {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let time = gake_text::duration::parse_duration(&text).map_err(serde::de::Error::custom)?;
@@ -177,9 +177,9 @@ impl<'de> Deserialize<'de> for Time {
 }
 
 /// Bytes: a number, or text with a unit.
-struct Size(u64);
+struct SizeText(u64);
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for SizeText {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-impl File {
+impl ConfigFile {
     fn config(self) -> Result<Config, ConfigError> {
         let mut config = Config::new(backend(
             self.master.name,
