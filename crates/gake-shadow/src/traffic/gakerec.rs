@@ -36,7 +36,7 @@ const TRUNCATED: u8 = 1;
 
 /// What is said once, at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct RecordingHead {
     /// When offset 0 was, in nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
 }
@@ -59,7 +59,7 @@ impl RecordingWriter<BufWriter<File>> {
     /// When it cannot be written.
     pub fn create(
         path: &Path,
-        head: Head,
+        head: RecordingHead,
         redactor: Redactor,
         body_limit: usize,
     ) -> io::Result<Self> {
@@ -74,7 +74,7 @@ impl<W: Write> RecordingWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn new(mut out: W, head: Head, redactor: Redactor, body_limit: usize) -> io::Result<Self> {
+    pub fn new(mut out: W, head: RecordingHead, redactor: Redactor, body_limit: usize) -> io::Result<Self> {
         let json = serde_json::to_vec(&head)?;
         out.write_all(MAGIC)?;
         framed(&mut out, &json)?;
@@ -155,7 +155,7 @@ fn long(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
 /// Reads a recording to its last whole request.
 pub(super) struct Reader<R> {
     input: R,
-    head: Head,
+    head: RecordingHead,
     /// Bytes read so far.
     at: u64,
     records: u64,
@@ -174,7 +174,7 @@ impl<R: BufRead> Reader<R> {
     pub(super) fn new(mut input: R) -> Result<Self, TrafficError> {
         let mut magic = [0; MAGIC.len()];
         input.read_exact(&mut magic)?;
-        let head = Head { started_unix_ns: 0 };
+        let head = RecordingHead { started_unix_ns: 0 };
         let mut reader = Self { input, head, at: magic.len() as u64, records: 0, ended: None };
         let head = reader.frame(HEAD_BYTES_MAX)?;
         let head = head.ok_or_else(|| TrafficError::Head("it is cut or damaged".to_owned()))?;

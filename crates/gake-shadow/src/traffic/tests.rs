@@ -28,7 +28,7 @@ fn record(n: u64) -> Record {
 
 fn gakerec(count: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let head = gakerec::Head { started_unix_ns: 7 };
+    let head = gakerec::RecordingHead { started_unix_ns: 7 };
     let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, redactor(), 1_000).unwrap();
     (0..count).for_each(|n| writer.write(record(n)).unwrap());
     assert_eq!(writer.records(), count);
@@ -60,7 +60,7 @@ fn a_recording_comes_back_without_its_secrets() {
 #[test]
 fn requests_come_in_the_order_in_which_they_came() {
     let mut bytes = Vec::new();
-    let head = gakerec::Head { started_unix_ns: 0 };
+    let head = gakerec::RecordingHead { started_unix_ns: 0 };
     let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, Redactor::off(), 10).unwrap();
     // Each was over up to 1,000 requests later.
     let ended = |n: u64| n * 1_000 + n.wrapping_mul(0x9e37_79b9) % 1_000_000;
@@ -74,7 +74,7 @@ fn requests_come_in_the_order_in_which_they_came() {
 #[test]
 fn a_body_is_kept_up_to_the_limit() {
     let mut bytes = Vec::new();
-    let head = gakerec::Head { started_unix_ns: 0 };
+    let head = gakerec::RecordingHead { started_unix_ns: 0 };
     let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, Redactor::off(), 10).unwrap();
     writer.write(record(30)).unwrap();
     let (_, records, _) = read(&bytes);

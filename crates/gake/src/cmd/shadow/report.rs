@@ -7,7 +7,7 @@ use gake_files::Access;
 use gake_report::{Format, html};
 use gake_shadow::compare::judge::{ShadowReport, judge};
 use gake_shadow::compare::{file, show};
-use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
+use gake_shadow::traffic::gakerec::{RecordingHead, RecordingWriter};
 use gake_shadow::traffic::{Traffic, gor};
 use gake_text::units::plural;
 
@@ -100,7 +100,7 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
             out.flush().map_err(|error| about(&args.output, &error))?;
         }
         Some("gakerec") => {
-            let head = Head { started_unix_ns };
+            let head = RecordingHead { started_unix_ns };
             let mut out = RecordingWriter::create(&args.output, head, redactor, usize::MAX)
                 .map_err(|error| about(&args.output, &error))?;
             for record in requests {

@@ -12,7 +12,7 @@ use gake_shadow::compare::{ComparisonRules, ShadowComparison, file};
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Role;
 use gake_shadow::traffic::Record;
-use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
+use gake_shadow::traffic::gakerec::{RecordingHead, RecordingWriter};
 use gake_shadow::{Exchanges, Proxy};
 use gake_text::redact::Redactor;
 use gake_text::units::{count, plural};
@@ -71,7 +71,7 @@ impl Taps {
         distinct(outputs.map(PathBuf::as_path), args.rules.iter().map(PathBuf::as_path))?;
         let mut taps = Self::default();
         if let Some(path) = &args.record {
-            let head = Head { started_unix_ns: unix_now() };
+            let head = RecordingHead { started_unix_ns: unix_now() };
             let limit = config.limits.shadow_body as usize;
             let writer = RecordingWriter::create(path, head, redactor.clone(), limit)
                 .map_err(|e| cannot(path, &e))?;
@@ -199,7 +199,7 @@ fn compare(
 /// Records until the proxy has ended; after an error it goes on taking, so that nothing piles up.
 fn record(
     mut writer: RecordingWriter<std::io::BufWriter<std::fs::File>>,
-    head: Head,
+    head: RecordingHead,
     exchanges: &Exchanges,
 ) -> Recorded {
     let mut lost = None;
