@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read};
 
 use gake_core::clock::SECOND;
 
-use super::{Record, Source};
+use super::{Record, RecordSource};
 
 /// Bytes of a line that are looked at.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -87,7 +87,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> RecordSource for Reader<R> {
     fn next(&mut self) -> io::Result<Option<Record>> {
         while self.ready.is_empty() && !self.ended {
             self.take()?;

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use gake_files::Access;
 use gake_text::redact::Redactor;
 
-use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, Source, TrafficError, redact};
+use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, RecordSource, TrafficError, redact};
 
 /// The first bytes of a file: the name and the version.
 pub const MAGIC: &[u8] = b"GAKEREC1";
@@ -159,11 +159,11 @@ pub(super) struct Reader<R> {
     /// Bytes read so far.
     at: u64,
     records: u64,
-    ended: Option<Ended>,
+    ended: Option<RecordingEnd>,
 }
 
 /// Why there is no further record.
-enum Ended {
+enum RecordingEnd {
     Whole,
     Cut,
     Damaged,
@@ -186,24 +186,24 @@ impl<R: BufRead> Reader<R> {
     /// The next frame's payload; `None` where no whole one is left.
     fn frame(&mut self, limit: u32) -> io::Result<Option<Vec<u8>>> {
         if self.input.fill_buf()?.is_empty() {
-            self.ended = Some(Ended::Whole);
+            self.ended = Some(RecordingEnd::Whole);
             return Ok(None);
         }
         let Some(length) = self.number()? else { return Ok(None) };
         if length > limit {
-            self.ended = Some(Ended::Damaged);
+            self.ended = Some(RecordingEnd::Damaged);
             return Ok(None);
         }
         let mut payload = Vec::new();
         // As much as is there: a length alone must not make us hold memory.
         let read = (&mut self.input).take(u64::from(length)).read_to_end(&mut payload)?;
         if read < length as usize {
-            self.ended = Some(Ended::Cut);
+            self.ended = Some(RecordingEnd::Cut);
             return Ok(None);
         }
         let Some(sum) = self.number()? else { return Ok(None) };
         if sum != checksum(&payload) {
-            self.ended = Some(Ended::Damaged);
+            self.ended = Some(RecordingEnd::Damaged);
             return Ok(None);
         }
         self.at += u64::from(length) + 8;
@@ -215,7 +215,7 @@ impl<R: BufRead> Reader<R> {
         match self.input.read_exact(&mut bytes) {
             Ok(()) => Ok(Some(u32::from_le_bytes(bytes))),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.ended = Some(Ended::Cut);
+                self.ended = Some(RecordingEnd::Cut);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -223,15 +223,15 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> RecordSource for Reader<R> {
     fn next(&mut self) -> io::Result<Option<Record>> {
         if self.ended.is_some() {
             return Ok(None);
         }
         let Some(payload) = self.frame(RECORD_BYTES_MAX as u32)? else { return Ok(None) };
-        let record = Fields(&payload).record();
+        let record = PayloadReader(&payload).record();
         if record.is_none() {
-            self.ended = Some(Ended::Damaged);
+            self.ended = Some(RecordingEnd::Damaged);
         }
         self.records += u64::from(record.is_some());
         Ok(record)
@@ -243,9 +243,9 @@ impl<R: BufRead> Source for Reader<R> {
 
     fn notes(&self) -> Vec<String> {
         let what = match self.ended {
-            Some(Ended::Cut) => "cut short",
-            Some(Ended::Damaged) => "damaged",
-            None | Some(Ended::Whole) => return Vec::new(),
+            Some(RecordingEnd::Cut) => "cut short",
+            Some(RecordingEnd::Damaged) => "damaged",
+            None | Some(RecordingEnd::Whole) => return Vec::new(),
         };
         vec![format!(
             "the recording is {what} after {} whole requests, at byte {}",
@@ -255,9 +255,9 @@ impl<R: BufRead> Source for Reader<R> {
 }
 
 /// What is left of a payload.
-struct Fields<'a>(&'a [u8]);
+struct PayloadReader<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl PayloadReader<'_> {
     fn record(mut self) -> Option<Record> {
         let offset = u64::from_le_bytes(self.bytes(8)?.try_into().ok()?);
         let flags = self.bytes(1)?[0];

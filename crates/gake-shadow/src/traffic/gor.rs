@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Read, Write};
 use gake_text::redact::Redactor;
 use memchr::memmem::Finder;
 
-use super::{RECORD_BYTES_MAX, Record, Source, message, redact};
+use super::{RECORD_BYTES_MAX, Record, RecordSource, message, redact};
 
 /// Between two messages.
 const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();
@@ -122,7 +122,7 @@ fn payload(message: &[u8]) -> Option<(u8, u64, &[u8])> {
     Some((kind, timestamp, &message[end + 1..]))
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> RecordSource for Reader<R> {
     fn next(&mut self) -> io::Result<Option<Record>> {
         while let Some((end, after)) = self.message()? {
             let message: Vec<u8> = self.held.drain(..after).take(end).collect();

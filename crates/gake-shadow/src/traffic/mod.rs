@@ -157,47 +157,47 @@ const WINDOW_BYTES: usize = 32 << 20;
 /// each other, and what was left out on the way.
 pub struct Traffic {
     format: RecordingFormat,
-    source: Box<dyn Source>,
-    window: BinaryHeap<Reverse<Held>>,
+    source: Box<dyn RecordSource>,
+    window: BinaryHeap<Reverse<QueuedRecord>>,
     held_bytes: usize,
     read: u64,
     ended: bool,
 }
 
 /// A record that waits for those that came before it.
-struct Held {
+struct QueuedRecord {
     number: u64,
     record: Record,
 }
 
-impl Held {
+impl QueuedRecord {
     fn key(&self) -> (Nanos, u64) {
         (self.record.offset, self.number)
     }
 }
 
-impl PartialEq for Held {
+impl PartialEq for QueuedRecord {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Held {}
+impl Eq for QueuedRecord {}
 
-impl PartialOrd for Held {
+impl PartialOrd for QueuedRecord {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
+impl Ord for QueuedRecord {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
 }
 
 /// Reads records one by one.
-trait Source {
+trait RecordSource {
     fn next(&mut self) -> io::Result<Option<Record>>;
 
     /// When offsets begin, in Unix nanoseconds; 0 before a record was read, or where none tells.
@@ -222,7 +222,7 @@ impl Traffic {
     /// When it cannot be read, or is not a recording.
     pub fn read(mut file: impl BufRead + 'static) -> Result<Self, TrafficError> {
         let format = RecordingFormat::of(file.fill_buf()?).ok_or(TrafficError::Format)?;
-        let source: Box<dyn Source> = match format {
+        let source: Box<dyn RecordSource> = match format {
             RecordingFormat::Gakerec => Box::new(gakerec::Reader::new(file)?),
             RecordingFormat::Gor => Box::new(gor::Reader::new(file)),
             RecordingFormat::AccessLog => Box::new(access_log::Reader::new(file)),
@@ -259,7 +259,7 @@ impl Iterator for Traffic {
             match self.source.next() {
                 Ok(Some(record)) => {
                     self.held_bytes += record.body.len();
-                    self.window.push(Reverse(Held { number: self.read, record }));
+                    self.window.push(Reverse(QueuedRecord { number: self.read, record }));
                     self.read += 1;
                 }
                 Ok(None) => self.ended = true,
@@ -269,7 +269,7 @@ impl Iterator for Traffic {
                 }
             }
         }
-        let Reverse(Held { record, .. }) = self.window.pop()?;
+        let Reverse(QueuedRecord { record, .. }) = self.window.pop()?;
         self.held_bytes -= record.body.len();
         Some(Ok(record))
     }
