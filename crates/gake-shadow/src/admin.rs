@@ -12,7 +12,7 @@ use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::control::{Control, ShadowState};
+use crate::control::{ProxyControl, ShadowState};
 use crate::mirror::ledger::Category;
 
 pub(crate) use serve::serve;
@@ -20,7 +20,7 @@ pub(crate) use serve::serve;
 /// Text as a body.
 type Page = Response<http_body_util::Full<Bytes>>;
 
-fn page<B>(control: &Control, request: &Request<B>) -> Page {
+fn page<B>(control: &ProxyControl, request: &Request<B>) -> Page {
     if !host::is_ours(request) {
         return text(
             StatusCode::FORBIDDEN,
@@ -63,11 +63,11 @@ Changes need the header `Authorization: Bearer TOKEN`.
 ";
 
 /// Whether somebody who knows the token asks for a change.
-fn is_change<B>(control: &Control, request: &Request<B>) -> bool {
+fn is_change<B>(control: &ProxyControl, request: &Request<B>) -> bool {
     request.method() == Method::POST && is_allowed(control, request.headers())
 }
 
-fn is_allowed(control: &Control, headers: &HeaderMap) -> bool {
+fn is_allowed(control: &ProxyControl, headers: &HeaderMap) -> bool {
     let Some(token) = &control.shared().config.admin_token else { return false };
     let shown =
         headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
@@ -79,7 +79,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-fn change(control: &Control, path: &str, query: &str) -> Page {
+fn change(control: &ProxyControl, path: &str, query: &str) -> Page {
     let (mut shadow, mut value, mut over) = (None, None, Duration::ZERO);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
@@ -109,7 +109,7 @@ fn change(control: &Control, path: &str, query: &str) -> Page {
     }
 }
 
-fn status(control: &Control) -> Value {
+fn status(control: &ProxyControl) -> Value {
     let stats = control.stats();
     let shared = control.shared();
     let hooks = control.hooks();
@@ -169,7 +169,7 @@ fn classes(counts: &[u64; 6]) -> Value {
         .into()
 }
 
-fn ledgers(control: &Control) -> Value {
+fn ledgers(control: &ProxyControl) -> Value {
     let ledger = |shadow: ShadowState| {
         let ledger = shadow.ledger;
         let mut table = serde_json::Map::new();
@@ -187,7 +187,7 @@ fn ledgers(control: &Control) -> Value {
     control.shadows().into_iter().map(ledger).collect()
 }
 
-fn metrics(control: &Control) -> Page {
+fn metrics(control: &ProxyControl) -> Page {
     let stats = control.stats();
     let mut out = String::new();
     for (name, help, value) in [

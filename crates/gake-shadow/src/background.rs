@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::admin;
-use crate::control::Control;
+use crate::control::ProxyControl;
 
 /// How often a percentage moves while it ramps.
 const RAMP_STEP: Duration = Duration::from_millis(100);
@@ -13,7 +13,7 @@ const RAMP_STEP: Duration = Duration::from_millis(100);
 const RESOLVE_AGAIN: Duration = Duration::from_secs(30);
 
 /// What goes on beside the proxy, until it has ended.
-pub(crate) async fn run(control: Control, admin: Option<TcpListener>) {
+pub(crate) async fn run(control: ProxyControl, admin: Option<TcpListener>) {
     if let Some(listener) = admin {
         tokio::task::spawn_local(admin::serve(listener, control.clone()));
     }

@@ -14,7 +14,7 @@ use crate::proxy::worker::Phase;
 
 /// A running proxy's handle.
 #[derive(Debug, Clone)]
-pub struct Control(Arc<Inner>);
+pub struct ProxyControl(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -69,7 +69,7 @@ pub struct ShadowState {
 #[error("there is no shadow called {0:?}")]
 pub struct NoSuchShadow(pub String);
 
-impl Control {
+impl ProxyControl {
     pub(crate) fn new(shared: Arc<Shared>, phase: watch::Sender<Phase>) -> Self {
         let begun = Instant::now();
         let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, backend)| {

@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::{is_change, page, text};
-use crate::control::Control;
+use crate::control::ProxyControl;
 use crate::proxy::client::head_buffer::HeadBuffer;
 
 /// For a whole request head.
@@ -84,7 +84,7 @@ impl Drop for Place {
 }
 
 /// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, control: Control) {
+pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let (crowd, taken) = (Rc::new(Crowd::default()), Rc::new(Cell::new(0)));
     loop {
@@ -119,7 +119,7 @@ async fn opened(mut stream: TcpStream, gone: &Notify) -> Option<Opened> {
     came.then(|| Opened { stream, early: received.take() })
 }
 
-async fn answer(opened: Opened, control: &Control, taken: &Rc<Cell<usize>>) {
+async fn answer(opened: Opened, control: &ProxyControl, taken: &Rc<Cell<usize>>) {
     let place = RefCell::new(None);
     let service = service_fn(|request: Request<Incoming>| {
         *place.borrow_mut() = Place::take(taken, is_change(control, &request));

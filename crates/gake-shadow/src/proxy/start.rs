@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::collect::{Exchanges, Feed};
 use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
-use crate::control::{Control, ProxySummary};
+use crate::control::{ProxyControl, ProxySummary};
 use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
 use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
@@ -57,7 +57,7 @@ pub struct Proxy {
 pub struct RunningProxy {
     addr: SocketAddr,
     admin: Option<SocketAddr>,
-    control: Control,
+    control: ProxyControl,
     workers: Vec<JoinHandle<()>>,
     mirrors: Vec<JoinHandle<()>>,
     side: Option<JoinHandle<()>>,
@@ -184,7 +184,7 @@ impl Proxy {
         let mut running = RunningProxy {
             addr,
             admin: admin.as_ref().map(|(_, addr)| *addr),
-            control: Control::new(Arc::clone(&shared), phase),
+            control: ProxyControl::new(Arc::clone(&shared), phase),
             workers: Vec::new(),
             mirrors: Vec::new(),
             side: None,
@@ -254,7 +254,7 @@ impl RunningProxy {
 
     /// Looks at it and changes it, from anywhere.
     #[must_use]
-    pub fn control(&self) -> &Control {
+    pub fn control(&self) -> &ProxyControl {
         &self.control
     }
 
