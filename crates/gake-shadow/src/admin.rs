@@ -132,9 +132,9 @@ fn status(control: &ProxyControl) -> Value {
         "master": {
             "name": &*shared.master.backend.name,
             "url": shared.master.backend.url(),
-            "answers": classes(&stats.answers),
+            "answers": classes(&stats.responses),
             "faults": stats.master_faults,
-            "broken_answers": stats.broken_answers,
+            "broken_answers": stats.broken_responses,
             "stale_reconnects": stats.stale_reconnects,
         },
         "clients": {
@@ -197,7 +197,7 @@ fn metrics(control: &ProxyControl) -> Page {
         ("malformed_total", "Connections ended for bytes that are not HTTP.", stats.malformed),
         ("client_timeouts_total", "Clients that were too slow.", stats.client_timeouts),
         ("master_faults_total", "Requests that the master did not answer.", stats.master_faults),
-        ("broken_answers_total", "Answers of the master that broke off.", stats.broken_answers),
+        ("broken_answers_total", "Answers of the master that broke off.", stats.broken_responses),
         ("stale_reconnects_total", "Idle connections found closed.", stats.stale_reconnects),
         ("upgrades_total", "Requests that switched the protocol.", stats.upgrades),
         ("accept_errors_total", "Connections that could not be accepted.", stats.accept_errors),
@@ -217,7 +217,7 @@ fn metrics(control: &ProxyControl) -> Page {
         "Clients' connections.",
         [(String::new(), stats.open as f64)],
     );
-    let answers = stats.answers.iter().enumerate();
+    let answers = stats.responses.iter().enumerate();
     metric(
         &mut out,
         "master_answers_total",

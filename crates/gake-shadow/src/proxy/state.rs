@@ -38,7 +38,7 @@ pub(crate) struct Counters {
     pub(crate) open: AtomicU64,
     pub(crate) requests: AtomicU64,
     /// Answers of the master by the first digit of their status.
-    pub(crate) answers: [AtomicU64; 6],
+    pub(crate) responses: [AtomicU64; 6],
     /// Requests that we refused.
     pub(crate) refused: AtomicU64,
     /// Clients' connections that ended for bytes that are not HTTP.
@@ -47,7 +47,7 @@ pub(crate) struct Counters {
     /// 502 and 504.
     pub(crate) master_faults: AtomicU64,
     /// Answers of the master that broke off.
-    pub(crate) broken_answers: AtomicU64,
+    pub(crate) broken_responses: AtomicU64,
     pub(crate) stale_reconnects: AtomicU64,
     pub(crate) upgrades: AtomicU64,
     pub(crate) accept_errors: AtomicU64,
@@ -65,7 +65,7 @@ pub struct ProxyStats {
     /// Requests that were received whole as far as their heads.
     pub requests: u64,
     /// Answers of the master by the first digit of their status.
-    pub answers: [u64; 6],
+    pub responses: [u64; 6],
     /// Requests that were refused: 4xx and 501 of the proxy's own.
     pub refused: u64,
     /// Connections that ended for bytes that are not HTTP.
@@ -75,7 +75,7 @@ pub struct ProxyStats {
     /// Requests that the master did not answer: 502 and 504.
     pub master_faults: u64,
     /// Answers of the master that broke off.
-    pub broken_answers: u64,
+    pub broken_responses: u64,
     /// Idle connections to the master that turned out to be closed.
     pub stale_reconnects: u64,
     /// Requests that changed the protocol.
@@ -151,7 +151,7 @@ impl Shared {
                 (&mut stats.malformed, &worker.malformed),
                 (&mut stats.client_timeouts, &worker.client_timeouts),
                 (&mut stats.master_faults, &worker.master_faults),
-                (&mut stats.broken_answers, &worker.broken_answers),
+                (&mut stats.broken_responses, &worker.broken_responses),
                 (&mut stats.stale_reconnects, &worker.stale_reconnects),
                 (&mut stats.upgrades, &worker.upgrades),
                 (&mut stats.accept_errors, &worker.accept_errors),
@@ -159,7 +159,7 @@ impl Shared {
             ] {
                 *sum += count.load(Relaxed);
             }
-            for (sum, count) in stats.answers.iter_mut().zip(&worker.answers) {
+            for (sum, count) in stats.responses.iter_mut().zip(&worker.responses) {
                 *sum += count.load(Relaxed);
             }
         }

@@ -139,5 +139,5 @@ fn a_client_of_http2_that_takes_or_asks_nothing_is_let_go() {
     // One that asks nothing.
     let _ = opened(proxy.addr(), OPENING).read_to_end(&mut rest);
     let stats = stop(proxy).stats;
-    assert_eq!((stats.open, stats.client_timeouts, stats.broken_answers), (0, 1, 0));
+    assert_eq!((stats.open, stats.client_timeouts, stats.broken_responses), (0, 1, 0));
 }

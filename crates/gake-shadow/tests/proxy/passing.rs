@@ -307,7 +307,7 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
     let proxy = start(config(&master, &[]));
     let answer = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(answer.ends_with("hello") && answer.contains("Content-Length: 10"), "{answer}");
-    assert_eq!(stop(proxy).stats.broken_answers, 1);
+    assert_eq!(stop(proxy).stats.broken_responses, 1);
 }
 
 #[test]
@@ -324,7 +324,7 @@ pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
     let end = Read::read_to_end(&mut client.0, &mut answer);
     let kind = end.map_err(|error| error.kind());
     assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset), "{answer:?}");
-    assert_eq!(stop(proxy).stats.broken_answers, 1);
+    assert_eq!(stop(proxy).stats.broken_responses, 1);
 }
 
 #[test]

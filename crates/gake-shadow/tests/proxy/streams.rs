@@ -139,7 +139,7 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     until_count(&proxy, 0, Category::Ok, 52);
     assert_eq!((master.connections(), shadow.connections()), (1, 1), "none was ended");
     let stats = stop(proxy).stats;
-    assert_eq!((stats.answers[2], stats.broken_answers, stats.master_faults), (52, 0, 0));
+    assert_eq!((stats.responses[2], stats.broken_responses, stats.master_faults), (52, 0, 0));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
         let mut answer = answer.await.unwrap();
         assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), total.to_string());
     });
-    assert_eq!(stop(proxy).stats.answers[2], 51);
+    assert_eq!(stop(proxy).stats.responses[2], 51);
 }
 
 #[test]

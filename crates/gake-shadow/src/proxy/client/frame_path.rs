@@ -119,7 +119,7 @@ async fn after(
                 // Closing an idle connection is not a fault.
                 Turn::Idle => {}
                 Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
-                Turn::Backend => count(&worker.counters().broken_answers),
+                Turn::Backend => count(&worker.counters().broken_responses),
             }
             // The connection is dropped with all it had.
             Some((NextStep::Gone, stream, received))

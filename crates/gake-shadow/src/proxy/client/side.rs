@@ -87,7 +87,7 @@ impl ClientSide<'_> {
         let counters = self.client.worker.counters();
         match self.client.turn() {
             Turn::Client => count(&counters.client_timeouts),
-            _ => count(&counters.broken_answers),
+            _ => count(&counters.broken_responses),
         }
         NextStep::Gone
     }

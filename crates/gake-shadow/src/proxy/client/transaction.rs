@@ -182,7 +182,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         }
         if !begun && self.state.status != 0 {
             let class = usize::from(self.state.status / 100).min(5);
-            worker.counters().answers[class].fetch_add(1, Relaxed);
+            worker.counters().responses[class].fetch_add(1, Relaxed);
             client.body_begins();
             self.upload.forget_interim();
             if self.state.is_ended_by_close {
@@ -213,7 +213,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
     fn fail(&mut self, fault: Fault) {
         self.link = None;
         self.end = Some(if self.state.has_begun() {
-            count(&self.side.client.worker.counters().broken_answers);
+            count(&self.side.client.worker.counters().broken_responses);
             End::BrokenOff(fault)
         } else {
             self.out.clear();

@@ -74,7 +74,7 @@ pub(crate) fn answered(
     if head.show(|head| AnswerLines::of(head.headers).is_strange) || (switched && !upgrade) {
         return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
     }
-    counters.answers[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
+    counters.responses[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
     if switched {
         count(&counters.upgrades);
         if let Some(mut slot) = slot {

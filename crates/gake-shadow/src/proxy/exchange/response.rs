@@ -104,7 +104,7 @@ impl Relay {
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(fault))) => {
-                count(&self.client.worker.counters().broken_answers);
+                count(&self.client.worker.counters().broken_responses);
                 self.upstream = None;
                 if let Some(slot) = self.slot.take() {
                     slot.failed(BackendFailure::Fault(fault));

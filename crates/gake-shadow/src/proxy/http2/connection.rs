@@ -167,7 +167,7 @@ impl Open {
             if client.watch.fired() {
                 let counters = client.worker.counters();
                 match client.turn() {
-                    Turn::Backend => count(&counters.broken_answers),
+                    Turn::Backend => count(&counters.broken_responses),
                     // Also one who does not take the end of an answer that is whole.
                     _ => count(&counters.client_timeouts),
                 }
