@@ -227,7 +227,7 @@ impl ConfigFile {
         let limits = &mut config.limits;
         limits.connections = self.max_connections.unwrap_or(limits.connections);
         limits.shadow_body = self.shadow_body_limit.map_or(limits.shadow_body, |size| size.0);
-        limits.answer_body = self.answer_body_limit.map_or(limits.answer_body, |size| size.0);
+        limits.response_body = self.answer_body_limit.map_or(limits.response_body, |size| size.0);
         let timeouts = &mut config.timeouts;
         for (setting, told) in [
             (&mut timeouts.head, self.head_timeout),

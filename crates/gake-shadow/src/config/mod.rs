@@ -200,7 +200,7 @@ pub struct ProxyLimits {
     /// Bytes of a request's body that are kept for copies and comparison.
     pub shadow_body: u64,
     /// Bytes of an answer's body that are kept for comparison, and read from a shadow.
-    pub answer_body: u64,
+    pub response_body: u64,
     /// Idle connections to the master that each thread keeps.
     pub idle: usize,
 }
@@ -377,7 +377,7 @@ impl Default for ProxyLimits {
             head_bytes: 64 << 10,
             connections: 10_000,
             shadow_body: 1 << 20,
-            answer_body: 1 << 20,
+            response_body: 1 << 20,
             idle: 256,
         }
     }

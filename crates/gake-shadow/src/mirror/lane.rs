@@ -53,7 +53,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
             secret,
             watch: &watch,
             scratch: &queue.scratch,
-            limit: shared.config.limits.answer_body,
+            limit: shared.config.limits.response_body,
             slot: slot.as_deref_mut(),
         };
         let sent = if backend.target.backend.http2 {

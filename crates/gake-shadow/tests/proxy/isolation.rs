@@ -92,7 +92,7 @@ fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
     let limit = 100_000;
     let (summary, _) = beside(&bad, |config| {
         narrow(config);
-        config.limits.answer_body = limit;
+        config.limits.response_body = limit;
         config.shadows[0].timeout = Duration::from_secs(30);
     });
     let ledger = &summary.ledgers[0];

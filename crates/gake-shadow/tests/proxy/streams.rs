@@ -119,7 +119,7 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     config.threads = 1;
     config.shadows.push(shadow_at(0, &shadow.url()));
     config.shadows[0].timeout = crate::LONG;
-    config.limits.answer_body = u64::MAX;
+    config.limits.response_body = u64::MAX;
     let proxy = start(config);
     // Pieces come faster than they are passed on.
     assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());

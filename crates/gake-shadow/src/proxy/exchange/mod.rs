@@ -109,7 +109,7 @@ pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Colle
         nanos(now),
         client.peer,
         head,
-        shared.config.limits.answer_body,
+        shared.config.limits.response_body,
     ))
 }
 

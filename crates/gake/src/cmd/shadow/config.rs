@@ -54,7 +54,7 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
         config.limits.shadow_body = limit;
     }
     if let Some(limit) = args.copies.answer_body_limit {
-        config.limits.answer_body = limit;
+        config.limits.response_body = limit;
     }
     config.seed = args.copies.seed.unwrap_or(config.seed);
     config.shadow_nice = args.copies.shadow_nice.unwrap_or(config.shadow_nice);
