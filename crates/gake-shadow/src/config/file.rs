@@ -259,7 +259,7 @@ fn shadow(
             let reason = "without a url it is the master, and has its host and headers";
             return Err(value("shadow", &table.name, reason));
         }
-        None if table.noise => Shadow::again(master, &table.name),
+        None if table.noise => Shadow::repeat_of(master, &table.name),
         None => return Err(value("shadow", &table.name, "it has no url")),
     };
     if table.noise {

@@ -118,7 +118,7 @@ pub struct Shadow {
     pub role: Role,
     /// Whether it is the master itself, asked a second time: then only safe methods are copied,
     /// whatever `methods` and `rules` say.
-    pub again: bool,
+    pub is_master: bool,
     /// How many of the requests that may be copied are, in percent.
     pub percentage: f64,
     /// The percentage is reached from 0 in this time after the start.
@@ -245,7 +245,7 @@ impl Config {
 
     /// Puts another master in place of this one, also where it is asked a second time.
     pub fn set_master(&mut self, master: Backend) {
-        for shadow in self.shadows.iter_mut().filter(|shadow| shadow.again) {
+        for shadow in self.shadows.iter_mut().filter(|shadow| shadow.is_master) {
             shadow.backend = Backend { name: Arc::clone(&shadow.backend.name), ..master.clone() };
         }
         self.master = master;
@@ -340,7 +340,7 @@ impl Shadow {
         Self {
             backend,
             role: Role::Shadow,
-            again: false,
+            is_master: false,
             percentage: 100.0,
             ramp: None,
             sample: Sampling::default(),
@@ -359,9 +359,9 @@ impl Shadow {
     /// The master itself, asked a second time under another name: where it differs from its first
     /// answer is noise.
     #[must_use]
-    pub fn again(master: &Backend, name: &str) -> Self {
+    pub fn repeat_of(master: &Backend, name: &str) -> Self {
         let backend = Backend { name: name.into(), ..master.clone() };
-        Self { role: Role::Secondary, again: true, ..Self::new(backend) }
+        Self { role: Role::Secondary, is_master: true, ..Self::new(backend) }
     }
 }
 

@@ -181,7 +181,7 @@ pub(crate) fn may_see(shadow: &Shadow, method: &Method, path: &str) -> Result<()
     if rule.is_some_and(|rule| rule.verdict == RuleVerdict::Deny) {
         return Err(Category::Denied);
     }
-    if shadow.again && !method.is_safe() {
+    if shadow.is_master && !method.is_safe() {
         return Err(Category::Unsafe);
     }
     let methods = rule.and_then(|rule| rule.methods.as_ref()).unwrap_or(&shadow.methods);
@@ -272,7 +272,7 @@ mod tests {
         ] {
             assert_eq!(may_see(&shadow, &method, path), expected, "{method} {path}");
         }
-        shadow.again = true;
+        shadow.is_master = true;
         assert_eq!(may_see(&shadow, &Method::POST, "/search"), Err(Category::Unsafe));
         assert_eq!(may_see(&shadow, &Method::GET, "/"), Ok(()));
     }

@@ -40,7 +40,7 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     {
         for text in texts {
             let shadow = if role == Role::Secondary && text == AGAIN {
-                Shadow::again(&config.master, &format!("{}-again", config.master.name))
+                Shadow::repeat_of(&config.master, &format!("{}-again", config.master.name))
             } else {
                 Shadow { role, ..Shadow::new(backend(text, default)?) }
             };
