@@ -189,7 +189,7 @@ pub(crate) async fn munge_whole(
 pub(crate) async fn munge_head(
     hooks: &Arc<Runner>,
     backend: &Arc<str>,
-    head: &Head,
+    head: &RequestHead,
 ) -> Option<RequestHead> {
     let HookRequest { method, uri, headers, .. } =
         hooks.munge(backend, HookRequest::of(head, None)).await?;

@@ -38,7 +38,7 @@ impl Kind {
         match name.len() {
             2 if is(name, "te") => Self::TransferExtensions,
             3 if is(name, "via") => Self::Via,
-            4 if is(name, "host") => Self::HostPolicy,
+            4 if is(name, "host") => Self::Host,
             6 if is(name, "expect") => Self::Expect,
             7 if is(name, "upgrade") => Self::Upgrade,
             10 if is(name, "connection") => Self::Connection,
