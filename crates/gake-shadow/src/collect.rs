@@ -24,7 +24,7 @@ const EXCHANGE_BYTES: u64 = 2048;
 
 /// All who listen to exchanges.
 #[derive(Debug, Default)]
-pub(crate) struct Feed {
+pub(crate) struct ExchangeFeed {
     taps: Vec<Tap>,
     next: AtomicU64,
 }
@@ -76,7 +76,7 @@ impl Exchanges {
     }
 }
 
-impl Feed {
+impl ExchangeFeed {
     /// Another listener, with a bound on the exchanges that wait.
     pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
         let (sender, receiver) = sync_channel(capacity.max(1));
@@ -126,8 +126,8 @@ fn weight(exchange: &MirroredExchange) -> u64 {
 
 /// An exchange that is going on; it is handed over when the last who knows it has let go.
 #[derive(Debug)]
-pub(crate) struct Collector {
-    feed: Arc<Feed>,
+pub(crate) struct ExchangeCollector {
+    feed: Arc<ExchangeFeed>,
     id: u64,
     received_unix_ns: u64,
     client: SocketAddr,
@@ -144,9 +144,9 @@ struct Found {
     outcomes: Vec<(usize, BackendOutcome)>,
 }
 
-impl Collector {
+impl ExchangeCollector {
     pub(crate) fn new(
-        feed: &Arc<Feed>,
+        feed: &Arc<ExchangeFeed>,
         received_unix_ns: u64,
         client: SocketAddr,
         request: &RequestHead,
@@ -172,8 +172,8 @@ impl Collector {
     }
 
     /// A place for a backend's outcome; `order` is its place among the others.
-    pub(crate) fn slot(self: &Arc<Self>, order: usize, name: &Arc<str>, role: Role) -> Box<Slot> {
-        Box::new(Slot {
+    pub(crate) fn slot(self: &Arc<Self>, order: usize, name: &Arc<str>, role: Role) -> Box<OutcomeSlot> {
+        Box::new(OutcomeSlot {
             collector: Arc::clone(self),
             order,
             name: Arc::clone(name),
@@ -194,7 +194,7 @@ impl Collector {
     }
 }
 
-impl Drop for Collector {
+impl Drop for ExchangeCollector {
     fn drop(&mut self) {
         let found = self.found.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut outcomes = std::mem::take(&mut found.outcomes);
@@ -216,8 +216,8 @@ impl Drop for Collector {
 
 /// One backend's part of an exchange while it goes on.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    collector: Arc<Collector>,
+pub(crate) struct OutcomeSlot {
+    collector: Arc<ExchangeCollector>,
     order: usize,
     name: Arc<str>,
     role: Role,
@@ -231,7 +231,7 @@ pub(crate) struct Slot {
     ended: bool,
 }
 
-impl Slot {
+impl OutcomeSlot {
     /// What is said when nobody says anything.
     pub(crate) fn unless_told(&mut self, failure: BackendFailure) {
         self.untold = failure;
@@ -307,7 +307,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for OutcomeSlot {
     fn drop(&mut self) {
         if !self.ended {
             let failure = self.untold.clone();

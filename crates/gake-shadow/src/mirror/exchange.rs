@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use gake_core::record::{Fault, Phase};
 
 use super::backend::ShadowBackend;
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::config::MarkerSecret;
 use crate::message::body::ShadowRequest;
 use crate::message::head::RequestHead;
@@ -30,7 +30,7 @@ pub(super) struct ShadowExchange<'a> {
     pub(super) scratch: &'a Scratch,
     /// Bytes of an answer's body that are read, more or less.
     pub(super) limit: u64,
-    pub(super) slot: Option<&'a mut Slot>,
+    pub(super) slot: Option<&'a mut OutcomeSlot>,
 }
 
 impl ShadowExchange<'_> {

@@ -10,7 +10,7 @@ use http::{Method, StatusCode};
 
 use super::exchange::{ShadowAnswer, ShadowExchange};
 use super::copy_writer::Outgoing;
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::message::body::ShadowRequest;
 use crate::proxy::policy::headers::AnswerLines;
 use crate::proxy::upstream::link::{Link, Scratch, is_stale};
@@ -114,7 +114,7 @@ struct Answer<'a> {
     /// 0 before the head.
     status: u16,
     bytes: u64,
-    slot: Option<&'a mut Slot>,
+    slot: Option<&'a mut OutcomeSlot>,
 }
 
 impl Visitor for Answer<'_> {

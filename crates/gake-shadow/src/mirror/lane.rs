@@ -10,7 +10,7 @@ use super::exchange::{ShadowAnswer, ShadowExchange};
 use super::lane_queue::LaneQueue;
 use super::ledger::Category;
 use super::{Job, http1, http2};
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::hooks;
 use crate::message::body::ShadowRequest;
@@ -94,7 +94,7 @@ fn unmarked(request: Arc<ShadowRequest>, backend: &ShadowBackend) -> Arc<ShadowR
     }
 }
 
-fn not_sent(slot: Option<Box<Slot>>, category: Category) {
+fn not_sent(slot: Option<Box<OutcomeSlot>>, category: Category) {
     if let Some(slot) = slot {
         slot.failed(BackendFailure::NotSent(category.name()));
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
 use crate::proxy::state::Shared;
@@ -51,7 +51,7 @@ pub(crate) struct Mirror {
 pub(crate) struct Job {
     pub(crate) request: Arc<ShadowRequest>,
     pub(crate) ticket: Ticket,
-    pub(crate) slot: Option<Box<Slot>>,
+    pub(crate) slot: Option<Box<OutcomeSlot>>,
 }
 
 /// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
@@ -145,7 +145,7 @@ impl Mirror {
     }
 
     /// Sends a copy to a shadow, unless its gate says no.
-    fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<Slot>>) {
+    fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<OutcomeSlot>>) {
         let backend = &self.shared.shadows[shadow];
         let bytes = request.body.len;
         if let Err(category) = backend.gate.admit(&backend.config, bytes) {
@@ -170,7 +170,7 @@ impl Mirror {
         }
     }
 
-    fn end(&self, shadow: usize, slot: Option<Box<Slot>>, category: Category) {
+    fn end(&self, shadow: usize, slot: Option<Box<OutcomeSlot>>, category: Category) {
         self.page(shadow).end(category);
         if let Some(slot) = slot {
             slot.failed(BackendFailure::NotSent(category.name()));
@@ -191,13 +191,13 @@ pub(crate) struct PendingCopies {
     /// A bit for each shadow.
     shadows: u32,
     #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
-    slots: Vec<Box<Slot>>,
+    slots: Vec<Box<OutcomeSlot>>,
 }
 
 impl PendingCopies {
     /// Opens an entry for each chosen shadow; `slots` are in their order, or none.
     #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
-    pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<Slot>>) -> Self {
+    pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<OutcomeSlot>>) -> Self {
         for shadow in bits(shadows) {
             mirror.page(shadow).start();
         }

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::collect::{Exchanges, Feed};
+use crate::collect::{Exchanges, ExchangeFeed};
 use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
 use crate::control::{ProxyControl, ProxySummary};
 use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
@@ -50,7 +50,7 @@ pub struct Proxy {
     config: Config,
     hooks: Option<Arc<dyn Hooks>>,
     hook_limits: HookLimits,
-    feed: Feed,
+    feed: ExchangeFeed,
 }
 
 /// A proxy that runs. Dropping it ends it at once.
@@ -80,7 +80,7 @@ impl Proxy {
                 breaker: BreakerConfig::default(),
                 select_failure: SelectFailure::default(),
             },
-            feed: Feed::default(),
+            feed: ExchangeFeed::default(),
         })
     }
 

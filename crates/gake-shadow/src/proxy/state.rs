@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::collect::Feed;
+use crate::collect::ExchangeFeed;
 use crate::config::Config;
 use crate::hooks::{ChangeScope, Runner};
 use crate::mirror::backend::ShadowBackend;
@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) master: Arc<Target>,
     pub(crate) shadows: Vec<ShadowBackend>,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) feed: Arc<ExchangeFeed>,
     pub(crate) inbound: Inbound,
     pub(crate) loops: Loops,
     pub(crate) hooks: Option<Arc<Runner>>,
@@ -91,7 +91,7 @@ impl Shared {
         config: Config,
         master: Arc<Target>,
         shadows: Vec<ShadowBackend>,
-        feed: Arc<Feed>,
+        feed: Arc<ExchangeFeed>,
         hooks: Option<Arc<Runner>>,
         workers: usize,
     ) -> Self {

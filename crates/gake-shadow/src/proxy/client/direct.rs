@@ -7,7 +7,7 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http::StatusCode;
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::{BackendFailure, Role};
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
@@ -57,7 +57,7 @@ struct Serving<'a> {
     /// As the master gets it.
     head: Bytes,
     upload: Upload,
-    slot: Option<Box<Slot>>,
+    slot: Option<Box<OutcomeSlot>>,
 }
 
 impl Serving<'_> {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use gake_wire::http1::{Header, ResponseHead, Visitor};
 use http::{HeaderMap, StatusCode};
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::line::{is, is_one_of, write_line};
 use crate::proxy::policy::headers::{self, AnswerLines, VIA_US};
@@ -50,7 +50,7 @@ pub(crate) struct AnswerWriter<'a> {
     pub(crate) about: Answering<'a>,
     pub(crate) out: &'a mut Vec<u8>,
     /// Takes note of it for those who listen to exchanges.
-    pub(crate) slot: Option<&'a mut Slot>,
+    pub(crate) slot: Option<&'a mut OutcomeSlot>,
 }
 
 impl Answering<'_> {

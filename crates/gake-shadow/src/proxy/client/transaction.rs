@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use gake_core::record::Fault;
 use tokio::io::AsyncWrite;
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::proxy::client::response_writer::{AnswerState, AnswerWriter, Answering};
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::ClientSide;
@@ -51,7 +51,7 @@ pub(crate) struct Transaction<'a, 'n> {
     /// Why no more of the request can be written; an answer may have come before.
     broken: Option<Fault>,
     upload: &'a mut Upload,
-    slot: Option<&'a mut Slot>,
+    slot: Option<&'a mut OutcomeSlot>,
     pub(crate) state: AnswerState,
     /// What the client has not taken yet.
     out: Vec<u8>,
@@ -68,7 +68,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         (request, head): (&'a ClientRequest, &'a [u8]),
         link: Link,
         upload: &'a mut Upload,
-        slot: Option<&'a mut Slot>,
+        slot: Option<&'a mut OutcomeSlot>,
     ) -> Self {
         Self {
             side,

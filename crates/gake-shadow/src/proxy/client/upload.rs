@@ -10,7 +10,7 @@ use gake_wire::http1::{Header, Visitor};
 use http::HeaderMap;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::collect::Collector;
+use crate::collect::ExchangeCollector;
 use crate::message::body::{BodyKeeper, KeptBody, ShadowRequest};
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::Framing;
@@ -39,7 +39,7 @@ pub(crate) struct Upload {
     /// The copies go out when the body is whole.
     copies: Option<PendingCopies>,
     /// Is told the body in any case.
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
 }
 
 /// Why an upload does not go on.
@@ -58,7 +58,7 @@ impl Upload {
         request: &ClientRequest,
         limit: u64,
         copies: Option<PendingCopies>,
-        collector: Option<Arc<Collector>>,
+        collector: Option<Arc<ExchangeCollector>>,
     ) -> Self {
         Self {
             incoming: IncomingBody::new(request.body, request.expects),

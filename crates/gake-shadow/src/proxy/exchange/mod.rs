@@ -16,7 +16,7 @@ use gake_core::clock::nanos;
 use gake_core::record::Fault;
 use http::{HeaderMap, StatusCode};
 
-use crate::collect::{Collector, Slot};
+use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::BackendFailure;
 use crate::message::response_head::AnswerHead;
 use crate::message::head::RequestHead;
@@ -39,7 +39,7 @@ pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
 pub(crate) fn failed(
     client: &Rc<Client>,
     pool: &Pool,
-    slot: Option<Box<Slot>>,
+    slot: Option<Box<OutcomeSlot>>,
     fault: Fault,
 ) -> Refusal {
     if let Some(slot) = slot {
@@ -65,7 +65,7 @@ pub(crate) fn answered(
     pool: &Rc<Pool>,
     upstream: Upstream,
     head: AnswerHead,
-    mut slot: Option<Box<Slot>>,
+    mut slot: Option<Box<OutcomeSlot>>,
     upgrade: bool,
 ) -> Result<Answer, Refusal> {
     let counters = client.worker.counters();
@@ -98,13 +98,13 @@ pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
 }
 
 /// Collects an exchange, if there are listeners.
-pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Collector>> {
+pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<ExchangeCollector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {
         return None;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(Collector::new(
+    Some(ExchangeCollector::new(
         &shared.feed,
         nanos(now),
         client.peer,
@@ -117,7 +117,7 @@ pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Colle
 pub(crate) fn entries(
     worker: &Worker,
     shadows: u32,
-    collector: Option<&Arc<Collector>>,
+    collector: Option<&Arc<ExchangeCollector>>,
 ) -> Option<PendingCopies> {
     let slots = collector.map_or_else(Vec::new, |collector| {
         bits(shadows)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gake_core::record::{Fault, Phase};
 use http_body::Body;
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::message::response_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
@@ -40,7 +40,7 @@ pub(crate) async fn send(
     client: &Rc<Client>,
     pool: &Pool,
     ask: Ask,
-    mut slot: Option<&mut Slot>,
+    mut slot: Option<&mut OutcomeSlot>,
 ) -> Result<(Upstream, AnswerHead), Fault> {
     let worker = &client.worker;
     let Ask { head, is_upgrade, mut body, again, mut copies } = ask;
@@ -83,7 +83,7 @@ pub(crate) async fn send(
 async fn connect(
     client: &Rc<Client>,
     pool: &Pool,
-    slot: Option<&mut Slot>,
+    slot: Option<&mut OutcomeSlot>,
 ) -> Result<Upstream, Fault> {
     client.watch.set(client.worker.patience.connect);
     let stream = before(&client.watch, pool.target.connect())

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use gake_core::record::Fault;
 
-use crate::collect::{Collector, Slot};
+use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
 use crate::message::response_head::AnswerHead;
@@ -31,13 +31,13 @@ use crate::proxy::upstream::pool::Pool;
 pub(crate) struct Contenders {
     pub(crate) master: bool,
     pub(crate) shadows: u32,
-    pub(crate) collector: Option<Arc<Collector>>,
+    pub(crate) collector: Option<Arc<ExchangeCollector>>,
 }
 
 /// One backend's answer, or none.
 struct Finish {
     pool: Rc<Pool>,
-    slot: Option<Box<Slot>>,
+    slot: Option<Box<OutcomeSlot>>,
     answer: Result<(Upstream, AnswerHead), Fault>,
 }
 
@@ -102,7 +102,7 @@ fn runner(
     order: usize,
     role: Role,
     request: &Arc<ShadowRequest>,
-    collector: Option<&Arc<Collector>>,
+    collector: Option<&Arc<ExchangeCollector>>,
 ) -> impl Future<Output = Finish> + use<> {
     let (client, mut request) = (Rc::clone(client), Arc::clone(request));
     let name = Arc::clone(&pool.target.backend.name);

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::collect::Collector;
+use crate::collect::ExchangeCollector;
 use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::PendingCopies;
@@ -77,7 +77,7 @@ pub(crate) struct CopyPlan {
     /// Goes out when the body is whole.
     pub(crate) pending: Option<PendingCopies>,
     /// Is told the body in any case.
-    pub(crate) collector: Option<Arc<Collector>>,
+    pub(crate) collector: Option<Arc<ExchangeCollector>>,
 }
 
 impl Tee {

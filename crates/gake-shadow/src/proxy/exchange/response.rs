@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::response_head::AnswerHead;
 use crate::proxy::client::{Client, Turn};
@@ -37,7 +37,7 @@ pub(crate) struct Relay {
     upstream: Option<Upstream>,
     pool: Rc<Pool>,
     client: Rc<Client>,
-    slot: Option<Box<Slot>>,
+    slot: Option<Box<OutcomeSlot>>,
     broken: bool,
 }
 
@@ -59,7 +59,7 @@ impl Relay {
         upstream: Upstream,
         pool: Rc<Pool>,
         client: Rc<Client>,
-        slot: Option<Box<Slot>>,
+        slot: Option<Box<OutcomeSlot>>,
     ) -> AnswerBody {
         let is_empty = upstream.is_at_end();
         let upstream = Some(upstream);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 
-use crate::collect::Collector;
+use crate::collect::ExchangeCollector;
 use crate::exchange::Role;
 use crate::hooks::{self, ChangeScope};
 use crate::message::body::{BodyKeeper, KeptBody, ShadowBody, ShadowRequest};
@@ -100,7 +100,7 @@ async fn to_master(
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
     upgrade: Option<Bytes>,
 ) -> Result<Answer, Refusal> {
     let worker = &client.worker;
@@ -137,7 +137,7 @@ fn body_as_it_comes(
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
 ) -> Ask {
     let pending = entries(&client.worker, shadows, collector.as_ref());
     if incoming.is_end_stream() {
@@ -170,7 +170,7 @@ async fn kept_whole(
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
 ) -> Result<Ask, Refusal> {
     let body = whole_body::read(client, incoming, collector.as_deref()).await?;
     let request = Arc::new(ShadowRequest { head: head.clone(), body });
@@ -188,7 +188,7 @@ async fn munged(
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
     whole: bool,
 ) -> Result<Ask, Refusal> {
     let Some(hooks) = &client.worker.shared.hooks else {

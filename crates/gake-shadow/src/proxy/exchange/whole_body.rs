@@ -6,7 +6,7 @@ use std::rc::Rc;
 use http::StatusCode;
 use http_body::Body;
 
-use crate::collect::Collector;
+use crate::collect::ExchangeCollector;
 use crate::message::body::{BodyKeeper, KeptBody};
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
@@ -18,7 +18,7 @@ use crate::proxy::deadline::before;
 pub(crate) async fn read(
     client: &Rc<Client>,
     mut incoming: RequestBody,
-    collector: Option<&Collector>,
+    collector: Option<&ExchangeCollector>,
 ) -> Result<KeptBody, Refusal> {
     let worker = &client.worker;
     let limit = worker.shared.config.limits.shadow_body;
