@@ -25,19 +25,19 @@ const EXCHANGE_BYTES: u64 = 2048;
 /// All who listen to exchanges.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeFeed {
-    taps: Vec<Tap>,
+    listeners: Vec<FeedListener>,
     next: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Tap {
+struct FeedListener {
     /// None once the proxy has ended.
     sender: RwLock<Option<SyncSender<Arc<MirroredExchange>>>>,
-    state: Arc<TapState>,
+    state: Arc<ListenerState>,
 }
 
 #[derive(Debug, Default)]
-struct TapState {
+struct ListenerState {
     bytes: AtomicU64,
     dropped: AtomicU64,
 }
@@ -47,14 +47,14 @@ struct TapState {
 #[derive(Debug)]
 pub struct Exchanges {
     receiver: Receiver<Arc<MirroredExchange>>,
-    state: Arc<TapState>,
+    state: Arc<ListenerState>,
 }
 
 impl Exchanges {
     /// The next one; `None` when the proxy has ended and no more will come.
     #[must_use]
     pub fn next(&self) -> Option<Arc<MirroredExchange>> {
-        self.receiver.recv().ok().inspect(|exchange| self.took(exchange))
+        self.receiver.recv().ok().inspect(|exchange| self.release(exchange))
     }
 
     /// The next one within some time.
@@ -62,7 +62,7 @@ impl Exchanges {
     /// # Errors
     /// When none came, or none will.
     pub fn next_within(&self, time: Duration) -> Result<Arc<MirroredExchange>, RecvTimeoutError> {
-        self.receiver.recv_timeout(time).inspect(|exchange| self.took(exchange))
+        self.receiver.recv_timeout(time).inspect(|exchange| self.release(exchange))
     }
 
     /// How many found the queue full.
@@ -71,7 +71,7 @@ impl Exchanges {
         self.state.dropped.load(Relaxed)
     }
 
-    fn took(&self, exchange: &MirroredExchange) {
+    fn release(&self, exchange: &MirroredExchange) {
         self.state.bytes.fetch_sub(weight(exchange), Relaxed);
     }
 }
@@ -80,39 +80,39 @@ impl ExchangeFeed {
     /// Another listener, with a bound on the exchanges that wait.
     pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
         let (sender, receiver) = sync_channel(capacity.max(1));
-        let state = Arc::new(TapState::default());
+        let state = Arc::new(ListenerState::default());
         let sender = RwLock::new(Some(sender));
-        self.taps.push(Tap { sender, state: Arc::clone(&state) });
+        self.listeners.push(FeedListener { sender, state: Arc::clone(&state) });
         Exchanges { receiver, state }
     }
 
     /// Whether nobody listens.
     pub(crate) fn is_empty(&self) -> bool {
-        self.taps.is_empty()
+        self.listeners.is_empty()
     }
 
     /// No more will come: the listeners end, whoever still holds the proxy's control.
     pub(crate) fn close(&self) {
-        for tap in &self.taps {
-            *tap.sender.write().unwrap_or_else(PoisonError::into_inner) = None;
+        for listener in &self.listeners {
+            *listener.sender.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
     /// How many exchanges found a listener's queue full.
     pub(crate) fn dropped(&self) -> u64 {
-        self.taps.iter().map(|tap| tap.state.dropped.load(Relaxed)).sum()
+        self.listeners.iter().map(|listener| listener.state.dropped.load(Relaxed)).sum()
     }
 
     fn offer(&self, exchange: MirroredExchange) {
         let weight = weight(&exchange);
         let exchange = Arc::new(exchange);
-        for tap in &self.taps {
-            let full = tap.state.bytes.fetch_add(weight, Relaxed) > WAITING_BYTES;
-            let sender = tap.sender.read().unwrap_or_else(PoisonError::into_inner);
+        for listener in &self.listeners {
+            let full = listener.state.bytes.fetch_add(weight, Relaxed) > WAITING_BYTES;
+            let sender = listener.sender.read().unwrap_or_else(PoisonError::into_inner);
             let send = |sender: &SyncSender<_>| sender.try_send(Arc::clone(&exchange)).is_ok();
             if full || !sender.as_ref().is_some_and(send) {
-                tap.state.bytes.fetch_sub(weight, Relaxed);
-                tap.state.dropped.fetch_add(1, Relaxed);
+                listener.state.bytes.fetch_sub(weight, Relaxed);
+                listener.state.dropped.fetch_add(1, Relaxed);
             }
         }
     }
@@ -135,11 +135,11 @@ pub(crate) struct ExchangeCollector {
     uri: Uri,
     headers: HeaderMap,
     limit: u64,
-    found: Mutex<Found>,
+    collected: Mutex<Collected>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Collected {
     body: CapturedBody,
     outcomes: Vec<(usize, BackendOutcome)>,
 }
@@ -161,14 +161,14 @@ impl ExchangeCollector {
             uri: request.uri(),
             headers: request.map(),
             limit,
-            found: Mutex::default(),
+            collected: Mutex::default(),
         })
     }
 
     /// The request's body, as far as it was kept.
     pub(crate) fn body(&self, kept: &KeptBody, seen: u64, truncated: bool) {
         let body = CapturedBody { bytes: kept.bytes(), truncated, len: seen };
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).body = body;
+        self.collected.lock().unwrap_or_else(PoisonError::into_inner).body = body;
     }
 
     /// A place for a backend's outcome; `order` is its place among the others.
@@ -185,7 +185,7 @@ impl ExchangeCollector {
             body: BodyKeeper::default(),
             // Whoever holds it is dropped: the client's task with its client, a shadow's with the
             // proxy.
-            untold: match role {
+            default_failure: match role {
                 Role::Master => BackendFailure::ClientGone,
                 _ => BackendFailure::NotSent("unfinished"),
             },
@@ -196,8 +196,8 @@ impl ExchangeCollector {
 
 impl Drop for ExchangeCollector {
     fn drop(&mut self) {
-        let found = self.found.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut outcomes = std::mem::take(&mut found.outcomes);
+        let collected = self.collected.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut outcomes = std::mem::take(&mut collected.outcomes);
         outcomes.sort_by_key(|(order, _)| *order);
         self.feed.offer(MirroredExchange {
             id: self.id,
@@ -207,7 +207,7 @@ impl Drop for ExchangeCollector {
                 method: self.method.clone(),
                 uri: self.uri.clone(),
                 headers: std::mem::take(&mut self.headers),
-                body: std::mem::take(&mut found.body),
+                body: std::mem::take(&mut collected.body),
             },
             backends: outcomes.into_iter().map(|(_, outcome)| outcome).collect(),
         });
@@ -227,14 +227,14 @@ pub(crate) struct OutcomeSlot {
     head: Option<(StatusCode, HeaderMap)>,
     body: BodyKeeper,
     /// What is said when nobody says anything.
-    untold: BackendFailure,
+    default_failure: BackendFailure,
     ended: bool,
 }
 
 impl OutcomeSlot {
     /// What is said when nobody says anything.
     pub(crate) fn unless_told(&mut self, failure: BackendFailure) {
-        self.untold = failure;
+        self.default_failure = failure;
     }
 
     /// Its turn begins now.
@@ -302,15 +302,15 @@ impl OutcomeSlot {
             first_byte_ns: self.first_byte_ns,
             total_ns: self.elapsed(),
         };
-        let mut found = self.collector.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.outcomes.push((self.order, outcome));
+        let mut collected = self.collector.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        collected.outcomes.push((self.order, outcome));
     }
 }
 
 impl Drop for OutcomeSlot {
     fn drop(&mut self) {
         if !self.ended {
-            let failure = self.untold.clone();
+            let failure = self.default_failure.clone();
             self.put(Err(failure));
         }
     }
