@@ -233,7 +233,7 @@ pub(crate) struct OutcomeSlot {
 
 impl OutcomeSlot {
     /// What is said when nobody says anything.
-    pub(crate) fn unless_told(&mut self, failure: BackendFailure) {
+    pub(crate) fn set_default_failure(&mut self, failure: BackendFailure) {
         self.default_failure = failure;
     }
 

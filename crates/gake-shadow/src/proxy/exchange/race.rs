@@ -108,7 +108,7 @@ fn runner(
     let name = Arc::clone(&pool.target.backend.name);
     let mut slot = collector.map(|collector| {
         let mut slot = collector.slot(order, &name, role);
-        slot.unless_told(BackendFailure::NotSent("race_lost"));
+        slot.set_default_failure(BackendFailure::NotSent("race_lost"));
         slot
     });
     async move {
