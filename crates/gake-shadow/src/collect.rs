@@ -14,7 +14,7 @@ use http_body::Frame;
 use crate::exchange::{
     BackendResponse, BackendFailure, BackendOutcome, CapturedBody, CapturedRequest, MirroredExchange, Role,
 };
-use crate::message::body::{BodyKeeper, KeptBody};
+use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::message::head::RequestHead;
 
 /// Bytes of exchanges that one listener may have waiting.
@@ -166,7 +166,7 @@ impl ExchangeCollector {
     }
 
     /// The request's body, as far as it was kept.
-    pub(crate) fn body(&self, kept: &KeptBody, seen: u64, truncated: bool) {
+    pub(crate) fn body(&self, kept: &BufferedBody, seen: u64, truncated: bool) {
         let body = CapturedBody { bytes: kept.bytes(), truncated, len: seen };
         self.collected.lock().unwrap_or_else(PoisonError::into_inner).body = body;
     }
@@ -182,7 +182,7 @@ impl ExchangeCollector {
             connect_ns: 0,
             first_byte_ns: None,
             head: None,
-            body: BodyKeeper::default(),
+            body: BodyBuffer::default(),
             // Whoever holds it is dropped: the client's task with its client, a shadow's with the
             // proxy.
             default_failure: match role {
@@ -225,7 +225,7 @@ pub(crate) struct OutcomeSlot {
     connect_ns: u64,
     first_byte_ns: Option<u64>,
     head: Option<(StatusCode, HeaderMap)>,
-    body: BodyKeeper,
+    body: BodyBuffer,
     /// What is said when nobody says anything.
     default_failure: BackendFailure,
     ended: bool,

@@ -19,12 +19,12 @@ const PIECE: usize = 4096;
 pub(crate) struct ShadowRequest {
     /// As for the master, before its own edits; its framing is the body's.
     pub(crate) head: RequestHead,
-    pub(crate) body: KeptBody,
+    pub(crate) body: BufferedBody,
 }
 
 /// A body that was kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KeptBody {
+pub(crate) struct BufferedBody {
     pub(crate) pieces: Vec<Bytes>,
     pub(crate) len: u64,
     /// Of a chunked body; then it is sent chunked again.
@@ -32,7 +32,7 @@ pub(crate) struct KeptBody {
     pub(crate) chunked: bool,
 }
 
-impl KeptBody {
+impl BufferedBody {
     /// The body in one piece.
     pub(crate) fn bytes(&self) -> Bytes {
         match &self.pieces[..] {
@@ -56,15 +56,15 @@ impl KeptBody {
 
 /// Keeps a body as it passes, up to a limit.
 #[derive(Debug, Default)]
-pub(crate) struct BodyKeeper {
-    kept: KeptBody,
+pub(crate) struct BodyBuffer {
+    kept: BufferedBody,
     small: BytesMut,
     /// All bytes that passed.
     seen: u64,
     over: bool,
 }
 
-impl BodyKeeper {
+impl BodyBuffer {
     /// Takes note of a piece.
     pub(crate) fn take(&mut self, piece: &Bytes, limit: u64) {
         self.seen += piece.len() as u64;
@@ -96,7 +96,7 @@ impl BodyKeeper {
     }
 
     /// What was kept.
-    pub(crate) fn finish(&mut self) -> KeptBody {
+    pub(crate) fn finish(&mut self) -> BufferedBody {
         self.gather();
         std::mem::take(&mut self.kept)
     }
@@ -166,28 +166,28 @@ mod tests {
 
     #[test]
     fn a_body_is_kept_up_to_its_limit() {
-        let mut keeper = BodyKeeper::default();
+        let mut body_buffer = BodyBuffer::default();
         for piece in ["ab", "cd", "ef"] {
-            keeper.take(&Bytes::from_static(piece.as_bytes()), 5);
+            body_buffer.take(&Bytes::from_static(piece.as_bytes()), 5);
         }
-        assert!(keeper.is_over());
-        assert_eq!(keeper.seen(), 6);
-        let kept = keeper.finish();
+        assert!(body_buffer.is_over());
+        assert_eq!(body_buffer.seen(), 6);
+        let kept = body_buffer.finish();
         assert_eq!((&kept.bytes()[..], kept.len), (&b"abcde"[..], 5));
     }
 
     #[test]
     fn small_pieces_are_put_together_and_large_ones_shared() {
-        let mut keeper = BodyKeeper::default();
+        let mut body_buffer = BodyBuffer::default();
         let large = Bytes::from(vec![b'x'; PIECE]);
         for _ in 0..10 {
-            keeper.take(&Bytes::from_static(b"y"), u64::MAX);
+            body_buffer.take(&Bytes::from_static(b"y"), u64::MAX);
         }
-        keeper.take(&large, u64::MAX);
-        keeper.take(&Bytes::from_static(b"z"), u64::MAX);
-        let kept = keeper.finish();
+        body_buffer.take(&large, u64::MAX);
+        body_buffer.take(&Bytes::from_static(b"z"), u64::MAX);
+        let kept = body_buffer.finish();
         assert_eq!(kept.pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [10, PIECE, 1]);
         assert_eq!(kept.pieces[1].as_ptr(), large.as_ptr());
-        assert!(!keeper.is_over());
+        assert!(!body_buffer.is_over());
     }
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use gake_core::record::Fault;
 
-use crate::message::body::KeptBody;
+use crate::message::body::BufferedBody;
 use crate::message::chunks::{write_end, write_size};
 use crate::message::head::RequestHead;
 use crate::proxy::upstream::link::Link;
@@ -27,7 +27,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// A request with this head, and a body that the head frames.
-    pub(super) fn new(head: RequestHead, body: &KeptBody) -> Self {
+    pub(super) fn new(head: RequestHead, body: &BufferedBody) -> Self {
         let mut end = Vec::new();
         if body.chunked {
             write_end(&mut end, head.values("trailer"), body.trailers.as_ref());
@@ -42,7 +42,7 @@ impl Outgoing {
         outgoing
     }
 
-    fn body(&mut self, piece: &Bytes, body: &KeptBody) {
+    fn body(&mut self, piece: &Bytes, body: &BufferedBody) {
         if !body.chunked {
             return self.add(piece.clone(), body);
         }
@@ -53,7 +53,7 @@ impl Outgoing {
         self.add(Bytes::from_static(b"\r\n"), body);
     }
 
-    fn add(&mut self, piece: Bytes, body: &KeptBody) {
+    fn add(&mut self, piece: Bytes, body: &BufferedBody) {
         if body.len <= WITH_HEAD {
             self.first.extend_from_slice(&piece);
         } else {

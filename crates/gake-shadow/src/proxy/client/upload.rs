@@ -11,7 +11,7 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::collect::ExchangeCollector;
-use crate::message::body::{BodyKeeper, KeptBody, ShadowRequest};
+use crate::message::body::{BodyBuffer, BufferedBody, ShadowRequest};
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::Framing;
 use crate::mirror::PendingCopies;
@@ -33,7 +33,7 @@ pub(crate) struct Upload {
     /// Came, and were not taken by the master.
     unsent: Vec<u8>,
     written: usize,
-    keeper: BodyKeeper,
+    body_buffer: BodyBuffer,
     /// Bytes that are kept for copies.
     limit: u64,
     /// The copies go out when the body is whole.
@@ -65,7 +65,7 @@ impl Upload {
             is_chunked: request.body == Framing::Chunked,
             unsent: Vec::new(),
             written: 0,
-            keeper: BodyKeeper::default(),
+            body_buffer: BodyBuffer::default(),
             limit,
             copies,
             // Without a body there is nothing to be told.
@@ -172,25 +172,25 @@ impl Upload {
             out: &mut self.unsent,
             link: (!self.is_chunked).then_some((cx, link)),
             fault: None,
-            keeper: is_kept.then_some(&mut self.keeper),
+            body_buffer: is_kept.then_some(&mut self.body_buffer),
             limit: self.limit,
             trailers: None,
         };
         let taken = self.incoming.take(bytes, &mut passing).ok_or(Stopped::Client)?;
-        let Passing { fault, keeper, mut trailers, .. } = passing;
+        let Passing { fault, body_buffer, mut trailers, .. } = passing;
         if let Some(fault) = fault {
             return Err(Stopped::Master(fault));
         }
         if let Some(trailers) = &mut trailers {
             client.clean_trailers(trailers);
-            if let Some(keeper) = keeper {
-                keeper.trailers(trailers);
+            if let Some(body_buffer) = body_buffer {
+                body_buffer.trailers(trailers);
             }
         }
         if self.is_chunked && self.has_come() {
             write_end(&mut self.unsent, request.head.values("trailer"), trailers.as_ref());
         }
-        if self.keeper.is_over()
+        if self.body_buffer.is_over()
             && let Some(copies) = self.copies.take()
         {
             copies.oversize();
@@ -210,9 +210,9 @@ impl Upload {
     }
 
     /// What was kept of the body, which is told to who listens.
-    fn keep(&mut self) -> KeptBody {
-        let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
-        let mut kept = self.keeper.finish();
+    fn keep(&mut self) -> BufferedBody {
+        let (over, seen) = (self.body_buffer.is_over(), self.body_buffer.seen());
+        let mut kept = self.body_buffer.finish();
         kept.chunked = self.is_chunked;
         if let Some(collector) = self.collector.take() {
             collector.body(&kept, seen, over || !self.has_come());
@@ -229,7 +229,7 @@ struct Passing<'a, 'c> {
     link: Option<(&'a mut Context<'c>, &'a mut Link)>,
     /// The master takes no more.
     fault: Option<Fault>,
-    keeper: Option<&'a mut BodyKeeper>,
+    body_buffer: Option<&'a mut BodyBuffer>,
     /// Bytes that are kept.
     limit: u64,
     trailers: Option<HeaderMap>,
@@ -237,8 +237,8 @@ struct Passing<'a, 'c> {
 
 impl Visitor for Passing<'_, '_> {
     fn body(&mut self, bytes: &[u8]) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.take(&Bytes::copy_from_slice(bytes), self.limit);
+        if let Some(body_buffer) = &mut self.body_buffer {
+            body_buffer.take(&Bytes::copy_from_slice(bytes), self.limit);
         }
         let Some((cx, link)) = &mut self.link else { return write_chunk(self.out, bytes) };
         match link.poll_write(cx, bytes) {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::collect::ExchangeCollector;
-use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
+use crate::message::body::{BodyBuffer, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::PendingCopies;
 use crate::proxy::client::Client;
@@ -70,7 +70,7 @@ pub(crate) struct Tee {
 
 /// What becomes of the copy.
 pub(crate) struct CopyPlan {
-    pub(crate) keeper: BodyKeeper,
+    pub(crate) body_buffer: BodyBuffer,
     pub(crate) limit: u64,
     /// Of the copies.
     pub(crate) head: RequestHead,
@@ -93,14 +93,14 @@ impl Tee {
         self.client.sends();
         let Some(keep) = &mut self.keep else { return };
         if let Some(piece) = frame.data_ref() {
-            keep.keeper.take(piece, keep.limit);
-            if keep.keeper.is_over()
+            keep.body_buffer.take(piece, keep.limit);
+            if keep.body_buffer.is_over()
                 && let Some(pending) = keep.pending.take()
             {
                 pending.oversize();
             }
         } else if let Some(trailers) = frame.trailers_ref() {
-            keep.keeper.trailers(trailers);
+            keep.body_buffer.trailers(trailers);
         }
     }
 
@@ -116,8 +116,8 @@ impl Tee {
 impl CopyPlan {
     /// The body has ended, at its end or before.
     fn end(mut self, whole: bool) {
-        let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
-        let mut body = self.keeper.finish();
+        let (over, seen) = (self.body_buffer.is_over(), self.body_buffer.seen());
+        let mut body = self.body_buffer.finish();
         body.chunked = self.head.framing() == Framing::Chunked;
         if let Some(collector) = self.collector.take() {
             collector.body(&body, seen, over || !whole);

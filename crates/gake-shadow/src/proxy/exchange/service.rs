@@ -10,7 +10,7 @@ use http_body::Body;
 use crate::collect::ExchangeCollector;
 use crate::exchange::Role;
 use crate::hooks::{self, ChangeScope};
-use crate::message::body::{BodyKeeper, KeptBody, ShadowBody, ShadowRequest};
+use crate::message::body::{BodyBuffer, BufferedBody, ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
@@ -142,15 +142,15 @@ fn body_as_it_comes(
     let pending = entries(&client.worker, shadows, collector.as_ref());
     if incoming.is_end_stream() {
         let copies = pending.map(|pending| {
-            let (head, body) = (head.clone(), KeptBody::default());
+            let (head, body) = (head.clone(), BufferedBody::default());
             (pending, Arc::new(ShadowRequest { head, body }))
         });
         return Ask { head, is_upgrade: false, body: SendBody::Empty, again: None, copies };
     }
     let keep = (pending.is_some() || collector.is_some()).then(|| {
-        let (keeper, head) = (BodyKeeper::default(), head.clone());
+        let (body_buffer, head) = (BodyBuffer::default(), head.clone());
         let limit = client.worker.shared.config.limits.shadow_body;
-        Box::new(CopyPlan { keeper, limit, head, pending, collector })
+        Box::new(CopyPlan { body_buffer, limit, head, pending, collector })
     });
     let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
     Ask { head, is_upgrade: false, body, again: None, copies: None }

@@ -7,7 +7,7 @@ use http::StatusCode;
 use http_body::Body;
 
 use crate::collect::ExchangeCollector;
-use crate::message::body::{BodyKeeper, KeptBody};
+use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange::request_body::RequestBody;
@@ -19,10 +19,10 @@ pub(crate) async fn read(
     client: &Rc<Client>,
     mut incoming: RequestBody,
     collector: Option<&ExchangeCollector>,
-) -> Result<KeptBody, Refusal> {
+) -> Result<BufferedBody, Refusal> {
     let worker = &client.worker;
     let limit = worker.shared.config.limits.shadow_body;
-    let mut keeper = BodyKeeper::default();
+    let mut body_buffer = BodyBuffer::default();
     client.watch.set(worker.patience.client);
     while !incoming.is_end_stream() {
         let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
@@ -37,17 +37,17 @@ pub(crate) async fn read(
         let frame = client.cleaned(frame);
         client.watch.set(worker.patience.client);
         if let Some(piece) = frame.data_ref() {
-            keeper.take(piece, limit);
+            body_buffer.take(piece, limit);
         } else if let Some(trailers) = frame.trailers_ref() {
-            keeper.trailers(trailers);
+            body_buffer.trailers(trailers);
         }
-        if keeper.is_over() {
+        if body_buffer.is_over() {
             let reason = "the request's body is over the limit for what must be read whole";
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
         }
     }
-    let seen = keeper.seen();
-    let kept = keeper.finish();
+    let seen = body_buffer.seen();
+    let kept = body_buffer.finish();
     if let Some(collector) = collector {
         collector.body(&kept, seen, false);
     }
