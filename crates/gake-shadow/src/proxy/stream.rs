@@ -64,15 +64,15 @@ impl AsyncWrite for Stream {
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
+        slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let [piece] = pieces {
+        if let [slice] = slices {
             // The kernel has a shorter way for it.
-            return self.poll_write(cx, piece);
+            return self.poll_write(cx, slice);
         }
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes read at once.
-const PIECE: usize = 4096;
+const READ_BYTES: usize = 4096;
 /// This much is parsed whenever more of it comes, so that an invalid request is refused at once. Of
 /// a longer head only the end is looked for.
 const PARSED: usize = 1024;
@@ -58,7 +58,7 @@ impl HeadBuffer {
         let mut seen = 0;
         self.skip_blank();
         while !self.is_enough(seen) {
-            let mut piece = [MaybeUninit::uninit(); PIECE];
+            let mut piece = [MaybeUninit::uninit(); READ_BYTES];
             let mut piece = ReadBuf::uninit(&mut piece);
             ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece))?;
             if piece.filled().is_empty() {
@@ -96,7 +96,7 @@ impl HeadBuffer {
         stream: &mut S,
         cx: &mut Context<'_>,
     ) -> bool {
-        let mut piece = [MaybeUninit::uninit(); PIECE];
+        let mut piece = [MaybeUninit::uninit(); READ_BYTES];
         let mut piece = ReadBuf::uninit(&mut piece);
         match Pin::new(stream).poll_read(cx, &mut piece) {
             Poll::Pending => false,

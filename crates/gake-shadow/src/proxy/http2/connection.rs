@@ -307,9 +307,9 @@ impl AsyncWrite for Watched {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
         self.wrote(written)
     }
 

@@ -88,9 +88,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for BudgetedStream<S> {
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
+        slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, pieces)
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
