@@ -27,7 +27,7 @@ struct Inner {
     /// What has come behind the head.
     received: HeadBuffer,
     incoming: IncomingBody,
-    pieces: BodyFrames,
+    frames: BodyFrames,
     /// Who waits for the body.
     reader: Option<Waker>,
 }
@@ -64,7 +64,7 @@ impl ClientStream {
             stream: Some(stream),
             received,
             incoming: IncomingBody::new(framing, expects),
-            pieces: BodyFrames::default(),
+            frames: BodyFrames::default(),
             reader: None,
         })))
     }
@@ -169,7 +169,7 @@ impl Inner {
     /// Bytes have come. What belongs to the body is kept for its reader, the rest for the next
     /// request; `false` when it is no body.
     fn came(&mut self, bytes: &[u8]) -> bool {
-        let Some(taken) = self.incoming.take(bytes, &mut self.pieces) else { return false };
+        let Some(taken) = self.incoming.take(bytes, &mut self.frames) else { return false };
         self.received.put_back(&bytes[taken..]);
         true
     }
@@ -186,7 +186,7 @@ impl Body for ClientBody {
         let this = self.get_mut();
         let inner = &mut *this.side.0.borrow_mut();
         loop {
-            if let Some(frame) = inner.pieces.next() {
+            if let Some(frame) = inner.frames.next() {
                 let length = frame.data_ref().map_or(0, Bytes::len) as u64;
                 this.left = this.left.map(|left| left.saturating_sub(length));
                 return Poll::Ready(Some(Ok(frame)));
@@ -210,7 +210,7 @@ impl Body for ClientBody {
 
     fn is_end_stream(&self) -> bool {
         let inner = self.side.0.borrow();
-        inner.incoming.has_come() && inner.pieces.is_empty()
+        inner.incoming.has_come() && inner.frames.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

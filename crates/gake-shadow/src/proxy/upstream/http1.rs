@@ -36,7 +36,7 @@ pub(crate) struct Http1 {
 #[derive(Default)]
 struct Answer {
     head: Option<AnswerHead>,
-    pieces: BodyFrames,
+    frames: BodyFrames,
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
     /// What is behind all that; `None` when more may come.
@@ -98,7 +98,7 @@ impl Http1 {
             ready!(self.poll(scratch, cx))?;
         }
         let answer = &mut self.answer;
-        if let Some(frame) = answer.pieces.next() {
+        if let Some(frame) = answer.frames.next() {
             let length = frame.data_ref().map_or(0, Bytes::len) as u64;
             answer.left = answer.left.map(|left| left.saturating_sub(length));
             return Poll::Ready(Some(Ok(frame)));
@@ -108,7 +108,7 @@ impl Http1 {
 
     /// Whether nothing more of the answer comes.
     pub(crate) fn is_at_end(&self) -> bool {
-        matches!(self.answer.end, Some(Ok(()))) && self.answer.pieces.is_empty()
+        matches!(self.answer.end, Some(Ok(()))) && self.answer.frames.is_empty()
     }
 
     /// How many bytes of the answer's body come, where that is known.
@@ -154,7 +154,7 @@ impl Http1 {
 impl Answer {
     /// Whether there is something to be told.
     fn has_part(&self) -> bool {
-        self.head.is_some() || !self.pieces.is_empty() || self.end.is_some()
+        self.head.is_some() || !self.frames.is_empty() || self.end.is_some()
     }
 }
 
@@ -167,7 +167,7 @@ impl Visitor for Answer {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        self.pieces.body(bytes);
+        self.frames.body(bytes);
     }
 
     fn wants_trailers(&self) -> bool {
@@ -175,6 +175,6 @@ impl Visitor for Answer {
     }
 
     fn trailers(&mut self, trailers: &[Header<'_>]) {
-        self.pieces.trailers(trailers);
+        self.frames.trailers(trailers);
     }
 }
