@@ -256,8 +256,8 @@ impl OutcomeSlot {
     /// A part of the answer behind its head. Of the trailers those of gRPC count as headers: they
     /// are the status of a call. Other trailers are not compared.
     pub(crate) fn frame(&mut self, frame: &Frame<Bytes>) {
-        if let Some(piece) = frame.data_ref() {
-            self.piece(piece);
+        if let Some(data) = frame.data_ref() {
+            self.data(data);
         } else if let Some(trailers) = frame.trailers_ref() {
             self.trailers(trailers);
         }
@@ -271,8 +271,8 @@ impl OutcomeSlot {
     }
 
     /// A piece of the answer's body.
-    pub(crate) fn piece(&mut self, piece: &Bytes) {
-        self.body.take(piece, self.collector.limit);
+    pub(crate) fn data(&mut self, data: &Bytes) {
+        self.body.take(data, self.collector.limit);
     }
 
     /// The answer is whole, or as much of it as was wanted.

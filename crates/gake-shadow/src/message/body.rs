@@ -12,7 +12,7 @@ use http_body::{Frame, SizeHint};
 use super::head::{Framing, RequestHead};
 
 /// Pieces below this are put together: a small piece of a large read buffer keeps all of it.
-const PIECE: usize = 4096;
+const SMALL: usize = 4096;
 
 /// A request that was received whole.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct ShadowRequest {
 /// A body that was kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BufferedBody {
-    pub(crate) pieces: Vec<Bytes>,
+    pub(crate) segments: Vec<Bytes>,
     pub(crate) len: u64,
     /// Of a chunked body; then it is sent chunked again.
     pub(crate) trailers: Option<HeaderMap>,
@@ -35,10 +35,10 @@ pub(crate) struct BufferedBody {
 impl BufferedBody {
     /// The body in one piece.
     pub(crate) fn bytes(&self) -> Bytes {
-        match &self.pieces[..] {
+        match &self.segments[..] {
             [] => Bytes::new(),
             [one] => one.clone(),
-            pieces => pieces.concat().into(),
+            segments => segments.concat().into(),
         }
     }
 
@@ -50,7 +50,7 @@ impl BufferedBody {
     /// Another body in its place.
     pub(crate) fn replace(&mut self, bytes: Bytes) {
         self.len = bytes.len() as u64;
-        self.pieces = if bytes.is_empty() { Vec::new() } else { vec![bytes] };
+        self.segments = if bytes.is_empty() { Vec::new() } else { vec![bytes] };
     }
 }
 
@@ -66,17 +66,17 @@ pub(crate) struct BodyBuffer {
 
 impl BodyBuffer {
     /// Takes note of a piece.
-    pub(crate) fn take(&mut self, piece: &Bytes, limit: u64) {
-        self.seen += piece.len() as u64;
+    pub(crate) fn take(&mut self, data: &Bytes, limit: u64) {
+        self.seen += data.len() as u64;
         let room = usize::try_from(limit - self.kept.len).unwrap_or(usize::MAX);
-        self.over |= piece.len() > room;
-        let piece = if piece.len() > room { piece.slice(..room) } else { piece.clone() };
-        self.kept.len += piece.len() as u64;
-        if piece.len() < PIECE {
-            self.small.extend_from_slice(&piece);
+        self.over |= data.len() > room;
+        let data = if data.len() > room { data.slice(..room) } else { data.clone() };
+        self.kept.len += data.len() as u64;
+        if data.len() < SMALL {
+            self.small.extend_from_slice(&data);
         } else {
             self.gather();
-            self.kept.pieces.push(piece);
+            self.kept.segments.push(data);
         }
     }
 
@@ -103,7 +103,7 @@ impl BodyBuffer {
 
     fn gather(&mut self) {
         if !self.small.is_empty() {
-            self.kept.pieces.push(self.small.split().freeze());
+            self.kept.segments.push(self.small.split().freeze());
         }
     }
 }
@@ -118,7 +118,7 @@ pub(crate) struct ShadowBody {
 
 impl ShadowBody {
     pub(crate) fn new(request: Arc<ShadowRequest>) -> Self {
-        let ended = request.body.pieces.is_empty() && !request.body.chunked;
+        let ended = request.body.segments.is_empty() && !request.body.chunked;
         Self { request, next: 0, ended }
     }
 }
@@ -133,10 +133,10 @@ impl http_body::Body for ShadowBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         let body = &this.request.body;
-        if let Some(piece) = body.pieces.get(this.next) {
+        if let Some(data) = body.segments.get(this.next) {
             this.next += 1;
-            this.ended = this.next == body.pieces.len() && !body.chunked;
-            return Poll::Ready(Some(Ok(Frame::data(piece.clone()))));
+            this.ended = this.next == body.segments.len() && !body.chunked;
+            return Poll::Ready(Some(Ok(Frame::data(data.clone()))));
         }
         match &body.trailers {
             Some(trailers) if !this.ended => {
@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn a_body_is_kept_up_to_its_limit() {
         let mut body_buffer = BodyBuffer::default();
-        for piece in ["ab", "cd", "ef"] {
-            body_buffer.take(&Bytes::from_static(piece.as_bytes()), 5);
+        for data in ["ab", "cd", "ef"] {
+            body_buffer.take(&Bytes::from_static(data.as_bytes()), 5);
         }
         assert!(body_buffer.is_over());
         assert_eq!(body_buffer.seen(), 6);
@@ -179,15 +179,15 @@ mod tests {
     #[test]
     fn small_pieces_are_put_together_and_large_ones_shared() {
         let mut body_buffer = BodyBuffer::default();
-        let large = Bytes::from(vec![b'x'; PIECE]);
+        let large = Bytes::from(vec![b'x'; SMALL]);
         for _ in 0..10 {
             body_buffer.take(&Bytes::from_static(b"y"), u64::MAX);
         }
         body_buffer.take(&large, u64::MAX);
         body_buffer.take(&Bytes::from_static(b"z"), u64::MAX);
         let kept = body_buffer.finish();
-        assert_eq!(kept.pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [10, PIECE, 1]);
-        assert_eq!(kept.pieces[1].as_ptr(), large.as_ptr());
+        assert_eq!(kept.segments.iter().map(Bytes::len).collect::<Vec<_>>(), [10, SMALL, 1]);
+        assert_eq!(kept.segments[1].as_ptr(), large.as_ptr());
         assert!(!body_buffer.is_over());
     }
 }

@@ -33,8 +33,8 @@ impl Outgoing {
             write_end(&mut end, head.values("trailer"), body.trailers.as_ref());
         }
         let mut outgoing = Self { first: head.into_bytes().into(), ..Self::default() };
-        for piece in &body.pieces {
-            outgoing.body(piece, body);
+        for data in &body.segments {
+            outgoing.body(data, body);
         }
         if body.chunked {
             outgoing.add(Bytes::from(end), body);
@@ -42,22 +42,22 @@ impl Outgoing {
         outgoing
     }
 
-    fn body(&mut self, piece: &Bytes, body: &BufferedBody) {
+    fn body(&mut self, data: &Bytes, body: &BufferedBody) {
         if !body.chunked {
-            return self.add(piece.clone(), body);
+            return self.add(data.clone(), body);
         }
         let mut size = Vec::new();
-        write_size(&mut size, piece.len());
+        write_size(&mut size, data.len());
         self.add(Bytes::from(size), body);
-        self.add(piece.clone(), body);
+        self.add(data.clone(), body);
         self.add(Bytes::from_static(b"\r\n"), body);
     }
 
-    fn add(&mut self, piece: Bytes, body: &BufferedBody) {
+    fn add(&mut self, data: Bytes, body: &BufferedBody) {
         if body.len <= WITH_HEAD {
-            self.first.extend_from_slice(&piece);
+            self.first.extend_from_slice(&data);
         } else {
-            self.rest.push(piece);
+            self.rest.push(data);
         }
     }
 
@@ -73,15 +73,15 @@ impl Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         loop {
-            let piece: &[u8] = match self.place.checked_sub(1) {
+            let data: &[u8] = match self.place.checked_sub(1) {
                 None => &self.first,
                 Some(place) => match self.rest.get(place) {
-                    Some(piece) => piece,
+                    Some(data) => data,
                     None => return link.poll_flush(cx),
                 },
             };
-            if self.sent < piece.len() {
-                self.sent += ready!(link.poll_write(cx, &piece[self.sent..]))?;
+            if self.sent < data.len() {
+                self.sent += ready!(link.poll_write(cx, &data[self.sent..]))?;
             } else {
                 (self.place, self.sent) = (self.place + 1, 0);
             }

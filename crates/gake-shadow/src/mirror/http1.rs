@@ -130,7 +130,7 @@ impl Visitor for Answer<'_> {
     fn body(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if let Some(slot) = &mut self.slot {
-            slot.piece(&Bytes::copy_from_slice(bytes));
+            slot.data(&Bytes::copy_from_slice(bytes));
         }
     }
 }

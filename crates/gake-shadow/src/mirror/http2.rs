@@ -73,7 +73,7 @@ async fn read(
             return Ok(ShadowAnswer { status, bytes, cut: false });
         };
         let frame = frame.map_err(|error| fault::of(&error, Phase::Body))?;
-        bytes += frame.data_ref().map_or(0, |piece| piece.len() as u64);
+        bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
         if let Some(slot) = &mut exchange.slot {
             slot.frame(&frame);
         }

@@ -222,7 +222,7 @@ impl Serving<'_> {
     /// A part of the body has come.
     fn add(&mut self, frame: Frame<Bytes>) {
         match frame.into_data() {
-            Ok(piece) => self.state.body(&piece, &mut self.out),
+            Ok(data) => self.state.body(&data, &mut self.out),
             Err(frame) => {
                 if let Ok(trailers) = frame.into_trailers() {
                     self.state.trailers(trailers);

@@ -58,14 +58,14 @@ impl HeadBuffer {
         let mut seen = 0;
         self.skip_blank();
         while !self.is_enough(seen) {
-            let mut piece = [MaybeUninit::uninit(); READ_BYTES];
-            let mut piece = ReadBuf::uninit(&mut piece);
-            ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece))?;
-            if piece.filled().is_empty() {
+            let mut data = [MaybeUninit::uninit(); READ_BYTES];
+            let mut data = ReadBuf::uninit(&mut data);
+            ready!(Pin::new(&mut *stream).poll_read(cx, &mut data))?;
+            if data.filled().is_empty() {
                 return Poll::Ready(Ok(false));
             }
             seen = self.bytes.len();
-            self.add(piece.filled());
+            self.add(data.filled());
             if seen == 0 {
                 self.skip_blank();
             }
@@ -96,12 +96,12 @@ impl HeadBuffer {
         stream: &mut S,
         cx: &mut Context<'_>,
     ) -> bool {
-        let mut piece = [MaybeUninit::uninit(); READ_BYTES];
-        let mut piece = ReadBuf::uninit(&mut piece);
-        match Pin::new(stream).poll_read(cx, &mut piece) {
+        let mut data = [MaybeUninit::uninit(); READ_BYTES];
+        let mut data = ReadBuf::uninit(&mut data);
+        match Pin::new(stream).poll_read(cx, &mut data) {
             Poll::Pending => false,
-            Poll::Ready(Ok(())) if !piece.filled().is_empty() => {
-                self.add(piece.filled());
+            Poll::Ready(Ok(())) if !data.filled().is_empty() => {
+                self.add(data.filled());
                 false
             }
             Poll::Ready(_) => true,
@@ -153,9 +153,9 @@ mod tests {
     /// Reads a text in pieces of a size; what had come when it was enough.
     fn read(text: &[u8], size: usize) -> Option<Vec<u8>> {
         let mut received = HeadBuffer::new(8192);
-        for piece in text.chunks(size) {
+        for data in text.chunks(size) {
             let seen = received.bytes.len();
-            received.add(piece);
+            received.add(data);
             if seen == 0 {
                 received.skip_blank();
             }

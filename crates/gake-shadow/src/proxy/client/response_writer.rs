@@ -156,7 +156,7 @@ impl Visitor for AnswerWriter<'_> {
             return;
         }
         if let Some(slot) = &mut self.slot {
-            slot.piece(&Bytes::copy_from_slice(bytes));
+            slot.data(&Bytes::copy_from_slice(bytes));
         }
         self.state.body(bytes, self.out);
     }

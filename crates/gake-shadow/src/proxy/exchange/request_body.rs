@@ -92,8 +92,8 @@ impl Tee {
     fn note(&mut self, frame: &Frame<Bytes>) {
         self.client.sends();
         let Some(keep) = &mut self.keep else { return };
-        if let Some(piece) = frame.data_ref() {
-            keep.body_buffer.take(piece, keep.limit);
+        if let Some(data) = frame.data_ref() {
+            keep.body_buffer.take(data, keep.limit);
             if keep.body_buffer.is_over()
                 && let Some(pending) = keep.pending.take()
             {

@@ -36,8 +36,8 @@ pub(crate) async fn read(
             frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
         let frame = client.cleaned(frame);
         client.watch.set(worker.patience.client);
-        if let Some(piece) = frame.data_ref() {
-            body_buffer.take(piece, limit);
+        if let Some(data) = frame.data_ref() {
+            body_buffer.take(data, limit);
         } else if let Some(trailers) = frame.trailers_ref() {
             body_buffer.trailers(trailers);
         }

@@ -35,7 +35,7 @@ struct Intake {
     /// The head of an answer.
     head: Option<Result<Response<()>, h2::Error>>,
     flow: Option<FlowControl>,
-    pieces: VecDeque<Bytes>,
+    segments: VecDeque<Bytes>,
     /// What came behind `pieces`.
     small: BytesMut,
     trailers: Option<HeaderMap>,
@@ -86,7 +86,7 @@ impl Intakes {
             source,
             head: None,
             flow,
-            pieces: VecDeque::new(),
+            segments: VecDeque::new(),
             small: BytesMut::new(),
             trailers: None,
             end: None,
@@ -137,8 +137,8 @@ impl Intake {
             },
             Source::Body(body) => match body.poll_data(&mut cx) {
                 Poll::Pending => false,
-                Poll::Ready(Some(Ok(piece))) => {
-                    self.keep(piece);
+                Poll::Ready(Some(Ok(data))) => {
+                    self.keep(data);
                     true
                 }
                 Poll::Ready(Some(Err(error))) => self.ended(Err(error)),
@@ -167,36 +167,36 @@ impl Intake {
         true
     }
 
-    fn keep(&mut self, piece: Bytes) {
-        if piece.is_empty() {
+    fn keep(&mut self, data: Bytes) {
+        if data.is_empty() {
             return;
         }
         // A reader that waits takes the first one now.
-        let is_taken = self.reader.is_some() && self.pieces.is_empty() && self.small.is_empty();
-        if !is_taken && piece.len() < SMALL {
-            return self.small.extend_from_slice(&piece);
+        let is_taken = self.reader.is_some() && self.segments.is_empty() && self.small.is_empty();
+        if !is_taken && data.len() < SMALL {
+            return self.small.extend_from_slice(&data);
         }
         if !self.small.is_empty() {
-            self.pieces.push_back(std::mem::take(&mut self.small).freeze());
+            self.segments.push_back(std::mem::take(&mut self.small).freeze());
         }
-        self.pieces.push_back(piece);
+        self.segments.push_back(data);
     }
 
     /// The next piece, whose room the other side gets back.
-    fn next_piece(&mut self) -> Option<Bytes> {
-        let piece = self.pieces.pop_front().or_else(|| {
+    fn next_segment(&mut self) -> Option<Bytes> {
+        let data = self.segments.pop_front().or_else(|| {
             (!self.small.is_empty()).then(|| std::mem::take(&mut self.small).freeze())
         })?;
         if let Some(flow) = &mut self.flow {
             // A stream that was reset has no more room to give.
-            let _ = flow.release_capacity(piece.len());
+            let _ = flow.release_capacity(data.len());
         }
-        Some(piece)
+        Some(data)
     }
 
     fn is_at_end(&self) -> bool {
         matches!(self.end, Some(Ok(())))
-            && self.pieces.is_empty()
+            && self.segments.is_empty()
             && self.small.is_empty()
             && self.trailers.is_none()
     }
@@ -243,9 +243,9 @@ impl Body for StreamBody {
     ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
         let this = &mut *self;
         let mut intake = this.intake.borrow_mut();
-        if let Some(piece) = intake.next_piece() {
-            this.left = this.left.map(|left| left.saturating_sub(piece.len() as u64));
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        if let Some(data) = intake.next_segment() {
+            this.left = this.left.map(|left| left.saturating_sub(data.len() as u64));
+            return Poll::Ready(Some(Ok(Frame::data(data))));
         }
         if let Some(trailers) = intake.trailers.take() {
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
@@ -290,12 +290,12 @@ impl Drop for StreamBody {
         }
         let mut intake = self.intake.borrow_mut();
         // What is not read is given back at once, and the stream ends when it is not sent on.
-        let unread = intake.pieces.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
+        let unread = intake.segments.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
         if let Some(flow) = &mut intake.flow {
             let _ = flow.release_capacity(unread);
         }
         (intake.source, intake.flow) = (Source::Ended, None);
-        (intake.pieces, intake.small) = (VecDeque::new(), BytesMut::new());
+        (intake.segments, intake.small) = (VecDeque::new(), BytesMut::new());
     }
 }
 

@@ -37,15 +37,15 @@ impl<B: Body<Data = Bytes> + Unpin> Outflow<B> {
             return Poll::Ready(Ok(true));
         };
         let frame = match frame.into_data() {
-            Ok(piece) => {
+            Ok(data) => {
                 let is_last = self.body.is_end_stream();
-                if piece.is_empty() && is_last {
-                    self.to.send_data(piece, true)?;
-                } else if !piece.is_empty() {
+                if data.is_empty() && is_last {
+                    self.to.send_data(data, true)?;
+                } else if !data.is_empty() {
                     // No more than a claim: the rest is claimed with the piece, and a body that
                     // waits keeps no room from the other streams.
                     self.to.reserve_capacity(1);
-                    self.waiting = Some((piece, is_last));
+                    self.waiting = Some((data, is_last));
                     return Poll::Ready(Ok(false));
                 }
                 return Poll::Ready(Ok(is_last));
@@ -68,8 +68,8 @@ impl<B: Body<Data = Bytes> + Unpin> Outflow<B> {
                 None => return Poll::Ready(Ok(true)),
             }
         }
-        let Some((piece, is_last)) = self.waiting.take() else { return Poll::Ready(Ok(false)) };
-        self.to.send_data(piece, is_last)?;
+        let Some((data, is_last)) = self.waiting.take() else { return Poll::Ready(Ok(false)) };
+        self.to.send_data(data, is_last)?;
         Poll::Ready(Ok(is_last))
     }
 }

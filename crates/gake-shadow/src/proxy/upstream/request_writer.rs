@@ -99,8 +99,8 @@ impl RequestWriter {
                 Poll::Pending => return Filled::Waits,
                 Poll::Ready(Some(Err(_))) => return Filled::BrokenOff,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(piece) => {
-                        self.add(&piece);
+                    Ok(data) => {
+                        self.add(&data);
                         continue;
                     }
                     Err(frame) => frame.into_trailers().ok(),
@@ -119,15 +119,15 @@ impl RequestWriter {
         Filled::Some
     }
 
-    fn add(&mut self, piece: &[u8]) {
+    fn add(&mut self, data: &[u8]) {
         match &mut self.framing {
             // It would be the end.
-            Framing::Chunked if piece.is_empty() => {}
-            Framing::Chunked => write_chunk(&mut self.out, piece),
+            Framing::Chunked if data.is_empty() => {}
+            Framing::Chunked => write_chunk(&mut self.out, data),
             Framing::Length(left) => {
-                let taken = piece.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let taken = data.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= taken as u64;
-                self.out.extend_from_slice(&piece[..taken]);
+                self.out.extend_from_slice(&data[..taken]);
             }
         }
     }
