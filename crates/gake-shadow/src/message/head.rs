@@ -49,9 +49,9 @@ const VERSION: &[u8] = b" HTTP/1.1\r\n";
 
 /// The lines of a head that are still to be looked at.
 #[derive(Clone)]
-pub(crate) struct Lines<'a>(&'a [u8]);
+pub(crate) struct HeaderLines<'a>(&'a [u8]);
 
-impl<'a> Lines<'a> {
+impl<'a> HeaderLines<'a> {
     /// Of lines that [`write_line`] has written.
     pub(super) fn of(lines: &'a [u8]) -> Self {
         Self(lines)
@@ -72,7 +72,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for HeaderLines<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -143,9 +143,9 @@ impl RequestHead {
     }
 
     /// The header lines in their order: names as they were written, and values.
-    pub(crate) fn lines(&self) -> Lines<'_> {
+    pub(crate) fn lines(&self) -> HeaderLines<'_> {
         let start = self.target.end + VERSION.len();
-        Lines(self.bytes.get(start..).unwrap_or_default())
+        HeaderLines(self.bytes.get(start..).unwrap_or_default())
     }
 
     /// The values of a name.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use gake_wire::http1::{Header, ResponseHead, Version};
 use http::{HeaderMap, StatusCode};
 
-use super::head::Lines;
+use super::head::HeaderLines;
 use super::line::{digits, is, write_line};
 
 /// A final answer's head.
@@ -75,7 +75,7 @@ impl AnswerHead {
         })
     }
 
-    fn lines(&self) -> Lines<'_> {
-        Lines::of(&self.lines)
+    fn lines(&self) -> HeaderLines<'_> {
+        HeaderLines::of(&self.lines)
     }
 }
