@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 
 pub use runner::HookCounts;
-pub(crate) use runner::{HookLimits, Runner};
+pub(crate) use runner::{HookLimits, HookRunner};
 pub use set::HookSet;
 
 use crate::exchange::MirroredExchange;
@@ -169,7 +169,7 @@ impl HookRequest {
 
 /// The request as a hook wants it for a backend; `None` when the hook did not do its part.
 pub(crate) async fn munge_whole(
-    hooks: &Arc<Runner>,
+    hooks: &Arc<HookRunner>,
     backend: &Arc<str>,
     request: &ShadowRequest,
 ) -> Option<Arc<ShadowRequest>> {
@@ -187,7 +187,7 @@ pub(crate) async fn munge_whole(
 /// The head as a hook wants it for a backend, in front of the same body; `None` when the hook did
 /// not do its part.
 pub(crate) async fn munge_head(
-    hooks: &Arc<Runner>,
+    hooks: &Arc<HookRunner>,
     backend: &Arc<str>,
     head: &RequestHead,
 ) -> Option<RequestHead> {

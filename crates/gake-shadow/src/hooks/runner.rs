@@ -90,7 +90,7 @@ pub(crate) struct HookLimits {
 }
 
 /// Asks hooks, never for longer than their limits.
-pub(crate) struct Runner {
+pub(crate) struct HookRunner {
     /// When it is asked who gets a request.
     select: Option<CircuitBreaker>,
     /// Backends by themselves: one whose requests take too long spoils no other's.
@@ -106,13 +106,13 @@ pub(crate) struct Runner {
     telling: Mutex<Receiver<()>>,
 }
 
-impl std::fmt::Debug for Runner {
+impl std::fmt::Debug for HookRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Runner").field("counts", &self.counts).finish_non_exhaustive()
     }
 }
 
-impl Runner {
+impl HookRunner {
     /// Starts the threads for questions, and one that tells what is finished. They end with the
     /// runner, but nobody waits for a hook that hangs.
     pub(crate) fn start(

@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::collect::{Exchanges, ExchangeFeed};
 use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
 use crate::control::{ProxyControl, ProxySummary};
-use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
+use crate::hooks::{HookLimits, Hooks, HookRunner, SelectFailure};
 use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
@@ -175,7 +175,7 @@ impl Proxy {
                     .chain(config.shadows.iter().map(|shadow| &shadow.backend))
                     .map(|backend| Arc::clone(&backend.name));
                 let finished = hooks.finishes().then(|| self.feed.listen(FINISHED));
-                Some(Arc::new(Runner::start(hooks, names, self.hook_limits, finished)?))
+                Some(Arc::new(HookRunner::start(hooks, names, self.hook_limits, finished)?))
             }
         };
         let feed = Arc::new(self.feed);

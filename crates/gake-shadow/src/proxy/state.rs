@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::collect::ExchangeFeed;
 use crate::config::Config;
-use crate::hooks::{ChangeScope, Runner};
+use crate::hooks::{ChangeScope, HookRunner};
 use crate::mirror::backend::ShadowBackend;
 use crate::proxy::client::request::RequestRules;
 use crate::proxy::policy::inbound::Inbound;
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) feed: Arc<ExchangeFeed>,
     pub(crate) inbound: Inbound,
     pub(crate) loops: Loops,
-    pub(crate) hooks: Option<Arc<Runner>>,
+    pub(crate) hooks: Option<Arc<HookRunner>>,
     pub(crate) counters: Vec<Counters>,
     pub(crate) started: Instant,
     /// No copy is made any more.
@@ -92,7 +92,7 @@ impl Shared {
         master: Arc<Target>,
         shadows: Vec<ShadowBackend>,
         feed: Arc<ExchangeFeed>,
-        hooks: Option<Arc<Runner>>,
+        hooks: Option<Arc<HookRunner>>,
         workers: usize,
     ) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Shared {
     /// Whether requests of HTTP/1.1 pass as bytes: the master is asked in HTTP/1.1, and no hook
     /// chooses backends or changes the master's requests.
     pub(crate) fn passes_bytes(&self) -> bool {
-        let changes = |hooks: &Arc<Runner>| {
+        let changes = |hooks: &Arc<HookRunner>| {
             hooks.selects() || hooks.munges(&self.master.backend.name) != ChangeScope::No
         };
         !self.master.backend.http2 && !self.hooks.as_ref().is_some_and(changes)
