@@ -12,7 +12,7 @@ use bytes::Bytes;
 use gake_script::Value;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
-use super::options::{BodyAs, Options};
+use super::options::{BodyFormat, ScriptHookOptions};
 
 /// What `selectBackends` is asked about.
 pub(super) fn head(request: &HookRequestHead) -> Value {
@@ -44,7 +44,7 @@ pub(super) fn selection(said: Value) -> Result<Selection, String> {
 }
 
 /// What `mungeRequest` may change.
-pub(super) fn request(request: &HookRequest, how: BodyAs) -> Value {
+pub(super) fn request(request: &HookRequest, how: BodyFormat) -> Value {
     let mut properties = vec![
         ("method".to_owned(), Value::text(request.method.as_str())),
         ("uri".to_owned(), Value::Text(request.uri.to_string())),
@@ -56,7 +56,7 @@ pub(super) fn request(request: &HookRequest, how: BodyAs) -> Value {
 }
 
 /// Changes a request as `mungeRequest` said, as a whole or not at all.
-pub(super) fn change(request: &mut HookRequest, said: Value, how: BodyAs) -> Result<(), String> {
+pub(super) fn change(request: &mut HookRequest, said: Value, how: BodyFormat) -> Result<(), String> {
     let properties = match said {
         Value::Null => return Ok(()),
         Value::Map(properties) => properties,
@@ -91,7 +91,7 @@ fn uri(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| format!("returned the uri {text:?}, which is not a path"))
 }
 
-fn new_body(value: Value, old: Option<Bytes>, how: BodyAs) -> Result<Bytes, String> {
+fn new_body(value: Value, old: Option<Bytes>, how: BodyFormat) -> Result<Bytes, String> {
     let Some(old) = old else {
         return Err(
             "returned a body; options.requestBody must say \"text\" or \"bytes\"".to_owned()
@@ -108,7 +108,7 @@ fn new_body(value: Value, old: Option<Bytes>, how: BodyAs) -> Result<Bytes, Stri
 }
 
 /// What `backendsFinished` is told.
-pub(super) fn exchange(exchange: &MirroredExchange, options: &Options) -> Value {
+pub(super) fn exchange(exchange: &MirroredExchange, options: &ScriptHookOptions) -> Value {
     let asked = &exchange.request;
     let mut request = vec![
         ("method".to_owned(), Value::text(asked.method.as_str())),
@@ -127,7 +127,7 @@ pub(super) fn exchange(exchange: &MirroredExchange, options: &Options) -> Value 
     ])
 }
 
-fn outcome(outcome: &BackendOutcome, options: &Options) -> Value {
+fn outcome(outcome: &BackendOutcome, options: &ScriptHookOptions) -> Value {
     let mut properties = vec![("role".to_owned(), Value::text(outcome.role.name()))];
     let mut add = |name: &str, value| properties.push((name.to_owned(), value));
     add("connectMs", ms(outcome.connect_ns));
@@ -137,7 +137,7 @@ fn outcome(outcome: &BackendOutcome, options: &Options) -> Value {
         Ok(answer) => {
             add("status", Value::Number(answer.status.as_u16().into()));
             add("headers", headers(&answer.headers));
-            add_body(&mut properties, &answer.body, options.answer_body);
+            add_body(&mut properties, &answer.body, options.response_body);
         }
         Err(failure) => {
             add("fault", Value::text(failure.name()));
@@ -147,17 +147,17 @@ fn outcome(outcome: &BackendOutcome, options: &Options) -> Value {
     Value::Map(properties)
 }
 
-fn add_body(properties: &mut Vec<(String, Value)>, kept: &CapturedBody, how: BodyAs) {
+fn add_body(properties: &mut Vec<(String, Value)>, kept: &CapturedBody, how: BodyFormat) {
     properties.extend(body(&kept.bytes, how).map(|body| ("body".to_owned(), body)));
     properties.push(("bodyLength".to_owned(), Value::Number(kept.len as f64)));
     properties.push(("bodyTruncated".to_owned(), Value::Bool(kept.truncated)));
 }
 
-fn body(bytes: &Bytes, how: BodyAs) -> Option<Value> {
+fn body(bytes: &Bytes, how: BodyFormat) -> Option<Value> {
     match how {
-        BodyAs::None => None,
-        BodyAs::Text => Some(Value::Text(String::from_utf8_lossy(bytes).into_owned())),
-        BodyAs::Bytes => Some(Value::Bytes(bytes.clone())),
+        BodyFormat::None => None,
+        BodyFormat::Text => Some(Value::Text(String::from_utf8_lossy(bytes).into_owned())),
+        BodyFormat::Bytes => Some(Value::Bytes(bytes.clone())),
     }
 }
 

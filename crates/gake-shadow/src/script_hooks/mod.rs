@@ -21,7 +21,7 @@ use crate::exchange::MirroredExchange;
 use crate::hooks::{
     ChangeScope, HookError, HookScript, Hooks, HookRequest, HookRequestHead, Selection, HookTimeout,
 };
-use options::{BodyAs, Options};
+use options::{BodyFormat, ScriptHookOptions};
 
 const SELECT: &str = "selectBackends";
 const MUNGE: &str = "mungeRequest";
@@ -31,7 +31,7 @@ const FINISHED: &str = "backendsFinished";
 const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 
 /// Different faults of a script that are logged; the others are only counted.
-const TOLD_MAX: usize = 20;
+const FAULTS_LOGGED_MAX: usize = 20;
 
 impl HookScript {
     /// Gives the hooks to `proxy`, whose configuration is `config`. Lines of the script's console
@@ -58,9 +58,9 @@ struct ScriptHooks {
     finished: Option<Threads>,
     selects: bool,
     munges: bool,
-    options: Options,
+    options: ScriptHookOptions,
     limit: Duration,
-    faults: Faults,
+    faults: FaultLog,
 }
 
 impl ScriptHooks {
@@ -95,7 +95,7 @@ impl ScriptHooks {
             .chain(config.shadows.iter().map(|shadow| &shadow.backend))
             .map(|backend| &*backend.name)
             .collect();
-        let options = Options::of(first.export("options"), &backends)
+        let options = ScriptHookOptions::of(first.export("options"), &backends)
             .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
         let asked = selects || munges;
         let (questions, finished) = match (asked, finishes) {
@@ -104,7 +104,7 @@ impl ScriptHooks {
             (true, false) => (Some(start(script.threads)?), None),
             (false, _) => (None, Some(first)),
         };
-        let faults = Faults { log, told: Mutex::default() };
+        let faults = FaultLog { log, told: Mutex::default() };
         let limit = script.limit;
         Ok(Self { questions, finished, selects, munges, options, limit, faults })
     }
@@ -134,8 +134,8 @@ impl Hooks for ScriptHooks {
     fn munges(&self, backend: &str) -> ChangeScope {
         match (self.munges && self.options.munges(backend), self.options.request_body) {
             (false, _) => ChangeScope::No,
-            (true, BodyAs::None) => ChangeScope::Head,
-            (true, BodyAs::Text | BodyAs::Bytes) => ChangeScope::Body,
+            (true, BodyFormat::None) => ChangeScope::Head,
+            (true, BodyFormat::Text | BodyFormat::Bytes) => ChangeScope::Body,
         }
     }
 
@@ -159,12 +159,12 @@ impl Hooks for ScriptHooks {
 }
 
 /// Logs the faults of a script, each once: the counts are in the ledger.
-struct Faults {
+struct FaultLog {
     log: ConsoleSink,
     told: Mutex<HashSet<String>>,
 }
 
-impl Faults {
+impl FaultLog {
     fn watch<T>(&self, function: &str, result: Result<T, ScriptError>) -> Result<T, HookError> {
         result.map_err(|error| match error {
             ScriptError::Late { .. } => {
@@ -193,9 +193,9 @@ impl Faults {
 
     fn tell(&self, fault: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < TOLD_MAX && told.insert(fault.to_owned()) {
+        if told.len() < FAULTS_LOGGED_MAX && told.insert(fault.to_owned()) {
             (self.log)(Level::Warn, fault);
-            if told.len() == TOLD_MAX {
+            if told.len() == FAULTS_LOGGED_MAX {
                 (self.log)(Level::Warn, "the script has more faults; they are only counted");
             }
         }

@@ -4,7 +4,7 @@ use gake_script::{Export, Value};
 
 /// How a script wants bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum BodyAs {
+pub(super) enum BodyFormat {
     /// Not at all.
     #[default]
     None,
@@ -16,14 +16,14 @@ pub(super) enum BodyAs {
 
 /// The options of a script.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Options {
+pub(super) struct ScriptHookOptions {
     /// The backends whose requests `mungeRequest` is called for; `None`: all.
     munge: Option<Vec<String>>,
-    pub(super) request_body: BodyAs,
-    pub(super) answer_body: BodyAs,
+    pub(super) request_body: BodyFormat,
+    pub(super) response_body: BodyFormat,
 }
 
-impl Options {
+impl ScriptHookOptions {
     /// Reads what the script exports.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Options {
             match name.as_str() {
                 "munge" => options.munge = Some(names(value, backends)?),
                 "requestBody" => options.request_body = body(name, value)?,
-                "answerBody" => options.answer_body = body(name, value)?,
+                "answerBody" => options.response_body = body(name, value)?,
                 _ => {
                     return Err(format!(
                         "options.{name} is not known; there are munge, requestBody and answerBody"
@@ -69,12 +69,12 @@ fn names(value: &Value, backends: &[&str]) -> Result<Vec<String>, String> {
     values.iter().map(name).collect()
 }
 
-fn body(name: &str, value: &Value) -> Result<BodyAs, String> {
+fn body(name: &str, value: &Value) -> Result<BodyFormat, String> {
     let Value::Text(text) = value else { return Err(format!("options.{name} is not a string")) };
     match text.as_str() {
-        "none" => Ok(BodyAs::None),
-        "text" => Ok(BodyAs::Text),
-        "bytes" => Ok(BodyAs::Bytes),
+        "none" => Ok(BodyFormat::None),
+        "text" => Ok(BodyFormat::Text),
+        "bytes" => Ok(BodyFormat::Bytes),
         _ => Err(format!("options.{name} is {text:?}; write \"none\", \"text\" or \"bytes\"")),
     }
 }
@@ -83,17 +83,17 @@ fn body(name: &str, value: &Value) -> Result<BodyAs, String> {
 mod tests {
     use super::*;
 
-    fn read(properties: &[(&str, Value)]) -> Result<Options, String> {
+    fn read(properties: &[(&str, Value)]) -> Result<ScriptHookOptions, String> {
         let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let export = Export::Value(Value::Map(properties.collect()));
-        Options::of(Some(&export), &["production", "sandbox"])
+        ScriptHookOptions::of(Some(&export), &["production", "sandbox"])
     }
 
     #[test]
     fn options_are_all_optional_and_misspelt_ones_are_refused() {
-        assert_eq!(Options::of(None, &[]), Ok(Options::default()));
-        assert_eq!(read(&[]), Ok(Options::default()));
-        assert!(Options::default().munges("production"));
+        assert_eq!(ScriptHookOptions::of(None, &[]), Ok(ScriptHookOptions::default()));
+        assert_eq!(read(&[]), Ok(ScriptHookOptions::default()));
+        assert!(ScriptHookOptions::default().munges("production"));
         let some = read(&[
             ("munge", Value::List(vec![Value::text("sandbox")])),
             ("requestBody", Value::text("text")),
@@ -101,7 +101,7 @@ mod tests {
         ])
         .unwrap();
         assert!(some.munges("sandbox") && !some.munges("production"));
-        assert_eq!((some.request_body, some.answer_body), (BodyAs::Text, BodyAs::Bytes));
+        assert_eq!((some.request_body, some.response_body), (BodyFormat::Text, BodyFormat::Bytes));
         for (name, value, told) in [
             ("body", Value::Null, "options.body is not known"),
             ("munge", Value::text("sandbox"), "not an array"),
@@ -112,6 +112,6 @@ mod tests {
             let wrong = read(&[(name, value)]).unwrap_err();
             assert!(wrong.contains(told), "{wrong}");
         }
-        assert!(Options::of(Some(&Export::Function), &[]).is_err());
+        assert!(ScriptHookOptions::of(Some(&Export::Function), &[]).is_err());
     }
 }

@@ -12,7 +12,7 @@ fn sample() -> HookRequest {
     HookRequest { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
 }
 
-fn changed(said: Value, how: BodyAs) -> Result<HookRequest, String> {
+fn changed(said: Value, how: BodyFormat) -> Result<HookRequest, String> {
     let mut request = sample();
     change(&mut request, said, how)?;
     Ok(request)
@@ -20,17 +20,17 @@ fn changed(said: Value, how: BodyAs) -> Result<HookRequest, String> {
 
 #[test]
 fn a_request_that_comes_back_untouched_is_the_same_to_the_byte() {
-    for how in [BodyAs::Text, BodyAs::Bytes] {
+    for how in [BodyFormat::Text, BodyFormat::Bytes] {
         let same = changed(request(&sample(), how), how).unwrap();
         assert_eq!(format!("{same:?}"), format!("{:?}", sample()));
     }
-    let nothing = changed(Value::Null, BodyAs::None).unwrap();
+    let nothing = changed(Value::Null, BodyFormat::None).unwrap();
     assert_eq!(format!("{nothing:?}"), format!("{:?}", sample()));
 }
 
 #[test]
 fn headers_are_an_object_and_repeated_ones_an_array() {
-    let seen = request(&sample(), BodyAs::None);
+    let seen = request(&sample(), BodyFormat::None);
     assert_eq!(seen.get("body"), None);
     let headers = seen.get("headers").unwrap();
     assert_eq!(headers.get("a"), Some(&Value::text("1")));
@@ -51,7 +51,7 @@ fn what_is_left_out_stays_and_what_is_named_is_replaced() {
         ("uri", Value::text("/new?q")),
         ("body", Value::text("ö")),
     ]);
-    let request = changed(said, BodyAs::Text).unwrap();
+    let request = changed(said, BodyFormat::Text).unwrap();
     assert_eq!((request.method, request.uri.to_string()), (Method::POST, "/new?q".to_owned()));
     assert_eq!(request.body.unwrap(), "ö".as_bytes());
     let told: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
@@ -80,11 +80,11 @@ fn nonsense_changes_nothing() {
         header("a", Value::map([])),
     ] {
         let mut request = sample();
-        change(&mut request, said.clone(), BodyAs::Text).unwrap_err();
+        change(&mut request, said.clone(), BodyFormat::Text).unwrap_err();
         assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{said:?}");
     }
     let mut head = HookRequest { body: None, ..sample() };
-    let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyAs::None);
+    let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyFormat::None);
     assert!(wrong.unwrap_err().contains("options.requestBody"));
 }
 
