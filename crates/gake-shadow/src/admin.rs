@@ -18,9 +18,9 @@ use crate::mirror::ledger::Category;
 pub(crate) use serve::serve;
 
 /// Text as a body.
-type Page = Response<http_body_util::Full<Bytes>>;
+type AdminResponse = Response<http_body_util::Full<Bytes>>;
 
-fn page<B>(control: &ProxyControl, request: &Request<B>) -> Page {
+fn page<B>(control: &ProxyControl, request: &Request<B>) -> AdminResponse {
     if !host::is_ours(request) {
         return text(
             StatusCode::FORBIDDEN,
@@ -79,7 +79,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-fn change(control: &ProxyControl, path: &str, query: &str) -> Page {
+fn change(control: &ProxyControl, path: &str, query: &str) -> AdminResponse {
     let (mut shadow, mut value, mut over) = (None, None, Duration::ZERO);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
@@ -187,7 +187,7 @@ fn ledgers(control: &ProxyControl) -> Value {
     control.shadows().into_iter().map(ledger).collect()
 }
 
-fn metrics(control: &ProxyControl) -> Page {
+fn metrics(control: &ProxyControl) -> AdminResponse {
     let stats = control.stats();
     let mut out = String::new();
     for (name, help, value) in [
@@ -297,23 +297,23 @@ fn metric(
     }
 }
 
-fn wrong_method(allowed: &'static str) -> Page {
+fn wrong_method(allowed: &'static str) -> AdminResponse {
     let mut page = text_of(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
     page.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     page
 }
 
-fn json_page(value: &Value) -> Page {
+fn json_page(value: &Value) -> AdminResponse {
     let mut page = text_of(StatusCode::OK, &format!("{value:#}\n"));
     page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     page
 }
 
-fn text(status: StatusCode, content: &'static str) -> Page {
+fn text(status: StatusCode, content: &'static str) -> AdminResponse {
     text_of(status, content)
 }
 
-fn text_of(status: StatusCode, content: &str) -> Page {
+fn text_of(status: StatusCode, content: &str) -> AdminResponse {
     let mut page = Response::new(http_body_util::Full::new(Bytes::from(content.to_owned())));
     *page.status_mut() = status;
     page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
