@@ -15,7 +15,7 @@ const WITH_HEAD: u64 = 16 << 10;
 
 /// What is still to be written.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(super) struct CopyWriter {
     /// The head, and all that is small.
     first: Vec<u8>,
     rest: Vec<Bytes>,
@@ -25,21 +25,21 @@ pub(super) struct Outgoing {
     sent: usize,
 }
 
-impl Outgoing {
+impl CopyWriter {
     /// A request with this head, and a body that the head frames.
     pub(super) fn new(head: RequestHead, body: &BufferedBody) -> Self {
         let mut end = Vec::new();
         if body.chunked {
             write_end(&mut end, head.values("trailer"), body.trailers.as_ref());
         }
-        let mut outgoing = Self { first: head.into_bytes().into(), ..Self::default() };
+        let mut writer = Self { first: head.into_bytes().into(), ..Self::default() };
         for data in &body.segments {
-            outgoing.body(data, body);
+            writer.body(data, body);
         }
         if body.chunked {
-            outgoing.add(Bytes::from(end), body);
+            writer.add(Bytes::from(end), body);
         }
-        outgoing
+        writer
     }
 
     fn body(&mut self, data: &Bytes, body: &BufferedBody) {

@@ -15,7 +15,7 @@ use crate::proxy::upstream::link::Scratch;
 use crate::proxy::deadline::{Watch, before};
 
 /// The answer to a copy.
-pub(super) struct ShadowAnswer {
+pub(super) struct ShadowResponse {
     pub(super) status: u16,
     pub(super) bytes: u64,
     /// It went over the limit.

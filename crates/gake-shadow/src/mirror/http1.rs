@@ -8,8 +8,8 @@ use gake_core::record::{Fault, Phase};
 use gake_wire::http1::{ResponseHead, Visitor};
 use http::{Method, StatusCode};
 
-use super::exchange::{ShadowAnswer, ShadowExchange};
-use super::copy_writer::Outgoing;
+use super::exchange::{ShadowResponse, ShadowExchange};
+use super::copy_writer::CopyWriter;
 use crate::collect::OutcomeSlot;
 use crate::message::body::ShadowRequest;
 use crate::proxy::policy::headers::AnswerLines;
@@ -25,18 +25,18 @@ pub(super) async fn send(
     exchange: &mut ShadowExchange<'_>,
     request: &ShadowRequest,
     kept: &mut Option<Link>,
-) -> Result<ShadowAnswer, Fault> {
+) -> Result<ShadowResponse, Fault> {
     loop {
         let mut link = match kept.take().and_then(Link::ready) {
             Some(link) => link,
             None => Link::new(Box::pin(exchange.stream()).await?),
         };
         let stale = link.used;
-        let mut outgoing = Outgoing::new(exchange.head(request), &request.body);
+        let mut writer = CopyWriter::new(exchange.head(request), &request.body);
         let method = request.head.method();
         link.start(*method == Method::HEAD);
         let mut answer = Answer { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
-        let asking = ask(&mut link, &mut outgoing, &mut answer, exchange.scratch, exchange.limit);
+        let asking = ask(&mut link, &mut writer, &mut answer, exchange.scratch, exchange.limit);
         let asked = before(exchange.watch, asking).await;
         let Answer { status, bytes, .. } = answer;
         return match asked {
@@ -44,12 +44,12 @@ pub(super) async fn send(
             None => Err(Fault::Timeout(Phase::Body)),
             Some(Ok(AnswerEnd::Whole { reusable })) => {
                 *kept = Some(link).filter(|_| reusable);
-                Ok(ShadowAnswer { status, bytes, cut: false })
+                Ok(ShadowResponse { status, bytes, cut: false })
             }
             // The connection goes with what it still has to say.
-            Some(Ok(AnswerEnd::Cut)) => Ok(ShadowAnswer { status, bytes, cut: true }),
+            Some(Ok(AnswerEnd::Cut)) => Ok(ShadowResponse { status, bytes, cut: true }),
             Some(Err(fault)) => {
-                let again = outgoing.is_untouched() || method.is_idempotent();
+                let again = writer.is_untouched() || method.is_idempotent();
                 if stale && again && status == 0 && is_stale(fault) {
                     continue;
                 }
@@ -72,7 +72,7 @@ enum AnswerEnd {
 /// Writes a copy, and reads its answer meanwhile.
 async fn ask(
     link: &mut Link,
-    outgoing: &mut Outgoing,
+    writer: &mut CopyWriter,
     answer: &mut Answer<'_>,
     scratch: &Scratch,
     limit: u64,
@@ -80,7 +80,7 @@ async fn ask(
     let (mut is_written, mut broken) = (false, None);
     poll_fn(|cx| {
         if !is_written && broken.is_none() {
-            match outgoing.poll(link, cx) {
+            match writer.poll(link, cx) {
                 Poll::Ready(Ok(())) => is_written = true,
                 // An answer may have come before.
                 Poll::Ready(Err(fault)) => broken = Some(fault),

@@ -6,7 +6,7 @@ use gake_core::record::{Fault, Phase};
 use http::Response;
 use http_body_util::BodyExt;
 
-use super::exchange::{ShadowAnswer, ShadowExchange};
+use super::exchange::{ShadowResponse, ShadowExchange};
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, SharedStreams};
@@ -21,7 +21,7 @@ pub(super) async fn send(
     asked: &Arc<ShadowRequest>,
     streams: &SharedStreams,
     now: u64,
-) -> Result<ShadowAnswer, Fault> {
+) -> Result<ShadowResponse, Fault> {
     let (head, method) = (exchange.head(asked), asked.head.method());
     let mut taken = streams.take(now);
     loop {
@@ -60,7 +60,7 @@ pub(super) async fn send(
 async fn read(
     exchange: &mut ShadowExchange<'_>,
     answer: Response<StreamBody>,
-) -> Result<ShadowAnswer, Fault> {
+) -> Result<ShadowResponse, Fault> {
     let status = answer.status();
     if let Some(slot) = &mut exchange.slot {
         slot.head(status, answer.headers());
@@ -70,7 +70,7 @@ async fn read(
     loop {
         let frame = before(exchange.watch, body.frame()).await;
         let Some(frame) = frame.ok_or(Fault::Timeout(Phase::Body))? else {
-            return Ok(ShadowAnswer { status, bytes, cut: false });
+            return Ok(ShadowResponse { status, bytes, cut: false });
         };
         let frame = frame.map_err(|error| fault::of(&error, Phase::Body))?;
         bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
@@ -78,7 +78,7 @@ async fn read(
             slot.frame(&frame);
         }
         if bytes > exchange.limit {
-            return Ok(ShadowAnswer { status, bytes, cut: true });
+            return Ok(ShadowResponse { status, bytes, cut: true });
         }
     }
 }

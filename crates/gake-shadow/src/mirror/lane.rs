@@ -6,10 +6,10 @@ use std::sync::Arc;
 use gake_core::record::Fault;
 
 use super::backend::ShadowBackend;
-use super::exchange::{ShadowAnswer, ShadowExchange};
+use super::exchange::{ShadowResponse, ShadowExchange};
 use super::lane_queue::LaneQueue;
 use super::ledger::Category;
-use super::{Job, http1, http2};
+use super::{CopyJob, http1, http2};
 use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::hooks;
@@ -23,7 +23,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
     let mut link = None;
     let time = queue.ticker.ticks(backend.config.timeout);
     loop {
-        let Job { mut request, mut ticket, mut slot } = queue.next().await;
+        let CopyJob { mut request, mut ticket, mut slot } = queue.next().await;
         ticket.turn();
         if backend.gate.is_killed() {
             ticket.end(Category::Killed);
@@ -63,7 +63,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
             http1::send(&mut exchange, &request, &mut link).await
         };
         match sent {
-            Ok(ShadowAnswer { status, bytes, cut }) => {
+            Ok(ShadowResponse { status, bytes, cut }) => {
                 ticket.answered(status, bytes);
                 ticket.end(if cut { Category::Cut } else { Category::Ok });
                 if let Some(slot) = slot {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::Job;
+use super::CopyJob;
 use crate::proxy::http2::shared_streams::SharedStreams;
 use crate::proxy::state::Shared;
 use crate::proxy::upstream::link::Scratch;
@@ -21,7 +21,7 @@ pub(super) struct LaneQueue {
     pub(super) scratch: Rc<Scratch>,
     /// Connections to a shadow that speaks HTTP/2.
     pub(super) streams: SharedStreams,
-    waiting: RefCell<VecDeque<Job>>,
+    waiting: RefCell<VecDeque<CopyJob>>,
     work: Notify,
     lanes: Cell<usize>,
     idle: Cell<usize>,
@@ -51,7 +51,7 @@ impl LaneQueue {
     }
 
     /// The next copy, as soon as there is one.
-    pub(super) async fn next(&self) -> Job {
+    pub(super) async fn next(&self) -> CopyJob {
         loop {
             if let Some(job) = self.waiting.borrow_mut().pop_front() {
                 return job;
@@ -63,7 +63,7 @@ impl LaneQueue {
     }
 
     /// Takes a copy; whether one more lane is needed for it.
-    pub(super) fn push(&self, job: Job) -> bool {
+    pub(super) fn push(&self, job: CopyJob) -> bool {
         self.waiting.borrow_mut().push_back(job);
         let waiting = self.waiting.borrow().len();
         let is_short = waiting > self.idle.get() && self.lanes.get() < self.lanes_max;

@@ -103,7 +103,7 @@ impl Category {
 /// One thread's part of a shadow's ledger, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Page {
+pub(crate) struct LedgerPage {
     received: AtomicU64,
     in_flight: AtomicI64,
     categories: [AtomicU64; Category::ALL.len()],
@@ -112,7 +112,7 @@ pub(crate) struct Page {
     bytes_in: AtomicU64,
 }
 
-impl Page {
+impl LedgerPage {
     /// A request that is settled at once.
     pub(crate) fn settle(&self, category: Category) {
         self.received.fetch_add(1, Relaxed);
@@ -159,7 +159,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn read<'a>(name: Arc<str>, pages: impl Iterator<Item = &'a Page>) -> Self {
+    pub(crate) fn read<'a>(name: Arc<str>, pages: impl Iterator<Item = &'a LedgerPage>) -> Self {
         let mut ledger = Self {
             name,
             received: 0,
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn every_category_has_its_place_and_the_ledger_adds_up() {
-        let pages = [Page::default(), Page::default()];
+        let pages = [LedgerPage::default(), LedgerPage::default()];
         for (place, category) in Category::ALL.into_iter().enumerate() {
             assert_eq!(category as usize, place);
             pages[0].settle(category);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_ledger_shows_what_there_is() {
-        let page = Page::default();
+        let page = LedgerPage::default();
         page.settle(Category::Unsafe);
         page.start();
         let ledger = Ledger::read("new".into(), std::iter::once(&page));

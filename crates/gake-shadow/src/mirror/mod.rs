@@ -24,7 +24,7 @@ use crate::message::body::ShadowRequest;
 use crate::proxy::state::Shared;
 use crate::proxy::deadline::{Watch, before};
 use backend::ShadowBackend;
-use ledger::{Category, Page};
+use ledger::{Category, LedgerPage};
 
 /// Copies that are handed over without waiting for an answer.
 const BATCH: usize = 32;
@@ -40,23 +40,23 @@ const BATCH_TICKS: u64 = 1;
 pub(crate) struct Mirror {
     pub(crate) shared: Arc<Shared>,
     pub(crate) worker: usize,
-    batch: RefCell<Vec<Job>>,
+    batch: RefCell<Vec<CopyJob>>,
     begun: Notify,
     due: Notify,
-    jobs: UnboundedSender<Vec<Job>>,
+    jobs: UnboundedSender<Vec<CopyJob>>,
 }
 
 /// A copy that waits for its turn. The channel has no bound of its own: the gate has.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct CopyJob {
     pub(crate) request: Arc<ShadowRequest>,
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: CopyTicket,
     pub(crate) slot: Option<Box<OutcomeSlot>>,
 }
 
 /// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct CopyTicket {
     shared: Arc<Shared>,
     pub(crate) shadow: usize,
     worker: usize,
@@ -65,7 +65,7 @@ pub(crate) struct Ticket {
     ended: bool,
 }
 
-impl Ticket {
+impl CopyTicket {
     pub(crate) fn backend(&self) -> &ShadowBackend {
         &self.shared.shadows[self.shadow]
     }
@@ -101,7 +101,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for CopyTicket {
     fn drop(&mut self) {
         if !self.ended {
             self.settle(Category::Unfinished);
@@ -110,7 +110,7 @@ impl Drop for Ticket {
 }
 
 impl Mirror {
-    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Vec<Job>>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Vec<CopyJob>>) -> Self {
         let (begun, due) = (Notify::new(), Notify::new());
         Self { shared, worker, batch: RefCell::default(), begun, due, jobs }
     }
@@ -140,7 +140,7 @@ impl Mirror {
         let _ = self.jobs.send(batch);
     }
 
-    fn page(&self, shadow: usize) -> &Page {
+    fn page(&self, shadow: usize) -> &LedgerPage {
         self.shared.shadows[shadow].worker_page(self.worker)
     }
 
@@ -151,7 +151,7 @@ impl Mirror {
         if let Err(category) = backend.gate.admit(&backend.config, bytes) {
             return self.end(shadow, slot, category);
         }
-        let ticket = Ticket {
+        let ticket = CopyTicket {
             shared: Arc::clone(&self.shared),
             shadow,
             worker: self.worker,
@@ -160,7 +160,7 @@ impl Mirror {
             ended: false,
         };
         let mut batch = self.batch.borrow_mut();
-        batch.push(Job { request, ticket, slot });
+        batch.push(CopyJob { request, ticket, slot });
         if batch.len() == 1 {
             self.begun.notify_one();
         }
