@@ -35,19 +35,19 @@ pub(super) async fn send(
         let mut writer = CopyWriter::new(exchange.head(request), &request.body);
         let method = request.head.method();
         link.start(*method == Method::HEAD);
-        let mut answer = Answer { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
-        let asking = ask(&mut link, &mut writer, &mut answer, exchange.scratch, exchange.limit);
-        let asked = before(exchange.watch, asking).await;
-        let Answer { status, bytes, .. } = answer;
-        return match asked {
+        let mut recorder = ResponseRecorder { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
+        let running = exchange_on(&mut link, &mut writer, &mut recorder, exchange.scratch, exchange.limit);
+        let end = before(exchange.watch, running).await;
+        let ResponseRecorder { status, bytes, .. } = recorder;
+        return match end {
             None if status == 0 => Err(Fault::Timeout(Phase::FirstByte)),
             None => Err(Fault::Timeout(Phase::Body)),
-            Some(Ok(AnswerEnd::Whole { reusable })) => {
+            Some(Ok(ResponseEnd::Whole { reusable })) => {
                 *kept = Some(link).filter(|_| reusable);
                 Ok(ShadowResponse { status, bytes, cut: false })
             }
             // The connection goes with what it still has to say.
-            Some(Ok(AnswerEnd::Cut)) => Ok(ShadowResponse { status, bytes, cut: true }),
+            Some(Ok(ResponseEnd::Cut)) => Ok(ShadowResponse { status, bytes, cut: true }),
             Some(Err(fault)) => {
                 let again = writer.is_untouched() || method.is_idempotent();
                 if stale && again && status == 0 && is_stale(fault) {
@@ -60,7 +60,7 @@ pub(super) async fn send(
 }
 
 /// How an answer ended.
-enum AnswerEnd {
+enum ResponseEnd {
     Whole {
         /// The connection can take another copy.
         reusable: bool,
@@ -70,13 +70,13 @@ enum AnswerEnd {
 }
 
 /// Writes a copy, and reads its answer meanwhile.
-async fn ask(
+async fn exchange_on(
     link: &mut Link,
     writer: &mut CopyWriter,
-    answer: &mut Answer<'_>,
+    recorder: &mut ResponseRecorder<'_>,
     scratch: &Scratch,
     limit: u64,
-) -> Result<AnswerEnd, Fault> {
+) -> Result<ResponseEnd, Fault> {
     let (mut is_written, mut broken) = (false, None);
     poll_fn(|cx| {
         if !is_written && broken.is_none() {
@@ -88,15 +88,15 @@ async fn ask(
             }
         }
         for _ in 0..READS {
-            match link.poll_read(cx, scratch, answer) {
+            match link.poll_read(cx, scratch, recorder) {
                 Poll::Ready(Ok(Some(response))) => {
                     let reusable = response.reusable() && is_written;
-                    let cut = answer.bytes > limit;
-                    let asked = if cut { AnswerEnd::Cut } else { AnswerEnd::Whole { reusable } };
-                    return Poll::Ready(Ok(asked));
+                    let cut = recorder.bytes > limit;
+                    let end = if cut { ResponseEnd::Cut } else { ResponseEnd::Whole { reusable } };
+                    return Poll::Ready(Ok(end));
                 }
-                Poll::Ready(Ok(None)) if answer.bytes > limit => {
-                    return Poll::Ready(Ok(AnswerEnd::Cut));
+                Poll::Ready(Ok(None)) if recorder.bytes > limit => {
+                    return Poll::Ready(Ok(ResponseEnd::Cut));
                 }
                 Poll::Ready(Ok(None)) => {}
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(broken.unwrap_or(fault))),
@@ -110,14 +110,14 @@ async fn ask(
 }
 
 /// Takes note of an answer as it comes.
-struct Answer<'a> {
+struct ResponseRecorder<'a> {
     /// 0 before the head.
     status: u16,
     bytes: u64,
     slot: Option<&'a mut OutcomeSlot>,
 }
 
-impl Visitor for Answer<'_> {
+impl Visitor for ResponseRecorder<'_> {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
         if let Some(slot) = &mut self.slot
