@@ -41,7 +41,7 @@ impl CircuitBreaker {
     }
 
     /// How what was allowed has ended.
-    pub(crate) fn heard(&self, well: bool) {
+    pub(crate) fn record(&self, well: bool) {
         if well {
             // Most of the time there is nothing to forget, and nothing is written.
             if self.failures.load(Relaxed) != 0 {
@@ -75,12 +75,12 @@ mod tests {
         let breaker = BreakerConfig { failures: 3, pause: Duration::from_secs(3600) };
         let mut circuit = CircuitBreaker::new(breaker, Instant::now());
         for _ in 0..2 {
-            circuit.heard(false);
+            circuit.record(false);
         }
-        circuit.heard(true);
+        circuit.record(true);
         for _ in 0..3 {
             assert!(circuit.allows());
-            circuit.heard(false);
+            circuit.record(false);
         }
         assert!(!circuit.allows() && circuit.is_open());
         // The pause is over.
@@ -88,7 +88,7 @@ mod tests {
         circuit.epoch -= Duration::from_secs(1);
         assert!(circuit.allows(), "one may try");
         assert!(!circuit.allows(), "and only one");
-        circuit.heard(true);
+        circuit.record(true);
         assert!(circuit.allows() && !circuit.is_open());
     }
 
@@ -97,7 +97,7 @@ mod tests {
         let breaker = BreakerConfig { failures: 0, pause: Duration::MAX };
         let circuit = CircuitBreaker::new(breaker, Instant::now());
         for _ in 0..100 {
-            circuit.heard(false);
+            circuit.record(false);
         }
         assert!(circuit.allows());
     }

@@ -232,7 +232,7 @@ impl HookRunner {
             Err(_) => Err(Failed::Line),
         };
         // A hook that fails in time holds up nobody, and a line that moves is no hook that hangs.
-        circuit.heard(!matches!(said, Err(Failed::Time)));
+        circuit.record(!matches!(said, Err(Failed::Time)));
         // Counted here and nowhere else: a hook that fails too late has failed once.
         said.map_err(|failed| self.counts.add(failed)).ok()
     }

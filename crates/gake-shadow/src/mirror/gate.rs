@@ -14,7 +14,7 @@ use crate::config::{RuleVerdict, Sampling, Shadow};
 use crate::message::head::RequestHead;
 
 /// A percentage is kept in parts of this.
-const WHOLE: f64 = 1_000_000.0;
+const MILLION: f64 = 1_000_000.0;
 
 /// What the threads share about one shadow.
 #[derive(Debug)]
@@ -60,11 +60,11 @@ impl Gate {
     }
 
     pub(crate) fn percentage(&self) -> f64 {
-        f64::from(self.share.load(Relaxed)) * 100.0 / WHOLE
+        f64::from(self.share.load(Relaxed)) * 100.0 / MILLION
     }
 
     pub(crate) fn set_percentage(&self, percentage: f64) {
-        self.share.store((percentage.clamp(0.0, 100.0) * WHOLE / 100.0).round() as u32, Relaxed);
+        self.share.store((percentage.clamp(0.0, 100.0) * MILLION / 100.0).round() as u32, Relaxed);
     }
 
     pub(crate) fn is_killed(&self) -> bool {
@@ -88,14 +88,14 @@ impl Gate {
     }
 
     /// Whether the sample takes a request; `key` is a hash when the sample has one.
-    fn takes(&self, key: Option<u64>, draw: &mut Xoshiro256PlusPlus) -> bool {
+    fn samples(&self, key: Option<u64>, draw: &mut Xoshiro256PlusPlus) -> bool {
         let share = u64::from(self.share.load(Relaxed));
-        if share == WHOLE as u64 {
+        if share == MILLION as u64 {
             return true;
         }
         // The high half scaled to the whole: no remainder, no bias worth speaking of.
         let at = key.unwrap_or_else(|| draw.next_u64()) >> 32;
-        (at * WHOLE as u64) >> 32 < share
+        (at * MILLION as u64) >> 32 < share
     }
 
     /// A place in the queue for a copy with a body of this size, if everything allows.
@@ -145,8 +145,8 @@ impl Gate {
     }
 
     /// Tells the breaker how a copy ended.
-    pub(crate) fn heard(&self, answered: bool) {
-        self.breaker.heard(answered);
+    pub(crate) fn record_result(&self, answered: bool) {
+        self.breaker.record(answered);
     }
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn may_copy(
         Sampling::Header(name) => head.values(name.as_str()).next().map(hash),
         Sampling::Cookie(name) => cookie(head, name).map(hash),
     };
-    if gate.takes(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
+    if gate.samples(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
 }
 
 /// Whether policy lets a shadow see a request at all.
@@ -230,13 +230,13 @@ mod tests {
         let gate = gate(&shadow);
         let mut draw = draws(1, 0);
         let n = 100_000;
-        let taken = (0..n).filter(|_| gate.takes(None, &mut draw)).count() as f64;
+        let taken = (0..n).filter(|_| gate.samples(None, &mut draw)).count() as f64;
         // Six standard deviations of a binomial draw.
         let margin = 6.0 * (f64::from(n) * 0.2 * 0.8).sqrt();
         assert!((taken - f64::from(n) * 0.2).abs() < margin, "{taken}");
         let keys = |gate: &Gate, draw: &mut _| {
             let of = |i: u32| hash(format!("user-{i}").as_bytes());
-            (0..n as u32).filter(|i| gate.takes(Some(of(*i)), draw)).collect::<Vec<_>>()
+            (0..n as u32).filter(|i| gate.samples(Some(of(*i)), draw)).collect::<Vec<_>>()
         };
         let at_20 = keys(&gate, &mut draw);
         assert!((at_20.len() as f64 - f64::from(n) * 0.2).abs() < margin);

@@ -94,8 +94,8 @@ impl CopyTicket {
         backend.gate.ended(self.bytes);
         backend.mirror_page(self.worker).end(category);
         match category {
-            Category::Ok | Category::Cut => backend.gate.heard(true),
-            Category::Timeout | Category::ConnErr => backend.gate.heard(false),
+            Category::Ok | Category::Cut => backend.gate.record_result(true),
+            Category::Timeout | Category::ConnErr => backend.gate.record_result(false),
             _ => {}
         }
     }
