@@ -64,7 +64,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
         };
         match sent {
             Ok(ShadowResponse { status, bytes, cut }) => {
-                ticket.answered(status, bytes);
+                ticket.record_response(status, bytes);
                 ticket.end(if cut { Category::Cut } else { Category::Ok });
                 if let Some(slot) = slot {
                     slot.done(cut);

@@ -132,7 +132,7 @@ impl LedgerPage {
     }
 
     /// Takes note of an answer's status and of the bytes of its body.
-    pub(crate) fn answered(&self, status: u16, bytes: u64) {
+    pub(crate) fn record_response(&self, status: u16, bytes: u64) {
         self.classes[usize::from(status / 100).min(5)].fetch_add(1, Relaxed);
         self.bytes_in.fetch_add(bytes, Relaxed);
     }

@@ -78,8 +78,8 @@ impl CopyTicket {
     }
 
     /// An answer came.
-    pub(crate) fn answered(&self, status: u16, bytes: u64) {
-        self.backend().mirror_page(self.worker).answered(status, bytes);
+    pub(crate) fn record_response(&self, status: u16, bytes: u64) {
+        self.backend().mirror_page(self.worker).record_response(status, bytes);
     }
 
     /// What became of it.
@@ -116,14 +116,14 @@ impl Mirror {
     }
 
     /// Hands over what was sent, for ever. The watch is for this alone.
-    pub(crate) async fn post(self: Rc<Self>, watch: Watch) {
+    pub(crate) async fn run_batches(self: Rc<Self>, watch: Watch) {
         loop {
             self.begun.notified().await;
             // Either way it goes now.
             watch.set(BATCH_TICKS);
             let _ = before(&watch, self.due.notified()).await;
             watch.clear();
-            self.hand_over();
+            self.flush_batch();
         }
     }
 
@@ -134,7 +134,7 @@ impl Mirror {
         }
     }
 
-    fn hand_over(&self) {
+    fn flush_batch(&self) {
         let batch = std::mem::take(&mut *self.batch.borrow_mut());
         // When the thread is gone, the tickets settle themselves.
         let _ = self.jobs.send(batch);
@@ -180,7 +180,7 @@ impl Mirror {
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush_batch();
     }
 }
 

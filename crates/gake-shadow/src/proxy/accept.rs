@@ -27,7 +27,7 @@ pub(crate) async fn run(
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     tokio::task::spawn_local(Rc::clone(&worker.ticker).run());
-    tokio::task::spawn_local(Rc::clone(&worker.mirror).post(worker.ticker.watch()));
+    tokio::task::spawn_local(Rc::clone(&worker.mirror).run_batches(worker.ticker.watch()));
     {
         let mut accepting = pin!(accept(&worker, &listener));
         let mut told = pin!(phase.wait_for(|phase| *phase != Phase::Running));

@@ -131,7 +131,7 @@ impl Client {
     /// The answer is whole; the next request may come.
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
-        self.worker.mirror.answered();
+        self.worker.mirror.response_sent();
         self.watch.set(self.worker.patience.head);
     }
 
