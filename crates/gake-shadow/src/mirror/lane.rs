@@ -24,7 +24,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
     let time = queue.ticker.ticks(backend.config.timeout);
     loop {
         let CopyJob { mut request, mut ticket, mut slot } = queue.next().await;
-        ticket.turn();
+        ticket.dequeue();
         if backend.gate.is_killed() {
             ticket.end(Category::Killed);
             not_sent(slot, Category::Killed);

@@ -71,7 +71,7 @@ impl CopyTicket {
     }
 
     /// The copy's turn has come.
-    pub(crate) fn turn(&mut self) {
+    pub(crate) fn dequeue(&mut self) {
         if std::mem::take(&mut self.waiting) {
             self.backend().gate.left_queue();
         }
@@ -88,7 +88,7 @@ impl CopyTicket {
     }
 
     fn settle(&mut self, category: Category) {
-        self.turn();
+        self.dequeue();
         self.ended = true;
         let backend = self.backend();
         backend.gate.ended(self.bytes);
@@ -128,7 +128,7 @@ impl Mirror {
     }
 
     /// An answer is with its client.
-    pub(crate) fn answered(&self) {
+    pub(crate) fn response_sent(&self) {
         if !self.batch.borrow().is_empty() {
             self.due.notify_one();
         }
