@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use crate::hooks::HookCounts;
 use crate::mirror::ledger::Ledger;
 use crate::proxy::ProxyStats;
-use crate::proxy::state::Shared;
+use crate::proxy::state::ProxyState;
 use crate::proxy::worker::Phase;
 
 /// A running proxy's handle.
@@ -18,7 +18,7 @@ pub struct ProxyControl(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     phase: watch::Sender<Phase>,
     ramps: Mutex<Vec<Ramp>>,
     ended: Notify,
@@ -70,7 +70,7 @@ pub struct ShadowState {
 pub struct NoSuchShadow(pub String);
 
 impl ProxyControl {
-    pub(crate) fn new(shared: Arc<Shared>, phase: watch::Sender<Phase>) -> Self {
+    pub(crate) fn new(shared: Arc<ProxyState>, phase: watch::Sender<Phase>) -> Self {
         let begun = Instant::now();
         let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, backend)| {
             let (length, to) = (backend.config.ramp?, backend.config.percentage);
@@ -183,7 +183,7 @@ impl ProxyControl {
         self.0.phase.send_replace(Phase::Over);
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<ProxyState> {
         &self.0.shared
     }
 

@@ -9,13 +9,13 @@ use tokio::sync::Notify;
 
 use super::CopyJob;
 use crate::proxy::http2::shared_streams::SharedStreams;
-use crate::proxy::state::Shared;
+use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::deadline::Ticker;
 
 /// One shadow on one thread.
 pub(super) struct LaneQueue {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ProxyState>,
     pub(super) shadow: usize,
     pub(super) ticker: Rc<Ticker>,
     pub(super) scratch: Rc<Scratch>,
@@ -30,7 +30,7 @@ pub(super) struct LaneQueue {
 
 impl LaneQueue {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<ProxyState>,
         shadow: usize,
         ticker: &Rc<Ticker>,
         scratch: &Rc<Scratch>,

@@ -21,7 +21,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
-use crate::proxy::state::Shared;
+use crate::proxy::state::ProxyState;
 use crate::proxy::deadline::{Watch, before};
 use backend::ShadowBackend;
 use ledger::{Category, LedgerPage};
@@ -38,7 +38,7 @@ const BATCH_TICKS: u64 = 1;
 /// an answer is with its client, or when it has waited or grown enough.
 #[derive(Debug)]
 pub(crate) struct Mirror {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ProxyState>,
     pub(crate) worker: usize,
     batch: RefCell<Vec<CopyJob>>,
     begun: Notify,
@@ -57,7 +57,7 @@ pub(crate) struct CopyJob {
 /// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
 #[derive(Debug)]
 pub(crate) struct CopyTicket {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     pub(crate) shadow: usize,
     worker: usize,
     bytes: u64,
@@ -110,7 +110,7 @@ impl Drop for CopyTicket {
 }
 
 impl Mirror {
-    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Vec<CopyJob>>) -> Self {
+    pub(crate) fn new(shared: Arc<ProxyState>, worker: usize, jobs: UnboundedSender<Vec<CopyJob>>) -> Self {
         let (begun, due) = (Notify::new(), Notify::new());
         Self { shared, worker, batch: RefCell::default(), begun, due, jobs }
     }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::lane_queue::LaneQueue;
 use super::{CopyJob, lane};
-use crate::proxy::state::Shared;
+use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::deadline::Ticker;
 
@@ -16,7 +16,7 @@ use crate::proxy::deadline::Ticker;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Sends what comes until no more can come, and then until it is sent or `shared` says to stop.
-pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<CopyJob>>) {
+pub(crate) async fn run(shared: Arc<ProxyState>, mut jobs: UnboundedReceiver<Vec<CopyJob>>) {
     stand_back(shared.config.shadow_nice);
     let shortest = shared.shadows.iter().map(|backend| backend.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));

@@ -23,7 +23,7 @@ use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
 use crate::proxy::accept;
-use crate::proxy::state::Shared;
+use crate::proxy::state::ProxyState;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::upstream::target::{BackendTls, Target};
 use crate::proxy::worker::{Phase, Worker};
@@ -179,7 +179,7 @@ impl Proxy {
             }
         };
         let feed = Arc::new(self.feed);
-        let shared = Arc::new(Shared::new(config, master, shadows, feed, hooks, threads));
+        let shared = Arc::new(ProxyState::new(config, master, shadows, feed, hooks, threads));
         let (phase, told) = watch::channel(Phase::Running);
         let mut running = RunningProxy {
             addr,
@@ -212,7 +212,7 @@ impl Proxy {
 
 /// What a worker's thread is made of.
 struct Part {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     index: usize,
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,

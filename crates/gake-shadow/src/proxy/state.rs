@@ -15,7 +15,7 @@ use crate::proxy::upstream::target::Target;
 
 /// The proxy, for all its threads.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ProxyState {
     pub(crate) config: Config,
     pub(crate) master: Arc<Target>,
     pub(crate) shadows: Vec<ShadowBackend>,
@@ -86,7 +86,7 @@ pub struct ProxyStats {
     pub odd_names: u64,
 }
 
-impl Shared {
+impl ProxyState {
     pub(crate) fn new(
         config: Config,
         master: Arc<Target>,

@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::mirror::{Mirror, gate};
 use crate::proxy::client::date::Dates;
-use crate::proxy::state::{Counters, Shared};
+use crate::proxy::state::{Counters, ProxyState};
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::upstream::target::Target;
@@ -28,7 +28,7 @@ pub(crate) enum Phase {
 
 /// What the tasks of one thread share.
 pub(crate) struct Worker {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ProxyState>,
     pub(crate) index: usize,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
@@ -62,7 +62,7 @@ pub(crate) struct TimeoutTicks {
 
 impl Worker {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ProxyState>,
         index: usize,
         acceptor: Option<TlsAcceptor>,
         mirror: Mirror,
