@@ -14,14 +14,14 @@ use tokio::sync::watch;
 use crate::proxy::client::connection;
 use crate::proxy::congestion;
 use crate::proxy::state::count;
-use crate::proxy::worker::{Phase, Worker};
+use crate::proxy::worker::{Phase, ProxyWorker};
 
 /// How long to wait when the system has no descriptor or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Serves until told to stop, and then until all have left or time is over.
 pub(crate) async fn run(
-    worker: Rc<Worker>,
+    worker: Rc<ProxyWorker>,
     listener: std::net::TcpListener,
     mut phase: watch::Receiver<Phase>,
 ) -> io::Result<()> {
@@ -46,7 +46,7 @@ pub(crate) async fn run(
             .drain_ends()
             .map_or(Duration::ZERO, |end| end.saturating_duration_since(Instant::now()));
         tokio::select! {
-            () = worker.leaving() => {}
+            () = worker.wait_for_close() => {}
             () = tokio::time::sleep(left) => break,
             _ = phase.wait_for(|phase| *phase == Phase::Over) => break,
         }
@@ -54,15 +54,15 @@ pub(crate) async fn run(
     Ok(())
 }
 
-async fn accept(worker: &Rc<Worker>, listener: &TcpListener) {
+async fn accept(worker: &Rc<ProxyWorker>, listener: &TcpListener) {
     let most = worker.shared.config.limits.connections.div_ceil(worker.shared.workers());
     loop {
         while worker.open() >= most {
-            worker.leaving().await;
+            worker.wait_for_close().await;
         }
         match listener.accept().await {
             Ok((stream, peer)) => {
-                worker.came();
+                worker.connection_opened();
                 spawn(worker, stream, peer);
             }
             Err(error) => {
@@ -77,7 +77,7 @@ async fn accept(worker: &Rc<Worker>, listener: &TcpListener) {
     }
 }
 
-fn spawn(worker: &Rc<Worker>, stream: tokio::net::TcpStream, peer: SocketAddr) {
+fn spawn(worker: &Rc<ProxyWorker>, stream: tokio::net::TcpStream, peer: SocketAddr) {
     // An answer is one write; waiting to fill a packet would only delay its end.
     let _ = stream.set_nodelay(true);
     congestion::send_at_once(&stream, peer.ip());

@@ -26,7 +26,7 @@ use crate::proxy::accept;
 use crate::proxy::state::ProxyState;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::upstream::target::{BackendTls, Target};
-use crate::proxy::worker::{Phase, Worker};
+use crate::proxy::worker::{Phase, ProxyWorker};
 use crate::background;
 
 /// Bytes of a file of certificates.
@@ -231,7 +231,7 @@ impl RunningProxy {
             mirror::thread::run(for_mirror, receiver).await;
         })?);
         self.workers.push(thread("gake-proxy", move |ready| async move {
-            let worker = Worker::new(shared, index, acceptor, mirror, &contenders);
+            let worker = ProxyWorker::new(shared, index, acceptor, mirror, &contenders);
             ready.tell();
             // It fails only when the listener cannot be watched, and then no client is served here:
             // the other workers take the connections.

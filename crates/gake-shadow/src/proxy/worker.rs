@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use crate::mirror::{Mirror, gate};
-use crate::proxy::client::date::Dates;
+use crate::proxy::client::date::DateCache;
 use crate::proxy::state::{Counters, ProxyState};
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::upstream::pool::Pool;
@@ -27,12 +27,12 @@ pub(crate) enum Phase {
 }
 
 /// What the tasks of one thread share.
-pub(crate) struct Worker {
+pub(crate) struct ProxyWorker {
     pub(crate) shared: Arc<ProxyState>,
     pub(crate) index: usize,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
-    pub(crate) patience: TimeoutTicks,
+    pub(crate) timeout_ticks: TimeoutTicks,
     pub(crate) master: Rc<Pool>,
     /// For races alone: copies have connections of their own.
     pub(crate) contenders: Vec<Rc<Pool>>,
@@ -43,11 +43,11 @@ pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     /// What is written to clients goes through it.
     pub(crate) spare: Cell<Vec<u8>>,
-    pub(crate) date: Dates,
+    pub(crate) date: DateCache,
     phase: Cell<Phase>,
     open: Cell<usize>,
     /// A client has left.
-    leaving: Notify,
+    closed: Notify,
 }
 
 /// The time-outs in ticks.
@@ -60,7 +60,7 @@ pub(crate) struct TimeoutTicks {
     pub(crate) idle: u64,
 }
 
-impl Worker {
+impl ProxyWorker {
     pub(crate) fn new(
         shared: Arc<ProxyState>,
         index: usize,
@@ -70,7 +70,7 @@ impl Worker {
     ) -> Rc<Self> {
         let (timeouts, limits) = (shared.config.timeouts, shared.config.limits);
         let ticker = Ticker::new(timeouts.shortest());
-        let patience = TimeoutTicks {
+        let timeout_ticks = TimeoutTicks {
             head: ticker.ticks(timeouts.head),
             client: ticker.ticks(timeouts.client),
             connect: ticker.ticks(timeouts.connect),
@@ -78,12 +78,12 @@ impl Worker {
             idle: ticker.ticks(timeouts.idle),
         };
         let pool = |target: &Arc<Target>| {
-            Rc::new(Pool::new(Arc::clone(target), limits.idle, patience.idle))
+            Rc::new(Pool::new(Arc::clone(target), limits.idle, timeout_ticks.idle))
         };
         Rc::new(Self {
             index,
             acceptor,
-            patience,
+            timeout_ticks,
             master: pool(&shared.master),
             contenders: contenders.iter().map(pool).collect(),
             mirror: Rc::new(mirror),
@@ -91,10 +91,10 @@ impl Worker {
             passes_bytes: shared.passes_bytes(),
             scratch: Scratch::new(),
             spare: Cell::default(),
-            date: Dates::new(),
+            date: DateCache::new(),
             phase: Cell::new(Phase::Running),
             open: Cell::new(0),
-            leaving: Notify::new(),
+            closed: Notify::new(),
             ticker,
             shared,
         })
@@ -118,13 +118,13 @@ impl Worker {
     }
 
     /// A client has come.
-    pub(crate) fn came(&self) {
+    pub(crate) fn connection_opened(&self) {
         self.open.set(self.open.get() + 1);
     }
 
     /// Waits until a client leaves.
-    pub(crate) async fn leaving(&self) {
-        self.leaving.notified().await;
+    pub(crate) async fn wait_for_close(&self) {
+        self.closed.notified().await;
     }
 
     /// Those who are inside may finish.
@@ -134,8 +134,8 @@ impl Worker {
     }
 
     /// A client has left.
-    pub(crate) fn left(&self) {
+    pub(crate) fn connection_closed(&self) {
         self.open.set(self.open.get() - 1);
-        self.leaving.notify_one();
+        self.closed.notify_one();
     }
 }

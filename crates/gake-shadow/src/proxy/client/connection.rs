@@ -19,7 +19,7 @@ use crate::proxy::http2;
 use crate::proxy::policy::forwarded::Origin;
 use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::ProxyWorker;
 
 /// A TLS handshake may take this long.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+pub(crate) async fn serve(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let counters = worker.shared.counters.get(worker.index);
     if let Some(counters) = counters {
         count(&counters.connections);
@@ -40,10 +40,10 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAdd
     if let Some(counters) = counters {
         counters.open.fetch_sub(1, Relaxed);
     }
-    worker.left();
+    worker.connection_closed();
 }
 
-async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let (stream, tls) = match &worker.acceptor {
         None => (Stream::Plain(stream), false),
         // Boxed, like all that is not there as long as the connection: thousands may wait.
@@ -57,7 +57,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
         }
     };
     let watch = Rc::new(worker.ticker.watch());
-    watch.set(worker.patience.head);
+    watch.set(worker.timeout_ticks.head);
     let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
     let client = Rc::new(Client::new(worker, peer, watch, origin));
     let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);

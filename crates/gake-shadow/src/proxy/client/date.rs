@@ -8,9 +8,9 @@ pub(crate) type DateBytes = [u8; 29];
 
 /// The dates of one thread.
 #[derive(Debug)]
-pub(crate) struct Dates(RefCell<(u64, DateBytes)>);
+pub(crate) struct DateCache(RefCell<(u64, DateBytes)>);
 
-impl Dates {
+impl DateCache {
     pub(crate) fn new() -> Self {
         Self(RefCell::new((0, bytes(0))))
     }

@@ -26,11 +26,11 @@ use http_body::Frame;
 
 use crate::proxy::policy::forwarded::Origin;
 use crate::proxy::deadline::Watch;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::ProxyWorker;
 
 /// What the requests of one connection share.
 pub(crate) struct Client {
-    pub(crate) worker: Rc<Worker>,
+    pub(crate) worker: Rc<ProxyWorker>,
     pub(crate) peer: SocketAddr,
     pub(crate) watch: Rc<Watch>,
     pub(crate) origin: RefCell<Origin>,
@@ -52,7 +52,7 @@ pub(crate) enum Turn {
 
 impl Client {
     pub(crate) fn new(
-        worker: Rc<Worker>,
+        worker: Rc<ProxyWorker>,
         peer: SocketAddr,
         watch: Rc<Watch>,
         origin: Origin,
@@ -87,13 +87,13 @@ impl Client {
     /// A request has come, its head or all of it; it is the backend's turn.
     pub(crate) fn asked(&self) {
         self.turn.set(Turn::Backend);
-        self.watch.set(self.worker.patience.first_byte);
+        self.watch.set(self.worker.timeout_ticks.first_byte);
     }
 
     /// A piece of the request's body has come.
     pub(crate) fn sends(&self) {
         self.turn.set(Turn::Backend);
-        self.watch.set(self.worker.patience.client);
+        self.watch.set(self.worker.timeout_ticks.client);
     }
 
     /// The next piece of the request's body has not come yet.
@@ -114,7 +114,7 @@ impl Client {
     /// The answer's body begins to flow, as soon as the client takes it.
     pub(crate) fn body_begins(&self) {
         self.turn.set(Turn::Client);
-        self.watch.set(self.worker.patience.idle);
+        self.watch.set(self.worker.timeout_ticks.idle);
     }
 
     /// A piece of the answer has come.
@@ -132,7 +132,7 @@ impl Client {
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
         self.worker.mirror.response_sent();
-        self.watch.set(self.worker.patience.head);
+        self.watch.set(self.worker.timeout_ticks.head);
     }
 
     /// The same client as one of several requests at once sees it.

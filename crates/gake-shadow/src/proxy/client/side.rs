@@ -56,7 +56,7 @@ impl ClientSide<'_> {
     pub(crate) async fn connect(&mut self) -> Option<Result<Link, Fault>> {
         let Self { client, .. } = *self;
         let worker = &client.worker;
-        client.watch.set(worker.patience.connect);
+        client.watch.set(worker.timeout_ticks.connect);
         let mut connecting = pin!(worker.master.target.connect());
         let connected = poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
@@ -72,7 +72,7 @@ impl ClientSide<'_> {
             }
         })
         .await?;
-        client.watch.set(worker.patience.first_byte);
+        client.watch.set(worker.timeout_ticks.first_byte);
         Some(connected.map(Link::new))
     }
 

@@ -22,7 +22,7 @@ pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     (far, answered): (Stream, Bytes),
 ) {
     let watch = &client.watch;
-    watch.set(client.worker.patience.idle);
+    watch.set(client.worker.timeout_ticks.idle);
     let (near_read, near_write) = tokio::io::split(near);
     let (far_read, far_write) = tokio::io::split(far);
     let mut up = pin!(copy(early, near_read, far_write, watch));

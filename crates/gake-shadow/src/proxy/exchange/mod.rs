@@ -28,7 +28,7 @@ use crate::proxy::policy::headers::{self, AnswerLines};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::Pool;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::ProxyWorker;
 
 /// The headers of an answer that are not about the backend's hop.
 pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
@@ -115,7 +115,7 @@ pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Excha
 
 /// The entries of the chosen shadows.
 pub(crate) fn entries(
-    worker: &Worker,
+    worker: &ProxyWorker,
     shadows: u32,
     collector: Option<&Arc<ExchangeCollector>>,
 ) -> Option<PendingCopies> {

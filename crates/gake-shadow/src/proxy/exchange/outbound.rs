@@ -85,14 +85,14 @@ async fn connect(
     pool: &Pool,
     slot: Option<&mut OutcomeSlot>,
 ) -> Result<Upstream, Fault> {
-    client.watch.set(client.worker.patience.connect);
+    client.watch.set(client.worker.timeout_ticks.connect);
     let stream = before(&client.watch, pool.target.connect())
         .await
         .ok_or(Fault::Timeout(Phase::Connect))??;
     if let Some(slot) = slot {
         slot.connected();
     }
-    client.watch.set(client.worker.patience.first_byte);
+    client.watch.set(client.worker.timeout_ticks.first_byte);
     if pool.target.backend.http2 {
         let place = pool.streams.open(stream, client.worker.ticker.now()).await;
         place.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))

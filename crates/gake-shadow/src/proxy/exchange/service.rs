@@ -27,7 +27,7 @@ use crate::proxy::policy::choice;
 use crate::proxy::state::count;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::pool::Pool;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::ProxyWorker;
 use choice::Choice;
 
 /// Bytes of a body, at most, that is read whole so that it can be sent again.
@@ -158,7 +158,7 @@ fn body_as_it_comes(
 
 /// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
 /// has been sent, as nginx does with the last ones of a connection: a small one can be sent again.
-fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &Worker) -> bool {
+fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &ProxyWorker) -> bool {
     let most = KEPT_BYTES.min(worker.shared.config.limits.shadow_body);
     let length = incoming.size_hint().exact();
     pool.target.backend.http2 && length.is_some_and(|length| length > 0 && length <= most)

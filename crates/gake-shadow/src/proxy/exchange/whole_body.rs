@@ -23,7 +23,7 @@ pub(crate) async fn read(
     let worker = &client.worker;
     let limit = worker.shared.config.limits.shadow_body;
     let mut body_buffer = BodyBuffer::default();
-    client.watch.set(worker.patience.client);
+    client.watch.set(worker.timeout_ticks.client);
     while !incoming.is_end_stream() {
         let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
         let Some(frame) = before(&client.watch, next).await else {
@@ -35,7 +35,7 @@ pub(crate) async fn read(
         let frame =
             frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
         let frame = client.cleaned(frame);
-        client.watch.set(worker.patience.client);
+        client.watch.set(worker.timeout_ticks.client);
         if let Some(data) = frame.data_ref() {
             body_buffer.take(data, limit);
         } else if let Some(trailers) = frame.trailers_ref() {

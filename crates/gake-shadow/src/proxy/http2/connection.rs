@@ -184,7 +184,7 @@ impl Drop for Open {
         let Requests { connection, open, spare, .. } = &*self.streams.0;
         open.set(open.get() - 1);
         if open.get() == 0 {
-            connection.watch.set(connection.worker.patience.head);
+            connection.watch.set(connection.worker.timeout_ticks.head);
         }
         self.client.watch.clear();
         // The rest of a request that is still passed on keeps its own.

@@ -11,7 +11,7 @@ use crate::mirror::gate;
 use crate::mirror::ledger::Category;
 use crate::proxy::client::Client;
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::ProxyWorker;
 
 /// Who gets a request; shadows are a bit each.
 pub(crate) enum Choice {
@@ -73,11 +73,11 @@ struct Conditions {
 
 /// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
 /// [`choose`].
-pub(crate) fn all(worker: &Worker, head: &RequestHead, upgrade: bool) -> u32 {
+pub(crate) fn all(worker: &ProxyWorker, head: &RequestHead, upgrade: bool) -> u32 {
     by_policy(worker, head, Conditions { named: u32::MAX, upgrade, race: false })
 }
 
-fn by_policy(worker: &Worker, head: &RequestHead, question: Conditions) -> u32 {
+fn by_policy(worker: &ProxyWorker, head: &RequestHead, question: Conditions) -> u32 {
     let Conditions { named, upgrade, race } = question;
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
