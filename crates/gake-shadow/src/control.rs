@@ -10,7 +10,7 @@ use crate::hooks::HookCounts;
 use crate::mirror::ledger::Ledger;
 use crate::proxy::ProxyStats;
 use crate::proxy::state::ProxyState;
-use crate::proxy::worker::Phase;
+use crate::proxy::worker::ProxyPhase;
 
 /// A running proxy's handle.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct ProxyControl(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     shared: Arc<ProxyState>,
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<ProxyPhase>,
     ramps: Mutex<Vec<Ramp>>,
     ended: Notify,
 }
@@ -70,7 +70,7 @@ pub struct ShadowState {
 pub struct NoSuchShadow(pub String);
 
 impl ProxyControl {
-    pub(crate) fn new(shared: Arc<ProxyState>, phase: watch::Sender<Phase>) -> Self {
+    pub(crate) fn new(shared: Arc<ProxyState>, phase: watch::Sender<ProxyPhase>) -> Self {
         let begun = Instant::now();
         let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, backend)| {
             let (length, to) = (backend.config.ramp?, backend.config.percentage);
@@ -174,13 +174,13 @@ impl ProxyControl {
     /// Ends the proxy: no new clients, and those inside may finish within this time.
     pub fn drain(&self, time: Duration) {
         self.0.shared.set_drain_ends(Instant::now() + time);
-        self.0.phase.send_replace(Phase::Draining);
+        self.0.phase.send_replace(ProxyPhase::Draining);
     }
 
     /// Ends the proxy at once.
     pub fn stop_now(&self) {
         self.0.shared.set_drain_ends(Instant::now());
-        self.0.phase.send_replace(Phase::Over);
+        self.0.phase.send_replace(ProxyPhase::Stopped);
     }
 
     pub(crate) fn shared(&self) -> &Arc<ProxyState> {
@@ -188,7 +188,7 @@ impl ProxyControl {
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        *self.0.phase.borrow() != Phase::Running
+        *self.0.phase.borrow() != ProxyPhase::Running
     }
 
     pub(crate) fn end(&self) {

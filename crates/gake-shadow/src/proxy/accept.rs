@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::proxy::client::connection;
 use crate::proxy::congestion;
 use crate::proxy::state::count;
-use crate::proxy::worker::{Phase, ProxyWorker};
+use crate::proxy::worker::{ProxyPhase, ProxyWorker};
 
 /// How long to wait when the system has no descriptor or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -23,14 +23,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) async fn run(
     worker: Rc<ProxyWorker>,
     listener: std::net::TcpListener,
-    mut phase: watch::Receiver<Phase>,
+    mut phase: watch::Receiver<ProxyPhase>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     tokio::task::spawn_local(Rc::clone(&worker.ticker).run());
     tokio::task::spawn_local(Rc::clone(&worker.mirror).run_batches(worker.ticker.watch()));
     {
         let mut accepting = pin!(accept(&worker, &listener));
-        let mut told = pin!(phase.wait_for(|phase| *phase != Phase::Running));
+        let mut told = pin!(phase.wait_for(|phase| *phase != ProxyPhase::Running));
         std::future::poll_fn(|cx| match told.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(()),
             Poll::Pending => accepting.as_mut().poll(cx).map(|()| ()),
@@ -48,7 +48,7 @@ pub(crate) async fn run(
         tokio::select! {
             () = worker.wait_for_close() => {}
             () = tokio::time::sleep(left) => break,
-            _ = phase.wait_for(|phase| *phase == Phase::Over) => break,
+            _ = phase.wait_for(|phase| *phase == ProxyPhase::Stopped) => break,
         }
     }
     Ok(())

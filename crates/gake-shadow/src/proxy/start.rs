@@ -26,7 +26,7 @@ use crate::proxy::accept;
 use crate::proxy::state::ProxyState;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::upstream::target::{BackendTls, Target};
-use crate::proxy::worker::{Phase, ProxyWorker};
+use crate::proxy::worker::{ProxyPhase, ProxyWorker};
 use crate::background;
 
 /// Bytes of a file of certificates.
@@ -180,7 +180,7 @@ impl Proxy {
         };
         let feed = Arc::new(self.feed);
         let shared = Arc::new(ProxyState::new(config, master, shadows, feed, hooks, threads));
-        let (phase, told) = watch::channel(Phase::Running);
+        let (phase, told) = watch::channel(ProxyPhase::Running);
         let mut running = RunningProxy {
             addr,
             admin: admin.as_ref().map(|(_, addr)| *addr),
@@ -217,7 +217,7 @@ struct Part {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     contenders: Vec<Arc<Target>>,
-    told: watch::Receiver<Phase>,
+    told: watch::Receiver<ProxyPhase>,
 }
 
 impl RunningProxy {

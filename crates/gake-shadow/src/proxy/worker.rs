@@ -18,12 +18,12 @@ use crate::proxy::deadline::Ticker;
 
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum ProxyPhase {
     Running,
     /// No new clients; those inside may finish.
     Draining,
     /// At once.
-    Over,
+    Stopped,
 }
 
 /// What the tasks of one thread share.
@@ -44,7 +44,7 @@ pub(crate) struct ProxyWorker {
     /// What is written to clients goes through it.
     pub(crate) spare: Cell<Vec<u8>>,
     pub(crate) date: DateCache,
-    phase: Cell<Phase>,
+    phase: Cell<ProxyPhase>,
     open: Cell<usize>,
     /// A client has left.
     closed: Notify,
@@ -92,7 +92,7 @@ impl ProxyWorker {
             scratch: Scratch::new(),
             spare: Cell::default(),
             date: DateCache::new(),
-            phase: Cell::new(Phase::Running),
+            phase: Cell::new(ProxyPhase::Running),
             open: Cell::new(0),
             closed: Notify::new(),
             ticker,
@@ -105,11 +105,11 @@ impl ProxyWorker {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.phase.get() >= Phase::Draining
+        self.phase.get() >= ProxyPhase::Draining
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.phase.get() == Phase::Over
+        self.phase.get() == ProxyPhase::Stopped
     }
 
     /// Clients that are there.
@@ -129,7 +129,7 @@ impl ProxyWorker {
 
     /// Those who are inside may finish.
     pub(crate) fn drain(&self) {
-        self.phase.set(Phase::Draining);
+        self.phase.set(ProxyPhase::Draining);
         self.ticker.wake_all();
     }
 
