@@ -37,7 +37,7 @@ const BACKLOG: i32 = 4096;
 /// Exchanges that wait for a hook.
 const FINISHED: usize = 1024;
 /// Time to tell a hook of the last exchanges when all else has ended.
-const LAST_TOLD: Duration = Duration::from_secs(5);
+const LAST_EXCHANGES: Duration = Duration::from_secs(5);
 /// Threads that hooks are asked on.
 const HOOK_THREADS: usize = 2;
 /// How long a hook may run for a request.
@@ -180,7 +180,7 @@ impl Proxy {
         };
         let feed = Arc::new(self.feed);
         let shared = Arc::new(ProxyState::new(config, master, shadows, feed, hooks, threads));
-        let (phase, told) = watch::channel(ProxyPhase::Running);
+        let (phase, phases) = watch::channel(ProxyPhase::Running);
         let mut running = RunningProxy {
             addr,
             admin: admin.as_ref().map(|(_, addr)| *addr),
@@ -190,20 +190,20 @@ impl Proxy {
             side: None,
         };
         for (index, listener) in listeners.into_iter().enumerate() {
-            let part = Part {
+            let setup = WorkerSetup {
                 shared: Arc::clone(&shared),
                 index,
                 listener,
                 acceptor: acceptor.clone(),
                 contenders: contenders.clone(),
-                told: told.clone(),
+                phases: phases.clone(),
             };
-            running.add_worker(part)?;
+            running.add_worker(setup)?;
         }
         let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
         let control = running.control.clone();
         running.side = Some(thread("gake-control", move |ready| async move {
-            ready.tell();
+            ready.signal();
             background::run(control, admin).await;
         })?);
         Ok(running)
@@ -211,31 +211,31 @@ impl Proxy {
 }
 
 /// What a worker's thread is made of.
-struct Part {
+struct WorkerSetup {
     shared: Arc<ProxyState>,
     index: usize,
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     contenders: Vec<Arc<Target>>,
-    told: watch::Receiver<ProxyPhase>,
+    phases: watch::Receiver<ProxyPhase>,
 }
 
 impl RunningProxy {
-    fn add_worker(&mut self, part: Part) -> Result<(), ProxyStartError> {
-        let Part { shared, index, listener, acceptor, contenders, told } = part;
+    fn add_worker(&mut self, setup: WorkerSetup) -> Result<(), ProxyStartError> {
+        let WorkerSetup { shared, index, listener, acceptor, contenders, phases } = setup;
         let (jobs, receiver) = mpsc::unbounded_channel();
         let mirror = Mirror::new(Arc::clone(&shared), index, jobs);
         let for_mirror = Arc::clone(&shared);
         self.mirrors.push(thread("gake-shadow", move |ready| async move {
-            ready.tell();
+            ready.signal();
             mirror::thread::run(for_mirror, receiver).await;
         })?);
         self.workers.push(thread("gake-proxy", move |ready| async move {
             let worker = ProxyWorker::new(shared, index, acceptor, mirror, &contenders);
-            ready.tell();
+            ready.signal();
             // It fails only when the listener cannot be watched, and then no client is served here:
             // the other workers take the connections.
-            let _ = accept::run(Rc::clone(&worker), listener, told).await;
+            let _ = accept::run(Rc::clone(&worker), listener, phases).await;
         })?);
         Ok(())
     }
@@ -280,7 +280,7 @@ impl RunningProxy {
         let shared = self.control.shared();
         shared.feed.close();
         if let Some(hooks) = &shared.hooks {
-            hooks.finish(LAST_TOLD);
+            hooks.finish(LAST_EXCHANGES);
         }
         self.control.end();
         if let Some(side) = self.side.take() {
@@ -302,7 +302,7 @@ impl Drop for RunningProxy {
 struct Ready(SyncSender<io::Result<()>>);
 
 impl Ready {
-    fn tell(self) {
+    fn signal(self) {
         let _ = self.0.send(Ok(()));
     }
 }
