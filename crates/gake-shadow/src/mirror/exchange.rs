@@ -12,7 +12,7 @@ use crate::message::head::RequestHead;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::deadline::{Watch, before};
+use crate::proxy::deadline::{Deadline, before};
 
 /// The answer to a copy.
 pub(super) struct ShadowResponse {
@@ -26,7 +26,7 @@ pub(super) struct ShadowResponse {
 pub(super) struct ShadowExchange<'a> {
     pub(super) backend: &'a ShadowBackend,
     pub(super) secret: Option<&'a MarkerSecret>,
-    pub(super) watch: &'a Watch,
+    pub(super) deadline: &'a Deadline,
     pub(super) scratch: &'a Scratch,
     /// Bytes of an answer's body that are read, more or less.
     pub(super) limit: u64,
@@ -36,7 +36,7 @@ pub(super) struct ShadowExchange<'a> {
 impl ShadowExchange<'_> {
     /// A new stream to the shadow.
     pub(super) async fn stream(&mut self) -> Result<Stream, Fault> {
-        let stream = before(self.watch, self.backend.target.connect())
+        let stream = before(self.deadline, self.backend.target.connect())
             .await
             .ok_or(Fault::Timeout(Phase::Connect))??;
         if let Some(slot) = &mut self.slot {

@@ -37,7 +37,7 @@ pub(super) async fn send(
         link.start(*method == Method::HEAD);
         let mut recorder = ResponseRecorder { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
         let running = exchange_on(&mut link, &mut writer, &mut recorder, exchange.scratch, exchange.limit);
-        let end = before(exchange.watch, running).await;
+        let end = before(exchange.deadline, running).await;
         let ResponseRecorder { status, bytes, .. } = recorder;
         return match end {
             None if status == 0 => Err(Fault::Timeout(Phase::FirstByte)),

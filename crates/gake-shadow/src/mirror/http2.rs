@@ -29,7 +29,7 @@ pub(super) async fn send(
             Some(place) => place,
             None => {
                 let stream = exchange.stream().await?;
-                let opened = before(exchange.watch, streams.open(stream, now)).await;
+                let opened = before(exchange.deadline, streams.open(stream, now)).await;
                 let opened = opened.ok_or(Fault::Timeout(Phase::Connect))?;
                 opened.map_err(|error| fault::of(&error, Phase::Connect))?
             }
@@ -38,7 +38,7 @@ pub(super) async fn send(
         let request = shared_streams::request(&head, &exchange.backend.target, body)?;
         let (error, unsent) = match place.ask(request) {
             Err(unsent) => (unsent.error, unsent.request.is_some()),
-            Ok(asked) => match before(exchange.watch, asked).await {
+            Ok(asked) => match before(exchange.deadline, asked).await {
                 Some(Ok(answer)) => return read(exchange, answer).await,
                 Some(Err(error)) => (error, false),
                 None => {
@@ -68,7 +68,7 @@ async fn read(
     let (status, mut bytes) = (status.as_u16(), 0);
     let mut body = answer.into_body();
     loop {
-        let frame = before(exchange.watch, body.frame()).await;
+        let frame = before(exchange.deadline, body.frame()).await;
         let Some(frame) = frame.ok_or(Fault::Timeout(Phase::Body))? else {
             return Ok(ShadowResponse { status, bytes, cut: false });
         };

@@ -19,7 +19,7 @@ use crate::message::body::ShadowRequest;
 pub(super) async fn run(queue: Rc<LaneQueue>) {
     let shared = Arc::clone(&queue.shared);
     let backend = &shared.shadows[queue.shadow];
-    let watch = queue.ticker.watch();
+    let deadline = queue.ticker.deadline();
     let mut link = None;
     let time = queue.ticker.ticks(backend.config.timeout);
     loop {
@@ -46,12 +46,12 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
         if let Some(slot) = &mut slot {
             slot.turn();
         }
-        watch.set(time);
+        deadline.set(time);
         let secret = shared.config.marker_secret.as_ref();
         let mut exchange = ShadowExchange {
             backend,
             secret,
-            watch: &watch,
+            deadline: &deadline,
             scratch: &queue.scratch,
             limit: shared.config.limits.response_body,
             slot: slot.as_deref_mut(),
@@ -78,7 +78,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
                 }
             }
         }
-        watch.clear();
+        deadline.clear();
     }
 }
 

@@ -22,7 +22,7 @@ use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
 use crate::proxy::state::ProxyState;
-use crate::proxy::deadline::{Watch, before};
+use crate::proxy::deadline::{Deadline, before};
 use backend::ShadowBackend;
 use ledger::{Category, LedgerPage};
 
@@ -116,13 +116,13 @@ impl Mirror {
     }
 
     /// Hands over what was sent, for ever. The watch is for this alone.
-    pub(crate) async fn run_batches(self: Rc<Self>, watch: Watch) {
+    pub(crate) async fn run_batches(self: Rc<Self>, deadline: Deadline) {
         loop {
             self.begun.notified().await;
             // Either way it goes now.
-            watch.set(BATCH_TICKS);
-            let _ = before(&watch, self.due.notified()).await;
-            watch.clear();
+            deadline.set(BATCH_TICKS);
+            let _ = before(&deadline, self.due.notified()).await;
+            deadline.clear();
             self.flush_batch();
         }
     }

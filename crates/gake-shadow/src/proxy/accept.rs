@@ -27,7 +27,7 @@ pub(crate) async fn run(
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     tokio::task::spawn_local(Rc::clone(&worker.ticker).run());
-    tokio::task::spawn_local(Rc::clone(&worker.mirror).run_batches(worker.ticker.watch()));
+    tokio::task::spawn_local(Rc::clone(&worker.mirror).run_batches(worker.ticker.deadline()));
     {
         let mut accepting = pin!(accept(&worker, &listener));
         let mut told = pin!(phase.wait_for(|phase| *phase != ProxyPhase::Running));

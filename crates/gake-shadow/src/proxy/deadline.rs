@@ -14,20 +14,20 @@ const ROOM: usize = 64;
 pub(crate) struct Ticker {
     length: Duration,
     now: Cell<u64>,
-    watches: RefCell<Vec<Rc<WatchState>>>,
+    deadlines: RefCell<Vec<Rc<DeadlineState>>>,
 }
 
 /// One task's deadline. Firing wakes the task, which asks [`Watch::fired`].
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Deadline {
     ticker: Rc<Ticker>,
-    state: Rc<WatchState>,
+    state: Rc<DeadlineState>,
 }
 
 #[derive(Debug)]
-struct WatchState {
+struct DeadlineState {
     /// In ticks; 0 means none.
-    deadline: Cell<u64>,
+    due: Cell<u64>,
     /// What it was last set to.
     span: Cell<u64>,
     fired: Cell<bool>,
@@ -39,7 +39,7 @@ impl Ticker {
     /// A tick is a twentieth of the shortest time-out, within 5 and 100 ms.
     pub(crate) fn new(shortest: Duration) -> Rc<Self> {
         let length = (shortest / 20).clamp(Duration::from_millis(5), Duration::from_millis(100));
-        Rc::new(Self { length, now: Cell::new(1), watches: RefCell::default() })
+        Rc::new(Self { length, now: Cell::new(1), deadlines: RefCell::default() })
     }
 
     /// Counts the ticks and wakes whose deadline has passed, for ever.
@@ -56,9 +56,9 @@ impl Ticker {
     fn tick(&self) {
         let now = self.now.get() + 1;
         self.now.set(now);
-        let mut watches = self.watches.borrow_mut();
-        watches.retain(|state| {
-            if passed(&state.deadline, &state.fired, now)
+        let mut deadlines = self.deadlines.borrow_mut();
+        deadlines.retain(|state| {
+            if passed(&state.due, &state.fired, now)
                 && let Some(waker) = state.waker.borrow().as_ref()
             {
                 waker.wake_by_ref();
@@ -66,15 +66,15 @@ impl Ticker {
             !state.dropped.get()
         });
         // What a crowd needed is given back when it has left.
-        let (needed, room) = (watches.len().max(ROOM), watches.capacity());
+        let (needed, room) = (deadlines.len().max(ROOM), deadlines.capacity());
         if room > 4 * needed {
-            watches.shrink_to(2 * needed);
+            deadlines.shrink_to(2 * needed);
         }
     }
 
     /// Wakes everybody, to look around.
     pub(crate) fn wake_all(&self) {
-        for state in &*self.watches.borrow() {
+        for state in &*self.deadlines.borrow() {
             if let Some(waker) = state.waker.borrow().as_ref() {
                 waker.wake_by_ref();
             }
@@ -82,16 +82,16 @@ impl Ticker {
     }
 
     /// A new watch without a deadline.
-    pub(crate) fn watch(self: &Rc<Self>) -> Watch {
-        let state = Rc::new(WatchState {
-            deadline: Cell::new(0),
+    pub(crate) fn deadline(self: &Rc<Self>) -> Deadline {
+        let state = Rc::new(DeadlineState {
+            due: Cell::new(0),
             span: Cell::new(0),
             fired: Cell::new(false),
             waker: RefCell::new(None),
             dropped: Cell::new(false),
         });
-        self.watches.borrow_mut().push(Rc::clone(&state));
-        Watch { ticker: Rc::clone(self), state }
+        self.deadlines.borrow_mut().push(Rc::clone(&state));
+        Deadline { ticker: Rc::clone(self), state }
     }
 
     /// The present tick.
@@ -115,25 +115,25 @@ fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
     passed
 }
 
-impl Watch {
+impl Deadline {
     /// Fires after this number of ticks (and at most one more), unless reset before.
     pub(crate) fn set(&self, ticks: u64) {
         self.state.fired.set(false);
         self.state.span.set(ticks);
-        self.state.deadline.set(self.ticker.now().saturating_add(ticks));
+        self.state.due.set(self.ticker.now().saturating_add(ticks));
     }
 
     /// Something moves: the time begins anew, if there is a deadline.
     pub(crate) fn extend(&self) {
-        if self.state.deadline.get() != 0 {
-            self.state.deadline.set(self.ticker.now().saturating_add(self.state.span.get()));
+        if self.state.due.get() != 0 {
+            self.state.due.set(self.ticker.now().saturating_add(self.state.span.get()));
         }
     }
 
     /// No deadline.
     pub(crate) fn clear(&self) {
         self.state.fired.set(false);
-        self.state.deadline.set(0);
+        self.state.due.set(0);
     }
 
     /// Whether the deadline has passed.
@@ -150,22 +150,22 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for Deadline {
     fn drop(&mut self) {
         self.state.dropped.set(true);
-        self.state.deadline.set(0);
+        self.state.due.set(0);
         self.state.waker.replace(None);
     }
 }
 
 /// What a future brings, unless the watch fires first.
-pub(crate) async fn before<F: Future>(watch: &Watch, future: F) -> Option<F::Output> {
+pub(crate) async fn before<F: Future>(deadline: &Deadline, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => {
-            watch.register(cx);
-            if watch.fired() { Poll::Ready(None) } else { Poll::Pending }
+            deadline.register(cx);
+            if deadline.fired() { Poll::Ready(None) } else { Poll::Pending }
         }
     })
     .await
@@ -178,24 +178,24 @@ mod tests {
     #[test]
     fn a_watch_fires_once_its_ticks_are_over_and_not_before() {
         let ticker = Ticker::new(Duration::from_secs(1));
-        let watch = ticker.watch();
-        watch.set(2);
+        let deadline = ticker.deadline();
+        deadline.set(2);
         for _ in 0..2 {
             ticker.tick();
-            assert!(!watch.fired());
+            assert!(!deadline.fired());
         }
         ticker.tick();
-        assert!(watch.fired());
-        watch.set(1);
-        assert!(!watch.fired(), "it can be set again");
-        watch.clear();
+        assert!(deadline.fired());
+        deadline.set(1);
+        assert!(!deadline.fired(), "it can be set again");
+        deadline.clear();
         for _ in 0..5 {
             ticker.tick();
         }
-        assert!(!watch.fired());
-        drop(watch);
+        assert!(!deadline.fired());
+        drop(deadline);
         ticker.tick();
-        assert!(ticker.watches.borrow().is_empty(), "nothing is kept");
+        assert!(ticker.deadlines.borrow().is_empty(), "nothing is kept");
     }
 
     #[test]

@@ -56,10 +56,10 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
             }
         }
     };
-    let watch = Rc::new(worker.ticker.watch());
-    watch.set(worker.timeout_ticks.head);
+    let deadline = Rc::new(worker.ticker.deadline());
+    deadline.set(worker.timeout_ticks.head);
     let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
-    let client = Rc::new(Client::new(worker, peer, watch, origin));
+    let client = Rc::new(Client::new(worker, peer, deadline, origin));
     let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
     let mut is_first = true;
@@ -116,12 +116,12 @@ async fn end(stream: Stream, then: NextStep) {
 /// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
 async fn opened(client: &Rc<Client>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
     std::future::poll_fn(|cx| {
-        client.watch.register(cx);
+        client.deadline.register(cx);
         if let Poll::Ready(came) = received.poll(stream, cx) {
             return Poll::Ready(matches!(came, Ok(true)));
         }
         let leaves = client.worker.is_stopping() && received.is_empty();
-        if leaves || client.watch.fired() { Poll::Ready(false) } else { Poll::Pending }
+        if leaves || client.deadline.fired() { Poll::Ready(false) } else { Poll::Pending }
     })
     .await
 }

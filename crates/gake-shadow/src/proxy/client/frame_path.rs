@@ -256,7 +256,7 @@ impl Serving<'_> {
                 None => return Poll::Ready(false),
                 Some(written) => {
                     self.taken += written;
-                    self.client.watch.extend();
+                    self.client.deadline.extend();
                 }
             }
         }
@@ -271,8 +271,8 @@ impl Serving<'_> {
         if self.side.is_gone(cx) {
             return Poll::Ready(End::Gone);
         }
-        let watch = &self.client.watch;
-        watch.register(cx);
-        if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+        let deadline = &self.client.deadline;
+        deadline.register(cx);
+        if deadline.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
     }
 }

@@ -25,14 +25,14 @@ use http::HeaderMap;
 use http_body::Frame;
 
 use crate::proxy::policy::forwarded::Origin;
-use crate::proxy::deadline::Watch;
+use crate::proxy::deadline::Deadline;
 use crate::proxy::worker::ProxyWorker;
 
 /// What the requests of one connection share.
 pub(crate) struct Client {
     pub(crate) worker: Rc<ProxyWorker>,
     pub(crate) peer: SocketAddr,
-    pub(crate) watch: Rc<Watch>,
+    pub(crate) deadline: Rc<Deadline>,
     pub(crate) origin: RefCell<Origin>,
     turn: Cell<Turn>,
 }
@@ -54,11 +54,11 @@ impl Client {
     pub(crate) fn new(
         worker: Rc<ProxyWorker>,
         peer: SocketAddr,
-        watch: Rc<Watch>,
+        deadline: Rc<Deadline>,
         origin: Origin,
     ) -> Self {
         let (origin, turn) = (RefCell::new(origin), Cell::new(Turn::Idle));
-        Self { worker, peer, watch, origin, turn }
+        Self { worker, peer, deadline, origin, turn }
     }
 
     /// Counts names of a request that were taken out for their characters.
@@ -87,13 +87,13 @@ impl Client {
     /// A request has come, its head or all of it; it is the backend's turn.
     pub(crate) fn asked(&self) {
         self.turn.set(Turn::Backend);
-        self.watch.set(self.worker.timeout_ticks.first_byte);
+        self.deadline.set(self.worker.timeout_ticks.first_byte);
     }
 
     /// A piece of the request's body has come.
     pub(crate) fn sends(&self) {
         self.turn.set(Turn::Backend);
-        self.watch.set(self.worker.timeout_ticks.client);
+        self.deadline.set(self.worker.timeout_ticks.client);
     }
 
     /// The next piece of the request's body has not come yet.
@@ -114,13 +114,13 @@ impl Client {
     /// The answer's body begins to flow, as soon as the client takes it.
     pub(crate) fn body_begins(&self) {
         self.turn.set(Turn::Client);
-        self.watch.set(self.worker.timeout_ticks.idle);
+        self.deadline.set(self.worker.timeout_ticks.idle);
     }
 
     /// A piece of the answer has come.
     pub(crate) fn body_moves(&self) {
         self.turn.set(Turn::Client);
-        self.watch.extend();
+        self.deadline.extend();
     }
 
     /// The next piece of the answer has not come yet.
@@ -132,15 +132,15 @@ impl Client {
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
         self.worker.mirror.response_sent();
-        self.watch.set(self.worker.timeout_ticks.head);
+        self.deadline.set(self.worker.timeout_ticks.head);
     }
 
     /// The same client as one of several requests at once sees it.
-    pub(crate) fn stream(&self, watch: Rc<Watch>) -> Self {
+    pub(crate) fn stream(&self, deadline: Rc<Deadline>) -> Self {
         Self {
             worker: Rc::clone(&self.worker),
             peer: self.peer,
-            watch,
+            deadline,
             origin: self.origin.clone(),
             turn: Cell::new(Turn::Idle),
         }

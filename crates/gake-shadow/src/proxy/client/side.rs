@@ -56,7 +56,7 @@ impl ClientSide<'_> {
     pub(crate) async fn connect(&mut self) -> Option<Result<Link, Fault>> {
         let Self { client, .. } = *self;
         let worker = &client.worker;
-        client.watch.set(worker.timeout_ticks.connect);
+        client.deadline.set(worker.timeout_ticks.connect);
         let mut connecting = pin!(worker.master.target.connect());
         let connected = poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
@@ -65,14 +65,14 @@ impl ClientSide<'_> {
             if self.is_gone(cx) {
                 return Poll::Ready(None);
             }
-            client.watch.register(cx);
-            match client.watch.fired() {
+            client.deadline.register(cx);
+            match client.deadline.fired() {
                 true => Poll::Ready(Some(Err(Fault::Timeout(Phase::Connect)))),
                 false => Poll::Pending,
             }
         })
         .await?;
-        client.watch.set(worker.timeout_ticks.first_byte);
+        client.deadline.set(worker.timeout_ticks.first_byte);
         Some(connected.map(Link::new))
     }
 
@@ -132,7 +132,7 @@ impl ClientSide<'_> {
             // TLS may hold some of it.
             self.stream.flush().await
         };
-        match before(&self.client.watch, written).await {
+        match before(&self.client.deadline, written).await {
             Some(Ok(())) => then,
             _ => NextStep::Gone,
         }

@@ -232,7 +232,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 Ok(0) | Err(_) => return Poll::Ready(false),
                 Ok(written) => {
                     self.taken += written;
-                    self.side.client.watch.extend();
+                    self.side.client.deadline.extend();
                 }
             }
         }
@@ -256,8 +256,8 @@ impl<'a, 'n> Transaction<'a, 'n> {
         if self.upload.has_come() && self.side.is_gone(cx) {
             return Poll::Ready(End::Gone);
         }
-        let watch = &self.side.client.watch;
-        watch.register(cx);
-        if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+        let deadline = &self.side.client.deadline;
+        deadline.register(cx);
+        if deadline.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
     }
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::proxy::client::Client;
 use crate::proxy::stream::Stream;
-use crate::proxy::deadline::Watch;
+use crate::proxy::deadline::Deadline;
 
 /// Bytes copied at once.
 const BUFFER: usize = 16 << 10;
@@ -21,25 +21,25 @@ pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     (near, early): (S, Bytes),
     (far, answered): (Stream, Bytes),
 ) {
-    let watch = &client.watch;
-    watch.set(client.worker.timeout_ticks.idle);
+    let deadline = &client.deadline;
+    deadline.set(client.worker.timeout_ticks.idle);
     let (near_read, near_write) = tokio::io::split(near);
     let (far_read, far_write) = tokio::io::split(far);
-    let mut up = pin!(copy(early, near_read, far_write, watch));
-    let mut down = pin!(copy(answered, far_read, near_write, watch));
+    let mut up = pin!(copy(early, near_read, far_write, deadline));
+    let mut down = pin!(copy(answered, far_read, near_write, deadline));
     let (mut up_done, mut down_done) = (false, false);
     std::future::poll_fn(|cx| {
-        watch.register(cx);
+        deadline.register(cx);
         up_done = up_done || up.as_mut().poll(cx).is_ready();
         down_done = down_done || down.as_mut().poll(cx).is_ready();
-        let over = watch.fired() || client.worker.is_over();
+        let over = deadline.fired() || client.worker.is_over();
         if (up_done && down_done) || over { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }
 
 /// One direction: what was read early, then all that comes; an end is passed on.
-async fn copy<R, W>(early: Bytes, mut from: R, mut to: W, watch: &Watch)
+async fn copy<R, W>(early: Bytes, mut from: R, mut to: W, deadline: &Deadline)
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -48,7 +48,7 @@ where
     let mut written = to.write_all(&early).await;
     while written.is_ok() {
         let Ok(read @ 1..) = from.read(&mut buffer).await else { break };
-        watch.extend();
+        deadline.extend();
         written = to.write_all(&buffer[..read]).await;
     }
     // The other side may be gone, and then needs no telling.

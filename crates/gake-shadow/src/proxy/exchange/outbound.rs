@@ -59,7 +59,7 @@ pub(crate) async fn send(
         // Asking twice must not do anything twice, and the body is gone after the first time.
         let is_empty = body.is_end_stream();
         let request = UpstreamRequest { head: &head, is_upgrade, body, target: &pool.target };
-        let unanswered = match upstream.ask(request, &client.watch, &worker.scratch).await {
+        let unanswered = match upstream.ask(request, &client.deadline, &worker.scratch).await {
             Ok(answer) => return Ok((upstream, answer)),
             Err(unanswered) => unanswered,
         };
@@ -85,14 +85,14 @@ async fn connect(
     pool: &Pool,
     slot: Option<&mut OutcomeSlot>,
 ) -> Result<Upstream, Fault> {
-    client.watch.set(client.worker.timeout_ticks.connect);
-    let stream = before(&client.watch, pool.target.connect())
+    client.deadline.set(client.worker.timeout_ticks.connect);
+    let stream = before(&client.deadline, pool.target.connect())
         .await
         .ok_or(Fault::Timeout(Phase::Connect))??;
     if let Some(slot) = slot {
         slot.connected();
     }
-    client.watch.set(client.worker.timeout_ticks.first_byte);
+    client.deadline.set(client.worker.timeout_ticks.first_byte);
     if pool.target.backend.http2 {
         let place = pool.streams.open(stream, client.worker.ticker.now()).await;
         place.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))

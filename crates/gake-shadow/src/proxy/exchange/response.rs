@@ -125,7 +125,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        let late = self.client.turn() == Turn::Backend && self.client.watch.fired();
+        let late = self.client.turn() == Turn::Backend && self.client.deadline.fired();
         if late && let Some(slot) = self.slot.take() {
             slot.failed(BackendFailure::Fault(Fault::Timeout(Phase::Body)));
         }

@@ -23,10 +23,10 @@ pub(crate) async fn read(
     let worker = &client.worker;
     let limit = worker.shared.config.limits.shadow_body;
     let mut body_buffer = BodyBuffer::default();
-    client.watch.set(worker.timeout_ticks.client);
+    client.deadline.set(worker.timeout_ticks.client);
     while !incoming.is_end_stream() {
         let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
-        let Some(frame) = before(&client.watch, next).await else {
+        let Some(frame) = before(&client.deadline, next).await else {
             count(&worker.counters().client_timeouts);
             let reason = "the request's body did not come in time";
             return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, reason));
@@ -35,7 +35,7 @@ pub(crate) async fn read(
         let frame =
             frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
         let frame = client.cleaned(frame);
-        client.watch.set(worker.timeout_ticks.client);
+        client.deadline.set(worker.timeout_ticks.client);
         if let Some(data) = frame.data_ref() {
             body_buffer.take(data, limit);
         } else if let Some(trailers) = frame.trailers_ref() {

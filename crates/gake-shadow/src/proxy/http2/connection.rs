@@ -28,7 +28,7 @@ use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget}
 use crate::proxy::policy::headers;
 use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
-use crate::proxy::deadline::{Watch, before};
+use crate::proxy::deadline::{Deadline, before};
 
 /// Requests of a connection at once.
 const STREAMS: u32 = 128;
@@ -64,11 +64,11 @@ pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
         .data_frame_budget(CODEC_BUDGET)
         .handshake(BudgetedStream::new(io, &room));
     // One that does not even begin is let go.
-    let Some(Ok(mut connection)) = before(&client.watch, handshake).await else { return };
+    let Some(Ok(mut connection)) = before(&client.deadline, handshake).await else { return };
     let streams = Streams::new(client);
     let mut told = false;
     poll_fn(|cx| {
-        client.watch.register(cx);
+        client.deadline.register(cx);
         if streams.poll(&mut connection, cx).is_ready() {
             return Poll::Ready(());
         }
@@ -84,7 +84,7 @@ pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
         }
         // Requests have watches of their own.
         let rests = streams.0.open.get() == 0;
-        if rests && client.watch.fired() { Poll::Ready(()) } else { Poll::Pending }
+        if rests && client.deadline.fired() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     // The requests that are under way are told by this.
@@ -100,7 +100,7 @@ struct Requests {
     connection: Rc<Client>,
     open: Cell<u32>,
     /// Watches of requests that have ended.
-    spare: RefCell<Vec<Rc<Watch>>>,
+    spare: RefCell<Vec<Rc<Deadline>>>,
     /// Their bodies.
     intakes: Intakes,
 }
@@ -142,11 +142,11 @@ impl Streams {
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
         let Requests { connection, open, spare, intakes } = &*self.0;
-        let watch = spare.borrow_mut().pop();
-        let watch = watch.unwrap_or_else(|| Rc::new(connection.worker.ticker.watch()));
-        let client = Rc::new(connection.stream(watch));
+        let deadline = spare.borrow_mut().pop();
+        let deadline = deadline.unwrap_or_else(|| Rc::new(connection.worker.ticker.deadline()));
+        let client = Rc::new(connection.stream(deadline));
         open.set(open.get() + 1);
-        connection.watch.clear();
+        connection.deadline.clear();
         let (head, body) = request.into_parts();
         let body = RequestBody::Http2(intakes.request(body, &head.headers));
         let request = Request::from_parts(head, body);
@@ -163,8 +163,8 @@ impl Open {
             if answering.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            client.watch.register(cx);
-            if client.watch.fired() {
+            client.deadline.register(cx);
+            if client.deadline.fired() {
                 let counters = client.worker.counters();
                 match client.turn() {
                     Turn::Backend => count(&counters.broken_responses),
@@ -184,12 +184,12 @@ impl Drop for Open {
         let Requests { connection, open, spare, .. } = &*self.streams.0;
         open.set(open.get() - 1);
         if open.get() == 0 {
-            connection.watch.set(connection.worker.timeout_ticks.head);
+            connection.deadline.set(connection.worker.timeout_ticks.head);
         }
-        self.client.watch.clear();
+        self.client.deadline.clear();
         // The rest of a request that is still passed on keeps its own.
         if Rc::strong_count(&self.client) == 1 {
-            spare.borrow_mut().push(Rc::clone(&self.client.watch));
+            spare.borrow_mut().push(Rc::clone(&self.client.deadline));
         }
     }
 }
@@ -288,7 +288,7 @@ impl Watched {
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
-            self.client.watch.extend();
+            self.client.deadline.extend();
         }
         written
     }

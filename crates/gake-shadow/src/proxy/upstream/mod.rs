@@ -27,7 +27,7 @@ use crate::proxy::upstream::http1::Http1;
 use crate::proxy::upstream::link::{Link, Scratch};
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::upstream::target::Target;
-use crate::proxy::deadline::{Watch, before};
+use crate::proxy::deadline::{Deadline, before};
 
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {
@@ -102,14 +102,14 @@ impl Upstream {
     pub(crate) async fn ask(
         &mut self,
         request: UpstreamRequest<'_>,
-        watch: &Watch,
+        deadline: &Deadline,
         scratch: &Scratch,
     ) -> Result<AnswerHead, Unanswered> {
         match self {
             Self::Http1(http1) => {
                 http1.start(request.head, request.is_upgrade, request.body);
                 let head = poll_fn(|cx| http1.poll_head(scratch, cx));
-                match before(watch, head).await {
+                match before(deadline, head).await {
                     Some(Ok(head)) => Ok(head),
                     Some(Err(fault)) => {
                         let is_untouched = http1.is_untouched();
@@ -127,7 +127,7 @@ impl Upstream {
                         is_untouched: request.is_some(),
                         unsent: request.map(|request| request.into_body()),
                     })?;
-                match before(watch, asked).await {
+                match before(deadline, asked).await {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();
                         *answer = Some(body);
