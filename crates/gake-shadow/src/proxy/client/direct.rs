@@ -16,7 +16,7 @@ use crate::proxy::client::side::{ClientSide, NextStep, Refused};
 use crate::proxy::client::transaction::{End, Transaction};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{Client, WaitingOn};
 use crate::proxy::exchange;
 use crate::proxy::policy::choice;
 use crate::proxy::state::count;
@@ -146,7 +146,7 @@ impl Serving<'_> {
                 NextStep::Close
             }
             End::TooSlow => {
-                if self.side.client.turn() == Turn::Backend {
+                if self.side.client.waiting_on() == WaitingOn::Backend {
                     self.tell(Fault::Timeout(Phase::Body));
                 }
                 self.side.too_slow()
@@ -160,7 +160,7 @@ impl Serving<'_> {
     async fn failed(&mut self, end: End, closes: bool) -> NextStep {
         match end {
             End::Failed(fault) | End::BrokenOff(fault) => self.fault(fault, closes).await,
-            End::TooSlow if self.side.client.turn() == Turn::Client => {
+            End::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
                 self.tell(Fault::Timeout(Phase::FirstByte));
                 let reason = "the request's body did not come in time";

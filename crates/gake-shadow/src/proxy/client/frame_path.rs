@@ -16,7 +16,7 @@ use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{Client, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
@@ -115,11 +115,11 @@ async fn after(
     match end {
         End::Gone => None,
         End::TooSlow => {
-            match client.turn() {
+            match client.waiting_on() {
                 // Closing an idle connection is not a fault.
-                Turn::Idle => {}
-                Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
-                Turn::Backend => count(&worker.counters().broken_responses),
+                WaitingOn::Idle => {}
+                WaitingOn::Client | WaitingOn::ClientAborted => count(&worker.counters().client_timeouts),
+                WaitingOn::Backend => count(&worker.counters().broken_responses),
             }
             // The connection is dropped with all it had.
             Some((NextStep::Gone, stream, received))

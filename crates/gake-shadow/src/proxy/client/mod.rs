@@ -34,12 +34,12 @@ pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
     pub(crate) deadline: Rc<Deadline>,
     pub(crate) origin: RefCell<Origin>,
-    turn: Cell<Turn>,
+    waiting_on: Cell<WaitingOn>,
 }
 
 /// Who has to do something next, and is to blame when it takes too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum WaitingOn {
     /// The client may ask, or not.
     Idle,
     /// The client must send more of its body, or take more of the answer.
@@ -57,7 +57,7 @@ impl Client {
         deadline: Rc<Deadline>,
         origin: Origin,
     ) -> Self {
-        let (origin, turn) = (RefCell::new(origin), Cell::new(Turn::Idle));
+        let (origin, turn) = (RefCell::new(origin), Cell::new(WaitingOn::Idle));
         Self { worker, peer, deadline, origin, turn }
     }
 
@@ -86,51 +86,51 @@ impl Client {
 
     /// A request has come, its head or all of it; it is the backend's turn.
     pub(crate) fn asked(&self) {
-        self.turn.set(Turn::Backend);
+        self.waiting_on.set(WaitingOn::Backend);
         self.deadline.set(self.worker.timeout_ticks.first_byte);
     }
 
     /// A piece of the request's body has come.
     pub(crate) fn sends(&self) {
-        self.turn.set(Turn::Backend);
+        self.waiting_on.set(WaitingOn::Backend);
         self.deadline.set(self.worker.timeout_ticks.client);
     }
 
     /// The next piece of the request's body has not come yet.
     pub(crate) fn starves(&self) {
-        self.turn.set(Turn::Client);
+        self.waiting_on.set(WaitingOn::Client);
     }
 
     /// No more of the request's body will come.
     pub(crate) fn broke_off(&self) {
-        self.turn.set(Turn::BrokenOff);
+        self.waiting_on.set(WaitingOn::ClientAborted);
     }
 
     /// Whose turn it is.
-    pub(crate) fn turn(&self) -> Turn {
-        self.turn.get()
+    pub(crate) fn waiting_on(&self) -> WaitingOn {
+        self.waiting_on.get()
     }
 
     /// The answer's body begins to flow, as soon as the client takes it.
     pub(crate) fn body_begins(&self) {
-        self.turn.set(Turn::Client);
+        self.waiting_on.set(WaitingOn::Client);
         self.deadline.set(self.worker.timeout_ticks.idle);
     }
 
     /// A piece of the answer has come.
     pub(crate) fn body_moves(&self) {
-        self.turn.set(Turn::Client);
+        self.waiting_on.set(WaitingOn::Client);
         self.deadline.extend();
     }
 
     /// The next piece of the answer has not come yet.
     pub(crate) fn body_waits(&self) {
-        self.turn.set(Turn::Backend);
+        self.waiting_on.set(WaitingOn::Backend);
     }
 
     /// The answer is whole; the next request may come.
     pub(crate) fn answered(&self) {
-        self.turn.set(Turn::Idle);
+        self.waiting_on.set(WaitingOn::Idle);
         self.worker.mirror.response_sent();
         self.deadline.set(self.worker.timeout_ticks.head);
     }
@@ -142,7 +142,7 @@ impl Client {
             peer: self.peer,
             deadline,
             origin: self.origin.clone(),
-            turn: Cell::new(Turn::Idle),
+            waiting_on: Cell::new(WaitingOn::Idle),
         }
     }
 }

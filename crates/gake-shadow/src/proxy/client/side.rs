@@ -12,7 +12,7 @@ use crate::proxy::client::response_writer::Answering;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{Client, WaitingOn};
 use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::link::Link;
@@ -85,8 +85,8 @@ impl ClientSide<'_> {
     /// Time was over in the middle of an answer.
     pub(crate) fn too_slow(&self) -> NextStep {
         let counters = self.client.worker.counters();
-        match self.client.turn() {
-            Turn::Client => count(&counters.client_timeouts),
+        match self.client.waiting_on() {
+            WaitingOn::Client => count(&counters.client_timeouts),
             _ => count(&counters.broken_responses),
         }
         NextStep::Gone

@@ -22,7 +22,7 @@ use crate::message::response_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{Client, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody, Relay};
 use crate::proxy::policy::headers::{self, AnswerLines};
 use crate::proxy::state::count;
@@ -43,19 +43,19 @@ pub(crate) fn failed(
     fault: Fault,
 ) -> Refusal {
     if let Some(slot) = slot {
-        slot.failed(match client.turn() {
-            Turn::BrokenOff => BackendFailure::ClientGone,
+        slot.failed(match client.waiting_on() {
+            WaitingOn::ClientAborted => BackendFailure::ClientGone,
             _ => BackendFailure::Fault(fault),
         });
     }
-    match client.turn() {
-        Turn::Client => {
+    match client.waiting_on() {
+        WaitingOn::Client => {
             count(&client.worker.counters().client_timeouts);
             let reason = "the request's body did not come in time";
             Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
         }
-        Turn::BrokenOff => Refusal::bad("the request's body did not come to its end"),
-        Turn::Idle | Turn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
+        WaitingOn::ClientAborted => Refusal::bad("the request's body did not come to its end"),
+        WaitingOn::Idle | WaitingOn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
     }
 }
 

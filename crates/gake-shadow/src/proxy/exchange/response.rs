@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::response_head::AnswerHead;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{Client, WaitingOn};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::Pool;
@@ -125,7 +125,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        let late = self.client.turn() == Turn::Backend && self.client.deadline.fired();
+        let late = self.client.waiting_on() == WaitingOn::Backend && self.client.deadline.fired();
         if late && let Some(slot) = self.slot.take() {
             slot.failed(BackendFailure::Fault(Fault::Timeout(Phase::Body)));
         }

@@ -17,7 +17,7 @@ use http_body::Body;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{Client, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
@@ -166,8 +166,8 @@ impl Open {
             client.deadline.register(cx);
             if client.deadline.fired() {
                 let counters = client.worker.counters();
-                match client.turn() {
-                    Turn::Backend => count(&counters.broken_responses),
+                match client.waiting_on() {
+                    WaitingOn::Backend => count(&counters.broken_responses),
                     // Also one who does not take the end of an answer that is whole.
                     _ => count(&counters.client_timeouts),
                 }

@@ -96,7 +96,7 @@ impl Target {
     /// tried.
     pub(crate) async fn connect(&self) -> Result<Stream, Fault> {
         let addresses = self.addresses();
-        let turn = self.turn.fetch_add(1, Relaxed);
+        let turn = self.waiting_on.fetch_add(1, Relaxed);
         let mut failed = Fault::Dns;
         for step in 0..addresses.len() {
             let address = addresses[turn.wrapping_add(step) % addresses.len()];
