@@ -45,7 +45,7 @@ pub(crate) enum WaitingOn {
     /// The client must send more of its body, or take more of the answer.
     Client,
     /// The client broke off in the middle of its body, or sent one that is not valid.
-    BrokenOff,
+    ClientAborted,
     /// The backend must take more of the request, or send more of the answer.
     Backend,
 }
@@ -57,8 +57,8 @@ impl Client {
         deadline: Rc<Deadline>,
         origin: Origin,
     ) -> Self {
-        let (origin, turn) = (RefCell::new(origin), Cell::new(WaitingOn::Idle));
-        Self { worker, peer, deadline, origin, turn }
+        let (origin, waiting_on) = (RefCell::new(origin), Cell::new(WaitingOn::Idle));
+        Self { worker, peer, deadline, origin, waiting_on }
     }
 
     /// Counts names of a request that were taken out for their characters.
