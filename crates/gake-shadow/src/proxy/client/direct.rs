@@ -33,7 +33,7 @@ pub(crate) async fn serve(
 ) -> NextStep {
     let worker = &client.worker;
     count(&worker.counters().requests);
-    client.asked();
+    client.request_received();
     let shadows = choice::all(worker, &request.head, request.upgrade.is_some());
     let collector = exchange::collector(client, &request.head);
     let name = &worker.master.target.backend.name;

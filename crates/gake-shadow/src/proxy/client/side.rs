@@ -78,7 +78,7 @@ impl ClientSide<'_> {
 
     /// The answer is with the client.
     pub(crate) fn answered(&self, closes: bool) -> NextStep {
-        self.client.answered();
+        self.client.response_sent();
         if closes || self.client.worker.is_stopping() { NextStep::Close } else { NextStep::Next }
     }
 

@@ -107,7 +107,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             }
             if self.read(cx).is_pending() {
                 if self.state.status != 0 {
-                    self.side.client.body_waits();
+                    self.side.client.response_starved();
                 }
                 return self.wait(cx);
             }
@@ -135,7 +135,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             Poll::Ready(Ok(())) => self.is_flushed = true,
             Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
             Poll::Ready(Err(Stopped::Client)) => {
-                self.side.client.broke_off();
+                self.side.client.body_aborted();
                 self.end = Some(End::Unfinished);
             }
             Poll::Pending => {}
@@ -183,7 +183,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         if !begun && self.state.status != 0 {
             let class = usize::from(self.state.status / 100).min(5);
             worker.counters().responses[class].fetch_add(1, Relaxed);
-            client.body_begins();
+            client.response_begun();
             self.upload.forget_interim();
             if self.state.is_ended_by_close {
                 // Until the answer is whole, a close would make it seem so.
@@ -194,10 +194,10 @@ impl<'a, 'n> Transaction<'a, 'n> {
         match read {
             // Before the final head nothing of an answer moves: its time runs on.
             Ok(None) if self.state.status == 0 => {}
-            Ok(None) => client.body_moves(),
+            Ok(None) => client.response_received(),
             Ok(Some(response)) if response.status == SWITCHING => self.end = Some(End::Switched),
             Ok(Some(response)) => {
-                client.body_moves();
+                client.response_received();
                 self.state.finish(&mut self.out);
                 let link = self.link.take().filter(|_| response.reusable() && self.is_flushed);
                 if let Some(link) = link {

@@ -107,7 +107,7 @@ impl Upload {
                 return link.poll_flush(cx).map_err(Stopped::Master);
             }
             if self.incoming.is_awaited() {
-                client.starves();
+                client.body_starved();
                 if !ready!(self.incoming.poll_continue(cx, stream)) {
                     return Poll::Ready(Err(Stopped::Client));
                 }
@@ -120,7 +120,7 @@ impl Upload {
                 received.put_back(&early[taken..]);
             }
             if self.has_come() {
-                client.asked();
+                client.request_received();
                 self.send_copies(request);
             }
         }
@@ -142,7 +142,7 @@ impl Upload {
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
             match Pin::new(stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
-                    client.starves();
+                    client.body_starved();
                     // TLS may hold what was written; an error is seen by the next write.
                     let _ = link.poll_flush(cx);
                     Poll::Pending
@@ -166,7 +166,7 @@ impl Upload {
         (client, request): (&Client, &ClientRequest),
         bytes: &[u8],
     ) -> Result<usize, Stopped> {
-        client.sends();
+        client.body_received();
         let is_kept = self.copies.is_some() || self.collector.is_some();
         let mut passing = Passing {
             out: &mut self.unsent,

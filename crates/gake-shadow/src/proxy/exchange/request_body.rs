@@ -90,7 +90,7 @@ impl Tee {
     }
 
     fn note(&mut self, frame: &Frame<Bytes>) {
-        self.client.sends();
+        self.client.body_received();
         let Some(keep) = &mut self.keep else { return };
         if let Some(data) = frame.data_ref() {
             keep.body_buffer.take(data, keep.limit);
@@ -106,7 +106,7 @@ impl Tee {
 
     fn end(&mut self) {
         self.ended = true;
-        self.client.asked();
+        self.client.request_received();
         if let Some(keep) = self.keep.take() {
             keep.end(true);
         }
@@ -161,7 +161,7 @@ impl Body for SendBody {
         };
         match Pin::new(&mut tee.incoming).poll_frame(cx) {
             Poll::Pending => {
-                tee.client.starves();
+                tee.client.body_starved();
                 Poll::Pending
             }
             Poll::Ready(Some(Ok(frame))) => {
@@ -174,7 +174,7 @@ impl Body for SendBody {
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(_))) => {
-                tee.client.broke_off();
+                tee.client.body_aborted();
                 Poll::Ready(Some(Err(Unfinished)))
             }
             Poll::Ready(None) => {

@@ -64,7 +64,7 @@ impl Relay {
         let is_empty = upstream.is_at_end();
         let upstream = Some(upstream);
         let mut relay = Box::new(Self { upstream, pool, client, slot, broken: false });
-        relay.client.body_begins();
+        relay.client.response_begun();
         if is_empty {
             relay.end();
             return AnswerBody::Empty;
@@ -75,7 +75,7 @@ impl Relay {
     fn end(&mut self) {
         if let Some(upstream) = self.upstream.take() {
             upstream.give_back(&self.pool, self.client.worker.ticker.now());
-            self.client.answered();
+            self.client.response_sent();
         }
         if let Some(slot) = self.slot.take() {
             slot.done(false);
@@ -89,11 +89,11 @@ impl Relay {
         let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
         match upstream.poll_body(&self.client.worker.scratch, cx) {
             Poll::Pending => {
-                self.client.body_waits();
+                self.client.response_starved();
                 Poll::Pending
             }
             Poll::Ready(Some(Ok(frame))) => {
-                self.client.body_moves();
+                self.client.response_received();
                 if let Some(slot) = &mut self.slot {
                     slot.frame(&frame);
                 }

@@ -51,7 +51,7 @@ pub(crate) async fn handle_http2(
             let counters = client.worker.counters();
             count(&counters.requests);
             count(&counters.refused);
-            client.answered();
+            client.response_sent();
             Err(rejection.into_refusal())
         }
     }
@@ -66,10 +66,10 @@ pub(crate) async fn handle(
 ) -> Result<Answer, Refusal> {
     let counters = client.worker.counters();
     count(&counters.requests);
-    client.asked();
+    client.request_received();
     serve(&client, head, upgrade, incoming).await.inspect_err(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
-        client.answered();
+        client.response_sent();
     })
 }
 
@@ -175,7 +175,7 @@ async fn kept_whole(
     let body = whole_body::read(client, incoming, collector.as_deref()).await?;
     let request = Arc::new(ShadowRequest { head: head.clone(), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
-    client.asked();
+    client.request_received();
     let copies = pending.map(|pending| (pending, Arc::clone(&request)));
     let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
     Ok(Ask { head, is_upgrade: false, body, again: Some(request), copies })
@@ -200,7 +200,7 @@ async fn munged(
         if let Some(changed) = hooks::munge_head(hooks, backend, &ask.head).await {
             ask.head = changed;
         }
-        client.asked();
+        client.request_received();
         return Ok(ask);
     }
     let body = whole_body::read(client, incoming, collector.as_deref()).await?;
@@ -209,7 +209,7 @@ async fn munged(
     let pending = entries(&client.worker, shadows, collector.as_ref());
     let copies = pending.map(|pending| (pending, Arc::clone(&request)));
     let changed = hooks::munge_whole(hooks, backend, &request).await.unwrap_or(request);
-    client.asked();
+    client.request_received();
     let head = changed.head.clone();
     let body = SendBody::Copy(ShadowBody::new(changed));
     Ok(Ask { head, is_upgrade: false, body, again: None, copies })

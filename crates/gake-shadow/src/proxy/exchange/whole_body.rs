@@ -51,6 +51,6 @@ pub(crate) async fn read(
     if let Some(collector) = collector {
         collector.body(&kept, seen, false);
     }
-    client.asked();
+    client.request_received();
     Ok(kept)
 }

@@ -39,7 +39,7 @@ pub(crate) async fn choose(
                     client: client.peer,
                 })
                 .await;
-            client.asked();
+            client.request_received();
             let Some(selection) = selection else {
                 for backend in &worker.shared.shadows {
                     backend.worker_page(worker.index).settle(Category::SelectFailed);
