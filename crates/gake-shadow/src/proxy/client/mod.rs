@@ -85,24 +85,24 @@ impl Client {
     }
 
     /// A request has come, its head or all of it; it is the backend's turn.
-    pub(crate) fn asked(&self) {
+    pub(crate) fn request_received(&self) {
         self.waiting_on.set(WaitingOn::Backend);
         self.deadline.set(self.worker.timeout_ticks.first_byte);
     }
 
     /// A piece of the request's body has come.
-    pub(crate) fn sends(&self) {
+    pub(crate) fn body_received(&self) {
         self.waiting_on.set(WaitingOn::Backend);
         self.deadline.set(self.worker.timeout_ticks.client);
     }
 
     /// The next piece of the request's body has not come yet.
-    pub(crate) fn starves(&self) {
+    pub(crate) fn body_starved(&self) {
         self.waiting_on.set(WaitingOn::Client);
     }
 
     /// No more of the request's body will come.
-    pub(crate) fn broke_off(&self) {
+    pub(crate) fn body_aborted(&self) {
         self.waiting_on.set(WaitingOn::ClientAborted);
     }
 
@@ -112,24 +112,24 @@ impl Client {
     }
 
     /// The answer's body begins to flow, as soon as the client takes it.
-    pub(crate) fn body_begins(&self) {
+    pub(crate) fn response_begun(&self) {
         self.waiting_on.set(WaitingOn::Client);
         self.deadline.set(self.worker.timeout_ticks.idle);
     }
 
     /// A piece of the answer has come.
-    pub(crate) fn body_moves(&self) {
+    pub(crate) fn response_received(&self) {
         self.waiting_on.set(WaitingOn::Client);
         self.deadline.extend();
     }
 
     /// The next piece of the answer has not come yet.
-    pub(crate) fn body_waits(&self) {
+    pub(crate) fn response_starved(&self) {
         self.waiting_on.set(WaitingOn::Backend);
     }
 
     /// The answer is whole; the next request may come.
-    pub(crate) fn answered(&self) {
+    pub(crate) fn response_sent(&self) {
         self.waiting_on.set(WaitingOn::Idle);
         self.worker.mirror.response_sent();
         self.deadline.set(self.worker.timeout_ticks.head);
