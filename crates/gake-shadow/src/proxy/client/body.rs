@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::message::head::Framing;
 use crate::proxy::body_frames::BodyFrames;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::stream::Stream;
@@ -35,7 +35,7 @@ struct Inner {
 /// A request's body as it comes from a client that speaks HTTP/1.1.
 pub(crate) struct ClientBody {
     side: Rc<ClientStream>,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
 }
@@ -70,7 +70,7 @@ impl ClientStream {
     }
 
     /// The body of the request.
-    pub(crate) fn body(self: &Rc<Self>, client: &Rc<Client>) -> ClientBody {
+    pub(crate) fn body(self: &Rc<Self>, client: &Rc<ClientState>) -> ClientBody {
         let left = self.0.borrow().incoming.left();
         ClientBody { side: Rc::clone(self), client: Rc::clone(client), left }
     }
@@ -136,7 +136,7 @@ impl ClientStream {
 
 impl Inner {
     /// Takes in more of the body; `false` when the client broke off.
-    fn poll_more(&mut self, client: &Client, cx: &mut Context<'_>) -> Poll<bool> {
+    fn poll_more(&mut self, client: &ClientState, cx: &mut Context<'_>) -> Poll<bool> {
         let Some(mut stream) = self.stream.take() else { return Poll::Ready(false) };
         let more = self.poll_stream(&mut stream, client, cx);
         self.stream = Some(stream);
@@ -146,7 +146,7 @@ impl Inner {
     fn poll_stream(
         &mut self,
         stream: &mut Stream,
-        client: &Client,
+        client: &ClientState,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
         if self.incoming.is_awaited() && !ready!(self.incoming.poll_continue(cx, stream)) {

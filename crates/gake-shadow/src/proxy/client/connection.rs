@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::direct;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::frame_path;
@@ -59,7 +59,7 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
     let deadline = Rc::new(worker.ticker.deadline());
     deadline.set(worker.timeout_ticks.head);
     let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
-    let client = Rc::new(Client::new(worker, peer, deadline, origin));
+    let client = Rc::new(ClientState::new(worker, peer, deadline, origin));
     let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
     let mut is_first = true;
@@ -114,7 +114,7 @@ async fn end(stream: Stream, then: NextStep) {
 }
 
 /// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
-async fn opened(client: &Rc<Client>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
+async fn opened(client: &Rc<ClientState>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
     std::future::poll_fn(|cx| {
         client.deadline.register(cx);
         if let Poll::Ready(came) = received.poll(stream, cx) {

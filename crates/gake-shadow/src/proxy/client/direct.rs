@@ -16,7 +16,7 @@ use crate::proxy::client::side::{ClientSide, NextStep, Refused};
 use crate::proxy::client::transaction::{End, Transaction};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
-use crate::proxy::client::{Client, WaitingOn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange;
 use crate::proxy::policy::choice;
 use crate::proxy::state::count;
@@ -26,7 +26,7 @@ use crate::proxy::upstream::link::{Link, is_stale};
 
 /// Answers a request.
 pub(crate) async fn serve(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     stream: &mut Stream,
     received: &mut HeadBuffer,
     request: ClientRequest,

@@ -16,7 +16,7 @@ use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
-use crate::proxy::client::{Client, WaitingOn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
@@ -39,7 +39,7 @@ enum End {
 
 /// A request under way.
 struct Serving<'a> {
-    client: &'a Rc<Client>,
+    client: &'a Rc<ClientState>,
     side: Rc<ClientStream>,
     stage: Stage,
     state: AnswerState,
@@ -63,7 +63,7 @@ enum Stage {
 /// Answers a request. Returns what comes after it, and the client's stream with what came behind the
 /// request; `None` when the client is gone.
 pub(crate) async fn serve(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     stream: Stream,
     received: HeadBuffer,
     request: ClientRequest,
@@ -105,7 +105,7 @@ pub(crate) async fn serve(
 
 /// What comes after a request.
 async fn after(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     side: &ClientStream,
     (end, closes): (End, bool),
     switched: Option<Box<Upstream>>,

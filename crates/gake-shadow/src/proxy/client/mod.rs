@@ -29,7 +29,7 @@ use crate::proxy::deadline::Deadline;
 use crate::proxy::worker::ProxyWorker;
 
 /// What the requests of one connection share.
-pub(crate) struct Client {
+pub(crate) struct ClientState {
     pub(crate) worker: Rc<ProxyWorker>,
     pub(crate) peer: SocketAddr,
     pub(crate) deadline: Rc<Deadline>,
@@ -50,7 +50,7 @@ pub(crate) enum WaitingOn {
     Backend,
 }
 
-impl Client {
+impl ClientState {
     pub(crate) fn new(
         worker: Rc<ProxyWorker>,
         peer: SocketAddr,

@@ -12,7 +12,7 @@ use crate::proxy::client::response_writer::Answering;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
-use crate::proxy::client::{Client, WaitingOn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::state::count;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::link::Link;
@@ -40,7 +40,7 @@ pub(crate) struct Refused {
 
 /// The client's side.
 pub(crate) struct ClientSide<'a> {
-    pub(crate) client: &'a Rc<Client>,
+    pub(crate) client: &'a Rc<ClientState>,
     pub(crate) stream: &'a mut Stream,
     /// What has come behind the request.
     pub(crate) received: &'a mut HeadBuffer,

@@ -8,7 +8,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::stream::Stream;
 use crate::proxy::deadline::Deadline;
 
@@ -17,7 +17,7 @@ const BUFFER: usize = 16 << 10;
 
 /// Joins the client with the master, each with what was read from it early.
 pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     (near, early): (S, Bytes),
     (far, answered): (Stream, Bytes),
 ) {

@@ -15,7 +15,7 @@ use crate::message::body::{BodyBuffer, BufferedBody, ShadowRequest};
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::Framing;
 use crate::mirror::PendingCopies;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::client::request::ClientRequest;
@@ -50,7 +50,7 @@ pub(crate) enum Stopped {
 }
 
 /// A client as an upload sees it.
-type Source<'a> = (&'a Client, &'a mut Stream, &'a mut HeadBuffer);
+type Source<'a> = (&'a ClientState, &'a mut Stream, &'a mut HeadBuffer);
 
 impl Upload {
     /// Of a request whose head has come.
@@ -163,7 +163,7 @@ impl Upload {
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
-        (client, request): (&Client, &ClientRequest),
+        (client, request): (&ClientState, &ClientRequest),
         bytes: &[u8],
     ) -> Result<usize, Stopped> {
         client.body_received();

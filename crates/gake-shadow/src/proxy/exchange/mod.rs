@@ -22,7 +22,7 @@ use crate::message::response_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::client::{Client, WaitingOn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody, Relay};
 use crate::proxy::policy::headers::{self, AnswerLines};
 use crate::proxy::state::count;
@@ -37,7 +37,7 @@ pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
 
 /// No answer, or none that can be passed on.
 pub(crate) fn failed(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     pool: &Pool,
     slot: Option<Box<OutcomeSlot>>,
     fault: Fault,
@@ -61,7 +61,7 @@ pub(crate) fn failed(
 
 /// The answer's head has come.
 pub(crate) fn answered(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     pool: &Rc<Pool>,
     upstream: Upstream,
     head: AnswerHead,
@@ -98,7 +98,7 @@ pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
 }
 
 /// Collects an exchange, if there are listeners.
-pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<ExchangeCollector>> {
+pub(crate) fn collector(client: &ClientState, head: &RequestHead) -> Option<Arc<ExchangeCollector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {
         return None;

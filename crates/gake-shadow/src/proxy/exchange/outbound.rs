@@ -12,7 +12,7 @@ use crate::message::response_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
 use crate::mirror::PendingCopies;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::state::count;
 use crate::proxy::upstream::fault;
@@ -37,7 +37,7 @@ pub(crate) struct Ask {
 
 /// Asks, and waits for the answer's head.
 pub(crate) async fn send(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     pool: &Pool,
     ask: Ask,
     mut slot: Option<&mut OutcomeSlot>,
@@ -81,7 +81,7 @@ pub(crate) async fn send(
 }
 
 async fn connect(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     pool: &Pool,
     slot: Option<&mut OutcomeSlot>,
 ) -> Result<Upstream, Fault> {

@@ -15,7 +15,7 @@ use crate::message::response_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::bits;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange;
 use crate::proxy::exchange::response::Answer;
@@ -45,7 +45,7 @@ type Running = Pin<Box<dyn Future<Output = Finish>>>;
 
 /// Asks everybody with a body that is read whole before.
 pub(crate) async fn run(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     contenders: Contenders,
@@ -97,7 +97,7 @@ pub(crate) async fn run(
 }
 
 fn runner(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     pool: Rc<Pool>,
     order: usize,
     role: Role,

@@ -13,7 +13,7 @@ use crate::collect::ExchangeCollector;
 use crate::message::body::{BodyBuffer, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::PendingCopies;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::body::{ClientBody, Unfinished};
 use crate::proxy::http2::intake::StreamBody;
 
@@ -63,7 +63,7 @@ pub(crate) enum SendBody {
 /// The client's body on its way to the master; its copy is kept beside.
 pub(crate) struct Tee {
     incoming: RequestBody,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     keep: Option<Box<CopyPlan>>,
     ended: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct CopyPlan {
 impl Tee {
     pub(crate) fn new(
         incoming: RequestBody,
-        client: Rc<Client>,
+        client: Rc<ClientState>,
         keep: Option<Box<CopyPlan>>,
     ) -> Self {
         Self { incoming, client, keep, ended: false }

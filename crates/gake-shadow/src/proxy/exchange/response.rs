@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::response_head::AnswerHead;
-use crate::proxy::client::{Client, WaitingOn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::Pool;
@@ -36,7 +36,7 @@ pub(crate) enum AnswerBody {
 pub(crate) struct Relay {
     upstream: Option<Upstream>,
     pool: Rc<Pool>,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     slot: Option<Box<OutcomeSlot>>,
     broken: bool,
 }
@@ -58,7 +58,7 @@ impl Relay {
     pub(crate) fn body(
         upstream: Upstream,
         pool: Rc<Pool>,
-        client: Rc<Client>,
+        client: Rc<ClientState>,
         slot: Option<Box<OutcomeSlot>>,
     ) -> AnswerBody {
         let is_empty = upstream.is_at_end();

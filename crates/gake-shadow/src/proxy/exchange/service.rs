@@ -12,7 +12,7 @@ use crate::exchange::Role;
 use crate::hooks::{self, ChangeScope};
 use crate::message::body::{BodyBuffer, BufferedBody, ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::exchange::response::Answer;
@@ -35,7 +35,7 @@ const KEPT_BYTES: u64 = 64 << 10;
 
 /// Answers a request of HTTP/2.
 pub(crate) async fn handle_http2(
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     request: Request<RequestBody>,
 ) -> Result<Answer, Refusal> {
     let (head, incoming) = request.into_parts();
@@ -59,7 +59,7 @@ pub(crate) async fn handle_http2(
 
 /// Answers a request; `upgrade` is the protocol that its client wants to switch to.
 pub(crate) async fn handle(
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
@@ -74,7 +74,7 @@ pub(crate) async fn handle(
 }
 
 async fn serve(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
@@ -96,7 +96,7 @@ async fn serve(
 
 /// The usual way: the master answers, and the shadows get copies.
 async fn to_master(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
@@ -133,7 +133,7 @@ async fn to_master(
 
 /// Streams the body; the copies go out when it is whole.
 fn body_as_it_comes(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
@@ -166,7 +166,7 @@ fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &ProxyWorker) -> b
 
 /// The same with a body that is whole before.
 async fn kept_whole(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
@@ -184,7 +184,7 @@ async fn kept_whole(
 /// The same when a hook changes what the master gets. The shadows' copies are changed on their own
 /// way.
 async fn munged(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,

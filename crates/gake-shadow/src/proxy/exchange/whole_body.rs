@@ -8,7 +8,7 @@ use http_body::Body;
 
 use crate::collect::ExchangeCollector;
 use crate::message::body::{BodyBuffer, BufferedBody};
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::state::count;
@@ -16,7 +16,7 @@ use crate::proxy::deadline::before;
 
 /// Reads a body up to the limit on copies.
 pub(crate) async fn read(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     mut incoming: RequestBody,
     collector: Option<&ExchangeCollector>,
 ) -> Result<BufferedBody, Refusal> {

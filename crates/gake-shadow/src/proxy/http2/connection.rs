@@ -17,7 +17,7 @@ use http_body::Body;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::client::{Client, WaitingOn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
@@ -50,7 +50,7 @@ pub(crate) fn is_preface(bytes: &[u8]) -> bool {
 }
 
 /// Serves a connection until the client leaves, asks nothing for a while, or is to leave.
-pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
+pub(crate) async fn serve(client: &Rc<ClientState>, io: Watched) {
     let worker = &client.worker;
     let room = ReadBudget::new();
     let head_bytes = u32::try_from(worker.shared.config.limits.head_bytes).unwrap_or(u32::MAX);
@@ -97,7 +97,7 @@ pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
 struct Streams(Rc<Requests>);
 
 struct Requests {
-    connection: Rc<Client>,
+    connection: Rc<ClientState>,
     open: Cell<u32>,
     /// Watches of requests that have ended.
     spare: RefCell<Vec<Rc<Deadline>>>,
@@ -108,11 +108,11 @@ struct Requests {
 /// A request that is under way.
 struct Open {
     streams: Streams,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
 }
 
 impl Streams {
-    fn new(client: &Rc<Client>) -> Self {
+    fn new(client: &Rc<ClientState>) -> Self {
         Self(Rc::new(Requests {
             connection: Rc::clone(client),
             open: Cell::new(0),
@@ -196,7 +196,7 @@ impl Drop for Open {
 
 /// Answers a request, unless the client resets it.
 async fn answer(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     request: Request<RequestBody>,
     mut respond: SendResponse<Bytes>,
 ) {
@@ -227,7 +227,7 @@ async fn read_out(mut body: AnswerBody) {
 }
 
 /// An answer as HTTP/2 says it.
-fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, AnswerBody) {
+fn in_http2(client: &ClientState, answer: Result<Answer, Refusal>) -> (Response<()>, AnswerBody) {
     let (mut head, body) = match answer {
         Ok(Answer { head, body }) => {
             let mut response = Response::new(body);
@@ -263,7 +263,7 @@ pub(crate) struct Watched {
     stream: Stream,
     /// Read before the codec was there.
     early: Bytes,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
 }
 
 impl AsyncRead for Watched {
@@ -282,7 +282,7 @@ impl AsyncRead for Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(stream: Stream, early: Bytes, client: &Rc<Client>) -> Self {
+    pub(crate) fn new(stream: Stream, early: Bytes, client: &Rc<ClientState>) -> Self {
         Self { stream, early, client: Rc::clone(client) }
     }
 

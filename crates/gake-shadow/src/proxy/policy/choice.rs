@@ -9,7 +9,7 @@ use crate::hooks::{self, Selection};
 use crate::message::head::RequestHead;
 use crate::mirror::gate;
 use crate::mirror::ledger::Category;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::worker::ProxyWorker;
 
@@ -24,7 +24,7 @@ pub(crate) enum Choice {
 /// Asks the hook, if there is one, then each shadow's policy; every shadow's ledger gets its entry
 /// or will get it from who sends the copy.
 pub(crate) async fn choose(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: &RequestHead,
     upgrade: bool,
 ) -> Result<Choice, Refusal> {
@@ -109,7 +109,7 @@ fn by_policy(worker: &ProxyWorker, head: &RequestHead, question: Conditions) -> 
 }
 
 /// Whether the master is chosen, and which shadows are.
-fn named(client: &Client, selection: &Selection) -> (bool, u32) {
+fn named(client: &ClientState, selection: &Selection) -> (bool, u32) {
     let shared = &client.worker.shared;
     let Selection::Names(names) = selection else {
         // The number of shadows is checked before the start.
