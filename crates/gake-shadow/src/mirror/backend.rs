@@ -3,20 +3,20 @@
 use super::gate::Gate;
 use super::ledger::LedgerPage;
 use crate::config::Shadow;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::target::BackendTarget;
 
 /// What the threads share about one shadow.
 #[derive(Debug)]
 pub(crate) struct ShadowBackend {
     pub(crate) config: Shadow,
-    pub(crate) target: Target,
+    pub(crate) target: BackendTarget,
     pub(crate) gate: Gate,
     /// Two for each worker: its own, and that of the thread for shadows beside it.
     pages: Vec<LedgerPage>,
 }
 
 impl ShadowBackend {
-    pub(crate) fn new(config: Shadow, target: Target, gate: Gate, workers: usize) -> Self {
+    pub(crate) fn new(config: Shadow, target: BackendTarget, gate: Gate, workers: usize) -> Self {
         Self { config, target, gate, pages: (0..2 * workers).map(|_| LedgerPage::default()).collect() }
     }
 

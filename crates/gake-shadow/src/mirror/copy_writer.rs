@@ -8,7 +8,7 @@ use gake_core::record::Fault;
 use crate::message::body::BufferedBody;
 use crate::message::chunks::{write_end, write_size};
 use crate::message::head::RequestHead;
-use crate::proxy::upstream::link::Link;
+use crate::proxy::upstream::link::BackendLink;
 
 /// A body up to this size is written with its head.
 const WITH_HEAD: u64 = 16 << 10;
@@ -69,7 +69,7 @@ impl CopyWriter {
     /// Writes what the connection takes; ready when all is written.
     pub(super) fn poll(
         &mut self,
-        link: &mut Link,
+        link: &mut BackendLink,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         loop {

@@ -9,7 +9,7 @@ use crate::collect::OutcomeSlot;
 use crate::config::MarkerSecret;
 use crate::message::body::ShadowRequest;
 use crate::message::head::RequestHead;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::deadline::{Deadline, before};
@@ -35,7 +35,7 @@ pub(super) struct ShadowExchange<'a> {
 
 impl ShadowExchange<'_> {
     /// A new stream to the shadow.
-    pub(super) async fn stream(&mut self) -> Result<Stream, Fault> {
+    pub(super) async fn stream(&mut self) -> Result<SocketStream, Fault> {
         let stream = before(self.deadline, self.backend.target.connect())
             .await
             .ok_or(Fault::Timeout(Phase::Connect))??;

@@ -13,7 +13,7 @@ use super::copy_writer::CopyWriter;
 use crate::collect::OutcomeSlot;
 use crate::message::body::ShadowRequest;
 use crate::proxy::policy::headers::AnswerLines;
-use crate::proxy::upstream::link::{Link, Scratch, is_stale};
+use crate::proxy::upstream::link::{BackendLink, Scratch, is_stale};
 use crate::proxy::deadline::before;
 
 /// How often a connection is read in one turn: others wait for theirs.
@@ -24,12 +24,12 @@ const READS: usize = 16;
 pub(super) async fn send(
     exchange: &mut ShadowExchange<'_>,
     request: &ShadowRequest,
-    kept: &mut Option<Link>,
+    kept: &mut Option<BackendLink>,
 ) -> Result<ShadowResponse, Fault> {
     loop {
-        let mut link = match kept.take().and_then(Link::ready) {
+        let mut link = match kept.take().and_then(BackendLink::ready) {
             Some(link) => link,
-            None => Link::new(Box::pin(exchange.stream()).await?),
+            None => BackendLink::new(Box::pin(exchange.stream()).await?),
         };
         let stale = link.used;
         let mut writer = CopyWriter::new(exchange.head(request), &request.body);
@@ -71,7 +71,7 @@ enum ResponseEnd {
 
 /// Writes a copy, and reads its answer meanwhile.
 async fn exchange_on(
-    link: &mut Link,
+    link: &mut BackendLink,
     writer: &mut CopyWriter,
     recorder: &mut ResponseRecorder<'_>,
     scratch: &Scratch,

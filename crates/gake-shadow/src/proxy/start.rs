@@ -25,7 +25,7 @@ use crate::mirror::{self, Mirror};
 use crate::proxy::accept;
 use crate::proxy::state::ProxyState;
 use crate::proxy::start_error::ProxyStartError;
-use crate::proxy::upstream::target::{BackendTls, Target};
+use crate::proxy::upstream::target::{BackendTls, BackendTarget};
 use crate::proxy::worker::{ProxyPhase, ProxyWorker};
 use crate::background;
 
@@ -151,12 +151,12 @@ impl Proxy {
             http2: config.backend_tls.config(gake_wire::Protocol::Http2)?,
         };
         let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
-        let master = Arc::new(Target::new(&config.master, &backend_tls)?);
+        let master = Arc::new(BackendTarget::new(&config.master, &backend_tls)?);
         let started = Instant::now();
         let (mut shadows, mut contenders) = (Vec::new(), Vec::new());
         for shadow in &config.shadows {
-            let target = Target::new(&shadow.backend, &backend_tls)?;
-            contenders.push(Arc::new(Target::new(&shadow.backend, &backend_tls)?));
+            let target = BackendTarget::new(&shadow.backend, &backend_tls)?;
+            contenders.push(Arc::new(BackendTarget::new(&shadow.backend, &backend_tls)?));
             let gate = Gate::new(shadow, started);
             shadows.push(ShadowBackend::new(shadow.clone(), target, gate, threads));
         }
@@ -216,7 +216,7 @@ struct WorkerSetup {
     index: usize,
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    contenders: Vec<Arc<Target>>,
+    contenders: Vec<Arc<BackendTarget>>,
     phases: watch::Receiver<ProxyPhase>,
 }
 

@@ -11,13 +11,13 @@ use crate::mirror::backend::ShadowBackend;
 use crate::proxy::client::request::RequestRules;
 use crate::proxy::policy::inbound::Inbound;
 use crate::proxy::policy::loop_detector::Loops;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::target::BackendTarget;
 
 /// The proxy, for all its threads.
 #[derive(Debug)]
 pub(crate) struct ProxyState {
     pub(crate) config: Config,
-    pub(crate) master: Arc<Target>,
+    pub(crate) master: Arc<BackendTarget>,
     pub(crate) shadows: Vec<ShadowBackend>,
     pub(crate) feed: Arc<ExchangeFeed>,
     pub(crate) inbound: Inbound,
@@ -89,7 +89,7 @@ pub struct ProxyStats {
 impl ProxyState {
     pub(crate) fn new(
         config: Config,
-        master: Arc<Target>,
+        master: Arc<BackendTarget>,
         shadows: Vec<ShadowBackend>,
         feed: Arc<ExchangeFeed>,
         hooks: Option<Arc<HookRunner>>,

@@ -12,12 +12,12 @@ use tokio_rustls::TlsStream;
 
 /// A connected stream.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) enum SocketStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
+impl SocketStream {
     /// Whether the other side sees an error when the connection is closed, by whatever ends it, even
     /// the end of the process: TCP is reset then. TLS without its last word is an error anyway.
     pub(crate) fn set_close_is_error(&self, is_error: bool) {
@@ -36,7 +36,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for SocketStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -49,7 +49,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for SocketStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

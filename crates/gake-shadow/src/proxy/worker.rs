@@ -12,8 +12,8 @@ use crate::mirror::{Mirror, gate};
 use crate::proxy::client::date::DateCache;
 use crate::proxy::state::{Counters, ProxyState};
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::upstream::pool::Pool;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::pool::BackendPool;
+use crate::proxy::upstream::target::BackendTarget;
 use crate::proxy::deadline::Ticker;
 
 /// How far the proxy's end has come.
@@ -33,9 +33,9 @@ pub(crate) struct ProxyWorker {
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
     pub(crate) timeout_ticks: TimeoutTicks,
-    pub(crate) master: Rc<Pool>,
+    pub(crate) master: Rc<BackendPool>,
     /// For races alone: copies have connections of their own.
-    pub(crate) contenders: Vec<Rc<Pool>>,
+    pub(crate) contenders: Vec<Rc<BackendPool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
     /// Requests of HTTP/1.1 pass as bytes: no hook wants to see or change them.
@@ -66,7 +66,7 @@ impl ProxyWorker {
         index: usize,
         acceptor: Option<TlsAcceptor>,
         mirror: Mirror,
-        contenders: &[Arc<Target>],
+        contenders: &[Arc<BackendTarget>],
     ) -> Rc<Self> {
         let (timeouts, limits) = (shared.config.timeouts, shared.config.limits);
         let ticker = Ticker::new(timeouts.shortest());
@@ -77,8 +77,8 @@ impl ProxyWorker {
             first_byte: ticker.ticks(timeouts.first_byte),
             idle: ticker.ticks(timeouts.idle),
         };
-        let pool = |target: &Arc<Target>| {
-            Rc::new(Pool::new(Arc::clone(target), limits.idle, timeout_ticks.idle))
+        let pool = |target: &Arc<BackendTarget>| {
+            Rc::new(BackendPool::new(Arc::clone(target), limits.idle, timeout_ticks.idle))
         };
         Rc::new(Self {
             index,

@@ -16,14 +16,14 @@ use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
 /// A client's stream, and what is still to come of its request.
 pub(crate) struct ClientStream(RefCell<Inner>);
 
 struct Inner {
     /// `None` when the answer is written and the next request may come.
-    stream: Option<Stream>,
+    stream: Option<SocketStream>,
     /// What has come behind the head.
     received: HeadBuffer,
     incoming: IncomingBody,
@@ -55,7 +55,7 @@ impl std::error::Error for Unfinished {}
 impl ClientStream {
     /// Of a request whose head has come.
     pub(crate) fn new(
-        stream: Stream,
+        stream: SocketStream,
         received: HeadBuffer,
         framing: Framing,
         expects: bool,
@@ -116,7 +116,7 @@ impl ClientStream {
 
     /// The stream and what has come behind the request, and whether the request has come to its
     /// end. Who still waits for more of it hears that none comes.
-    pub(crate) fn end(&self) -> Option<(Stream, HeadBuffer, bool)> {
+    pub(crate) fn end(&self) -> Option<(SocketStream, HeadBuffer, bool)> {
         let inner = &mut *self.0.borrow_mut();
         let has_come = inner.incoming.has_come();
         if !has_come {
@@ -129,7 +129,7 @@ impl ClientStream {
         Some((inner.stream.take()?, received, has_come))
     }
 
-    fn stream(&self) -> Option<RefMut<'_, Stream>> {
+    fn stream(&self) -> Option<RefMut<'_, SocketStream>> {
         RefMut::filter_map(self.0.borrow_mut(), |inner| inner.stream.as_mut()).ok()
     }
 }
@@ -145,7 +145,7 @@ impl Inner {
 
     fn poll_stream(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut SocketStream,
         client: &ClientState,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {

@@ -18,7 +18,7 @@ use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
 use crate::proxy::policy::forwarded::Origin;
 use crate::proxy::state::count;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::worker::ProxyWorker;
 
 /// A TLS handshake may take this long.
@@ -45,12 +45,12 @@ pub(crate) async fn serve(worker: Rc<ProxyWorker>, stream: TcpStream, peer: Sock
 
 async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let (stream, tls) = match &worker.acceptor {
-        None => (Stream::Plain(stream), false),
+        None => (SocketStream::Plain(stream), false),
         // Boxed, like all that is not there as long as the connection: thousands may wait.
         Some(acceptor) => {
             let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
             match Box::pin(handshake).await {
-                Ok(Ok(stream)) => (Stream::Tls(Box::new(stream.into())), true),
+                Ok(Ok(stream)) => (SocketStream::Tls(Box::new(stream.into())), true),
                 Ok(Err(_)) => return count(&worker.counters().malformed),
                 Err(_) => return count(&worker.counters().client_timeouts),
             }
@@ -105,7 +105,7 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
 }
 
 /// Ends a connection as the last request on it wants it.
-async fn end(stream: Stream, then: NextStep) {
+async fn end(stream: SocketStream, then: NextStep) {
     match then {
         NextStep::Close => Box::pin(linger(stream)).await,
         // Dropped.
@@ -114,7 +114,7 @@ async fn end(stream: Stream, then: NextStep) {
 }
 
 /// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
-async fn opened(client: &Rc<ClientState>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
+async fn opened(client: &Rc<ClientState>, stream: &mut SocketStream, received: &mut HeadBuffer) -> bool {
     std::future::poll_fn(|cx| {
         client.deadline.register(cx);
         if let Poll::Ready(came) = received.poll(stream, cx) {
@@ -127,7 +127,7 @@ async fn opened(client: &Rc<ClientState>, stream: &mut Stream, received: &mut He
 }
 
 /// Says goodbye, and waits a moment for the client to hear it.
-async fn linger(mut stream: Stream) {
+async fn linger(mut stream: SocketStream) {
     if stream.shutdown().await.is_err() {
         return;
     }

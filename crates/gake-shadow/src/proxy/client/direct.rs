@@ -20,14 +20,14 @@ use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange;
 use crate::proxy::policy::choice;
 use crate::proxy::state::count;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
-use crate::proxy::upstream::link::{Link, is_stale};
+use crate::proxy::upstream::link::{BackendLink, is_stale};
 
 /// Answers a request.
 pub(crate) async fn serve(
     client: &Rc<ClientState>,
-    stream: &mut Stream,
+    stream: &mut SocketStream,
     received: &mut HeadBuffer,
     request: ClientRequest,
 ) -> NextStep {
@@ -120,7 +120,7 @@ impl Serving<'_> {
     }
 
     /// Passes on what both sides say in the other protocol.
-    async fn switched(mut self, link: Link) -> NextStep {
+    async fn switched(mut self, link: BackendLink) -> NextStep {
         count(&self.side.client.worker.counters().upgrades);
         if let Some(slot) = self.slot.take() {
             slot.done(true);

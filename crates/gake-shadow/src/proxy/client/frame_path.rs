@@ -21,7 +21,7 @@ use crate::proxy::exchange::response::{Answer, AnswerBody};
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
 use crate::proxy::state::count;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::Upstream;
 
 type Handling = Pin<Box<dyn Future<Output = Result<Answer, Refusal>>>>;
@@ -64,10 +64,10 @@ enum Stage {
 /// request; `None` when the client is gone.
 pub(crate) async fn serve(
     client: &Rc<ClientState>,
-    stream: Stream,
+    stream: SocketStream,
     received: HeadBuffer,
     request: ClientRequest,
-) -> Option<(NextStep, Stream, HeadBuffer)> {
+) -> Option<(NextStep, SocketStream, HeadBuffer)> {
     let (is_head, is_old) = (request.is_head(), request.is_old);
     let ClientRequest { head, body, expects, upgrade, closes, takes_trailers, .. } = request;
     let side = ClientStream::new(stream, received, body, expects);
@@ -109,7 +109,7 @@ async fn after(
     side: &ClientStream,
     (end, closes): (End, bool),
     switched: Option<Box<Upstream>>,
-) -> Option<(NextStep, Stream, HeadBuffer)> {
+) -> Option<(NextStep, SocketStream, HeadBuffer)> {
     let worker = &client.worker;
     let (stream, mut received, has_come) = side.end()?;
     match end {

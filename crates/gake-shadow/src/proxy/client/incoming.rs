@@ -7,7 +7,7 @@ use gake_wire::http1::{ChunkDecoder, ResponseLimits, Visitor};
 use tokio::io::AsyncWrite;
 
 use crate::message::head::Framing;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
 /// The interim answer to `Expect: 100-continue`.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -119,7 +119,7 @@ impl IncomingBody {
     pub(crate) fn poll_continue(
         &mut self,
         cx: &mut Context<'_>,
-        stream: &mut Stream,
+        stream: &mut SocketStream,
     ) -> Poll<bool> {
         while let Some(rest @ [_, ..]) = self.interim {
             match ready!(Pin::new(&mut *stream).poll_write(cx, rest)) {

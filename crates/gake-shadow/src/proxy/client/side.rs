@@ -14,8 +14,8 @@ use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
 use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::state::count;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::link::Link;
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::link::BackendLink;
 use crate::proxy::deadline::before;
 
 /// What comes after a request.
@@ -41,7 +41,7 @@ pub(crate) struct Refused {
 /// The client's side.
 pub(crate) struct ClientSide<'a> {
     pub(crate) client: &'a Rc<ClientState>,
-    pub(crate) stream: &'a mut Stream,
+    pub(crate) stream: &'a mut SocketStream,
     /// What has come behind the request.
     pub(crate) received: &'a mut HeadBuffer,
 }
@@ -53,7 +53,7 @@ impl ClientSide<'_> {
     }
 
     /// A connection to the master; `None` when the client has left before it was made.
-    pub(crate) async fn connect(&mut self) -> Option<Result<Link, Fault>> {
+    pub(crate) async fn connect(&mut self) -> Option<Result<BackendLink, Fault>> {
         let Self { client, .. } = *self;
         let worker = &client.worker;
         client.deadline.set(worker.timeout_ticks.connect);
@@ -73,7 +73,7 @@ impl ClientSide<'_> {
         })
         .await?;
         client.deadline.set(worker.timeout_ticks.first_byte);
-        Some(connected.map(Link::new))
+        Some(connected.map(BackendLink::new))
     }
 
     /// The answer is with the client.

@@ -16,7 +16,7 @@ use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::ClientSide;
 use crate::proxy::client::upload::{Stopped, Upload};
 use crate::proxy::state::count;
-use crate::proxy::upstream::link::{Link, SWITCHING};
+use crate::proxy::upstream::link::{BackendLink, SWITCHING};
 
 /// How often a connection is read in one turn: others wait for theirs.
 const READS: usize = 16;
@@ -44,7 +44,7 @@ pub(crate) struct Transaction<'a, 'n> {
     request: &'a ClientRequest,
     /// As the master gets it.
     head: &'a [u8],
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<BackendLink>,
     /// Bytes of the request's head that were written.
     pub(crate) sent: usize,
     is_flushed: bool,
@@ -66,7 +66,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
     pub(crate) fn new(
         side: &'a mut ClientSide<'n>,
         (request, head): (&'a ClientRequest, &'a [u8]),
-        link: Link,
+        link: BackendLink,
         upload: &'a mut Upload,
         slot: Option<&'a mut OutcomeSlot>,
     ) -> Self {

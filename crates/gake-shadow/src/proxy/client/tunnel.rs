@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::proxy::client::ClientState;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::deadline::Deadline;
 
 /// Bytes copied at once.
@@ -19,7 +19,7 @@ const BUFFER: usize = 16 << 10;
 pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     client: &Rc<ClientState>,
     (near, early): (S, Bytes),
-    (far, answered): (Stream, Bytes),
+    (far, answered): (SocketStream, Bytes),
 ) {
     let deadline = &client.deadline;
     deadline.set(client.worker.timeout_ticks.idle);

@@ -20,8 +20,8 @@ use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::policy::headers::map_of;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::link::{Link, Scratch};
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::link::{BackendLink, Scratch};
 
 /// How often is read in one turn: others wait for theirs.
 const READS: usize = 16;
@@ -50,7 +50,7 @@ pub(crate) enum Stopped {
 }
 
 /// A client as an upload sees it.
-type Source<'a> = (&'a ClientState, &'a mut Stream, &'a mut HeadBuffer);
+type Source<'a> = (&'a ClientState, &'a mut SocketStream, &'a mut HeadBuffer);
 
 impl Upload {
     /// Of a request whose head has come.
@@ -92,7 +92,7 @@ impl Upload {
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        link: &mut Link,
+        link: &mut BackendLink,
         (client, stream, received): Source<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), Stopped>> {
@@ -132,7 +132,7 @@ impl Upload {
     fn read(
         &mut self,
         cx: &mut Context<'_>,
-        link: &mut Link,
+        link: &mut BackendLink,
         (client, stream, received): Source<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), Stopped>> {
@@ -162,7 +162,7 @@ impl Upload {
     fn came(
         &mut self,
         cx: &mut Context<'_>,
-        link: &mut Link,
+        link: &mut BackendLink,
         (client, request): (&ClientState, &ClientRequest),
         bytes: &[u8],
     ) -> Result<usize, Stopped> {
@@ -226,7 +226,7 @@ struct Passing<'a, 'c> {
     /// What the master has not taken, framed as it gets it.
     out: &'a mut Vec<u8>,
     /// Where data of a known length goes at once; other data is framed anew.
-    link: Option<(&'a mut Context<'c>, &'a mut Link)>,
+    link: Option<(&'a mut Context<'c>, &'a mut BackendLink)>,
     /// The master takes no more.
     fault: Option<Fault>,
     body_buffer: Option<&'a mut BodyBuffer>,

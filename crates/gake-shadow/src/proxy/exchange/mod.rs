@@ -27,7 +27,7 @@ use crate::proxy::exchange::response::{Answer, AnswerBody, Relay};
 use crate::proxy::policy::headers::{self, AnswerLines};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::worker::ProxyWorker;
 
 /// The headers of an answer that are not about the backend's hop.
@@ -38,7 +38,7 @@ pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
 /// No answer, or none that can be passed on.
 pub(crate) fn failed(
     client: &Rc<ClientState>,
-    pool: &Pool,
+    pool: &BackendPool,
     slot: Option<Box<OutcomeSlot>>,
     fault: Fault,
 ) -> Refusal {
@@ -62,7 +62,7 @@ pub(crate) fn failed(
 /// The answer's head has come.
 pub(crate) fn answered(
     client: &Rc<ClientState>,
-    pool: &Rc<Pool>,
+    pool: &Rc<BackendPool>,
     upstream: Upstream,
     head: AnswerHead,
     mut slot: Option<Box<OutcomeSlot>>,

@@ -16,8 +16,8 @@ use crate::proxy::client::ClientState;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::state::count;
 use crate::proxy::upstream::fault;
-use crate::proxy::upstream::link::Link;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::link::BackendLink;
+use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::{Upstream, UpstreamRequest};
 use crate::proxy::deadline::before;
 
@@ -38,7 +38,7 @@ pub(crate) struct Ask {
 /// Asks, and waits for the answer's head.
 pub(crate) async fn send(
     client: &Rc<ClientState>,
-    pool: &Pool,
+    pool: &BackendPool,
     ask: Ask,
     mut slot: Option<&mut OutcomeSlot>,
 ) -> Result<(Upstream, AnswerHead), Fault> {
@@ -82,7 +82,7 @@ pub(crate) async fn send(
 
 async fn connect(
     client: &Rc<ClientState>,
-    pool: &Pool,
+    pool: &BackendPool,
     slot: Option<&mut OutcomeSlot>,
 ) -> Result<Upstream, Fault> {
     client.deadline.set(client.worker.timeout_ticks.connect);
@@ -97,6 +97,6 @@ async fn connect(
         let place = pool.streams.open(stream, client.worker.ticker.now()).await;
         place.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))
     } else {
-        Ok(Upstream::new(Link::new(stream)))
+        Ok(Upstream::new(BackendLink::new(stream)))
     }
 }

@@ -25,7 +25,7 @@ use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::edits;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::pool::BackendPool;
 
 /// Who runs.
 pub(crate) struct Contenders {
@@ -36,7 +36,7 @@ pub(crate) struct Contenders {
 
 /// One backend's answer, or none.
 struct Finish {
-    pool: Rc<Pool>,
+    pool: Rc<BackendPool>,
     slot: Option<Box<OutcomeSlot>>,
     answer: Result<(Upstream, AnswerHead), Fault>,
 }
@@ -98,7 +98,7 @@ pub(crate) async fn run(
 
 fn runner(
     client: &Rc<ClientState>,
-    pool: Rc<Pool>,
+    pool: Rc<BackendPool>,
     order: usize,
     role: Role,
     request: &Arc<ShadowRequest>,

@@ -15,7 +15,7 @@ use crate::message::response_head::AnswerHead;
 use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::pool::BackendPool;
 
 /// An answer as it comes from a backend.
 pub(crate) struct Answer {
@@ -35,7 +35,7 @@ pub(crate) enum AnswerBody {
 /// A backend's answer as it comes; its connection goes back to the pool at the end.
 pub(crate) struct Relay {
     upstream: Option<Upstream>,
-    pool: Rc<Pool>,
+    pool: Rc<BackendPool>,
     client: Rc<ClientState>,
     slot: Option<Box<OutcomeSlot>>,
     broken: bool,
@@ -57,7 +57,7 @@ impl Relay {
     /// The body of an answer whose head has come.
     pub(crate) fn body(
         upstream: Upstream,
-        pool: Rc<Pool>,
+        pool: Rc<BackendPool>,
         client: Rc<ClientState>,
         slot: Option<Box<OutcomeSlot>>,
     ) -> AnswerBody {

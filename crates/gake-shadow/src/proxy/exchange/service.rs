@@ -26,7 +26,7 @@ use crate::proxy::http2;
 use crate::proxy::policy::choice;
 use crate::proxy::state::count;
 use crate::proxy::upstream::edits;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::worker::ProxyWorker;
 use choice::Choice;
 
@@ -158,7 +158,7 @@ fn body_as_it_comes(
 
 /// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
 /// has been sent, as nginx does with the last ones of a connection: a small one can be sent again.
-fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &ProxyWorker) -> bool {
+fn is_kept_whole(pool: &BackendPool, incoming: &RequestBody, worker: &ProxyWorker) -> bool {
     let most = KEPT_BYTES.min(worker.shared.config.limits.shadow_body);
     let length = incoming.size_hint().exact();
     pool.target.backend.http2 && length.is_some_and(|length| length > 0 && length <= most)

@@ -27,7 +27,7 @@ use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::policy::headers;
 use crate::proxy::state::count;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::deadline::{Deadline, before};
 
 /// Requests of a connection at once.
@@ -260,7 +260,7 @@ fn in_http2(client: &ClientState, answer: Result<Answer, Refusal>) -> (Response<
 
 /// The stream as a codec sees it; every byte the client takes gives it more time.
 pub(crate) struct Watched {
-    stream: Stream,
+    stream: SocketStream,
     /// Read before the codec was there.
     early: Bytes,
     client: Rc<ClientState>,
@@ -282,7 +282,7 @@ impl AsyncRead for Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(stream: Stream, early: Bytes, client: &Rc<ClientState>) -> Self {
+    pub(crate) fn new(stream: SocketStream, early: Bytes, client: &Rc<ClientState>) -> Self {
         Self { stream, early, client: Rc::clone(client) }
     }
 

@@ -20,8 +20,8 @@ use crate::proxy::http2::intake::{Intakes, StreamBody};
 use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::policy::headers::strip_for_http2;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::target::BackendTarget;
 
 /// Requests at once on a connection, at most.
 const STREAMS: usize = 64;
@@ -102,7 +102,7 @@ impl SharedStreams {
     }
 
     /// A lease on a new connection, which others may share from now on.
-    pub(crate) async fn open(&self, stream: Stream, now: u64) -> Result<StreamLease, h2::Error> {
+    pub(crate) async fn open(&self, stream: SocketStream, now: u64) -> Result<StreamLease, h2::Error> {
         let room = ReadBudget::new();
         let (sender, connection) = Builder::new()
             .enable_push(false)
@@ -132,7 +132,7 @@ impl SharedStreams {
 
 /// Reads and writes a connection to its end.
 async fn run(
-    mut connection: Connection<BudgetedStream<Stream>, Bytes>,
+    mut connection: Connection<BudgetedStream<SocketStream>, Bytes>,
     room: ReadBudget,
     state: Rc<LineState>,
 ) {
@@ -225,7 +225,7 @@ impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingAnswer<B> {
 /// When its host or target cannot be said in HTTP/2.
 pub(crate) fn request<B: Body>(
     head: &RequestHead,
-    to: &Target,
+    to: &BackendTarget,
     body: B,
 ) -> Result<Request<B>, Fault> {
     let (method, mut headers) = (head.method().clone(), head.map());

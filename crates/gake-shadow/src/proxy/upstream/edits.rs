@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue};
 use crate::config::HeaderEdits;
 use crate::message::head::{FRAMING_NAMES, HeadWriter, RequestHead};
 use crate::message::line::{is, is_one_of};
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::target::BackendTarget;
 
 /// Bytes that a host and edits add, more or less.
 const ADDED_BYTES: usize = 256;
@@ -15,7 +15,7 @@ const ADDED_BYTES: usize = 256;
 /// A head as a backend gets it, with more lines behind its own.
 pub(crate) fn for_backend(
     head: &RequestHead,
-    target: &Target,
+    target: &BackendTarget,
     more: &[(&[u8], &[u8])],
 ) -> RequestHead {
     let edits = &target.backend.edits;

@@ -13,8 +13,8 @@ use crate::message::head::RequestHead;
 use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::upload::Stopped;
 use crate::proxy::exchange::request_body::SendBody;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::link::{Link, Scratch};
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::link::{BackendLink, Scratch};
 use crate::proxy::upstream::request_writer::RequestWriter;
 
 /// How often a connection is read in one turn: others wait for theirs.
@@ -22,7 +22,7 @@ const READS: usize = 16;
 
 /// A connection, the request on it, and the answer.
 pub(crate) struct Http1 {
-    link: Link,
+    link: BackendLink,
     /// What is left of the request.
     writer: Option<RequestWriter>,
     /// Why no more of the request can be written; an answer may have come before.
@@ -44,17 +44,17 @@ struct Answer {
 }
 
 impl Http1 {
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: BackendLink) -> Self {
         Self { link, writer: None, broken: None, answer: Answer::default(), is_reusable: true }
     }
 
     /// The connection, if it can take another request.
-    pub(crate) fn into_link(self) -> Option<Link> {
+    pub(crate) fn into_link(self) -> Option<BackendLink> {
         self.is_reusable.then_some(self.link)
     }
 
     /// After an answer that switched protocols: the stream, and what was read beyond the answer.
-    pub(crate) fn into_stream(self) -> (Stream, Bytes) {
+    pub(crate) fn into_stream(self) -> (SocketStream, Bytes) {
         self.link.into_stream()
     }
 

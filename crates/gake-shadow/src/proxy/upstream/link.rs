@@ -13,7 +13,7 @@ use gake_wire::http1::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
 /// Bytes of the head of an answer, at most.
 const HEAD_BYTES: usize = 128 << 10;
@@ -28,8 +28,8 @@ const READ_BYTES: usize = 64 << 10;
 pub(crate) struct Scratch(RefCell<Box<[u8]>>);
 
 /// A connection to a backend.
-pub(crate) struct Link {
-    stream: Stream,
+pub(crate) struct BackendLink {
+    stream: SocketStream,
     parser: ResponseParser,
     /// What came behind an answer that switched protocols.
     rest: Vec<u8>,
@@ -50,9 +50,9 @@ impl Scratch {
     }
 }
 
-impl Link {
+impl BackendLink {
     /// A connection that has just been opened.
-    pub(crate) fn new(stream: Stream) -> Self {
+    pub(crate) fn new(stream: SocketStream) -> Self {
         let limits = ResponseLimits {
             head_bytes: HEAD_BYTES,
             headers: HEADERS,
@@ -84,7 +84,7 @@ impl Link {
     }
 
     /// After an answer that switched protocols: the stream, and what was read beyond the answer.
-    pub(crate) fn into_stream(self) -> (Stream, Bytes) {
+    pub(crate) fn into_stream(self) -> (SocketStream, Bytes) {
         (self.stream, self.rest.into())
     }
 

@@ -22,11 +22,11 @@ use crate::message::head::RequestHead;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, StreamLease, UnsentRequest};
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::http1::Http1;
-use crate::proxy::upstream::link::{Link, Scratch};
-use crate::proxy::upstream::pool::Pool;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::link::{BackendLink, Scratch};
+use crate::proxy::upstream::pool::BackendPool;
+use crate::proxy::upstream::target::BackendTarget;
 use crate::proxy::deadline::{Deadline, before};
 
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
@@ -50,7 +50,7 @@ pub(crate) struct UpstreamRequest<'a> {
     /// The head asks to switch protocols.
     pub(crate) is_upgrade: bool,
     pub(crate) body: SendBody,
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a BackendTarget,
 }
 
 impl From<Fault> for Unanswered {
@@ -61,7 +61,7 @@ impl From<Fault> for Unanswered {
 
 impl Upstream {
     /// An idle connection, or a place on one that is shared; `now` is the present tick.
-    pub(crate) fn idle(pool: &Pool, now: u64) -> Option<Self> {
+    pub(crate) fn idle(pool: &BackendPool, now: u64) -> Option<Self> {
         if pool.target.backend.http2 {
             pool.streams.take(now).map(Self::shared)
         } else {
@@ -70,7 +70,7 @@ impl Upstream {
     }
 
     /// Keeps the connection for the next request, if it can take one and is not shared.
-    pub(crate) fn give_back(self, pool: &Pool, now: u64) {
+    pub(crate) fn give_back(self, pool: &BackendPool, now: u64) {
         if let Self::Http1(http1) = self
             && let Some(link) = http1.into_link()
         {
@@ -79,7 +79,7 @@ impl Upstream {
     }
 
     /// A connection of HTTP/1.1.
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: BackendLink) -> Self {
         Self::Http1(Box::new(Http1::new(link)))
     }
 
@@ -90,7 +90,7 @@ impl Upstream {
 
     /// After an answer that switched protocols: the stream, and what was read beyond the answer.
     /// HTTP/2 switches to nothing.
-    pub(crate) fn into_stream(self) -> Option<(Stream, Bytes)> {
+    pub(crate) fn into_stream(self) -> Option<(SocketStream, Bytes)> {
         match self {
             Self::Http1(http1) => Some(http1.into_stream()),
             Self::Http2 { .. } => None,

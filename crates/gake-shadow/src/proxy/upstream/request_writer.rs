@@ -10,7 +10,7 @@ use crate::message::head::{Framing, RequestHead};
 use crate::proxy::client::response_writer::TOGETHER;
 use crate::proxy::client::upload::Stopped;
 use crate::proxy::exchange::request_body::SendBody;
-use crate::proxy::upstream::link::Link;
+use crate::proxy::upstream::link::BackendLink;
 
 /// What is still to be written of a request.
 pub(crate) struct RequestWriter {
@@ -60,7 +60,7 @@ impl RequestWriter {
     /// Writes what the connection takes; ready when all of it is with the backend.
     pub(crate) fn poll(
         &mut self,
-        link: &mut Link,
+        link: &mut BackendLink,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Stopped>> {
         loop {

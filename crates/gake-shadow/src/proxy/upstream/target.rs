@@ -16,7 +16,7 @@ use crate::config::{Backend, HostPolicy};
 use crate::proxy::congestion;
 use crate::proxy::policy::loop_detector;
 use crate::proxy::start_error::ProxyStartError;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
 /// TLS towards backends, by the protocol that is spoken over it.
 pub(crate) struct BackendTls {
@@ -26,7 +26,7 @@ pub(crate) struct BackendTls {
 
 /// What the threads share about one backend's place.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct BackendTarget {
     pub(crate) backend: Backend,
     /// What `Host` is set to, unless it stays.
     pub(crate) host: Option<HeaderValue>,
@@ -37,7 +37,7 @@ pub(crate) struct Target {
     turn: AtomicUsize,
 }
 
-impl Target {
+impl BackendTarget {
     /// Resolves the backend's name. Blocks. `tls` has the settings for each protocol.
     pub(crate) fn new(backend: &Backend, tls: &BackendTls) -> Result<Self, ProxyStartError> {
         let origin = &backend.origin;
@@ -94,7 +94,7 @@ impl Target {
 
     /// Opens a connection: the addresses take turns, and when one does not take it, the next is
     /// tried.
-    pub(crate) async fn connect(&self) -> Result<Stream, Fault> {
+    pub(crate) async fn connect(&self) -> Result<SocketStream, Fault> {
         let addresses = self.addresses();
         let turn = self.waiting_on.fetch_add(1, Relaxed);
         let mut failed = Fault::Dns;
@@ -111,14 +111,14 @@ impl Target {
         Err(failed)
     }
 
-    async fn secure(&self, stream: TcpStream) -> Result<Stream, Fault> {
+    async fn secure(&self, stream: TcpStream) -> Result<SocketStream, Fault> {
         // A request is one write; waiting to fill a packet would only delay its end.
         stream.set_nodelay(true).map_err(|error| fault::of_connect(&error))?;
-        let Some((config, name)) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let Some((config, name)) = &self.tls else { return Ok(SocketStream::Plain(stream)) };
         let connector = TlsConnector::from(Arc::clone(config));
         match connector.connect(name.clone(), stream).await {
             Ok(stream) => {
-                let stream = Stream::Tls(Box::new(stream.into()));
+                let stream = SocketStream::Tls(Box::new(stream.into()));
                 if self.backend.http2 && !stream.has_chosen_http2() {
                     return Err(Fault::Tls("the peer does not offer HTTP/2"));
                 }
