@@ -16,7 +16,7 @@ use crate::proxy::client::frame_path;
 use crate::proxy::client::request;
 use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
-use crate::proxy::policy::forwarded::Origin;
+use crate::proxy::policy::forwarded::ClientOrigin;
 use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::worker::ProxyWorker;
@@ -58,7 +58,7 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
     };
     let deadline = Rc::new(worker.ticker.deadline());
     deadline.set(worker.timeout_ticks.head);
-    let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
+    let origin = ClientOrigin::new(peer, worker.shared.config.listen.port(), tls);
     let client = Rc::new(ClientState::new(worker, peer, deadline, origin));
     let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;

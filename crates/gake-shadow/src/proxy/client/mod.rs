@@ -24,7 +24,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
-use crate::proxy::policy::forwarded::Origin;
+use crate::proxy::policy::forwarded::ClientOrigin;
 use crate::proxy::deadline::Deadline;
 use crate::proxy::worker::ProxyWorker;
 
@@ -33,7 +33,7 @@ pub(crate) struct ClientState {
     pub(crate) worker: Rc<ProxyWorker>,
     pub(crate) peer: SocketAddr,
     pub(crate) deadline: Rc<Deadline>,
-    pub(crate) origin: RefCell<Origin>,
+    pub(crate) origin: RefCell<ClientOrigin>,
     waiting_on: Cell<WaitingOn>,
 }
 
@@ -55,7 +55,7 @@ impl ClientState {
         worker: Rc<ProxyWorker>,
         peer: SocketAddr,
         deadline: Rc<Deadline>,
-        origin: Origin,
+        origin: ClientOrigin,
     ) -> Self {
         let (origin, waiting_on) = (RefCell::new(origin), Cell::new(WaitingOn::Idle));
         Self { worker, peer, deadline, origin, waiting_on }

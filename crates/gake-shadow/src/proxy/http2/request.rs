@@ -10,7 +10,7 @@ use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::{
     ClientRequest, LINES, ParsedHead, Rejection, RequestTarget, RequestRules,
 };
-use crate::proxy::policy::forwarded::Origin;
+use crate::proxy::policy::forwarded::ClientOrigin;
 
 /// Reads a head; `is_whole` when no body follows.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn read(
     head: &Parts,
     is_whole: bool,
     rules: RequestRules<'_>,
-    origin: &mut Origin,
+    origin: &mut ClientOrigin,
 ) -> Result<ClientRequest, Rejection> {
     let is_chunked = check(head, is_whole).map_err(|refusal| Rejection::Refused {
         refusal,

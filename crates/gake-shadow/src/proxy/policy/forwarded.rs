@@ -44,7 +44,7 @@ pub(crate) fn is_about_the_way(name: &str) -> bool {
 
 /// A client's connection as forwarding headers report it, rendered once.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct ClientOrigin {
     address: HeaderValue,
     proto: &'static str,
     /// The port that the client connected to.
@@ -119,7 +119,7 @@ impl<'a> PriorProxies<'a> {
     }
 }
 
-impl Origin {
+impl ClientOrigin {
     /// A client at `peer`, which came to our `port`.
     pub(crate) fn new(peer: SocketAddr, port: u16, tls: bool) -> Self {
         let address = peer.ip().to_canonical().to_string();
@@ -238,7 +238,7 @@ mod tests {
                 write_line(&mut head, name.as_bytes(), value.as_bytes());
             }
         }
-        let mut origin = Origin::new(peer.parse().unwrap(), 8080, tls);
+        let mut origin = ClientOrigin::new(peer.parse().unwrap(), 8080, tls);
         origin.write(&mut head, Some(host.as_bytes()), &prior);
         String::from_utf8(head).unwrap().replace("\r\n", "\n")
     }
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_last_host_is_not_taken_for_another() {
-        let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+        let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
         for (host, element) in [
             (Some(&b"a"[..]), "for=192.0.2.1;host=\"a\";proto=http"),
             (Some(b"b"), "for=192.0.2.1;host=\"b\";proto=http"),

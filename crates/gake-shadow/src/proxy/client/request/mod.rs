@@ -22,7 +22,7 @@ use crate::config::ForwardedPolicy;
 use crate::message::head::{Framing, HeadWriter, RequestHead};
 use crate::message::line::{is, list};
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::policy::forwarded::{Origin, PriorProxies, is_about_the_way};
+use crate::proxy::policy::forwarded::{ClientOrigin, PriorProxies, is_about_the_way};
 use crate::proxy::policy::inbound::Inbound;
 use crate::proxy::policy::loop_detector::{self, Loops};
 use facts::{Facts, Kind};
@@ -115,7 +115,7 @@ pub(crate) struct ParsedHead<'a> {
 pub(crate) fn read(
     bytes: &[u8],
     rules: RequestRules<'_>,
-    origin: &mut Origin,
+    origin: &mut ClientOrigin,
 ) -> Result<ClientRequest, Rejection> {
     let bad = || Rejection::Malformed(StatusCode::BAD_REQUEST);
     let mut lines = [const { MaybeUninit::uninit() }; LINES];
@@ -144,7 +144,7 @@ impl ParsedHead<'_> {
     pub(crate) fn accept(
         self,
         rules: RequestRules<'_>,
-        origin: &mut Origin,
+        origin: &mut ClientOrigin,
     ) -> Result<ClientRequest, Rejection> {
         let (facts, is_old) = (Facts::of(self.lines, rules)?, self.is_old);
         let target = &self.target;

@@ -14,7 +14,7 @@ fn read_by(
     let config = Config::new(Backend::new("m", "http://h").unwrap());
     let (inbound, loops) = (Inbound::new(&config), Loops::new());
     let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes };
-    let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+    let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let via = std::str::from_utf8(loops.via()).unwrap().to_owned();
     (read(request, rules, &mut origin), via)
 }
@@ -228,7 +228,7 @@ fn a_request_that_was_here_is_refused() {
     let (inbound, loops) = (Inbound::new(&config), Loops::new());
     let forwarded = ForwardedPolicy::Off;
     let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
-    let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+    let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let ours = std::str::from_utf8(loops.via()).unwrap();
     for (via, passes) in [("1.1 other", true), (ours, false)] {
         let request = format!("GET / HTTP/1.1\r\nHost: h\r\nVia: 1.0 a, {via}\r\n\r\n");
