@@ -9,8 +9,8 @@ use crate::config::Config;
 use crate::hooks::{ChangeScope, HookRunner};
 use crate::mirror::backend::ShadowBackend;
 use crate::proxy::client::request::RequestRules;
-use crate::proxy::policy::inbound::Inbound;
-use crate::proxy::policy::loop_detector::Loops;
+use crate::proxy::policy::inbound::InboundFilter;
+use crate::proxy::policy::loop_detector::LoopDetector;
 use crate::proxy::upstream::target::BackendTarget;
 
 /// The proxy, for all its threads.
@@ -20,8 +20,8 @@ pub(crate) struct ProxyState {
     pub(crate) master: Arc<BackendTarget>,
     pub(crate) shadows: Vec<ShadowBackend>,
     pub(crate) feed: Arc<ExchangeFeed>,
-    pub(crate) inbound: Inbound,
-    pub(crate) loops: Loops,
+    pub(crate) inbound: InboundFilter,
+    pub(crate) loops: LoopDetector,
     pub(crate) hooks: Option<Arc<HookRunner>>,
     pub(crate) counters: Vec<Counters>,
     pub(crate) started: Instant,
@@ -96,8 +96,8 @@ impl ProxyState {
         workers: usize,
     ) -> Self {
         Self {
-            inbound: Inbound::new(&config),
-            loops: Loops::new(),
+            inbound: InboundFilter::new(&config),
+            loops: LoopDetector::new(),
             config,
             master,
             shadows,

@@ -28,7 +28,7 @@ use crate::proxy::state::count;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::worker::ProxyWorker;
-use choice::Choice;
+use choice::BackendChoice;
 
 /// Bytes of a body, at most, that is read whole so that it can be sent again.
 const KEPT_BYTES: u64 = 64 << 10;
@@ -83,12 +83,12 @@ async fn serve(
     let upgrade = upgrade.filter(|_| !client.worker.shared.master.backend.http2);
     let collector = collector(client, &head);
     match choice::choose(client, &head, upgrade.is_some()).await? {
-        Choice::Race { master, shadows } => {
+        BackendChoice::Race { master, shadows } => {
             let contenders = race::Contenders { master, shadows, collector };
             // Boxed because it is rare: a request's future is moved, so it is kept small.
             Box::pin(race::run(client, head, incoming, contenders)).await
         }
-        Choice::Master { shadows } => {
+        BackendChoice::Master { shadows } => {
             to_master(client, head, incoming, shadows, collector, upgrade).await
         }
     }

@@ -14,7 +14,7 @@ use crate::proxy::client::refusal::Refusal;
 use crate::proxy::worker::ProxyWorker;
 
 /// Who gets a request; shadows are a bit each.
-pub(crate) enum Choice {
+pub(crate) enum BackendChoice {
     /// The master answers.
     Master { shadows: u32 },
     /// The first to answer answers.
@@ -27,7 +27,7 @@ pub(crate) async fn choose(
     client: &Rc<ClientState>,
     head: &RequestHead,
     upgrade: bool,
-) -> Result<Choice, Refusal> {
+) -> Result<BackendChoice, Refusal> {
     let worker = &client.worker;
     let selection = match &worker.shared.hooks {
         Some(hooks) if hooks.selects() => {
@@ -44,7 +44,7 @@ pub(crate) async fn choose(
                 for backend in &worker.shared.shadows {
                     backend.worker_page(worker.index).settle(Category::SelectFailed);
                 }
-                return Ok(Choice::Master { shadows: 0 });
+                return Ok(BackendChoice::Master { shadows: 0 });
             };
             selection
         }
@@ -52,19 +52,19 @@ pub(crate) async fn choose(
     };
     let (master, named) = named(client, &selection);
     let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
-    let shadows = by_policy(worker, head, Conditions { named, upgrade, race });
+    let shadows = by_policy(worker, head, PolicyContext { named, upgrade, race });
     match (race, master, shadows) {
         (true, false, 0) | (false, false, _) => Err(Refusal::new(
             StatusCode::MISDIRECTED_REQUEST,
             "no backend was selected that may answer this request",
         )),
-        (true, true, 0) | (false, true, _) => Ok(Choice::Master { shadows }),
-        (true, master, shadows) => Ok(Choice::Race { master, shadows }),
+        (true, true, 0) | (false, true, _) => Ok(BackendChoice::Master { shadows }),
+        (true, master, shadows) => Ok(BackendChoice::Race { master, shadows }),
     }
 }
 
 /// What is asked of the shadows' policies.
-struct Conditions {
+struct PolicyContext {
     /// The shadows that are chosen.
     named: u32,
     upgrade: bool,
@@ -74,11 +74,11 @@ struct Conditions {
 /// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
 /// [`choose`].
 pub(crate) fn all(worker: &ProxyWorker, head: &RequestHead, upgrade: bool) -> u32 {
-    by_policy(worker, head, Conditions { named: u32::MAX, upgrade, race: false })
+    by_policy(worker, head, PolicyContext { named: u32::MAX, upgrade, race: false })
 }
 
-fn by_policy(worker: &ProxyWorker, head: &RequestHead, question: Conditions) -> u32 {
-    let Conditions { named, upgrade, race } = question;
+fn by_policy(worker: &ProxyWorker, head: &RequestHead, question: PolicyContext) -> u32 {
+    let PolicyContext { named, upgrade, race } = question;
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
     for (number, backend) in worker.shared.shadows.iter().enumerate() {

@@ -30,7 +30,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Whether a header says where a request came from, and is therefore a proxy's to say.
-pub(crate) fn is_about_the_way(name: &str) -> bool {
+pub(crate) fn is_forwarding_header(name: &str) -> bool {
     let bytes = name.as_bytes();
     // Nearly all others begin with another letter.
     if !matches!(bytes.first().map(u8::to_ascii_lowercase), Some(b'c' | b'f' | b't' | b'x')) {

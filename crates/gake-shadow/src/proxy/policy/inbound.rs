@@ -11,7 +11,7 @@ use http::header::{
 };
 
 use crate::config::{Config, MARKER, fold};
-use crate::proxy::policy::forwarded::is_about_the_way;
+use crate::proxy::policy::forwarded::is_forwarding_header;
 
 /// Fields that mean nothing behind a body, and something to a server that joins them with the head.
 const NOT_BEHIND_A_BODY: &[HeaderName] = &[
@@ -29,13 +29,13 @@ const NOT_BEHIND_A_BODY: &[HeaderName] = &[
 
 /// What is taken out.
 #[derive(Debug)]
-pub(crate) struct Inbound {
+pub(crate) struct InboundFilter {
     /// The markers' names, folded.
     markers: Vec<String>,
     underscores_in_headers: bool,
 }
 
-impl Inbound {
+impl InboundFilter {
     pub(crate) fn new(config: &Config) -> Self {
         let markers = config.shadows.iter().filter_map(|shadow| shadow.marker.as_ref());
         let markers = markers.map(|(name, _)| name.as_str());
@@ -53,7 +53,7 @@ impl Inbound {
         let mut odd = 0;
         for name in trailers.keys() {
             let is_odd = !self.underscores_in_headers && is_odd(name.as_str());
-            let is_ours_to_say = self.is_marker(name.as_str()) || is_about_the_way(name.as_str());
+            let is_ours_to_say = self.is_marker(name.as_str()) || is_forwarding_header(name.as_str());
             if is_odd || is_ours_to_say || NOT_BEHIND_A_BODY.contains(name) {
                 odd += u64::from(is_odd);
                 refused.push(name.clone());
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::config::{Backend, Shadow, parse_marker};
 
-    fn inbound(markers: &[&str], keep: bool) -> Inbound {
+    fn inbound(markers: &[&str], keep: bool) -> InboundFilter {
         let backend = |name: &str| Backend::new(name, "http://h").unwrap();
         let mut config = Config::new(backend("m"));
         config.underscores_in_headers = keep;
@@ -103,10 +103,10 @@ mod tests {
             shadow.marker = parse_marker(marker).unwrap();
             config.shadows.push(shadow);
         }
-        Inbound::new(&config)
+        InboundFilter::new(&config)
     }
 
-    fn left(inbound: &Inbound, names: &[&str]) -> Vec<String> {
+    fn left(inbound: &InboundFilter, names: &[&str]) -> Vec<String> {
         let mut headers = HeaderMap::new();
         for name in names {
             headers.append(

@@ -11,11 +11,11 @@ use crate::proxy::client::refusal::Refusal;
 
 /// Tells this proxy's requests by their `Via`.
 #[derive(Debug)]
-pub(crate) struct Loops {
+pub(crate) struct LoopDetector {
     via: HeaderValue,
 }
 
-impl Loops {
+impl LoopDetector {
     /// With a name that no other proxy has.
     pub(crate) fn new() -> Self {
         // Keyed by the system's randomness, anew for each.
@@ -30,7 +30,7 @@ impl Loops {
     }
 
     /// Whether a line of a request's `Via` says that it has been here before.
-    pub(crate) fn is_ours_in(&self, line: &[u8]) -> bool {
+    pub(crate) fn contains_own_via(&self, line: &[u8]) -> bool {
         let ours = self.via();
         line.windows(ours.len()).any(|part| part == ours)
     }
@@ -43,7 +43,7 @@ pub(crate) fn refusal() -> Refusal {
 }
 
 /// Whether a connection to `backend` ends at who listens on `listen`.
-pub(crate) fn is_same_place(listen: SocketAddr, backend: SocketAddr) -> bool {
+pub(crate) fn is_same_endpoint(listen: SocketAddr, backend: SocketAddr) -> bool {
     if listen.port() != backend.port() {
         return false;
     }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_place_is_the_same_under_every_name_of_this_machine() {
         let same = |listen: &str, backend: &str| {
-            is_same_place(listen.parse().unwrap(), backend.parse().unwrap())
+            is_same_endpoint(listen.parse().unwrap(), backend.parse().unwrap())
         };
         assert!(same("127.0.0.1:80", "127.0.0.1:80"));
         assert!(same("127.0.0.1:80", "[::ffff:127.0.0.1]:80"));
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn a_request_that_was_here_is_known() {
-        let (ours, other) = (Loops::new(), Loops::new());
-        assert!(!ours.is_ours_in(b"1.1 gake, 1.0 x") && !ours.is_ours_in(other.via()));
+        let (ours, other) = (LoopDetector::new(), LoopDetector::new());
+        assert!(!ours.contains_own_via(b"1.1 gake, 1.0 x") && !ours.contains_own_via(other.via()));
         let joined = [b"1.0 a, ", ours.via(), b", 1.1 b"].concat();
-        assert!(ours.is_ours_in(&joined));
+        assert!(ours.contains_own_via(&joined));
     }
 }

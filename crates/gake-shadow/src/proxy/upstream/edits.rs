@@ -23,7 +23,7 @@ pub(crate) fn for_backend(
     if edits.is_empty() && has_host && target.host.is_none() {
         return head.with(more);
     }
-    let mut edited = Edited::new(head, edits, more);
+    let mut edited = HeadEditor::new(head, edits, more);
     if !has_host {
         // A client that speaks HTTP/1.0 need not have said one; a request in 1.1 must.
         edited.line(b"host", target.host.as_ref().unwrap_or(&target.own_host).as_bytes());
@@ -38,7 +38,7 @@ pub(crate) fn for_backend(
 }
 
 /// A head that is written with a backend's edits, which come in their order.
-struct Edited<'a> {
+struct HeadEditor<'a> {
     writer: HeadWriter,
     edits: &'a HeaderEdits,
     /// Lines that stand behind all others, in place of any that were there.
@@ -49,7 +49,7 @@ struct Edited<'a> {
     set: Vec<&'a HeaderName>,
 }
 
-impl<'a> Edited<'a> {
+impl<'a> HeadEditor<'a> {
     fn new(head: &RequestHead, edits: &'a HeaderEdits, more: &'a [(&'a [u8], &'a [u8])]) -> Self {
         let room = head.bytes().len() + ADDED_BYTES;
         let writer = HeadWriter::new(head.method(), head.target(), room);
@@ -123,7 +123,7 @@ mod tests {
         let mut writer = HeadWriter::new(&http::Method::GET, "/", 0);
         lines.iter().for_each(|(name, value)| writer.line(name.as_bytes(), value.as_bytes()));
         let head = writer.finish();
-        let mut edited = Edited::new(&head, edits, &[(b"x-last", b"1")]);
+        let mut edited = HeadEditor::new(&head, edits, &[(b"x-last", b"1")]);
         head.lines().for_each(|(name, value)| edited.line(name, value));
         let head = edited.finish();
         String::from_utf8(head.bytes().to_vec()).unwrap().replace("\r\n", "\n")

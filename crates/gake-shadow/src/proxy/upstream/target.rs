@@ -77,7 +77,7 @@ impl BackendTarget {
 
     /// Whether a connection to it would end at who listens there.
     pub(crate) fn is_at(&self, listen: SocketAddr) -> bool {
-        self.addresses().iter().any(|address| loop_detector::is_same_place(listen, *address))
+        self.addresses().iter().any(|address| loop_detector::is_same_endpoint(listen, *address))
     }
 
     /// Resolves the name again, if it is one. Blocks. A name that cannot be resolved any more

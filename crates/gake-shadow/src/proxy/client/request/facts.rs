@@ -169,7 +169,7 @@ impl<'a> Facts<'a> {
             Kind::TransferExtensions => {
                 self.takes_trailers |= list(value).any(|one| is(one, "trailers"));
             }
-            Kind::Via => self.is_loop |= rules.loops.is_ours_in(value),
+            Kind::Via => self.is_loop |= rules.loops.contains_own_via(value),
             Kind::Odd if !rules.inbound.keeps_odd_names() => self.odd_names += 1,
             Kind::Hop | Kind::Odd | Kind::Other => {}
         }

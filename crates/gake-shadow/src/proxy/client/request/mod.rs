@@ -22,9 +22,9 @@ use crate::config::ForwardedPolicy;
 use crate::message::head::{Framing, HeadWriter, RequestHead};
 use crate::message::line::{is, list};
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::policy::forwarded::{ClientOrigin, PriorProxies, is_about_the_way};
-use crate::proxy::policy::inbound::Inbound;
-use crate::proxy::policy::loop_detector::{self, Loops};
+use crate::proxy::policy::forwarded::{ClientOrigin, PriorProxies, is_forwarding_header};
+use crate::proxy::policy::inbound::InboundFilter;
+use crate::proxy::policy::loop_detector::{self, LoopDetector};
 use facts::{Facts, Kind};
 pub(crate) use target::RequestTarget;
 use target::is_host;
@@ -93,8 +93,8 @@ impl Rejection {
 /// What of a client's request is left out or added.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestRules<'a> {
-    pub(crate) inbound: &'a Inbound,
-    pub(crate) loops: &'a Loops,
+    pub(crate) inbound: &'a InboundFilter,
+    pub(crate) loops: &'a LoopDetector,
     pub(crate) forwarded: ForwardedPolicy,
     /// Bytes of a head, at most.
     pub(crate) head_bytes: usize,
@@ -268,7 +268,7 @@ impl<'a> Writing<'a> {
 
     fn other(&mut self, line: &Header<'a>) {
         let how = self.rules.forwarded;
-        let is_written = match is_about_the_way(line.name) && how != ForwardedPolicy::Off {
+        let is_written = match is_forwarding_header(line.name) && how != ForwardedPolicy::Off {
             false => true,
             true if how == ForwardedPolicy::Replace => false,
             true => self.prior.take(line.name, line.value),

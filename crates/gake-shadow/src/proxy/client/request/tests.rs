@@ -12,7 +12,7 @@ fn read_by(
     request: &[u8],
 ) -> (Result<ClientRequest, Rejection>, String) {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
-    let (inbound, loops) = (Inbound::new(&config), Loops::new());
+    let (inbound, loops) = (InboundFilter::new(&config), LoopDetector::new());
     let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes };
     let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let via = std::str::from_utf8(loops.via()).unwrap().to_owned();
@@ -225,7 +225,7 @@ fn what_is_too_large_is_told_from_what_is_no_request() {
 #[test]
 fn a_request_that_was_here_is_refused() {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
-    let (inbound, loops) = (Inbound::new(&config), Loops::new());
+    let (inbound, loops) = (InboundFilter::new(&config), LoopDetector::new());
     let forwarded = ForwardedPolicy::Off;
     let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
     let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
