@@ -12,7 +12,7 @@ use super::exchange::{ShadowResponse, ShadowExchange};
 use super::copy_writer::CopyWriter;
 use crate::collect::OutcomeSlot;
 use crate::message::body::ShadowRequest;
-use crate::proxy::policy::headers::AnswerLines;
+use crate::proxy::policy::headers::ResponseLines;
 use crate::proxy::upstream::link::{BackendLink, Scratch, is_stale};
 use crate::proxy::deadline::before;
 
@@ -123,7 +123,7 @@ impl Visitor for ResponseRecorder<'_> {
         if let Some(slot) = &mut self.slot
             && let Ok(status) = StatusCode::from_u16(head.status)
         {
-            slot.head(status, &AnswerLines::of(head.headers).map());
+            slot.head(status, &ResponseLines::of(head.headers).map());
         }
     }
 

@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 use crate::collect::OutcomeSlot;
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::line::{is, is_one_of, write_line};
-use crate::proxy::policy::headers::{self, AnswerLines, VIA_US};
+use crate::proxy::policy::headers::{self, ResponseLines, VIA_US};
 use crate::proxy::upstream::link::SWITCHING;
 
 /// What is ready of a message is put together up to this size before it is written.
@@ -35,7 +35,7 @@ pub(crate) struct AnswerState {
     /// Of the final head; 0 before.
     pub(crate) status: u16,
     /// The backend's framing cannot be passed on; nothing was written.
-    pub(crate) is_strange: bool,
+    pub(crate) is_unsupported: bool,
     /// Its end is the connection's: the client knows no chunks.
     pub(crate) is_ended_by_close: bool,
     is_chunked: bool,
@@ -72,7 +72,7 @@ impl Answering<'_> {
 impl AnswerState {
     /// Whether the client gets something of it.
     pub(crate) fn has_begun(&self) -> bool {
-        self.status != 0 && !self.is_strange
+        self.status != 0 && !self.is_unsupported
     }
 
     /// Takes note of the fields behind the body.
@@ -100,10 +100,10 @@ impl AnswerState {
 
 impl Visitor for AnswerWriter<'_> {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        let lines = AnswerLines::of(head.headers);
+        let lines = ResponseLines::of(head.headers);
         self.state.status = head.status;
-        if lines.is_strange {
-            self.state.is_strange = true;
+        if lines.is_unsupported {
+            self.state.is_unsupported = true;
             return;
         }
         if head.status == SWITCHING {
@@ -134,9 +134,9 @@ impl Visitor for AnswerWriter<'_> {
             self.state.announced = announced.map(|line| line.value.into()).collect();
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
-        let says_length = lines.says_length();
-        let has_end = !can_body || says_length || self.about.is_empty;
-        if can_body && !says_length && self.about.is_empty {
+        let has_length = lines.has_length();
+        let has_end = !can_body || has_length || self.about.is_empty;
+        if can_body && !has_length && self.about.is_empty {
             write_line(self.out, b"content-length", b"0");
         }
         self.state.is_ended_by_close = self.about.is_old && !has_end;
@@ -152,7 +152,7 @@ impl Visitor for AnswerWriter<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        if self.state.is_strange {
+        if self.state.is_unsupported {
             return;
         }
         if let Some(slot) = &mut self.slot {

@@ -176,7 +176,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             }
             Poll::Ready(read) => read,
         };
-        if self.state.is_strange {
+        if self.state.is_unsupported {
             self.fail(Fault::Malformed("an answer nobody asked for"));
             return Poll::Ready(());
         }

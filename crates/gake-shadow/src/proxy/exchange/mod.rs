@@ -24,7 +24,7 @@ use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange::response::{Answer, AnswerBody, Relay};
-use crate::proxy::policy::headers::{self, AnswerLines};
+use crate::proxy::policy::headers::{self, ResponseLines};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::BackendPool;
@@ -32,7 +32,7 @@ use crate::proxy::worker::ProxyWorker;
 
 /// The headers of an answer that are not about the backend's hop.
 pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
-    head.show(|head| AnswerLines::of(head.headers).map())
+    head.show(|head| ResponseLines::of(head.headers).map())
 }
 
 /// No answer, or none that can be passed on.
@@ -71,7 +71,7 @@ pub(crate) fn answered(
     let counters = client.worker.counters();
     let status = head.status();
     let switched = status == StatusCode::SWITCHING_PROTOCOLS;
-    if head.show(|head| AnswerLines::of(head.headers).is_strange) || (switched && !upgrade) {
+    if head.show(|head| ResponseLines::of(head.headers).is_unsupported) || (switched && !upgrade) {
         return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
     }
     counters.responses[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);

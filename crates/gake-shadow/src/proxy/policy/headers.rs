@@ -24,12 +24,12 @@ pub(crate) const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 
 /// The header lines of an answer, and what one pass over them finds.
-pub(crate) struct AnswerLines<'a> {
+pub(crate) struct ResponseLines<'a> {
     lines: &'a [Header<'a>],
     /// There is a `Transfer-Encoding`.
     is_coded: bool,
     /// It is framed in a way that cannot be passed on: a coding that is not ours.
-    pub(crate) is_strange: bool,
+    pub(crate) is_unsupported: bool,
     pub(crate) has_date: bool,
     /// The number of the first line of `Content-Length`, which stands for all.
     length: Option<usize>,
@@ -37,11 +37,11 @@ pub(crate) struct AnswerLines<'a> {
     connection: Vec<&'a [u8]>,
 }
 
-impl<'a> AnswerLines<'a> {
+impl<'a> ResponseLines<'a> {
     pub(crate) fn of(lines: &'a [Header<'a>]) -> Self {
         let (length, connection) = (None, Vec::new());
-        let (is_coded, is_strange, has_date) = (false, false, false);
-        let mut all = Self { lines, is_coded, is_strange, has_date, length, connection };
+        let (is_coded, is_unsupported, has_date) = (false, false, false);
+        let mut all = Self { lines, is_coded, is_unsupported, has_date, length, connection };
         for (number, line) in lines.iter().enumerate() {
             let (name, value) = (line.name.as_bytes(), line.value);
             match name.len() {
@@ -56,7 +56,7 @@ impl<'a> AnswerLines<'a> {
                     all.length = all.length.or(Some(number));
                 }
                 17 if is(name, "transfer-encoding") => {
-                    all.is_strange |= all.is_coded || !is(value, "chunked");
+                    all.is_unsupported |= all.is_coded || !is(value, "chunked");
                     all.is_coded = true;
                 }
                 _ => {}
@@ -66,7 +66,7 @@ impl<'a> AnswerLines<'a> {
     }
 
     /// Whether they say how long the body is. A length beside a coding is a lie to someone.
-    pub(crate) fn says_length(&self) -> bool {
+    pub(crate) fn has_length(&self) -> bool {
         self.length.is_some() && !self.is_coded
     }
 
@@ -80,7 +80,7 @@ impl<'a> AnswerLines<'a> {
             if !is(name, "content-length") {
                 return Some((line.name, line.value));
             }
-            let is_written = self.says_length() && self.length == Some(number);
+            let is_written = self.has_length() && self.length == Some(number);
             is_written.then(|| (line.name, list(line.value).next().unwrap_or_default()))
         })
     }
@@ -141,7 +141,7 @@ mod tests {
         let line =
             |(name, value): &(&'static str, &'static str)| Header { name, value: value.as_bytes() };
         let lines: Vec<Header<'_>> = lines.iter().map(line).collect();
-        let kept = AnswerLines::of(&lines);
+        let kept = ResponseLines::of(&lines);
         let text = |(name, value)| format!("{name}: {}", String::from_utf8_lossy(value));
         kept.end_to_end().map(text).collect()
     }

@@ -58,7 +58,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) kinds: [Kind; FRAMED_LINES],
     /// Before any `Transfer-Encoding`: a length behind one is not even read.
     pub(crate) length: Option<u64>,
-    pub(crate) says_length: bool,
+    pub(crate) has_length: bool,
     pub(crate) codings: usize,
     /// The last transfer coding is `chunked`.
     pub(crate) is_chunked: bool,
@@ -121,7 +121,7 @@ impl<'a> Facts<'a> {
         let mut facts = Self {
             kinds: [Kind::Other; FRAMED_LINES],
             length: None,
-            says_length: false,
+            has_length: false,
             codings: 0,
             is_chunked: false,
             is_sound_coding: false,
@@ -152,7 +152,7 @@ impl<'a> Facts<'a> {
                 self.host = Some(value);
             }
             Kind::Length => {
-                self.says_length = true;
+                self.has_length = true;
                 if self.codings == 0 {
                     // The same once more says nothing.
                     let is_same = |length: &u64| self.length.is_none_or(|before| before == *length);
@@ -187,7 +187,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(crate) fn closes(&self, is_old: bool) -> bool {
-        let is_ambiguous = self.codings > 0 && self.says_length;
+        let is_ambiguous = self.codings > 0 && self.has_length;
         self.connection.closes || is_ambiguous || (is_old && !self.connection.keeps)
     }
 
