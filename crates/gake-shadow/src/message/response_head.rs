@@ -9,14 +9,14 @@ use super::line::{digits, is, write_line};
 
 /// A final answer's head.
 #[derive(Debug, Clone)]
-pub(crate) struct AnswerHead {
+pub(crate) struct BackendResponseHead {
     status: StatusCode,
     reason: Box<str>,
     /// Its lines, names as they were written.
     lines: Bytes,
 }
 
-impl AnswerHead {
+impl BackendResponseHead {
     /// Of an answer in HTTP/1.1; `None` for a status that is none.
     pub(crate) fn of_http1(head: &ResponseHead<'_>) -> Option<Self> {
         let status = StatusCode::from_u16(head.status).ok()?;
@@ -61,7 +61,7 @@ impl AnswerHead {
     }
 
     /// Shows it as the codec does.
-    pub(crate) fn show<T>(&self, look: impl FnOnce(&ResponseHead<'_>) -> T) -> T {
+    pub(crate) fn with_parsed<T>(&self, look: impl FnOnce(&ResponseHead<'_>) -> T) -> T {
         let header = |(name, value)| {
             // A name is a token.
             Header { name: std::str::from_utf8(name).unwrap_or_default(), value }

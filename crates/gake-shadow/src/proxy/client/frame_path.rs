@@ -209,7 +209,7 @@ impl Serving<'_> {
         };
         let (state, out) = (&mut self.state, &mut self.out);
         let mut writer = AnswerWriter { state, about, out, slot: None };
-        head.show(|head| writer.head(head));
+        head.with_parsed(|head| writer.head(head));
         if self.state.is_ended_by_close {
             // Until the answer is whole, a close would make it seem so.
             self.side.set_close_is_error();

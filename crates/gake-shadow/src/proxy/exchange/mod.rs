@@ -18,7 +18,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::BackendFailure;
-use crate::message::response_head::AnswerHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
@@ -31,8 +31,8 @@ use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::worker::ProxyWorker;
 
 /// The headers of an answer that are not about the backend's hop.
-pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
-    head.show(|head| ResponseLines::of(head.headers).map())
+pub(crate) fn end_to_end(head: &BackendResponseHead) -> HeaderMap {
+    head.with_parsed(|head| ResponseLines::of(head.headers).map())
 }
 
 /// No answer, or none that can be passed on.
@@ -64,14 +64,14 @@ pub(crate) fn answered(
     client: &Rc<ClientState>,
     pool: &Rc<BackendPool>,
     upstream: Upstream,
-    head: AnswerHead,
+    head: BackendResponseHead,
     mut slot: Option<Box<OutcomeSlot>>,
     upgrade: bool,
 ) -> Result<Answer, Refusal> {
     let counters = client.worker.counters();
     let status = head.status();
     let switched = status == StatusCode::SWITCHING_PROTOCOLS;
-    if head.show(|head| ResponseLines::of(head.headers).is_unsupported) || (switched && !upgrade) {
+    if head.with_parsed(|head| ResponseLines::of(head.headers).is_unsupported) || (switched && !upgrade) {
         return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
     }
     counters.responses[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);

@@ -8,7 +8,7 @@ use gake_core::record::{Fault, Phase};
 use http_body::Body;
 
 use crate::collect::OutcomeSlot;
-use crate::message::response_head::AnswerHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
 use crate::mirror::PendingCopies;
@@ -41,7 +41,7 @@ pub(crate) async fn send(
     pool: &BackendPool,
     ask: Ask,
     mut slot: Option<&mut OutcomeSlot>,
-) -> Result<(Upstream, AnswerHead), Fault> {
+) -> Result<(Upstream, BackendResponseHead), Fault> {
     let worker = &client.worker;
     let Ask { head, is_upgrade, mut body, again, mut copies } = ask;
     let mut pooled = Upstream::idle(pool, worker.ticker.now());

@@ -11,7 +11,7 @@ use gake_core::record::Fault;
 use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
-use crate::message::response_head::AnswerHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::bits;
@@ -38,7 +38,7 @@ pub(crate) struct Contenders {
 struct Finish {
     pool: Rc<BackendPool>,
     slot: Option<Box<OutcomeSlot>>,
-    answer: Result<(Upstream, AnswerHead), Fault>,
+    answer: Result<(Upstream, BackendResponseHead), Fault>,
 }
 
 type Running = Pin<Box<dyn Future<Output = Finish>>>;

@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
-use crate::message::response_head::AnswerHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
@@ -19,7 +19,7 @@ use crate::proxy::upstream::pool::BackendPool;
 
 /// An answer as it comes from a backend.
 pub(crate) struct Answer {
-    pub(crate) head: AnswerHead,
+    pub(crate) head: BackendResponseHead,
     pub(crate) body: AnswerBody,
 }
 

@@ -8,7 +8,7 @@ use gake_wire::http1::{Header, ResponseHead, Visitor};
 use http::Method;
 use http_body::{Frame, SizeHint};
 
-use crate::message::response_head::AnswerHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
 use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::upload::Stopped;
@@ -35,7 +35,7 @@ pub(crate) struct Http1 {
 /// What has come of an answer and was not passed on.
 #[derive(Default)]
 struct Answer {
-    head: Option<AnswerHead>,
+    head: Option<BackendResponseHead>,
     frames: BodyFrames,
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
@@ -79,7 +79,7 @@ impl Http1 {
         &mut self,
         scratch: &Scratch,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<AnswerHead, Fault>> {
+    ) -> Poll<Result<BackendResponseHead, Fault>> {
         ready!(self.poll(scratch, cx))?;
         Poll::Ready(match (self.answer.head.take(), self.answer.end) {
             (Some(head), _) => Ok(head),
@@ -160,7 +160,7 @@ impl Answer {
 
 impl Visitor for Answer {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        let Some(head) = AnswerHead::of_http1(head) else { return };
+        let Some(head) = BackendResponseHead::of_http1(head) else { return };
         let is_coded = head.values("transfer-encoding").next().is_some();
         self.left = head.length().filter(|_| !is_coded);
         self.head = Some(head);

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::message::response_head::AnswerHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
@@ -104,7 +104,7 @@ impl Upstream {
         request: UpstreamRequest<'_>,
         deadline: &Deadline,
         scratch: &Scratch,
-    ) -> Result<AnswerHead, Unanswered> {
+    ) -> Result<BackendResponseHead, Unanswered> {
         match self {
             Self::Http1(http1) => {
                 http1.start(request.head, request.is_upgrade, request.body);
@@ -131,7 +131,7 @@ impl Upstream {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();
                         *answer = Some(body);
-                        Ok(AnswerHead::of_http2(head.status, &head.headers))
+                        Ok(BackendResponseHead::of_http2(head.status, &head.headers))
                     }
                     Some(Err(error)) => Err(Unanswered {
                         fault: fault::of(&error, Phase::FirstByte),
