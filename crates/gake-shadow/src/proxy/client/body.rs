@@ -76,7 +76,7 @@ impl ClientStream {
     }
 
     /// The answer begins: it is too late for an interim one, except for what is cut in the middle.
-    pub(crate) fn begin_answer(&self, out: &mut Vec<u8>) {
+    pub(crate) fn begin_response(&self, out: &mut Vec<u8>) {
         if let Some(rest) = self.0.borrow_mut().incoming.take_interim() {
             out.extend_from_slice(rest);
         }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gake_wire::http1::Visitor;
 use http_body::{Body, Frame};
 
-use crate::proxy::client::response_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};
+use crate::proxy::client::response_writer::{ResponseState, ResponseWriter, ResponseContext, TOGETHER};
 use crate::proxy::client::body::ClientStream;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
@@ -42,7 +42,7 @@ struct Serving<'a> {
     client: &'a Rc<ClientState>,
     side: Rc<ClientStream>,
     stage: Stage,
-    state: AnswerState,
+    state: ResponseState,
     is_head: bool,
     is_old: bool,
     takes_trailers: bool,
@@ -78,7 +78,7 @@ pub(crate) async fn serve(
         client,
         side: Rc::clone(&side),
         stage,
-        state: AnswerState::default(),
+        state: ResponseState::default(),
         is_head,
         is_old,
         takes_trailers,
@@ -187,11 +187,11 @@ impl Serving<'_> {
     /// The head of the answer has come, or there will be none.
     fn begin(&mut self, answer: Result<Answer, Refusal>) {
         let worker = &self.client.worker;
-        self.side.begin_answer(&mut self.out);
+        self.side.begin_response(&mut self.out);
         self.closes |= worker.is_stopping();
         // Nothing that follows on a connection with a doubtful request is trusted.
         self.closes |= answer.as_ref().is_err_and(|refusal| !refusal.is_backends());
-        let about = Answering {
+        let context = ResponseContext {
             request_is_head: self.is_head,
             is_old: self.is_old,
             takes_trailers: self.takes_trailers,
@@ -202,13 +202,13 @@ impl Serving<'_> {
         let Answer { head, body } = match answer {
             Ok(answer) => answer,
             Err(refusal) => {
-                self.out.extend_from_slice(&refusal.bytes(&about));
+                self.out.extend_from_slice(&refusal.bytes(&context));
                 self.end = Some(End::Answered);
                 return;
             }
         };
         let (state, out) = (&mut self.state, &mut self.out);
-        let mut writer = AnswerWriter { state, about, out, slot: None };
+        let mut writer = ResponseWriter { state, context, out, slot: None };
         head.with_parsed(|head| writer.head(head));
         if self.state.is_ended_by_close {
             // Until the answer is whole, a close would make it seem so.

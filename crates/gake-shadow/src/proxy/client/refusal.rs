@@ -7,7 +7,7 @@ use gake_core::record::{Fault, Phase};
 use http::StatusCode;
 
 use crate::message::line::write_line;
-use crate::proxy::client::response_writer::Answering;
+use crate::proxy::client::response_writer::ResponseContext;
 use crate::proxy::upstream::fault;
 
 /// A request that gets no backend's answer.
@@ -44,16 +44,16 @@ impl Refusal {
     }
 
     /// The answer as bytes, without its body for HEAD.
-    pub(crate) fn bytes(self, about: &Answering<'_>) -> Vec<u8> {
+    pub(crate) fn bytes(self, context: &ResponseContext<'_>) -> Vec<u8> {
         let (status, text) = self.into_text();
-        let mut bytes = about.version().to_vec();
+        let mut bytes = context.version().to_vec();
         bytes.extend_from_slice(format!(" {status}\r\n").as_bytes());
         write_line(&mut bytes, b"content-type", b"text/plain");
-        about.write_connection(true, &mut bytes);
+        context.write_connection(true, &mut bytes);
         write_line(&mut bytes, b"content-length", text.len().to_string().as_bytes());
-        write_line(&mut bytes, b"date", about.date);
+        write_line(&mut bytes, b"date", context.date);
         bytes.extend_from_slice(b"\r\n");
-        if !about.request_is_head {
+        if !context.request_is_head {
             bytes.extend_from_slice(&text);
         }
         bytes

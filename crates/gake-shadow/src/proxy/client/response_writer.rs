@@ -15,7 +15,7 @@ use crate::proxy::upstream::link::SWITCHING;
 pub(crate) const TOGETHER: usize = 16 << 10;
 
 /// What is known of an answer before it comes.
-pub(crate) struct Answering<'a> {
+pub(crate) struct ResponseContext<'a> {
     pub(crate) request_is_head: bool,
     /// The client speaks HTTP/1.0.
     pub(crate) is_old: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Answering<'a> {
 
 /// How far an answer has been written.
 #[derive(Debug, Default)]
-pub(crate) struct AnswerState {
+pub(crate) struct ResponseState {
     /// Of the final head; 0 before.
     pub(crate) status: u16,
     /// The backend's framing cannot be passed on; nothing was written.
@@ -45,15 +45,15 @@ pub(crate) struct AnswerState {
 }
 
 /// Writes an answer as it is parsed.
-pub(crate) struct AnswerWriter<'a> {
-    pub(crate) state: &'a mut AnswerState,
-    pub(crate) about: Answering<'a>,
+pub(crate) struct ResponseWriter<'a> {
+    pub(crate) state: &'a mut ResponseState,
+    pub(crate) context: ResponseContext<'a>,
     pub(crate) out: &'a mut Vec<u8>,
     /// Takes note of it for those who listen to exchanges.
     pub(crate) slot: Option<&'a mut OutcomeSlot>,
 }
 
-impl Answering<'_> {
+impl ResponseContext<'_> {
     /// The version in the status line.
     pub(crate) fn version(&self) -> &'static [u8] {
         if self.is_old { b"HTTP/1.0" } else { b"HTTP/1.1" }
@@ -69,7 +69,7 @@ impl Answering<'_> {
     }
 }
 
-impl AnswerState {
+impl ResponseState {
     /// Whether the client gets something of it.
     pub(crate) fn has_begun(&self) -> bool {
         self.status != 0 && !self.is_unsupported
@@ -98,7 +98,7 @@ impl AnswerState {
     }
 }
 
-impl Visitor for AnswerWriter<'_> {
+impl Visitor for ResponseWriter<'_> {
     fn head(&mut self, head: &ResponseHead<'_>) {
         let lines = ResponseLines::of(head.headers);
         self.state.status = head.status;
@@ -115,38 +115,38 @@ impl Visitor for AnswerWriter<'_> {
             slot.head(status, &lines.map());
         }
         self.status_line(head);
-        let can_body = !self.about.request_is_head && !matches!(head.status, 204 | 304);
+        let can_body = !self.context.request_is_head && !matches!(head.status, 204 | 304);
         for (name, value) in lines.end_to_end() {
             let is_left_out = match name.len() {
                 // Without a body only the answer to HEAD says one's length.
                 14 if is(name.as_bytes(), "content-length") => {
-                    !can_body && !self.about.request_is_head
+                    !can_body && !self.context.request_is_head
                 }
-                7 if is(name.as_bytes(), "trailer") => !can_body || self.about.is_old,
+                7 if is(name.as_bytes(), "trailer") => !can_body || self.context.is_old,
                 _ => false,
             };
             if !is_left_out {
                 write_line(self.out, name.as_bytes(), value);
             }
         }
-        if self.about.takes_trailers {
+        if self.context.takes_trailers {
             let announced = head.headers.iter().filter(|line| is(line.name.as_bytes(), "trailer"));
             self.state.announced = announced.map(|line| line.value.into()).collect();
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
         let has_length = lines.has_length();
-        let has_end = !can_body || has_length || self.about.is_empty;
-        if can_body && !has_length && self.about.is_empty {
+        let has_end = !can_body || has_length || self.context.is_empty;
+        if can_body && !has_length && self.context.is_empty {
             write_line(self.out, b"content-length", b"0");
         }
-        self.state.is_ended_by_close = self.about.is_old && !has_end;
-        self.about.write_connection(has_end, self.out);
-        if !has_end && !self.about.is_old {
+        self.state.is_ended_by_close = self.context.is_old && !has_end;
+        self.context.write_connection(has_end, self.out);
+        if !has_end && !self.context.is_old {
             write_line(self.out, b"transfer-encoding", b"chunked");
             self.state.is_chunked = true;
         }
         if !lines.has_date {
-            write_line(self.out, b"date", self.about.date);
+            write_line(self.out, b"date", self.context.date);
         }
         self.out.extend_from_slice(b"\r\n");
     }
@@ -162,7 +162,7 @@ impl Visitor for AnswerWriter<'_> {
     }
 
     fn wants_trailers(&self) -> bool {
-        self.about.takes_trailers || self.slot.is_some()
+        self.context.takes_trailers || self.slot.is_some()
     }
 
     fn trailers(&mut self, trailers: &[Header<'_>]) {
@@ -174,7 +174,7 @@ impl Visitor for AnswerWriter<'_> {
     }
 }
 
-impl AnswerWriter<'_> {
+impl ResponseWriter<'_> {
     /// Writes the head that switches protocols. What it says of the connection is for the client.
     fn switched(&mut self, head: &ResponseHead<'_>, has_date: bool) {
         if let Some(slot) = &mut self.slot {
@@ -192,13 +192,13 @@ impl AnswerWriter<'_> {
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
         if !has_date {
-            write_line(self.out, b"date", self.about.date);
+            write_line(self.out, b"date", self.context.date);
         }
         self.out.extend_from_slice(b"\r\n");
     }
 
     fn status_line(&mut self, head: &ResponseHead<'_>) {
-        self.out.extend_from_slice(self.about.version());
+        self.out.extend_from_slice(self.context.version());
         self.out.push(b' ');
         let digits = [head.status / 100, head.status / 10 % 10, head.status % 10];
         self.out.extend(digits.map(|digit| b'0' + digit as u8));

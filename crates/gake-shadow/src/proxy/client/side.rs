@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use gake_core::record::{Fault, Phase};
 use tokio::io::AsyncWriteExt;
 
-use crate::proxy::client::response_writer::Answering;
+use crate::proxy::client::response_writer::ResponseContext;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
@@ -115,7 +115,7 @@ impl ClientSide<'_> {
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         let then = self.answered(closes);
-        let answer = refusal.bytes(&Answering {
+        let answer = refusal.bytes(&ResponseContext {
             request_is_head: is_head,
             is_old,
             takes_trailers: false,

@@ -11,7 +11,7 @@ use gake_core::record::Fault;
 use tokio::io::AsyncWrite;
 
 use crate::collect::OutcomeSlot;
-use crate::proxy::client::response_writer::{AnswerState, AnswerWriter, Answering};
+use crate::proxy::client::response_writer::{ResponseState, ResponseWriter, ResponseContext};
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::ClientSide;
 use crate::proxy::client::upload::{Stopped, Upload};
@@ -52,7 +52,7 @@ pub(crate) struct Transaction<'a, 'n> {
     broken: Option<Fault>,
     upload: &'a mut Upload,
     slot: Option<&'a mut OutcomeSlot>,
-    pub(crate) state: AnswerState,
+    pub(crate) state: ResponseState,
     /// What the client has not taken yet.
     out: Vec<u8>,
     taken: usize,
@@ -80,7 +80,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             broken: None,
             upload,
             slot,
-            state: AnswerState::default(),
+            state: ResponseState::default(),
             out: Vec::new(),
             taken: 0,
             closes: request.closes,
@@ -156,7 +156,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             out = worker.spare.take();
         }
         let read = {
-            let about = Answering {
+            let context = ResponseContext {
                 request_is_head: self.request.is_head(),
                 is_old: self.request.is_old,
                 takes_trailers: self.request.takes_trailers,
@@ -165,7 +165,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 date: &worker.date.now(),
             };
             let (state, slot) = (&mut self.state, self.slot.as_deref_mut());
-            let mut writer = AnswerWriter { state, about, out: &mut out, slot };
+            let mut writer = ResponseWriter { state, context, out: &mut out, slot };
             link.poll_read(cx, &worker.scratch, &mut writer)
         };
         (self.out, self.taken) = (out, 0);
