@@ -17,14 +17,14 @@ use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
 use crate::proxy::client::{ClientState, WaitingOn};
-use crate::proxy::exchange::response::{Answer, AnswerBody};
+use crate::proxy::exchange::response::{UpstreamResponse, ResponseBody};
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
 use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::Upstream;
 
-type Handling = Pin<Box<dyn Future<Output = Result<Answer, Refusal>>>>;
+type Handling = Pin<Box<dyn Future<Output = Result<UpstreamResponse, Refusal>>>>;
 
 /// How a request ends.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ struct Serving<'a> {
 enum Stage {
     /// The head of the answer is awaited.
     Handling(Handling),
-    Body(AnswerBody),
+    Body(ResponseBody),
 }
 
 /// Answers a request. Returns what comes after it, and the client's stream with what came behind the
@@ -92,7 +92,7 @@ pub(crate) async fn serve(
     let (is_ended_by_close, is_whole) =
         (serving.state.is_ended_by_close, matches!(end, End::Answered));
     let switched = match serving.stage {
-        Stage::Body(AnswerBody::Switched(upstream)) => Some(upstream),
+        Stage::Body(ResponseBody::Switched(upstream)) => Some(upstream),
         Stage::Handling(_) | Stage::Body(_) => None,
     };
     let (then, stream, received) = after(client, &side, (end, closes), switched).await?;
@@ -185,7 +185,7 @@ impl Serving<'_> {
     }
 
     /// The head of the answer has come, or there will be none.
-    fn begin(&mut self, answer: Result<Answer, Refusal>) {
+    fn begin(&mut self, answer: Result<UpstreamResponse, Refusal>) {
         let worker = &self.client.worker;
         self.side.begin_response(&mut self.out);
         self.closes |= worker.is_stopping();
@@ -199,7 +199,7 @@ impl Serving<'_> {
             closes: self.closes,
             date: &worker.date.now(),
         };
-        let Answer { head, body } = match answer {
+        let UpstreamResponse { head, body } = match answer {
             Ok(answer) => answer,
             Err(refusal) => {
                 self.out.extend_from_slice(&refusal.bytes(&context));

@@ -23,7 +23,7 @@ use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{ClientState, WaitingOn};
-use crate::proxy::exchange::response::{Answer, AnswerBody, Relay};
+use crate::proxy::exchange::response::{UpstreamResponse, ResponseBody, Relay};
 use crate::proxy::policy::headers::{self, ResponseLines};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
@@ -67,7 +67,7 @@ pub(crate) fn answered(
     head: BackendResponseHead,
     mut slot: Option<Box<OutcomeSlot>>,
     upgrade: bool,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let counters = client.worker.counters();
     let status = head.status();
     let switched = status == StatusCode::SWITCHING_PROTOCOLS;
@@ -83,13 +83,13 @@ pub(crate) fn answered(
             slot.head(status, &headers);
             slot.done(true);
         }
-        return Ok(Answer { head, body: AnswerBody::Switched(Box::new(upstream)) });
+        return Ok(UpstreamResponse { head, body: ResponseBody::Switched(Box::new(upstream)) });
     }
     if let Some(slot) = &mut slot {
         slot.head(status, &end_to_end(&head));
     }
     let body = Relay::body(upstream, Rc::clone(pool), Rc::clone(client), slot);
-    Ok(Answer { head, body })
+    Ok(UpstreamResponse { head, body })
 }
 
 /// The lines of a head that asks to switch protocols.

@@ -18,7 +18,7 @@ use crate::mirror::bits;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange;
-use crate::proxy::exchange::response::Answer;
+use crate::proxy::exchange::response::UpstreamResponse;
 use crate::proxy::exchange::outbound::{self, Ask};
 use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::request_body::RequestBody;
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     head: RequestHead,
     incoming: RequestBody,
     contenders: Contenders,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let collector = contenders.collector;
     let mut body = whole_body::read(client, incoming, collector.as_deref()).await?;
     body.chunked = head.framing() == Framing::Chunked;

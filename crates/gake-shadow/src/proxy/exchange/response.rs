@@ -18,13 +18,13 @@ use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::BackendPool;
 
 /// An answer as it comes from a backend.
-pub(crate) struct Answer {
+pub(crate) struct UpstreamResponse {
     pub(crate) head: BackendResponseHead,
-    pub(crate) body: AnswerBody,
+    pub(crate) body: ResponseBody,
 }
 
 /// An answer's body.
-pub(crate) enum AnswerBody {
+pub(crate) enum ResponseBody {
     Empty,
     /// None: the protocol has been switched.
     Switched(Box<Upstream>),
@@ -60,16 +60,16 @@ impl Relay {
         pool: Rc<BackendPool>,
         client: Rc<ClientState>,
         slot: Option<Box<OutcomeSlot>>,
-    ) -> AnswerBody {
+    ) -> ResponseBody {
         let is_empty = upstream.is_at_end();
         let upstream = Some(upstream);
         let mut relay = Box::new(Self { upstream, pool, client, slot, broken: false });
         relay.client.response_begun();
         if is_empty {
             relay.end();
-            return AnswerBody::Empty;
+            return ResponseBody::Empty;
         }
-        AnswerBody::Relay(relay)
+        ResponseBody::Relay(relay)
     }
 
     fn end(&mut self) {
@@ -132,7 +132,7 @@ impl Drop for Relay {
     }
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BrokenOff;
 

@@ -15,7 +15,7 @@ use crate::message::head::RequestHead;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::exchange::response::Answer;
+use crate::proxy::exchange::response::UpstreamResponse;
 use crate::proxy::exchange::outbound::{self, Ask};
 use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::race;
@@ -37,7 +37,7 @@ const KEPT_BYTES: u64 = 64 << 10;
 pub(crate) async fn handle_http2(
     client: Rc<ClientState>,
     request: Request<RequestBody>,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let (head, incoming) = request.into_parts();
     let rules = client.worker.shared.rules();
     let is_whole = incoming.is_end_stream();
@@ -63,7 +63,7 @@ pub(crate) async fn handle(
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let counters = client.worker.counters();
     count(&counters.requests);
     client.request_received();
@@ -78,7 +78,7 @@ async fn serve(
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
     let upgrade = upgrade.filter(|_| !client.worker.shared.master.backend.http2);
     let collector = collector(client, &head);
@@ -102,7 +102,7 @@ async fn to_master(
     shadows: u32,
     collector: Option<Arc<ExchangeCollector>>,
     upgrade: Option<Bytes>,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let worker = &client.worker;
     let pool = &worker.master;
     let mut slot = collector

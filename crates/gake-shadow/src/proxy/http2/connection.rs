@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{ClientState, WaitingOn};
-use crate::proxy::exchange::response::{Answer, AnswerBody};
+use crate::proxy::exchange::response::{UpstreamResponse, ResponseBody};
 use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
@@ -217,7 +217,7 @@ async fn answer(
 }
 
 /// Reads an answer to HEAD to its end, which may come behind its head: only then it is whole.
-async fn read_out(mut body: AnswerBody) {
+async fn read_out(mut body: ResponseBody) {
     while !body.is_end_stream() {
         let next = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
         if !matches!(next, Some(Ok(_))) {
@@ -227,9 +227,9 @@ async fn read_out(mut body: AnswerBody) {
 }
 
 /// An answer as HTTP/2 says it.
-fn in_http2(client: &ClientState, answer: Result<Answer, Refusal>) -> (Response<()>, AnswerBody) {
+fn in_http2(client: &ClientState, answer: Result<UpstreamResponse, Refusal>) -> (Response<()>, ResponseBody) {
     let (mut head, body) = match answer {
-        Ok(Answer { head, body }) => {
+        Ok(UpstreamResponse { head, body }) => {
             let mut response = Response::new(body);
             *response.status_mut() = head.status();
             *response.headers_mut() = end_to_end(&head);
@@ -238,7 +238,7 @@ fn in_http2(client: &ClientState, answer: Result<Answer, Refusal>) -> (Response<
         }
         Err(refusal) => {
             let (status, text) = refusal.into_text();
-            let mut response = Response::new(AnswerBody::Text(Some(text)));
+            let mut response = Response::new(ResponseBody::Text(Some(text)));
             *response.status_mut() = status;
             let plain = HeaderValue::from_static("text/plain");
             response.headers_mut().insert(CONTENT_TYPE, plain);
