@@ -43,15 +43,15 @@ pub(crate) struct Relay {
 
 /// The answer broke off; the client's connection must, too.
 #[derive(Debug)]
-pub(crate) struct BrokenOff;
+pub(crate) struct ResponseAborted;
 
-impl fmt::Display for BrokenOff {
+impl fmt::Display for ResponseAborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the backend's answer broke off")
     }
 }
 
-impl std::error::Error for BrokenOff {}
+impl std::error::Error for ResponseAborted {}
 
 impl Relay {
     /// The body of an answer whose head has come.
@@ -82,9 +82,9 @@ impl Relay {
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseAborted>>> {
         if self.broken {
-            return Poll::Ready(Some(Err(BrokenOff)));
+            return Poll::Ready(Some(Err(ResponseAborted)));
         }
         let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
         match upstream.poll_body(&self.client.worker.scratch, cx) {
@@ -134,12 +134,12 @@ impl Drop for Relay {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = ResponseAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseAborted>>> {
         match self.get_mut() {
             Self::Empty | Self::Switched(_) => Poll::Ready(None),
             Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
