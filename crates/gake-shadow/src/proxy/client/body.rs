@@ -42,15 +42,15 @@ pub(crate) struct ClientBody {
 
 /// The client did not bring its body.
 #[derive(Debug)]
-pub(crate) struct Unfinished;
+pub(crate) struct BodyAborted;
 
-impl fmt::Display for Unfinished {
+impl fmt::Display for BodyAborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the client's body did not come to its end")
     }
 }
 
-impl std::error::Error for Unfinished {}
+impl std::error::Error for BodyAborted {}
 
 impl ClientStream {
     /// Of a request whose head has come.
@@ -177,12 +177,12 @@ impl Inner {
 
 impl Body for ClientBody {
     type Data = Bytes;
-    type Error = Unfinished;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         let this = self.get_mut();
         let inner = &mut *this.side.0.borrow_mut();
         loop {
@@ -195,7 +195,7 @@ impl Body for ClientBody {
                 return Poll::Ready(None);
             }
             if inner.incoming.is_broken() {
-                return Poll::Ready(Some(Err(Unfinished)));
+                return Poll::Ready(Some(Err(BodyAborted)));
             }
             match inner.poll_more(&this.client, cx) {
                 Poll::Ready(true) => {}

@@ -141,7 +141,7 @@ impl Serving<'_> {
                 }
                 self.side.answered(closes || !self.upload.has_come())
             }
-            End::BrokenOff(fault) => {
+            End::Aborted(fault) => {
                 self.tell(fault);
                 NextStep::Close
             }
@@ -151,7 +151,7 @@ impl Serving<'_> {
                 }
                 self.side.too_slow()
             }
-            End::Unfinished => NextStep::Close,
+            End::BodyAborted => NextStep::Close,
             End::Failed(_) | End::Gone | End::Switched => NextStep::Gone,
         }
     }
@@ -159,7 +159,7 @@ impl Serving<'_> {
     /// The client has nothing of an answer yet.
     async fn failed(&mut self, end: End, closes: bool) -> NextStep {
         match end {
-            End::Failed(fault) | End::BrokenOff(fault) => self.fault(fault, closes).await,
+            End::Failed(fault) | End::Aborted(fault) => self.fault(fault, closes).await,
             End::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
                 self.tell(Fault::Timeout(Phase::FirstByte));
@@ -168,7 +168,7 @@ impl Serving<'_> {
                 self.refuse(refusal, true).await
             }
             End::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
-            End::Unfinished => {
+            End::BodyAborted => {
                 let refusal = Refusal::bad("the request's body did not come to its end");
                 self.refuse(refusal, true).await
             }

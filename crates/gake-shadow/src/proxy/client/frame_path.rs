@@ -31,7 +31,7 @@ type Handling = Pin<Box<dyn Future<Output = Result<UpstreamResponse, Refusal>>>>
 enum End {
     Answered,
     /// The answer broke off; its beginning was passed on.
-    BrokenOff,
+    Aborted,
     /// The client has left.
     Gone,
     TooSlow,
@@ -124,7 +124,7 @@ async fn after(
             // The connection is dropped with all it had.
             Some((NextStep::Gone, stream, received))
         }
-        End::BrokenOff => Some((NextStep::Close, stream, received)),
+        End::Aborted => Some((NextStep::Close, stream, received)),
         End::Answered => {
             if let Some(far) = switched.and_then(|upstream| upstream.into_stream()) {
                 let near = (stream, received.take());
@@ -175,7 +175,7 @@ impl Serving<'_> {
                 Poll::Ready(next) => {
                     match next {
                         Some(Ok(frame)) => self.add(frame),
-                        Some(Err(_)) => self.end = Some(End::BrokenOff),
+                        Some(Err(_)) => self.end = Some(End::Aborted),
                         None => self.finish(),
                     }
                     true

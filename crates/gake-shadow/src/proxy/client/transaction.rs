@@ -30,9 +30,9 @@ pub(crate) enum End {
     /// There is no answer that can be passed on.
     Failed(Fault),
     /// The answer broke off; its beginning was passed on.
-    BrokenOff(Fault),
+    Aborted(Fault),
     /// The client broke off in the middle of its request's body.
-    Unfinished,
+    BodyAborted,
     /// The client has left.
     Gone,
     TooSlow,
@@ -136,7 +136,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
             Poll::Ready(Err(Stopped::Client)) => {
                 self.side.client.body_aborted();
-                self.end = Some(End::Unfinished);
+                self.end = Some(End::BodyAborted);
             }
             Poll::Pending => {}
         }
@@ -214,7 +214,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         self.link = None;
         self.end = Some(if self.state.has_begun() {
             count(&self.side.client.worker.counters().broken_responses);
-            End::BrokenOff(fault)
+            End::Aborted(fault)
         } else {
             self.out.clear();
             End::Failed(fault)

@@ -14,7 +14,7 @@ use crate::message::body::{BodyBuffer, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::PendingCopies;
 use crate::proxy::client::ClientState;
-use crate::proxy::client::body::{ClientBody, Unfinished};
+use crate::proxy::client::body::{ClientBody, BodyAborted};
 use crate::proxy::http2::intake::StreamBody;
 
 /// A client's body.
@@ -25,15 +25,15 @@ pub(crate) enum RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = Unfinished;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         match self.get_mut() {
             Self::Http1(body) => Pin::new(body).poll_frame(cx),
-            Self::Http2(body) => Pin::new(body).poll_frame(cx).map_err(|_| Unfinished),
+            Self::Http2(body) => Pin::new(body).poll_frame(cx).map_err(|_| BodyAborted),
         }
     }
 
@@ -146,12 +146,12 @@ impl Drop for Tee {
 
 impl Body for SendBody {
     type Data = Bytes;
-    type Error = Unfinished;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         let tee = match self.get_mut() {
             Self::Empty => return Poll::Ready(None),
             Self::Copy(copy) => {
@@ -175,7 +175,7 @@ impl Body for SendBody {
             }
             Poll::Ready(Some(Err(_))) => {
                 tee.client.body_aborted();
-                Poll::Ready(Some(Err(Unfinished)))
+                Poll::Ready(Some(Err(BodyAborted)))
             }
             Poll::Ready(None) => {
                 if !tee.ended {

@@ -26,7 +26,7 @@ pub(crate) struct RequestWriter {
     /// `None` when all of it is in `out`.
     body: Option<SendBody>,
     /// The body ended before its end: the request is never whole.
-    is_broken_off: bool,
+    is_aborted: bool,
 }
 
 /// What [`RequestWriter::fill`] has found.
@@ -36,7 +36,7 @@ enum Filled {
     /// The body has not come any further.
     Waits,
     /// The client broke off.
-    BrokenOff,
+    Aborted,
 }
 
 impl RequestWriter {
@@ -48,7 +48,7 @@ impl RequestWriter {
             head: head.clone(),
             framing: head.framing(),
             body: Some(body),
-            is_broken_off: false,
+            is_aborted: false,
         }
     }
 
@@ -65,8 +65,8 @@ impl RequestWriter {
     ) -> Poll<Result<(), Stopped>> {
         loop {
             // Kept, for what came before it may have to wait.
-            let filled = if self.is_broken_off { Filled::BrokenOff } else { self.fill(cx) };
-            self.is_broken_off = matches!(filled, Filled::BrokenOff);
+            let filled = if self.is_aborted { Filled::Aborted } else { self.fill(cx) };
+            self.is_aborted = matches!(filled, Filled::Aborted);
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
                 self.sent += written.map_err(Stopped::Master)?;
@@ -75,7 +75,7 @@ impl RequestWriter {
             self.out.clear();
             self.sent = 0;
             match filled {
-                Filled::BrokenOff => return Poll::Ready(Err(Stopped::Client)),
+                Filled::Aborted => return Poll::Ready(Err(Stopped::Client)),
                 Filled::Some if self.body.is_some() => {}
                 Filled::Some => return link.poll_flush(cx).map_err(Stopped::Master),
                 Filled::Waits => {
@@ -97,7 +97,7 @@ impl RequestWriter {
             }
             let trailers = match next {
                 Poll::Pending => return Filled::Waits,
-                Poll::Ready(Some(Err(_))) => return Filled::BrokenOff,
+                Poll::Ready(Some(Err(_))) => return Filled::Aborted,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => {
                         self.add(&data);
@@ -113,7 +113,7 @@ impl RequestWriter {
                     write_end(&mut self.out, self.head.values("trailer"), trailers.as_ref())
                 }
                 Framing::Length(0) => {}
-                Framing::Length(_) => return Filled::BrokenOff,
+                Framing::Length(_) => return Filled::Aborted,
             }
         }
         Filled::Some
