@@ -27,14 +27,14 @@ pub(crate) struct Http1 {
     writer: Option<RequestWriter>,
     /// Why no more of the request can be written; an answer may have come before.
     broken: Option<Fault>,
-    answer: Answer,
+    answer: BufferedResponse,
     /// The connection can take another request.
     is_reusable: bool,
 }
 
 /// What has come of an answer and was not passed on.
 #[derive(Default)]
-struct Answer {
+struct BufferedResponse {
     head: Option<BackendResponseHead>,
     frames: BodyFrames,
     /// Bytes that are still to be passed on, where the head says it.
@@ -45,7 +45,7 @@ struct Answer {
 
 impl Http1 {
     pub(crate) fn new(link: BackendLink) -> Self {
-        Self { link, writer: None, broken: None, answer: Answer::default(), is_reusable: true }
+        Self { link, writer: None, broken: None, answer: BufferedResponse::default(), is_reusable: true }
     }
 
     /// The connection, if it can take another request.
@@ -94,7 +94,7 @@ impl Http1 {
         scratch: &Scratch,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
-        if !self.answer.has_part() {
+        if !self.answer.has_next() {
             ready!(self.poll(scratch, cx))?;
         }
         let answer = &mut self.answer;
@@ -134,7 +134,7 @@ impl Http1 {
             }
         }
         for _ in 0..READS {
-            if self.answer.has_part() {
+            if self.answer.has_next() {
                 return Poll::Ready(Ok(()));
             }
             match ready!(self.link.poll_read(cx, scratch, &mut self.answer)) {
@@ -151,14 +151,14 @@ impl Http1 {
     }
 }
 
-impl Answer {
+impl BufferedResponse {
     /// Whether there is something to be told.
-    fn has_part(&self) -> bool {
+    fn has_next(&self) -> bool {
         self.head.is_some() || !self.frames.is_empty() || self.end.is_some()
     }
 }
 
-impl Visitor for Answer {
+impl Visitor for BufferedResponse {
     fn head(&mut self, head: &ResponseHead<'_>) {
         let Some(head) = BackendResponseHead::of_http1(head) else { return };
         let is_coded = head.values("transfer-encoding").next().is_some();
