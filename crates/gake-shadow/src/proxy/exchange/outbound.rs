@@ -22,7 +22,7 @@ use crate::proxy::upstream::{Upstream, UpstreamRequest};
 use crate::proxy::deadline::before;
 
 /// What is asked.
-pub(crate) struct Ask {
+pub(crate) struct OutboundRequest {
     pub(crate) head: RequestHead,
     /// The head asks to switch protocols.
     pub(crate) is_upgrade: bool,
@@ -39,11 +39,11 @@ pub(crate) struct Ask {
 pub(crate) async fn send(
     client: &Rc<ClientState>,
     pool: &BackendPool,
-    ask: Ask,
+    ask: OutboundRequest,
     mut slot: Option<&mut OutcomeSlot>,
 ) -> Result<(Upstream, BackendResponseHead), Fault> {
     let worker = &client.worker;
-    let Ask { head, is_upgrade, mut body, again, mut copies } = ask;
+    let OutboundRequest { head, is_upgrade, mut body, again, mut copies } = ask;
     let mut pooled = Upstream::idle(pool, worker.ticker.now());
     loop {
         let stale = pooled.is_some();
@@ -59,14 +59,14 @@ pub(crate) async fn send(
         // Asking twice must not do anything twice, and the body is gone after the first time.
         let is_empty = body.is_end_stream();
         let request = UpstreamRequest { head: &head, is_upgrade, body, target: &pool.target };
-        let unanswered = match upstream.ask(request, &client.deadline, &worker.scratch).await {
+        let error = match upstream.ask(request, &client.deadline, &worker.scratch).await {
             Ok(answer) => return Ok((upstream, answer)),
-            Err(unanswered) => unanswered,
+            Err(error) => error,
         };
-        let (fault, untouched) = (unanswered.fault, unanswered.is_untouched);
+        let (fault, untouched) = (error.fault, error.is_untouched);
         let closed = matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
         let repeats = untouched || head.method().is_idempotent();
-        body = match (unanswered.unsent, &again) {
+        body = match (error.unsent, &again) {
             _ if !stale || !(closed || untouched) => return Err(fault),
             // Not a byte of it was written.
             (Some(body), _) => body,

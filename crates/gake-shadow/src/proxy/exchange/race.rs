@@ -19,7 +19,7 @@ use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange;
 use crate::proxy::exchange::response::UpstreamResponse;
-use crate::proxy::exchange::outbound::{self, Ask};
+use crate::proxy::exchange::outbound::{self, OutboundRequest};
 use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::SendBody;
@@ -35,13 +35,13 @@ pub(crate) struct Contenders {
 }
 
 /// One backend's answer, or none.
-struct Finish {
+struct RaceResult {
     pool: Rc<BackendPool>,
     slot: Option<Box<OutcomeSlot>>,
     answer: Result<(Upstream, BackendResponseHead), Fault>,
 }
 
-type Running = Pin<Box<dyn Future<Output = Finish>>>;
+type Running = Pin<Box<dyn Future<Output = RaceResult>>>;
 
 /// Asks everybody with a body that is read whole before.
 pub(crate) async fn run(
@@ -84,7 +84,7 @@ pub(crate) async fn run(
         })
         .await;
         drop(running.swap_remove(place));
-        let Finish { pool, slot, answer } = finish;
+        let RaceResult { pool, slot, answer } = finish;
         match answer {
             // The others are dropped with their connections.
             Ok((upstream, answer)) => {
@@ -103,7 +103,7 @@ fn runner(
     role: Role,
     request: &Arc<ShadowRequest>,
     collector: Option<&Arc<ExchangeCollector>>,
-) -> impl Future<Output = Finish> + use<> {
+) -> impl Future<Output = RaceResult> + use<> {
     let (client, mut request) = (Rc::clone(client), Arc::clone(request));
     let name = Arc::clone(&pool.target.backend.name);
     let mut slot = collector.map(|collector| {
@@ -118,14 +118,14 @@ fn runner(
             match hooks::munge_whole(hooks, &name, &request).await {
                 Some(changed) => request = changed,
                 None if role == Role::Master => {}
-                None => return Finish { pool, slot, answer: Err(Fault::Script) },
+                None => return RaceResult { pool, slot, answer: Err(Fault::Script) },
             }
         }
         let head = edits::for_backend(&request.head, &pool.target, &[]);
         let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
         let again = Some(request);
-        let ask = Ask { head, is_upgrade: false, body, again, copies: None };
+        let ask = OutboundRequest { head, is_upgrade: false, body, again, copies: None };
         let answer = outbound::send(&client, &pool, ask, slot.as_deref_mut()).await;
-        Finish { pool, slot, answer }
+        RaceResult { pool, slot, answer }
     }
 }

@@ -16,7 +16,7 @@ use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::exchange::response::UpstreamResponse;
-use crate::proxy::exchange::outbound::{self, Ask};
+use crate::proxy::exchange::outbound::{self, OutboundRequest};
 use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
@@ -138,14 +138,14 @@ fn body_as_it_comes(
     incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<ExchangeCollector>>,
-) -> Ask {
+) -> OutboundRequest {
     let pending = entries(&client.worker, shadows, collector.as_ref());
     if incoming.is_end_stream() {
         let copies = pending.map(|pending| {
             let (head, body) = (head.clone(), BufferedBody::default());
             (pending, Arc::new(ShadowRequest { head, body }))
         });
-        return Ask { head, is_upgrade: false, body: SendBody::Empty, again: None, copies };
+        return OutboundRequest { head, is_upgrade: false, body: SendBody::Empty, again: None, copies };
     }
     let keep = (pending.is_some() || collector.is_some()).then(|| {
         let (body_buffer, head) = (BodyBuffer::default(), head.clone());
@@ -153,7 +153,7 @@ fn body_as_it_comes(
         Box::new(CopyPlan { body_buffer, limit, head, pending, collector })
     });
     let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
-    Ask { head, is_upgrade: false, body, again: None, copies: None }
+    OutboundRequest { head, is_upgrade: false, body, again: None, copies: None }
 }
 
 /// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
@@ -171,14 +171,14 @@ async fn kept_whole(
     incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<ExchangeCollector>>,
-) -> Result<Ask, Refusal> {
+) -> Result<OutboundRequest, Refusal> {
     let body = whole_body::read(client, incoming, collector.as_deref()).await?;
     let request = Arc::new(ShadowRequest { head: head.clone(), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
     client.request_received();
     let copies = pending.map(|pending| (pending, Arc::clone(&request)));
     let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
-    Ok(Ask { head, is_upgrade: false, body, again: Some(request), copies })
+    Ok(OutboundRequest { head, is_upgrade: false, body, again: Some(request), copies })
 }
 
 /// The same when a hook changes what the master gets. The shadows' copies are changed on their own
@@ -190,7 +190,7 @@ async fn munged(
     shadows: u32,
     collector: Option<Arc<ExchangeCollector>>,
     whole: bool,
-) -> Result<Ask, Refusal> {
+) -> Result<OutboundRequest, Refusal> {
     let Some(hooks) = &client.worker.shared.hooks else {
         return Ok(body_as_it_comes(client, head, incoming, shadows, collector));
     };
@@ -212,5 +212,5 @@ async fn munged(
     client.request_received();
     let head = changed.head.clone();
     let body = SendBody::Copy(ShadowBody::new(changed));
-    Ok(Ask { head, is_upgrade: false, body, again: None, copies })
+    Ok(OutboundRequest { head, is_upgrade: false, body, again: None, copies })
 }

@@ -77,7 +77,7 @@ pub(crate) struct UnsentRequest<B> {
 }
 
 /// A request under way, until the head of its answer has come.
-pub(crate) struct PendingAnswer<B> {
+pub(crate) struct PendingResponse<B> {
     answer: Option<StreamBody>,
     /// What is left of the request.
     upload: Option<Outflow<B>>,
@@ -172,7 +172,7 @@ impl StreamLease {
     pub(crate) fn ask<B>(
         &mut self,
         request: Request<B>,
-    ) -> Result<PendingAnswer<B>, UnsentRequest<B>>
+    ) -> Result<PendingResponse<B>, UnsentRequest<B>>
     where
         B: Body<Data = Bytes> + Unpin + 'static,
     {
@@ -184,7 +184,7 @@ impl StreamLease {
         let sent = self.sender.send_request(Request::from_parts(head, ()), is_whole);
         let (answer, to) = sent.map_err(|error| UnsentRequest { error, request: None })?;
         let upload = (!is_whole).then(|| Outflow::new(to, body, Reason::CANCEL));
-        Ok(PendingAnswer { answer: Some(self.state.intakes.answer(answer)), upload })
+        Ok(PendingResponse { answer: Some(self.state.intakes.answer(answer)), upload })
     }
 
     /// A request was not answered in time: its connection takes no other.
@@ -199,7 +199,7 @@ impl Drop for StreamLease {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingAnswer<B> {
+impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingResponse<B> {
     type Output = Result<Response<StreamBody>, h2::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -36,7 +36,7 @@ pub(crate) enum Upstream {
 }
 
 /// Why there is no answer's head.
-pub(crate) struct Unanswered {
+pub(crate) struct UpstreamError {
     pub(crate) fault: Fault,
     /// The request's body, when not a byte of it was written.
     pub(crate) unsent: Option<SendBody>,
@@ -53,7 +53,7 @@ pub(crate) struct UpstreamRequest<'a> {
     pub(crate) target: &'a BackendTarget,
 }
 
-impl From<Fault> for Unanswered {
+impl From<Fault> for UpstreamError {
     fn from(fault: Fault) -> Self {
         Self { fault, unsent: None, is_untouched: false }
     }
@@ -104,7 +104,7 @@ impl Upstream {
         request: UpstreamRequest<'_>,
         deadline: &Deadline,
         scratch: &Scratch,
-    ) -> Result<BackendResponseHead, Unanswered> {
+    ) -> Result<BackendResponseHead, UpstreamError> {
         match self {
             Self::Http1(http1) => {
                 http1.start(request.head, request.is_upgrade, request.body);
@@ -113,7 +113,7 @@ impl Upstream {
                     Some(Ok(head)) => Ok(head),
                     Some(Err(fault)) => {
                         let is_untouched = http1.is_untouched();
-                        Err(Unanswered { fault, unsent: None, is_untouched })
+                        Err(UpstreamError { fault, unsent: None, is_untouched })
                     }
                     None => Err(Fault::Timeout(Phase::FirstByte).into()),
                 }
@@ -122,7 +122,7 @@ impl Upstream {
                 let UpstreamRequest { head, body, target, .. } = request;
                 let request = shared_streams::request(head, target, body)?;
                 let asked =
-                    place.ask(request).map_err(|UnsentRequest { error, request }| Unanswered {
+                    place.ask(request).map_err(|UnsentRequest { error, request }| UpstreamError {
                         fault: fault::of(&error, Phase::FirstByte),
                         is_untouched: request.is_some(),
                         unsent: request.map(|request| request.into_body()),
@@ -133,7 +133,7 @@ impl Upstream {
                         *answer = Some(body);
                         Ok(BackendResponseHead::of_http2(head.status, &head.headers))
                     }
-                    Some(Err(error)) => Err(Unanswered {
+                    Some(Err(error)) => Err(UpstreamError {
                         fault: fault::of(&error, Phase::FirstByte),
                         is_untouched: fault::is_untouched(&error),
                         unsent: None,
