@@ -14,7 +14,7 @@ use crate::collect::OutcomeSlot;
 use crate::proxy::client::response_writer::{ResponseState, ResponseWriter, ResponseContext};
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::ClientSide;
-use crate::proxy::client::upload::{Stopped, Upload};
+use crate::proxy::client::upload::{UploadError, Upload};
 use crate::proxy::state::count;
 use crate::proxy::upstream::link::{BackendLink, SWITCHING};
 
@@ -133,8 +133,8 @@ impl<'a, 'n> Transaction<'a, 'n> {
         let ClientSide { client, stream, received } = &mut *self.side;
         match self.upload.poll(cx, link, (client, stream, received), self.request) {
             Poll::Ready(Ok(())) => self.is_flushed = true,
-            Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
-            Poll::Ready(Err(Stopped::Client)) => {
+            Poll::Ready(Err(UploadError::Master(fault))) => self.broken = Some(fault),
+            Poll::Ready(Err(UploadError::Client)) => {
                 self.side.client.body_aborted();
                 self.end = Some(End::BodyAborted);
             }

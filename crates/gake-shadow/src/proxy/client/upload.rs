@@ -43,7 +43,7 @@ pub(crate) struct Upload {
 }
 
 /// Why an upload does not go on.
-pub(crate) enum Stopped {
+pub(crate) enum UploadError {
     /// The client broke off, or sent an invalid body.
     Client,
     Master(Fault),
@@ -95,21 +95,21 @@ impl Upload {
         link: &mut BackendLink,
         (client, stream, received): Source<'_>,
         request: &ClientRequest,
-    ) -> Poll<Result<(), Stopped>> {
+    ) -> Poll<Result<(), UploadError>> {
         self.send_copies(request);
         for _ in 0..READS {
             while self.written < self.unsent.len() {
                 let rest = &self.unsent[self.written..];
-                self.written += ready!(link.poll_write(cx, rest)).map_err(Stopped::Master)?;
+                self.written += ready!(link.poll_write(cx, rest)).map_err(UploadError::Master)?;
             }
             (self.unsent, self.written) = (Vec::new(), 0);
             if self.has_come() {
-                return link.poll_flush(cx).map_err(Stopped::Master);
+                return link.poll_flush(cx).map_err(UploadError::Master);
             }
             if self.incoming.is_awaited() {
                 client.body_starved();
                 if !ready!(self.incoming.poll_continue(cx, stream)) {
-                    return Poll::Ready(Err(Stopped::Client));
+                    return Poll::Ready(Err(UploadError::Client));
                 }
             }
             if received.is_empty() {
@@ -135,7 +135,7 @@ impl Upload {
         link: &mut BackendLink,
         (client, stream, received): Source<'_>,
         request: &ClientRequest,
-    ) -> Poll<Result<(), Stopped>> {
+    ) -> Poll<Result<(), UploadError>> {
         let scratch: &Scratch = &client.worker.scratch;
         scratch.with(|bytes| {
             let most = self.incoming.wanted(bytes.len());
@@ -152,7 +152,7 @@ impl Upload {
                     received.put_back(&buffer.filled()[taken..]);
                     Poll::Ready(Ok(()))
                 }
-                Poll::Ready(_) => Poll::Ready(Err(Stopped::Client)),
+                Poll::Ready(_) => Poll::Ready(Err(UploadError::Client)),
             }
         })
     }
@@ -165,10 +165,10 @@ impl Upload {
         link: &mut BackendLink,
         (client, request): (&ClientState, &ClientRequest),
         bytes: &[u8],
-    ) -> Result<usize, Stopped> {
+    ) -> Result<usize, UploadError> {
         client.body_received();
         let is_kept = self.copies.is_some() || self.collector.is_some();
-        let mut passing = Passing {
+        let mut passing = UploadVisitor {
             out: &mut self.unsent,
             link: (!self.is_chunked).then_some((cx, link)),
             fault: None,
@@ -176,10 +176,10 @@ impl Upload {
             limit: self.limit,
             trailers: None,
         };
-        let taken = self.incoming.take(bytes, &mut passing).ok_or(Stopped::Client)?;
-        let Passing { fault, body_buffer, mut trailers, .. } = passing;
+        let taken = self.incoming.take(bytes, &mut passing).ok_or(UploadError::Client)?;
+        let UploadVisitor { fault, body_buffer, mut trailers, .. } = passing;
         if let Some(fault) = fault {
-            return Err(Stopped::Master(fault));
+            return Err(UploadError::Master(fault));
         }
         if let Some(trailers) = &mut trailers {
             client.clean_trailers(trailers);
@@ -222,7 +222,7 @@ impl Upload {
 }
 
 /// Passes on and keeps the data of a body.
-struct Passing<'a, 'c> {
+struct UploadVisitor<'a, 'c> {
     /// What the master has not taken, framed as it gets it.
     out: &'a mut Vec<u8>,
     /// Where data of a known length goes at once; other data is framed anew.
@@ -235,7 +235,7 @@ struct Passing<'a, 'c> {
     trailers: Option<HeaderMap>,
 }
 
-impl Visitor for Passing<'_, '_> {
+impl Visitor for UploadVisitor<'_, '_> {
     fn body(&mut self, bytes: &[u8]) {
         if let Some(body_buffer) = &mut self.body_buffer {
             body_buffer.take(&Bytes::copy_from_slice(bytes), self.limit);

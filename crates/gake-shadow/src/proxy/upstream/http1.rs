@@ -11,7 +11,7 @@ use http_body::{Frame, SizeHint};
 use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
 use crate::proxy::body_frames::BodyFrames;
-use crate::proxy::client::upload::Stopped;
+use crate::proxy::client::upload::UploadError;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::link::{BackendLink, Scratch};
@@ -127,9 +127,9 @@ impl Http1 {
         {
             match writer.poll(&mut self.link, cx) {
                 Poll::Ready(Ok(())) => self.writer = None,
-                Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
+                Poll::Ready(Err(UploadError::Master(fault))) => self.broken = Some(fault),
                 // The client is to blame, and the backend waits for the rest.
-                Poll::Ready(Err(Stopped::Client)) => return Poll::Ready(Err(Fault::Write)),
+                Poll::Ready(Err(UploadError::Client)) => return Poll::Ready(Err(Fault::Write)),
                 Poll::Pending => {}
             }
         }

@@ -8,7 +8,7 @@ use http_body::Body;
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::{Framing, RequestHead};
 use crate::proxy::client::response_writer::TOGETHER;
-use crate::proxy::client::upload::Stopped;
+use crate::proxy::client::upload::UploadError;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::upstream::link::BackendLink;
 
@@ -62,22 +62,22 @@ impl RequestWriter {
         &mut self,
         link: &mut BackendLink,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Stopped>> {
+    ) -> Poll<Result<(), UploadError>> {
         loop {
             // Kept, for what came before it may have to wait.
             let filled = if self.is_aborted { Filled::Aborted } else { self.fill(cx) };
             self.is_aborted = matches!(filled, Filled::Aborted);
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
-                self.sent += written.map_err(Stopped::Master)?;
+                self.sent += written.map_err(UploadError::Master)?;
                 self.has_begun = true;
             }
             self.out.clear();
             self.sent = 0;
             match filled {
-                Filled::Aborted => return Poll::Ready(Err(Stopped::Client)),
+                Filled::Aborted => return Poll::Ready(Err(UploadError::Client)),
                 Filled::Some if self.body.is_some() => {}
-                Filled::Some => return link.poll_flush(cx).map_err(Stopped::Master),
+                Filled::Some => return link.poll_flush(cx).map_err(UploadError::Master),
                 Filled::Waits => {
                     // TLS may hold what was written; an error is seen by the next write.
                     let _ = link.poll_flush(cx);
