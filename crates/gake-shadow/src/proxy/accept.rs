@@ -48,7 +48,7 @@ pub(crate) async fn run(
         tokio::select! {
             () = worker.wait_for_close() => {}
             () = tokio::time::sleep(left) => break,
-            _ = phase.wait_for(|phase| *phase == ProxyPhase::UploadError) => break,
+            _ = phase.wait_for(|phase| *phase == ProxyPhase::Stopped) => break,
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ pub(crate) enum ProxyPhase {
     /// No new clients; those inside may finish.
     Draining,
     /// At once.
-    UploadError,
+    Stopped,
 }
 
 /// What the tasks of one thread share.

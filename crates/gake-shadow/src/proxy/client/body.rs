@@ -154,13 +154,13 @@ impl Inner {
         }
         if !self.received.is_empty() {
             let early = self.received.take();
-            return Poll::Ready(self.came(&early));
+            return Poll::Ready(self.receive(&early));
         }
         client.worker.scratch.with(|bytes| {
             let most = self.incoming.wanted(bytes.len());
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
             match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
-                Ok(()) if !buffer.filled().is_empty() => Poll::Ready(self.came(buffer.filled())),
+                Ok(()) if !buffer.filled().is_empty() => Poll::Ready(self.receive(buffer.filled())),
                 _ => Poll::Ready(false),
             }
         })
@@ -168,7 +168,7 @@ impl Inner {
 
     /// Bytes have come. What belongs to the body is kept for its reader, the rest for the next
     /// request; `false` when it is no body.
-    fn came(&mut self, bytes: &[u8]) -> bool {
+    fn receive(&mut self, bytes: &[u8]) -> bool {
         let Some(taken) = self.incoming.take(bytes, &mut self.frames) else { return false };
         self.received.put_back(&bytes[taken..]);
         true

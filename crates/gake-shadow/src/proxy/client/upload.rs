@@ -50,7 +50,7 @@ pub(crate) enum UploadError {
 }
 
 /// A client as an upload sees it.
-type Source<'a> = (&'a ClientState, &'a mut SocketStream, &'a mut HeadBuffer);
+type UploadSource<'a> = (&'a ClientState, &'a mut SocketStream, &'a mut HeadBuffer);
 
 impl Upload {
     /// Of a request whose head has come.
@@ -93,7 +93,7 @@ impl Upload {
         &mut self,
         cx: &mut Context<'_>,
         link: &mut BackendLink,
-        (client, stream, received): Source<'_>,
+        (client, stream, received): UploadSource<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), UploadError>> {
         self.send_copies(request);
@@ -116,7 +116,7 @@ impl Upload {
                 ready!(self.read(cx, link, (client, &mut *stream, &mut *received), request))?;
             } else {
                 let early = received.take();
-                let taken = self.came(cx, link, (client, request), &early)?;
+                let taken = self.receive(cx, link, (client, request), &early)?;
                 received.put_back(&early[taken..]);
             }
             if self.has_come() {
@@ -133,7 +133,7 @@ impl Upload {
         &mut self,
         cx: &mut Context<'_>,
         link: &mut BackendLink,
-        (client, stream, received): Source<'_>,
+        (client, stream, received): UploadSource<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), UploadError>> {
         let scratch: &Scratch = &client.worker.scratch;
@@ -148,7 +148,7 @@ impl Upload {
                     Poll::Pending
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    let taken = self.came(cx, link, (client, request), buffer.filled())?;
+                    let taken = self.receive(cx, link, (client, request), buffer.filled())?;
                     received.put_back(&buffer.filled()[taken..]);
                     Poll::Ready(Ok(()))
                 }
@@ -159,7 +159,7 @@ impl Upload {
 
     /// Bytes have come. Those of the body are kept for the copies, and written as far as the master
     /// takes them; returns how many they are.
-    fn came(
+    fn receive(
         &mut self,
         cx: &mut Context<'_>,
         link: &mut BackendLink,
