@@ -13,7 +13,7 @@ use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::{ClientSide, NextStep, Refused};
-use crate::proxy::client::transaction::{End, Transaction};
+use crate::proxy::client::transaction::{TransactionEnd, Transaction};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
 use crate::proxy::client::{ClientState, WaitingOn};
@@ -47,11 +47,11 @@ pub(crate) async fn serve(
         None => edits::for_backend(&request.head, target, &[]),
     };
     let side = ClientSide { client, stream, received };
-    Serving { side, request, head: head.bytes().clone(), upload, slot }.run().await
+    DirectExchange { side, request, head: head.bytes().clone(), upload, slot }.run().await
 }
 
 /// A request under way.
-struct Serving<'a> {
+struct DirectExchange<'a> {
     side: ClientSide<'a>,
     request: ClientRequest,
     /// As the master gets it.
@@ -60,7 +60,7 @@ struct Serving<'a> {
     slot: Option<Box<OutcomeSlot>>,
 }
 
-impl Serving<'_> {
+impl DirectExchange<'_> {
     async fn run(mut self) -> NextStep {
         let worker = &self.side.client.worker;
         let mut open = worker.master.take_link(worker.ticker.now());
@@ -96,10 +96,10 @@ impl Serving<'_> {
             let is_idempotent = request.head.method().is_idempotent();
             let repeats = transaction.sent == 0 || (!request.has_body() && is_idempotent);
             let link = transaction.link.take();
-            if let (End::Switched, Some(link)) = (end, link) {
+            if let (TransactionEnd::Switched, Some(link)) = (end, link) {
                 return self.switched(link).await;
             }
-            if let End::Failed(fault) = end
+            if let TransactionEnd::Failed(fault) = end
                 && was_open
                 && repeats
                 && is_stale(fault)
@@ -111,10 +111,10 @@ impl Serving<'_> {
                 return self.failed(end, closes).await;
             }
             let then = self.ended(end, closes);
-            if is_ended_by_close && matches!(end, End::Answered) {
+            if is_ended_by_close && matches!(end, TransactionEnd::Answered) {
                 self.side.stream.set_close_is_error(false);
             }
-            let is_cut = is_ended_by_close && !matches!(end, End::Answered);
+            let is_cut = is_ended_by_close && !matches!(end, TransactionEnd::Answered);
             return if is_cut { NextStep::Gone } else { then };
         }
     }
@@ -133,46 +133,46 @@ impl Serving<'_> {
     }
 
     /// An answer has begun, and the client has at least some of it.
-    fn ended(&mut self, end: End, closes: bool) -> NextStep {
+    fn ended(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
-            End::Answered => {
+            TransactionEnd::Answered => {
                 if let Some(slot) = self.slot.take() {
                     slot.done(false);
                 }
                 self.side.answered(closes || !self.upload.has_come())
             }
-            End::Aborted(fault) => {
+            TransactionEnd::Aborted(fault) => {
                 self.tell(fault);
                 NextStep::Close
             }
-            End::TooSlow => {
+            TransactionEnd::TooSlow => {
                 if self.side.client.waiting_on() == WaitingOn::Backend {
                     self.tell(Fault::Timeout(Phase::Body));
                 }
                 self.side.too_slow()
             }
-            End::BodyAborted => NextStep::Close,
-            End::Failed(_) | End::Gone | End::Switched => NextStep::Gone,
+            TransactionEnd::BodyAborted => NextStep::Close,
+            TransactionEnd::Failed(_) | TransactionEnd::Gone | TransactionEnd::Switched => NextStep::Gone,
         }
     }
 
     /// The client has nothing of an answer yet.
-    async fn failed(&mut self, end: End, closes: bool) -> NextStep {
+    async fn failed(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
-            End::Failed(fault) | End::Aborted(fault) => self.fault(fault, closes).await,
-            End::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
+            TransactionEnd::Failed(fault) | TransactionEnd::Aborted(fault) => self.fault(fault, closes).await,
+            TransactionEnd::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
                 self.tell(Fault::Timeout(Phase::FirstByte));
                 let reason = "the request's body did not come in time";
                 let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
                 self.refuse(refusal, true).await
             }
-            End::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
-            End::BodyAborted => {
+            TransactionEnd::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
+            TransactionEnd::BodyAborted => {
                 let refusal = Refusal::bad("the request's body did not come to its end");
                 self.refuse(refusal, true).await
             }
-            End::Answered | End::Switched | End::Gone => NextStep::Gone,
+            TransactionEnd::Answered | TransactionEnd::Switched | TransactionEnd::Gone => NextStep::Gone,
         }
     }
 
