@@ -28,7 +28,7 @@ type Handling = Pin<Box<dyn Future<Output = Result<UpstreamResponse, Refusal>>>>
 
 /// How a request ends.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum FrameEnd {
     Answered,
     /// The answer broke off; its beginning was passed on.
     Aborted,
@@ -38,7 +38,7 @@ enum End {
 }
 
 /// A request under way.
-struct Serving<'a> {
+struct FrameExchange<'a> {
     client: &'a Rc<ClientState>,
     side: Rc<ClientStream>,
     stage: Stage,
@@ -51,7 +51,7 @@ struct Serving<'a> {
     /// What the client has not taken yet.
     out: Vec<u8>,
     taken: usize,
-    end: Option<End>,
+    end: Option<FrameEnd>,
 }
 
 enum Stage {
@@ -74,7 +74,7 @@ pub(crate) async fn serve(
     let incoming = RequestBody::Http1(side.body(client));
     let handling = service::handle(Rc::clone(client), head, upgrade, incoming);
     let stage = Stage::Handling(Box::pin(handling));
-    let mut serving = Serving {
+    let mut exchange = FrameExchange {
         client,
         side: Rc::clone(&side),
         stage,
@@ -87,15 +87,15 @@ pub(crate) async fn serve(
         taken: 0,
         end: None,
     };
-    let end = poll_fn(|cx| serving.poll(cx)).await;
-    let closes = serving.closes;
+    let end = poll_fn(|cx| exchange.poll(cx)).await;
+    let closes = exchange.closes;
     let (is_ended_by_close, is_whole) =
-        (serving.state.is_ended_by_close, matches!(end, End::Answered));
-    let switched = match serving.stage {
+        (exchange.state.is_ended_by_close, matches!(end, FrameEnd::Answered));
+    let switched = match exchange.stage {
         Stage::Body(ResponseBody::Switched(upstream)) => Some(upstream),
         Stage::Handling(_) | Stage::Body(_) => None,
     };
-    let (then, stream, received) = after(client, &side, (end, closes), switched).await?;
+    let (then, stream, received) = next_step(client, &side, (end, closes), switched).await?;
     if is_ended_by_close && is_whole {
         stream.set_close_is_error(false);
     }
@@ -104,17 +104,17 @@ pub(crate) async fn serve(
 }
 
 /// What comes after a request.
-async fn after(
+async fn next_step(
     client: &Rc<ClientState>,
     side: &ClientStream,
-    (end, closes): (End, bool),
+    (end, closes): (FrameEnd, bool),
     switched: Option<Box<Upstream>>,
 ) -> Option<(NextStep, SocketStream, HeadBuffer)> {
     let worker = &client.worker;
     let (stream, mut received, has_come) = side.end()?;
     match end {
-        End::Gone => None,
-        End::TooSlow => {
+        FrameEnd::Gone => None,
+        FrameEnd::TooSlow => {
             match client.waiting_on() {
                 // Closing an idle connection is not a fault.
                 WaitingOn::Idle => {}
@@ -124,8 +124,8 @@ async fn after(
             // The connection is dropped with all it had.
             Some((NextStep::Gone, stream, received))
         }
-        End::Aborted => Some((NextStep::Close, stream, received)),
-        End::Answered => {
+        FrameEnd::Aborted => Some((NextStep::Close, stream, received)),
+        FrameEnd::Answered => {
             if let Some(far) = switched.and_then(|upstream| upstream.into_stream()) {
                 let near = (stream, received.take());
                 tunnel::run(client, near, far).await;
@@ -138,9 +138,9 @@ async fn after(
     }
 }
 
-impl Serving<'_> {
+impl FrameExchange<'_> {
     /// Reads and writes what can be read and written.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FrameEnd> {
         loop {
             let mut moves = true;
             while moves && self.end.is_none() && self.out.len() < TOGETHER {
@@ -148,7 +148,7 @@ impl Serving<'_> {
             }
             match self.pass_on(cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => return Poll::Ready(End::Gone),
+                Poll::Ready(false) => return Poll::Ready(FrameEnd::Gone),
                 Poll::Pending => return self.wait(cx),
             }
             if let Some(end) = self.end {
@@ -175,7 +175,7 @@ impl Serving<'_> {
                 Poll::Ready(next) => {
                     match next {
                         Some(Ok(frame)) => self.add(frame),
-                        Some(Err(_)) => self.end = Some(End::Aborted),
+                        Some(Err(_)) => self.end = Some(FrameEnd::Aborted),
                         None => self.finish(),
                     }
                     true
@@ -203,7 +203,7 @@ impl Serving<'_> {
             Ok(answer) => answer,
             Err(refusal) => {
                 self.out.extend_from_slice(&refusal.bytes(&context));
-                self.end = Some(End::Answered);
+                self.end = Some(FrameEnd::Answered);
                 return;
             }
         };
@@ -243,7 +243,7 @@ impl Serving<'_> {
     /// The body has ended.
     fn finish(&mut self) {
         self.state.finish(&mut self.out);
-        self.end = Some(End::Answered);
+        self.end = Some(FrameEnd::Answered);
     }
 
     /// Writes to the client what there is for it; `false` when it takes no more.
@@ -267,12 +267,12 @@ impl Serving<'_> {
     }
 
     /// Nothing can be done now.
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<FrameEnd> {
         if self.side.is_gone(cx) {
-            return Poll::Ready(End::Gone);
+            return Poll::Ready(FrameEnd::Gone);
         }
         let deadline = &self.client.deadline;
         deadline.register(cx);
-        if deadline.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+        if deadline.fired() { Poll::Ready(FrameEnd::TooSlow) } else { Poll::Pending }
     }
 }

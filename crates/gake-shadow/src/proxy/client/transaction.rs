@@ -23,7 +23,7 @@ const READS: usize = 16;
 
 /// How a transaction ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum End {
+pub(crate) enum TransactionEnd {
     Answered,
     /// Both sides speak another protocol now.
     Switched,
@@ -58,7 +58,7 @@ pub(crate) struct Transaction<'a, 'n> {
     taken: usize,
     /// The client was told that the connection ends, or wants it to.
     pub(crate) closes: bool,
-    end: Option<End>,
+    end: Option<TransactionEnd>,
 }
 
 impl<'a, 'n> Transaction<'a, 'n> {
@@ -89,7 +89,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
     }
 
     /// Writes and reads what can be written and read.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
         if !self.is_flushed && self.broken.is_none() && self.end.is_none() {
             self.ask(cx);
         }
@@ -99,7 +99,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         for _ in 0..READS {
             match self.pass_on(cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => return Poll::Ready(End::Gone),
+                Poll::Ready(false) => return Poll::Ready(TransactionEnd::Gone),
                 Poll::Pending => return self.wait(cx),
             }
             if let Some(end) = self.end.take() {
@@ -136,7 +136,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             Poll::Ready(Err(UploadError::Master(fault))) => self.broken = Some(fault),
             Poll::Ready(Err(UploadError::Client)) => {
                 self.side.client.body_aborted();
-                self.end = Some(End::BodyAborted);
+                self.end = Some(TransactionEnd::BodyAborted);
             }
             Poll::Pending => {}
         }
@@ -195,7 +195,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             // Before the final head nothing of an answer moves: its time runs on.
             Ok(None) if self.state.status == 0 => {}
             Ok(None) => client.response_received(),
-            Ok(Some(response)) if response.status == SWITCHING => self.end = Some(End::Switched),
+            Ok(Some(response)) if response.status == SWITCHING => self.end = Some(TransactionEnd::Switched),
             Ok(Some(response)) => {
                 client.response_received();
                 self.state.finish(&mut self.out);
@@ -203,7 +203,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 if let Some(link) = link {
                     worker.master.keep_link(link, worker.ticker.now());
                 }
-                self.end = Some(End::Answered);
+                self.end = Some(TransactionEnd::Answered);
             }
             Err(fault) => self.fail(self.broken.unwrap_or(fault)),
         }
@@ -214,10 +214,10 @@ impl<'a, 'n> Transaction<'a, 'n> {
         self.link = None;
         self.end = Some(if self.state.has_begun() {
             count(&self.side.client.worker.counters().broken_responses);
-            End::Aborted(fault)
+            TransactionEnd::Aborted(fault)
         } else {
             self.out.clear();
-            End::Failed(fault)
+            TransactionEnd::Failed(fault)
         });
     }
 
@@ -251,13 +251,13 @@ impl<'a, 'n> Transaction<'a, 'n> {
     }
 
     /// Nothing can be done now.
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
         // While a body comes, its reader sees the end.
         if self.upload.has_come() && self.side.is_gone(cx) {
-            return Poll::Ready(End::Gone);
+            return Poll::Ready(TransactionEnd::Gone);
         }
         let deadline = &self.side.client.deadline;
         deadline.register(cx);
-        if deadline.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+        if deadline.fired() { Poll::Ready(TransactionEnd::TooSlow) } else { Poll::Pending }
     }
 }
