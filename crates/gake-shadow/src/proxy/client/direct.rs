@@ -12,7 +12,7 @@ use crate::exchange::{BackendFailure, Role};
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::client::side::{ClientSide, NextStep, Refused};
+use crate::proxy::client::side::{ClientSide, NextStep, RefusalContext};
 use crate::proxy::client::transaction::{TransactionEnd, Transaction};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
@@ -188,7 +188,7 @@ impl DirectExchange<'_> {
 
     async fn refuse(&mut self, refusal: Refusal, closes: bool) -> NextStep {
         let (is_head, is_old) = (self.request.is_head(), self.request.is_old);
-        self.side.refuse(refusal, Refused { is_head, is_old, closes }).await
+        self.side.refuse(refusal, RefusalContext { is_head, is_old, closes }).await
     }
 
     /// Tells who listens why there is no answer.

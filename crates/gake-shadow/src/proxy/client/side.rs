@@ -30,7 +30,7 @@ pub(crate) enum NextStep {
 }
 
 /// A request that is answered in the master's place.
-pub(crate) struct Refused {
+pub(crate) struct RefusalContext {
     pub(crate) is_head: bool,
     /// The client speaks HTTP/1.0.
     pub(crate) is_old: bool,
@@ -103,14 +103,14 @@ impl ClientSide<'_> {
             }
             Rejection::Refused { refusal, is_head, is_old } => {
                 count(&worker.counters().requests);
-                self.refuse(refusal, Refused { is_head, is_old, closes: true }).await
+                self.refuse(refusal, RefusalContext { is_head, is_old, closes: true }).await
             }
         }
     }
 
     /// Answers a request in the master's place.
-    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: Refused) -> NextStep {
-        let Refused { is_head, is_old, closes } = refused;
+    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: RefusalContext) -> NextStep {
+        let RefusalContext { is_head, is_old, closes } = refused;
         let worker = &self.client.worker;
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
