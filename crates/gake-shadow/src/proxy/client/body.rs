@@ -109,7 +109,7 @@ impl ClientStream {
     pub(crate) fn is_gone(&self, cx: &mut Context<'_>) -> bool {
         let inner = &mut *self.0.borrow_mut();
         let Some(stream) = &mut inner.stream else { return false };
-        inner.incoming.has_come()
+        inner.incoming.is_complete()
             && inner.received.is_empty()
             && inner.received.has_ended(stream, cx)
     }
@@ -118,15 +118,15 @@ impl ClientStream {
     /// end. Who still waits for more of it hears that none comes.
     pub(crate) fn end(&self) -> Option<(SocketStream, HeadBuffer, bool)> {
         let inner = &mut *self.0.borrow_mut();
-        let has_come = inner.incoming.has_come();
-        if !has_come {
-            inner.incoming.break_off();
+        let is_complete = inner.incoming.is_complete();
+        if !is_complete {
+            inner.incoming.abort();
         }
         if let Some(reader) = inner.reader.take() {
             reader.wake();
         }
         let received = std::mem::replace(&mut inner.received, HeadBuffer::new(0));
-        Some((inner.stream.take()?, received, has_come))
+        Some((inner.stream.take()?, received, is_complete))
     }
 
     fn stream(&self) -> Option<RefMut<'_, SocketStream>> {
@@ -149,7 +149,7 @@ impl Inner {
         client: &ClientState,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
-        if self.incoming.is_awaited() && !ready!(self.incoming.poll_continue(cx, stream)) {
+        if self.incoming.expects_continue() && !ready!(self.incoming.poll_continue(cx, stream)) {
             return Poll::Ready(false);
         }
         if !self.received.is_empty() {
@@ -191,7 +191,7 @@ impl Body for ClientBody {
                 this.left = this.left.map(|left| left.saturating_sub(length));
                 return Poll::Ready(Some(Ok(frame)));
             }
-            if inner.incoming.has_come() {
+            if inner.incoming.is_complete() {
                 return Poll::Ready(None);
             }
             if inner.incoming.is_broken() {
@@ -199,7 +199,7 @@ impl Body for ClientBody {
             }
             match inner.poll_more(&this.client, cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => inner.incoming.break_off(),
+                Poll::Ready(false) => inner.incoming.abort(),
                 Poll::Pending => {
                     inner.reader = Some(cx.waker().clone());
                     return Poll::Pending;
@@ -210,7 +210,7 @@ impl Body for ClientBody {
 
     fn is_end_stream(&self) -> bool {
         let inner = self.side.0.borrow();
-        inner.incoming.has_come() && inner.frames.is_empty()
+        inner.incoming.is_complete() && inner.frames.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -139,7 +139,7 @@ impl DirectExchange<'_> {
                 if let Some(slot) = self.slot.take() {
                     slot.done(false);
                 }
-                self.side.answered(closes || !self.upload.has_come())
+                self.side.answered(closes || !self.upload.is_complete())
             }
             TransactionEnd::Aborted(fault) => {
                 self.tell(fault);
@@ -182,7 +182,7 @@ impl DirectExchange<'_> {
         self.tell(fault);
         let name = &self.side.client.worker.master.target.backend.name;
         let refusal = Refusal::of_fault(name, fault);
-        let closes = closes || !self.upload.has_come();
+        let closes = closes || !self.upload.is_complete();
         self.refuse(refusal, closes).await
     }
 

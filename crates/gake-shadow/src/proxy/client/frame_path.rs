@@ -111,7 +111,7 @@ async fn next_step(
     switched: Option<Box<Upstream>>,
 ) -> Option<(NextStep, SocketStream, HeadBuffer)> {
     let worker = &client.worker;
-    let (stream, mut received, has_come) = side.end()?;
+    let (stream, mut received, is_complete) = side.end()?;
     match end {
         FrameEnd::Gone => None,
         FrameEnd::TooSlow => {
@@ -132,7 +132,7 @@ async fn next_step(
                 return None;
             }
             // What has not come of the request keeps the next one from being read.
-            let closes = closes || !has_come || worker.is_stopping();
+            let closes = closes || !is_complete || worker.is_stopping();
             Some((if closes { NextStep::Close } else { NextStep::Next }, stream, received))
         }
     }

@@ -18,12 +18,12 @@ const LIMITS: ResponseLimits =
 
 /// A body that comes.
 pub(crate) struct IncomingBody {
-    coming: Coming,
+    remaining: BodyRemaining,
     /// What is still to be written of the interim answer that the client waits for.
     interim: Option<&'static [u8]>,
 }
 
-enum Coming {
+enum BodyRemaining {
     /// A number of bytes that is still to come.
     Length(u64),
     Chunked(Box<ChunkDecoder>),
@@ -35,42 +35,42 @@ enum Coming {
 impl IncomingBody {
     /// Of a request whose head has come; `expects` when the client waits for an interim answer.
     pub(crate) fn new(framing: Framing, expects: bool) -> Self {
-        let coming = match framing {
-            Framing::Length(0) => Coming::Nothing,
-            Framing::Length(bytes) => Coming::Length(bytes),
-            Framing::Chunked => Coming::Chunked(Box::new(ChunkDecoder::of_request())),
+        let remaining = match framing {
+            Framing::Length(0) => BodyRemaining::Nothing,
+            Framing::Length(bytes) => BodyRemaining::Length(bytes),
+            Framing::Chunked => BodyRemaining::Chunked(Box::new(ChunkDecoder::of_request())),
         };
-        Self { coming, interim: expects.then_some(CONTINUE) }
+        Self { remaining, interim: expects.then_some(CONTINUE) }
     }
 
     /// Whether all of it has come.
-    pub(crate) fn has_come(&self) -> bool {
-        matches!(self.coming, Coming::Nothing)
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.remaining, BodyRemaining::Nothing)
     }
 
     /// Whether the client broke off, or sent an invalid body.
     pub(crate) fn is_broken(&self) -> bool {
-        matches!(self.coming, Coming::Broken)
+        matches!(self.remaining, BodyRemaining::Broken)
     }
 
     /// No more of it comes.
-    pub(crate) fn break_off(&mut self) {
-        self.coming = Coming::Broken;
+    pub(crate) fn abort(&mut self) {
+        self.remaining = BodyRemaining::Broken;
     }
 
     /// Bytes that are still to come, where that is known.
     pub(crate) fn left(&self) -> Option<u64> {
-        match self.coming {
-            Coming::Length(bytes) => Some(bytes),
-            Coming::Nothing => Some(0),
-            Coming::Chunked(_) | Coming::Broken => None,
+        match self.remaining {
+            BodyRemaining::Length(bytes) => Some(bytes),
+            BodyRemaining::Nothing => Some(0),
+            BodyRemaining::Chunked(_) | BodyRemaining::Broken => None,
         }
     }
 
     /// How many of so many bytes may be read: what is behind a body of a known length is left.
     pub(crate) fn wanted(&self, bytes: usize) -> usize {
-        match self.coming {
-            Coming::Length(left) => bytes.min(usize::try_from(left).unwrap_or(usize::MAX)),
+        match self.remaining {
+            BodyRemaining::Length(left) => bytes.min(usize::try_from(left).unwrap_or(usize::MAX)),
             _ => bytes,
         }
     }
@@ -79,28 +79,28 @@ impl IncomingBody {
     /// when the body is not valid.
     pub(crate) fn take<V: Visitor>(&mut self, bytes: &[u8], visitor: &mut V) -> Option<usize> {
         let taken = self.wanted(bytes.len());
-        match &mut self.coming {
-            Coming::Length(left) => {
+        match &mut self.remaining {
+            BodyRemaining::Length(left) => {
                 *left -= taken as u64;
                 if *left == 0 {
-                    self.coming = Coming::Nothing;
+                    self.remaining = BodyRemaining::Nothing;
                 }
                 visitor.body(&bytes[..taken]);
                 Some(taken)
             }
-            Coming::Chunked(decoder) => {
+            BodyRemaining::Chunked(decoder) => {
                 let pushed = decoder.push(bytes, &LIMITS, visitor).ok()?;
                 if pushed.done {
-                    self.coming = Coming::Nothing;
+                    self.remaining = BodyRemaining::Nothing;
                 }
                 Some(pushed.consumed)
             }
-            Coming::Nothing | Coming::Broken => Some(0),
+            BodyRemaining::Nothing | BodyRemaining::Broken => Some(0),
         }
     }
 
     /// Whether the client waits to be told to send it.
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub(crate) fn expects_continue(&self) -> bool {
         self.interim.is_some()
     }
 

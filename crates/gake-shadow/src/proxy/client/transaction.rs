@@ -253,7 +253,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
     /// Nothing can be done now.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
         // While a body comes, its reader sees the end.
-        if self.upload.has_come() && self.side.is_gone(cx) {
+        if self.upload.is_complete() && self.side.is_gone(cx) {
             return Poll::Ready(TransactionEnd::Gone);
         }
         let deadline = &self.side.client.deadline;

@@ -74,8 +74,8 @@ impl Upload {
     }
 
     /// Whether all of it has come.
-    pub(crate) fn has_come(&self) -> bool {
-        self.incoming.has_come()
+    pub(crate) fn is_complete(&self) -> bool {
+        self.incoming.is_complete()
     }
 
     /// Whether the client has a part of the interim answer: nothing may be written in between.
@@ -103,10 +103,10 @@ impl Upload {
                 self.written += ready!(link.poll_write(cx, rest)).map_err(UploadError::Master)?;
             }
             (self.unsent, self.written) = (Vec::new(), 0);
-            if self.has_come() {
+            if self.is_complete() {
                 return link.poll_flush(cx).map_err(UploadError::Master);
             }
-            if self.incoming.is_awaited() {
+            if self.incoming.expects_continue() {
                 client.body_starved();
                 if !ready!(self.incoming.poll_continue(cx, stream)) {
                     return Poll::Ready(Err(UploadError::Client));
@@ -119,7 +119,7 @@ impl Upload {
                 let taken = self.receive(cx, link, (client, request), &early)?;
                 received.put_back(&early[taken..]);
             }
-            if self.has_come() {
+            if self.is_complete() {
                 client.request_received();
                 self.send_copies(request);
             }
@@ -187,7 +187,7 @@ impl Upload {
                 body_buffer.trailers(trailers);
             }
         }
-        if self.is_chunked && self.has_come() {
+        if self.is_chunked && self.is_complete() {
             write_end(&mut self.unsent, request.head.values("trailer"), trailers.as_ref());
         }
         if self.body_buffer.is_over()
@@ -200,7 +200,7 @@ impl Upload {
 
     /// Hands over the copies of a request that is whole.
     pub(crate) fn send_copies(&mut self, request: &ClientRequest) {
-        if !self.has_come() || (self.copies.is_none() && self.collector.is_none()) {
+        if !self.is_complete() || (self.copies.is_none() && self.collector.is_none()) {
             return;
         }
         let body = self.keep();
@@ -215,7 +215,7 @@ impl Upload {
         let mut kept = self.body_buffer.finish();
         kept.chunked = self.is_chunked;
         if let Some(collector) = self.collector.take() {
-            collector.body(&kept, seen, over || !self.has_come());
+            collector.body(&kept, seen, over || !self.is_complete());
         }
         kept
     }
