@@ -13,7 +13,7 @@ const FRAMED_LINES: usize = LINES + 1;
 
 /// What a header is to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HeaderKind {
     Connection,
     Upgrade,
     /// Belongs to the client's hop.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl HeaderKind {
     /// By the name.
     pub(crate) fn of(name: &[u8]) -> Self {
         if !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') {
@@ -54,8 +54,8 @@ impl Kind {
 }
 
 /// What one pass over a request's lines finds.
-pub(crate) struct Facts<'a> {
-    pub(crate) kinds: [Kind; FRAMED_LINES],
+pub(crate) struct HeaderFacts<'a> {
+    pub(crate) kinds: [HeaderKind; FRAMED_LINES],
     /// Before any `Transfer-Encoding`: a length behind one is not even read.
     pub(crate) length: Option<u64>,
     pub(crate) has_length: bool,
@@ -116,10 +116,10 @@ impl<'a> ConnectionOptions<'a> {
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> HeaderFacts<'a> {
     pub(crate) fn of(lines: &[Header<'a>], rules: RequestRules<'_>) -> Result<Self, Rejection> {
         let mut facts = Self {
-            kinds: [Kind::Other; FRAMED_LINES],
+            kinds: [HeaderKind::Other; FRAMED_LINES],
             length: None,
             has_length: false,
             codings: 0,
@@ -135,7 +135,7 @@ impl<'a> Facts<'a> {
             odd_names: 0,
         };
         for (number, line) in lines.iter().enumerate() {
-            let kind = Kind::of(line.name.as_bytes());
+            let kind = HeaderKind::of(line.name.as_bytes());
             facts.kinds[number] = kind;
             facts.take(kind, line.value, rules)?;
         }
@@ -143,15 +143,15 @@ impl<'a> Facts<'a> {
     }
 
     /// Takes note of a line.
-    fn take(&mut self, kind: Kind, value: &'a [u8], rules: RequestRules<'_>) -> Result<(), Rejection> {
+    fn take(&mut self, kind: HeaderKind, value: &'a [u8], rules: RequestRules<'_>) -> Result<(), Rejection> {
         match kind {
-            Kind::Connection => self.connection.take(value),
-            Kind::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
-            Kind::Host => {
+            HeaderKind::Connection => self.connection.take(value),
+            HeaderKind::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
+            HeaderKind::Host => {
                 self.hosts += 1;
                 self.host = Some(value);
             }
-            Kind::Length => {
+            HeaderKind::Length => {
                 self.has_length = true;
                 if self.codings == 0 {
                     // The same once more says nothing.
@@ -160,18 +160,18 @@ impl<'a> Facts<'a> {
                     self.length = Some(digits(value).filter(is_same).ok_or(bad)?);
                 }
             }
-            Kind::Coding => {
+            HeaderKind::Coding => {
                 self.codings += 1;
                 self.is_chunked = list(value).last().is_some_and(|last| is(last, "chunked"));
                 self.is_sound_coding = self.codings == 1 && is(value, "chunked");
             }
-            Kind::Expect => self.expects |= is(value, "100-continue"),
-            Kind::TransferExtensions => {
+            HeaderKind::Expect => self.expects |= is(value, "100-continue"),
+            HeaderKind::TransferExtensions => {
                 self.takes_trailers |= list(value).any(|one| is(one, "trailers"));
             }
-            Kind::Via => self.is_loop |= rules.loops.contains_own_via(value),
-            Kind::Odd if !rules.inbound.keeps_odd_names() => self.odd_names += 1,
-            Kind::Hop | Kind::Odd | Kind::Other => {}
+            HeaderKind::Via => self.is_loop |= rules.loops.contains_own_via(value),
+            HeaderKind::Odd if !rules.inbound.keeps_odd_names() => self.odd_names += 1,
+            HeaderKind::Hop | HeaderKind::Odd | HeaderKind::Other => {}
         }
         Ok(())
     }

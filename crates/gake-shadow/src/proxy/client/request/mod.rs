@@ -25,7 +25,7 @@ use crate::proxy::client::refusal::Refusal;
 use crate::proxy::policy::forwarded::{ClientOrigin, PriorProxies, is_forwarding_header};
 use crate::proxy::policy::inbound::InboundFilter;
 use crate::proxy::policy::loop_detector::{self, LoopDetector};
-use facts::{Facts, Kind};
+use facts::{HeaderFacts, HeaderKind};
 pub(crate) use target::RequestTarget;
 use target::is_host;
 
@@ -146,7 +146,7 @@ impl ParsedHead<'_> {
         rules: RequestRules<'_>,
         origin: &mut ClientOrigin,
     ) -> Result<ClientRequest, Rejection> {
-        let (facts, is_old) = (Facts::of(self.lines, rules)?, self.is_old);
+        let (facts, is_old) = (HeaderFacts::of(self.lines, rules)?, self.is_old);
         let target = &self.target;
         let body = facts.framing(is_old)?;
         if let Some(refusal) = self.refusal(&facts) {
@@ -159,11 +159,11 @@ impl ParsedHead<'_> {
         let room = target.path.len() + room.sum::<usize>() + origin.room();
         let head = HeadWriter::new(&self.method, &target.path, room);
         let mut writing =
-            Writing { head, rules, body, host, has_length: false, prior: PriorProxies::default() };
+            HeadRewriter { head, rules, body, host, has_length: false, prior: PriorProxies::default() };
         for (line, kind) in self.lines.iter().zip(&facts.kinds) {
             writing.line(line, *kind, &facts);
         }
-        let Writing { mut head, prior, .. } = writing;
+        let HeadRewriter { mut head, prior, .. } = writing;
         if let Some(host) = host.filter(|_| facts.hosts == 0) {
             head.line(b"host", host);
         }
@@ -188,7 +188,7 @@ impl ParsedHead<'_> {
     }
 
     /// Why a valid request is not for us, or ambiguous.
-    fn refusal(&self, facts: &Facts<'_>) -> Option<Refusal> {
+    fn refusal(&self, facts: &HeaderFacts<'_>) -> Option<Refusal> {
         if facts.is_loop {
             return Some(loop_detector::refusal());
         }
@@ -213,7 +213,7 @@ impl ParsedHead<'_> {
 }
 
 /// A head that is being written.
-struct Writing<'a> {
+struct HeadRewriter<'a> {
     head: HeadWriter,
     rules: RequestRules<'a>,
     body: Framing,
@@ -223,32 +223,32 @@ struct Writing<'a> {
     prior: PriorProxies<'a>,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> HeadRewriter<'a> {
     /// Writes a line, unless it belongs to the client's hop or is not the client's to say.
-    fn line(&mut self, line: &Header<'a>, kind: Kind, facts: &Facts<'_>) {
+    fn line(&mut self, line: &Header<'a>, kind: HeaderKind, facts: &HeaderFacts<'_>) {
         let name = line.name.as_bytes();
         if facts.connection.names(name) {
             return;
         }
         match kind {
-            Kind::Connection | Kind::Upgrade | Kind::Hop => {}
-            Kind::Host => self.head.line(name, self.host.unwrap_or_default()),
-            Kind::Length => self.length(line),
+            HeaderKind::Connection | HeaderKind::Upgrade | HeaderKind::Hop => {}
+            HeaderKind::Host => self.head.line(name, self.host.unwrap_or_default()),
+            HeaderKind::Length => self.length(line),
             // As everybody knows it: a server that does not take `chunKed` for it would see no body,
             // and then a request.
-            Kind::Coding => self.head.line(name, b"chunked"),
+            HeaderKind::Coding => self.head.line(name, b"chunked"),
             // Kept by us, as soon as the backend's connection wants the body.
-            Kind::Expect if is(line.value, "100-continue") => {}
+            HeaderKind::Expect if is(line.value, "100-continue") => {}
             // Trailers pass through us; other transfer codings do not.
-            Kind::TransferExtensions => {
+            HeaderKind::TransferExtensions => {
                 if list(line.value).any(|one| is(one, "trailers")) {
                     self.head.line(name, b"trailers");
                 }
             }
-            Kind::Odd if !self.rules.inbound.keeps_odd_names() => {}
-            Kind::Odd if self.rules.inbound.is_marker(line.name) => {}
-            Kind::Other if self.rules.inbound.is_marked(line.name) => {}
-            Kind::Expect | Kind::Via | Kind::Odd | Kind::Other => self.other(line),
+            HeaderKind::Odd if !self.rules.inbound.keeps_odd_names() => {}
+            HeaderKind::Odd if self.rules.inbound.is_marker(line.name) => {}
+            HeaderKind::Other if self.rules.inbound.is_marked(line.name) => {}
+            HeaderKind::Expect | HeaderKind::Via | HeaderKind::Odd | HeaderKind::Other => self.other(line),
         }
     }
 
