@@ -187,8 +187,8 @@ impl DirectExchange<'_> {
     }
 
     async fn refuse(&mut self, refusal: Refusal, closes: bool) -> NextStep {
-        let (is_head, is_old) = (self.request.is_head(), self.request.is_old);
-        self.side.refuse(refusal, RefusalContext { is_head, is_old, closes }).await
+        let (is_head, is_http10) = (self.request.is_head(), self.request.is_http10);
+        self.side.refuse(refusal, RefusalContext { is_head, is_http10, closes }).await
     }
 
     /// Tells who listens why there is no answer.

@@ -44,7 +44,7 @@ struct FrameExchange<'a> {
     stage: Stage,
     state: ResponseState,
     is_head: bool,
-    is_old: bool,
+    is_http10: bool,
     takes_trailers: bool,
     /// The client was told that the connection ends, or wants it to.
     closes: bool,
@@ -68,7 +68,7 @@ pub(crate) async fn serve(
     received: HeadBuffer,
     request: ClientRequest,
 ) -> Option<(NextStep, SocketStream, HeadBuffer)> {
-    let (is_head, is_old) = (request.is_head(), request.is_old);
+    let (is_head, is_http10) = (request.is_head(), request.is_http10);
     let ClientRequest { head, body, expects, upgrade, closes, takes_trailers, .. } = request;
     let side = ClientStream::new(stream, received, body, expects);
     let incoming = RequestBody::Http1(side.body(client));
@@ -80,7 +80,7 @@ pub(crate) async fn serve(
         stage,
         state: ResponseState::default(),
         is_head,
-        is_old,
+        is_http10,
         takes_trailers,
         closes,
         out: Vec::new(),
@@ -193,7 +193,7 @@ impl FrameExchange<'_> {
         self.closes |= answer.as_ref().is_err_and(|refusal| !refusal.is_backends());
         let context = ResponseContext {
             request_is_head: self.is_head,
-            is_old: self.is_old,
+            is_http10: self.is_http10,
             takes_trailers: self.takes_trailers,
             is_empty: answer.as_ref().is_ok_and(|answer| answer.body.is_end_stream()),
             closes: self.closes,

@@ -18,7 +18,7 @@ pub(crate) const TOGETHER: usize = 16 << 10;
 pub(crate) struct ResponseContext<'a> {
     pub(crate) request_is_head: bool,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
+    pub(crate) is_http10: bool,
     /// Trailers may stand behind it.
     pub(crate) takes_trailers: bool,
     /// It is known to have no body, whatever its head says.
@@ -56,12 +56,12 @@ pub(crate) struct ResponseWriter<'a> {
 impl ResponseContext<'_> {
     /// The version in the status line.
     pub(crate) fn version(&self) -> &'static [u8] {
-        if self.is_old { b"HTTP/1.0" } else { b"HTTP/1.1" }
+        if self.is_http10 { b"HTTP/1.0" } else { b"HTTP/1.1" }
     }
 
     /// Says what becomes of the connection, where the version does not say it.
     pub(crate) fn write_connection(&self, has_end: bool, out: &mut Vec<u8>) {
-        match (self.is_old, self.closes) {
+        match (self.is_http10, self.closes) {
             (true, false) if has_end => write_line(out, b"connection", b"keep-alive"),
             (false, true) => write_line(out, b"connection", b"close"),
             _ => {}
@@ -122,7 +122,7 @@ impl Visitor for ResponseWriter<'_> {
                 14 if is(name.as_bytes(), "content-length") => {
                     !can_body && !self.context.request_is_head
                 }
-                7 if is(name.as_bytes(), "trailer") => !can_body || self.context.is_old,
+                7 if is(name.as_bytes(), "trailer") => !can_body || self.context.is_http10,
                 _ => false,
             };
             if !is_left_out {
@@ -139,9 +139,9 @@ impl Visitor for ResponseWriter<'_> {
         if can_body && !has_length && self.context.is_empty {
             write_line(self.out, b"content-length", b"0");
         }
-        self.state.is_ended_by_close = self.context.is_old && !has_end;
+        self.state.is_ended_by_close = self.context.is_http10 && !has_end;
         self.context.write_connection(has_end, self.out);
-        if !has_end && !self.context.is_old {
+        if !has_end && !self.context.is_http10 {
             write_line(self.out, b"transfer-encoding", b"chunked");
             self.state.is_chunked = true;
         }

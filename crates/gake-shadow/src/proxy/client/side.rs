@@ -33,7 +33,7 @@ pub(crate) enum NextStep {
 pub(crate) struct RefusalContext {
     pub(crate) is_head: bool,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
+    pub(crate) is_http10: bool,
     /// The connection ends behind the answer.
     pub(crate) closes: bool,
 }
@@ -101,23 +101,23 @@ impl ClientSide<'_> {
                 let answer = refusal::malformed(status, &worker.date.now());
                 self.write(&answer, NextStep::Close).await
             }
-            Rejection::Refused { refusal, is_head, is_old } => {
+            Rejection::Refused { refusal, is_head, is_http10 } => {
                 count(&worker.counters().requests);
-                self.refuse(refusal, RefusalContext { is_head, is_old, closes: true }).await
+                self.refuse(refusal, RefusalContext { is_head, is_http10, closes: true }).await
             }
         }
     }
 
     /// Answers a request in the master's place.
     pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: RefusalContext) -> NextStep {
-        let RefusalContext { is_head, is_old, closes } = refused;
+        let RefusalContext { is_head, is_http10, closes } = refused;
         let worker = &self.client.worker;
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         let then = self.answered(closes);
         let answer = refusal.bytes(&ResponseContext {
             request_is_head: is_head,
-            is_old,
+            is_http10,
             takes_trailers: false,
             is_empty: false,
             closes: then == NextStep::Close,

@@ -158,7 +158,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         let read = {
             let context = ResponseContext {
                 request_is_head: self.request.is_head(),
-                is_old: self.request.is_old,
+                is_http10: self.request.is_http10,
                 takes_trailers: self.request.takes_trailers,
                 is_empty: false,
                 closes: self.closes,

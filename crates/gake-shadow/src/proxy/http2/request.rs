@@ -25,7 +25,7 @@ pub(crate) fn read(
     let is_chunked = check(head, is_whole).map_err(|refusal| Rejection::Refused {
         refusal,
         is_head: head.method == Method::HEAD,
-        is_old: false,
+        is_http10: false,
     })?;
     // One line in HTTP/1.1, several pieces here (RFC 9113, section 8.2.3).
     let cookies: Vec<&[u8]> =
@@ -45,7 +45,7 @@ pub(crate) fn read(
     let parsed = ParsedHead {
         method: head.method.clone(),
         target: RequestTarget::of_uri(head.uri.clone()),
-        is_old: false,
+        is_http10: false,
         needs_host: false,
         lines: &lines,
     };

@@ -176,19 +176,19 @@ impl<'a> HeaderFacts<'a> {
         Ok(())
     }
 
-    pub(crate) fn framing(&self, is_old: bool) -> Result<Framing, Rejection> {
+    pub(crate) fn framing(&self, is_http10: bool) -> Result<Framing, Rejection> {
         match self.codings {
             0 => Ok(Framing::Length(self.length.unwrap_or(0))),
             // Who speaks HTTP/1.0 knows no codings, and no other coding has an end.
-            _ if is_old || !self.is_chunked => Err(Rejection::Malformed(StatusCode::BAD_REQUEST)),
+            _ if is_http10 || !self.is_chunked => Err(Rejection::Malformed(StatusCode::BAD_REQUEST)),
             // The chunks count, and a length beside them is a lie to someone.
             _ => Ok(Framing::Chunked),
         }
     }
 
-    pub(crate) fn closes(&self, is_old: bool) -> bool {
+    pub(crate) fn closes(&self, is_http10: bool) -> bool {
         let is_ambiguous = self.codings > 0 && self.has_length;
-        self.connection.closes || is_ambiguous || (is_old && !self.connection.keeps)
+        self.connection.closes || is_ambiguous || (is_http10 && !self.connection.keeps)
     }
 
     /// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not:

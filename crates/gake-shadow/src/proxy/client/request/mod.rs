@@ -48,7 +48,7 @@ pub(crate) struct ClientRequest {
     /// The protocol that the client wants to switch to; not in the head.
     pub(crate) upgrade: Option<Bytes>,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
+    pub(crate) is_http10: bool,
     /// The connection ends behind the answer.
     pub(crate) closes: bool,
     /// Trailers may stand behind the answer.
@@ -76,7 +76,7 @@ pub(crate) enum Rejection {
     Refused {
         refusal: Refusal,
         is_head: bool,
-        is_old: bool,
+        is_http10: bool,
     },
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct ParsedHead<'a> {
     pub(crate) method: Method,
     pub(crate) target: RequestTarget<'a>,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
+    pub(crate) is_http10: bool,
     /// A `Host` must be there.
     pub(crate) needs_host: bool,
     pub(crate) lines: &'a [Header<'a>],
@@ -133,9 +133,9 @@ pub(crate) fn read(
         return Err(Rejection::Malformed(StatusCode::URI_TOO_LONG));
     }
     let method = request.method.and_then(|method| Method::from_bytes(method.as_bytes()).ok());
-    let (method, is_old) = (method.ok_or_else(bad)?, request.version == Some(0));
+    let (method, is_http10) = (method.ok_or_else(bad)?, request.version == Some(0));
     let target = RequestTarget::of(target)?;
-    let parsed = ParsedHead { method, target, is_old, needs_host: !is_old, lines: request.headers };
+    let parsed = ParsedHead { method, target, is_http10, needs_host: !is_http10, lines: request.headers };
     Ok(ClientRequest { length, ..parsed.accept(rules, origin)? })
 }
 
@@ -146,12 +146,12 @@ impl ParsedHead<'_> {
         rules: RequestRules<'_>,
         origin: &mut ClientOrigin,
     ) -> Result<ClientRequest, Rejection> {
-        let (facts, is_old) = (HeaderFacts::of(self.lines, rules)?, self.is_old);
+        let (facts, is_http10) = (HeaderFacts::of(self.lines, rules)?, self.is_http10);
         let target = &self.target;
-        let body = facts.framing(is_old)?;
+        let body = facts.framing(is_http10)?;
         if let Some(refusal) = self.refusal(&facts) {
             let is_head = self.method == Method::HEAD;
-            return Err(Rejection::Refused { refusal, is_head, is_old });
+            return Err(Rejection::Refused { refusal, is_head, is_http10 });
         }
         let host = target.authority.as_ref().map(|authority| authority.as_str().as_bytes());
         let host = host.or(facts.host);
@@ -173,15 +173,15 @@ impl ParsedHead<'_> {
         head.line(b"via", rules.loops.via());
         // A proxy before a client of HTTP/1.0 would not know that the connection has changed, and
         // the answer to HEAD has no body in any case.
-        let may_switch = !is_old && self.method != Method::HEAD;
+        let may_switch = !is_http10 && self.method != Method::HEAD;
         Ok(ClientRequest {
             head: head.finish(),
             length: 0,
             body,
-            expects: facts.expects && !is_old && body != Framing::Length(0),
+            expects: facts.expects && !is_http10 && body != Framing::Length(0),
             upgrade: facts.upgrade().filter(|_| may_switch),
-            is_old,
-            closes: facts.closes(is_old),
+            is_http10,
+            closes: facts.closes(is_http10),
             takes_trailers: facts.takes_trailers,
             odd_names: facts.odd_names,
         })
