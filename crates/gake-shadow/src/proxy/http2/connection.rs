@@ -50,7 +50,7 @@ pub(crate) fn is_preface(bytes: &[u8]) -> bool {
 }
 
 /// Serves a connection until the client leaves, asks nothing for a while, or is to leave.
-pub(crate) async fn serve(client: &Rc<ClientState>, io: Watched) {
+pub(crate) async fn serve(client: &Rc<ClientState>, io: ClientIo) {
     let worker = &client.worker;
     let room = ReadBudget::new();
     let head_bytes = u32::try_from(worker.shared.config.limits.head_bytes).unwrap_or(u32::MAX);
@@ -94,9 +94,9 @@ pub(crate) async fn serve(client: &Rc<ClientState>, io: Watched) {
 
 /// The requests of one connection, each a task.
 #[derive(Clone)]
-struct Streams(Rc<Requests>);
+struct Streams(Rc<RequestTable>);
 
-struct Requests {
+struct RequestTable {
     connection: Rc<ClientState>,
     open: Cell<u32>,
     /// Watches of requests that have ended.
@@ -106,14 +106,14 @@ struct Requests {
 }
 
 /// A request that is under way.
-struct Open {
+struct OpenRequest {
     streams: Streams,
     client: Rc<ClientState>,
 }
 
 impl Streams {
     fn new(client: &Rc<ClientState>) -> Self {
-        Self(Rc::new(Requests {
+        Self(Rc::new(RequestTable {
             connection: Rc::clone(client),
             open: Cell::new(0),
             spare: RefCell::default(),
@@ -124,7 +124,7 @@ impl Streams {
     /// Reads and writes the connection, and begins what is asked; ready when it has ended.
     fn poll(
         &self,
-        connection: &mut Connection<BudgetedStream<Watched>, Bytes>,
+        connection: &mut Connection<BudgetedStream<ClientIo>, Bytes>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         let asked = loop {
@@ -141,7 +141,7 @@ impl Streams {
     }
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let Requests { connection, open, spare, intakes } = &*self.0;
+        let RequestTable { connection, open, spare, intakes } = &*self.0;
         let deadline = spare.borrow_mut().pop();
         let deadline = deadline.unwrap_or_else(|| Rc::new(connection.worker.ticker.deadline()));
         let client = Rc::new(connection.stream(deadline));
@@ -150,11 +150,11 @@ impl Streams {
         let (head, body) = request.into_parts();
         let body = RequestBody::Http2(intakes.request(body, &head.headers));
         let request = Request::from_parts(head, body);
-        tokio::task::spawn_local(Open { streams: self.clone(), client }.run(request, respond));
+        tokio::task::spawn_local(OpenRequest { streams: self.clone(), client }.run(request, respond));
     }
 }
 
-impl Open {
+impl OpenRequest {
     /// Answers the request, unless whose turn it is takes too long: the stream is reset then.
     async fn run(self, request: Request<RequestBody>, respond: SendResponse<Bytes>) {
         let client = &self.client;
@@ -179,9 +179,9 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let Requests { connection, open, spare, .. } = &*self.streams.0;
+        let RequestTable { connection, open, spare, .. } = &*self.streams.0;
         open.set(open.get() - 1);
         if open.get() == 0 {
             connection.deadline.set(connection.worker.timeout_ticks.head);
@@ -259,14 +259,14 @@ fn in_http2(client: &ClientState, answer: Result<UpstreamResponse, Refusal>) -> 
 }
 
 /// The stream as a codec sees it; every byte the client takes gives it more time.
-pub(crate) struct Watched {
+pub(crate) struct ClientIo {
     stream: SocketStream,
     /// Read before the codec was there.
     early: Bytes,
     client: Rc<ClientState>,
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for ClientIo {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -281,7 +281,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl Watched {
+impl ClientIo {
     pub(crate) fn new(stream: SocketStream, early: Bytes, client: &Rc<ClientState>) -> Self {
         Self { stream, early, client: Rc::clone(client) }
     }
@@ -294,7 +294,7 @@ impl Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for ClientIo {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -39,32 +39,32 @@ const RESET_STREAMS: usize = 1_024;
 
 /// The connections.
 pub(crate) struct SharedStreams {
-    lines: RefCell<Vec<Line>>,
+    lines: RefCell<Vec<SharedConnection>>,
     /// Ticks after which an idle connection is not trusted any more.
     keep: u64,
 }
 
-struct Line {
+struct SharedConnection {
     sender: SendRequest<Bytes>,
-    state: Rc<LineState>,
+    state: Rc<ConnectionState>,
 }
 
 #[derive(Debug)]
-struct LineState {
+struct ConnectionState {
     open: Cell<usize>,
     /// What the backend allows.
     most: Cell<usize>,
     /// The tick of its last use.
     since: Cell<u64>,
     /// A request on it was not answered in time: it may have died in silence, and takes no other.
-    is_doubted: Cell<bool>,
+    is_suspect: Cell<bool>,
     intakes: Intakes,
 }
 
 /// A lease for one request.
 pub(crate) struct StreamLease {
     sender: SendRequest<Bytes>,
-    state: Rc<LineState>,
+    state: Rc<ConnectionState>,
     /// Whether the connection has been used before: then the backend may close it just as we ask.
     pub(crate) used: bool,
 }
@@ -94,7 +94,7 @@ impl SharedStreams {
         lines.retain_mut(|line| {
             let rests = line.state.open.get() == 0;
             let is_old = rests && now.saturating_sub(line.state.since.get()) > self.keep;
-            !is_old && !line.state.is_doubted.get() && is_open(&mut line.sender).is_ok()
+            !is_old && !line.state.is_suspect.get() && is_open(&mut line.sender).is_ok()
         });
         let line = lines.iter().find(|line| line.state.open.get() < line.state.most.get())?;
         line.state.since.set(now);
@@ -116,16 +116,16 @@ impl SharedStreams {
             .data_frame_budget(CODEC_BUDGET)
             .handshake(BudgetedStream::new(stream, &room))
             .await?;
-        let state = Rc::new(LineState {
+        let state = Rc::new(ConnectionState {
             open: Cell::new(0),
             most: Cell::new(STREAMS),
             since: Cell::new(now),
-            is_doubted: Cell::new(false),
+            is_suspect: Cell::new(false),
             intakes: Intakes::default(),
         });
         tokio::task::spawn_local(run(connection, room, Rc::clone(&state)));
         let place = StreamLease::new(&sender, &state, false);
-        self.lines.borrow_mut().push(Line { sender, state });
+        self.lines.borrow_mut().push(SharedConnection { sender, state });
         Ok(place)
     }
 }
@@ -134,7 +134,7 @@ impl SharedStreams {
 async fn run(
     mut connection: Connection<BudgetedStream<SocketStream>, Bytes>,
     room: ReadBudget,
-    state: Rc<LineState>,
+    state: Rc<ConnectionState>,
 ) {
     poll_fn(|cx| {
         // An error is told to the requests.
@@ -162,7 +162,7 @@ fn is_open(sender: &mut SendRequest<Bytes>) -> Result<(), h2::Error> {
 }
 
 impl StreamLease {
-    fn new(sender: &SendRequest<Bytes>, state: &Rc<LineState>, used: bool) -> Self {
+    fn new(sender: &SendRequest<Bytes>, state: &Rc<ConnectionState>, used: bool) -> Self {
         state.open.set(state.open.get() + 1);
         Self { sender: sender.clone(), state: Rc::clone(state), used }
     }
@@ -189,7 +189,7 @@ impl StreamLease {
 
     /// A request was not answered in time: its connection takes no other.
     pub(crate) fn doubt(&self) {
-        self.state.is_doubted.set(true);
+        self.state.is_suspect.set(true);
     }
 }
 
