@@ -25,8 +25,8 @@ pub(super) async fn send(
     let (head, method) = (exchange.head(asked), asked.head.method());
     let mut taken = streams.take(now);
     loop {
-        let mut place = match taken.take() {
-            Some(place) => place,
+        let mut lease = match taken.take() {
+            Some(lease) => lease,
             None => {
                 let stream = exchange.stream().await?;
                 let opened = before(exchange.deadline, streams.open(stream, now)).await;
@@ -36,13 +36,13 @@ pub(super) async fn send(
         };
         let body = ShadowBody::new(Arc::clone(asked));
         let request = shared_streams::request(&head, &exchange.backend.target, body)?;
-        let (error, unsent) = match place.ask(request) {
+        let (error, unsent) = match lease.ask(request) {
             Err(unsent) => (unsent.error, unsent.request.is_some()),
             Ok(asked) => match before(exchange.deadline, asked).await {
                 Some(Ok(answer)) => return read(exchange, answer).await,
                 Some(Err(error)) => (error, false),
                 None => {
-                    place.doubt();
+                    lease.mark_suspect();
                     return Err(Fault::Timeout(Phase::FirstByte));
                 }
             },
@@ -50,7 +50,7 @@ pub(super) async fn send(
         let fault = fault::of(&error, Phase::FirstByte);
         let unsent = unsent || fault::is_untouched(&error);
         let again = unsent || (method.is_idempotent() && is_stale(fault));
-        if !(place.used && again) {
+        if !(lease.used && again) {
             return Err(fault);
         }
     }

@@ -94,8 +94,8 @@ async fn connect(
     }
     client.deadline.set(client.worker.timeout_ticks.first_byte);
     if pool.target.backend.http2 {
-        let place = pool.streams.open(stream, client.worker.ticker.now()).await;
-        place.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))
+        let lease = pool.streams.open(stream, client.worker.ticker.now()).await;
+        lease.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))
     } else {
         Ok(Upstream::new(BackendLink::new(stream)))
     }

@@ -31,7 +31,7 @@ pub(crate) struct Intakes(RefCell<Vec<Rc<RefCell<Intake>>>>);
 /// What has come on one stream and was not passed on.
 #[derive(Debug)]
 struct Intake {
-    source: Source,
+    source: IntakeSource,
     /// The head of an answer.
     head: Option<Result<Response<()>, h2::Error>>,
     flow: Option<FlowControl>,
@@ -46,7 +46,7 @@ struct Intake {
 
 /// Where an intake takes from.
 #[derive(Debug)]
-enum Source {
+enum IntakeSource {
     /// The head of an answer is awaited.
     Head(ResponseFuture),
     Body(RecvStream),
@@ -68,20 +68,20 @@ pub(crate) struct StreamBody {
 impl Intakes {
     /// The answer to a request, as it comes.
     pub(crate) fn answer(&self, answer: ResponseFuture) -> StreamBody {
-        self.add(Source::Head(answer), None)
+        self.add(IntakeSource::Head(answer), None)
     }
 
     /// The body of a request that has this head.
     pub(crate) fn request(&self, mut body: RecvStream, headers: &HeaderMap) -> StreamBody {
         let flow = body.flow_control().clone();
-        let mut body = self.add(Source::Body(body), Some(flow));
+        let mut body = self.add(IntakeSource::Body(body), Some(flow));
         body.left = length(headers);
         // Some of it may be there already.
         body.intake.borrow_mut().take_in();
         body
     }
 
-    fn add(&self, source: Source, flow: Option<FlowControl>) -> StreamBody {
+    fn add(&self, source: IntakeSource, flow: Option<FlowControl>) -> StreamBody {
         let intake = Rc::new(RefCell::new(Intake {
             source,
             head: None,
@@ -112,7 +112,7 @@ impl Intake {
         if took && let Some(reader) = self.reader.take() {
             reader.wake();
         }
-        !matches!(self.source, Source::Ended)
+        !matches!(self.source, IntakeSource::Ended)
     }
 
     /// Takes out the next thing that has come, if there is one.
@@ -120,22 +120,22 @@ impl Intake {
         // Only the connection brings anything, and its driver looks here afterwards.
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.source {
-            Source::Head(answer) => match Pin::new(answer).poll(&mut cx) {
+            IntakeSource::Head(answer) => match Pin::new(answer).poll(&mut cx) {
                 Poll::Pending => false,
                 Poll::Ready(Ok(answer)) => {
                     let (head, mut body) = answer.into_parts();
                     self.head = Some(Ok(Response::from_parts(head, ())));
                     self.flow = Some(body.flow_control().clone());
-                    self.source = Source::Body(body);
+                    self.source = IntakeSource::Body(body);
                     true
                 }
                 Poll::Ready(Err(error)) => {
                     self.head = Some(Err(error));
-                    self.source = Source::Ended;
+                    self.source = IntakeSource::Ended;
                     true
                 }
             },
-            Source::Body(body) => match body.poll_data(&mut cx) {
+            IntakeSource::Body(body) => match body.poll_data(&mut cx) {
                 Poll::Pending => false,
                 Poll::Ready(Some(Ok(data))) => {
                     self.keep(data);
@@ -143,13 +143,13 @@ impl Intake {
                 }
                 Poll::Ready(Some(Err(error))) => self.ended(Err(error)),
                 Poll::Ready(None) => {
-                    if let Source::Body(body) = std::mem::replace(&mut self.source, Source::Ended) {
-                        self.source = Source::Trailers(body);
+                    if let IntakeSource::Body(body) = std::mem::replace(&mut self.source, IntakeSource::Ended) {
+                        self.source = IntakeSource::Trailers(body);
                     }
                     true
                 }
             },
-            Source::Trailers(body) => match body.poll_trailers(&mut cx) {
+            IntakeSource::Trailers(body) => match body.poll_trailers(&mut cx) {
                 Poll::Pending => false,
                 Poll::Ready(Ok(trailers)) => {
                     self.trailers = trailers;
@@ -157,12 +157,12 @@ impl Intake {
                 }
                 Poll::Ready(Err(error)) => self.ended(Err(error)),
             },
-            Source::Ended => false,
+            IntakeSource::Ended => false,
         }
     }
 
     fn ended(&mut self, end: Result<(), h2::Error>) -> bool {
-        self.source = Source::Ended;
+        self.source = IntakeSource::Ended;
         self.end = Some(end);
         true
     }
@@ -294,7 +294,7 @@ impl Drop for StreamBody {
         if let Some(flow) = &mut intake.flow {
             let _ = flow.release_capacity(unread);
         }
-        (intake.source, intake.flow) = (Source::Ended, None);
+        (intake.source, intake.flow) = (IntakeSource::Ended, None);
         (intake.segments, intake.small) = (VecDeque::new(), BytesMut::new());
     }
 }

@@ -39,7 +39,7 @@ const RESET_STREAMS: usize = 1_024;
 
 /// The connections.
 pub(crate) struct SharedStreams {
-    lines: RefCell<Vec<SharedConnection>>,
+    connections: RefCell<Vec<SharedConnection>>,
     /// Ticks after which an idle connection is not trusted any more.
     keep: u64,
 }
@@ -85,20 +85,20 @@ pub(crate) struct PendingResponse<B> {
 
 impl SharedStreams {
     pub(crate) fn new(keep: u64) -> Self {
-        Self { lines: RefCell::default(), keep }
+        Self { connections: RefCell::default(), keep }
     }
 
     /// A lease on a connection that is open; `now` is the present tick.
     pub(crate) fn take(&self, now: u64) -> Option<StreamLease> {
-        let mut lines = self.lines.borrow_mut();
-        lines.retain_mut(|line| {
-            let rests = line.state.open.get() == 0;
-            let is_old = rests && now.saturating_sub(line.state.since.get()) > self.keep;
-            !is_old && !line.state.is_suspect.get() && is_open(&mut line.sender).is_ok()
+        let mut connections = self.connections.borrow_mut();
+        connections.retain_mut(|shared| {
+            let rests = shared.state.open.get() == 0;
+            let is_old = rests && now.saturating_sub(shared.state.since.get()) > self.keep;
+            !is_old && !shared.state.is_suspect.get() && is_open(&mut shared.sender).is_ok()
         });
-        let line = lines.iter().find(|line| line.state.open.get() < line.state.most.get())?;
-        line.state.since.set(now);
-        Some(StreamLease::new(&line.sender, &line.state, true))
+        let shared = connections.iter().find(|shared| shared.state.open.get() < shared.state.most.get())?;
+        shared.state.since.set(now);
+        Some(StreamLease::new(&shared.sender, &shared.state, true))
     }
 
     /// A lease on a new connection, which others may share from now on.
@@ -124,9 +124,9 @@ impl SharedStreams {
             intakes: Intakes::default(),
         });
         tokio::task::spawn_local(run(connection, room, Rc::clone(&state)));
-        let place = StreamLease::new(&sender, &state, false);
-        self.lines.borrow_mut().push(SharedConnection { sender, state });
-        Ok(place)
+        let lease = StreamLease::new(&sender, &state, false);
+        self.connections.borrow_mut().push(SharedConnection { sender, state });
+        Ok(lease)
     }
 }
 
@@ -188,7 +188,7 @@ impl StreamLease {
     }
 
     /// A request was not answered in time: its connection takes no other.
-    pub(crate) fn doubt(&self) {
+    pub(crate) fn mark_suspect(&self) {
         self.state.is_suspect.set(true);
     }
 }

@@ -32,7 +32,7 @@ use crate::proxy::deadline::{Deadline, before};
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {
     Http1(Box<Http1>),
-    Http2 { place: StreamLease, answer: Option<StreamBody> },
+    Http2 { lease: StreamLease, answer: Option<StreamBody> },
 }
 
 /// Why there is no answer's head.
@@ -84,8 +84,8 @@ impl Upstream {
     }
 
     /// One of HTTP/2, which is shared.
-    pub(crate) fn shared(place: StreamLease) -> Self {
-        Self::Http2 { place, answer: None }
+    pub(crate) fn shared(lease: StreamLease) -> Self {
+        Self::Http2 { lease, answer: None }
     }
 
     /// After an answer that switched protocols: the stream, and what was read beyond the answer.
@@ -118,11 +118,11 @@ impl Upstream {
                     None => Err(Fault::Timeout(Phase::FirstByte).into()),
                 }
             }
-            Self::Http2 { place, answer } => {
+            Self::Http2 { lease, answer } => {
                 let UpstreamRequest { head, body, target, .. } = request;
                 let request = shared_streams::request(head, target, body)?;
                 let asked =
-                    place.ask(request).map_err(|UnsentRequest { error, request }| UpstreamError {
+                    lease.ask(request).map_err(|UnsentRequest { error, request }| UpstreamError {
                         fault: fault::of(&error, Phase::FirstByte),
                         is_untouched: request.is_some(),
                         unsent: request.map(|request| request.into_body()),
@@ -139,7 +139,7 @@ impl Upstream {
                         unsent: None,
                     }),
                     None => {
-                        place.doubt();
+                        lease.mark_suspect();
                         Err(Fault::Timeout(Phase::FirstByte).into())
                     }
                 }
