@@ -217,13 +217,13 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         "Clients' connections.",
         [(String::new(), stats.open as f64)],
     );
-    let answers = stats.responses.iter().enumerate();
+    let responses = stats.responses.iter().enumerate();
     metric(
         &mut out,
         "master_answers_total",
         "counter",
         "Answers of the master.",
-        answers.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
+        responses.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
     );
     let hooks = control.hooks();
     let failures = [

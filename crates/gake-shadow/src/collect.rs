@@ -119,8 +119,8 @@ impl ExchangeFeed {
 }
 
 fn weight(exchange: &MirroredExchange) -> u64 {
-    let answers = exchange.backends.iter().filter_map(|outcome| outcome.result.as_ref().ok());
-    let bodies: usize = answers.map(|answer| answer.body.bytes.len()).sum();
+    let responses = exchange.backends.iter().filter_map(|outcome| outcome.result.as_ref().ok());
+    let bodies: usize = responses.map(|response| response.body.bytes.len()).sum();
     (bodies + exchange.request.body.bytes.len()) as u64 + EXCHANGE_BYTES
 }
 

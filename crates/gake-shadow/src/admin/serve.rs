@@ -99,7 +99,7 @@ pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
             pending.leave(&evicted);
             if let Some(connection) = connection {
                 // A client that breaks off, or takes no answer, is no news.
-                let _ = tokio::time::timeout(RESPONSE_TIMEOUT, answer(connection, &control, &taken)).await;
+                let _ = tokio::time::timeout(RESPONSE_TIMEOUT, response(connection, &control, &taken)).await;
             }
         });
         // Everybody is listened to once before the next comes in.
@@ -119,7 +119,7 @@ async fn connection(mut stream: TcpStream, evicted: &Notify) -> Option<AdminConn
     came.then(|| AdminConnection { stream, early: received.take() })
 }
 
-async fn answer(connection: AdminConnection, control: &ProxyControl, taken: &Rc<Cell<usize>>) {
+async fn response(connection: AdminConnection, control: &ProxyControl, taken: &Rc<Cell<usize>>) {
     let slot = RefCell::new(None);
     let service = service_fn(|request: Request<Incoming>| {
         *slot.borrow_mut() = RequestSlot::take(taken, is_change(control, &request));

@@ -94,9 +94,9 @@ fn summary(bytes: &[u8]) -> String {
 }
 
 /// The body without its content coding; as it came when that is unknown or broken.
-fn decoded(answer: &BackendResponse) -> Cow<'_, [u8]> {
-    let bytes = &answer.body.bytes[..];
-    let coding = answer.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
+fn decoded(response: &BackendResponse) -> Cow<'_, [u8]> {
+    let bytes = &response.body.bytes[..];
+    let coding = response.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
     let plain = coding.and_then(|coding| coding::undo(coding, bytes));
     plain.map_or(Cow::Borrowed(bytes), Cow::Owned)
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::exchange::CapturedBody;
 
-    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendResponse {
+    fn response(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendResponse {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(coding) = coding {
@@ -144,40 +144,40 @@ mod tests {
 
     #[test]
     fn a_coding_is_not_a_difference_of_the_body() {
-        let plain = answer("application/json", None, br#"{"a":1}"#.to_vec());
+        let plain = response("application/json", None, br#"{"a":1}"#.to_vec());
         // `{"a":2}` as brotli -q 0 writes it: an uncompressed meta-block.
         let brotli = b"\x0b\x03\x80{\"a\":2}\x03".to_vec();
         for (coding, body) in
             [("gzip", gzip(br#"{"a":2}"#)), ("deflate", deflate(br#"{"a":2}"#)), ("br", brotli)]
         {
-            let coded = answer("application/json", Some(coding), body);
+            let coded = response("application/json", Some(coding), body);
             assert_eq!(found(&plain, &coded), ["$.a value"], "{coding}");
         }
-        let same = answer("application/json", Some("gzip"), gzip(br#"{"a":1}"#));
+        let same = response("application/json", Some("gzip"), gzip(br#"{"a":1}"#));
         assert!(found(&plain, &same).is_empty());
-        let broken = answer("application/json", Some("gzip"), b"\x1f\x8bnonsense".to_vec());
+        let broken = response("application/json", Some("gzip"), b"\x1f\x8bnonsense".to_vec());
         assert_eq!(found(&plain, &broken), ["$ type"]);
     }
 
     #[test]
     fn a_bomb_is_not_unpacked() {
-        let bomb = answer("text/plain", Some("gzip"), gzip(&vec![b'a'; 40 << 20]));
+        let bomb = response("text/plain", Some("gzip"), gzip(&vec![b'a'; 40 << 20]));
         assert!(decoded(&bomb).len() < 1 << 20);
     }
 
     #[test]
     fn kinds_are_told_apart() {
-        let json = answer("application/json", None, b"[1]".to_vec());
-        let page = answer("text/html", None, b"<b>no</b>".to_vec());
-        let image = |last| answer("image/png", None, vec![0x89, b'P', 0xff, last]);
+        let json = response("application/json", None, b"[1]".to_vec());
+        let page = response("text/html", None, b"<b>no</b>".to_vec());
+        let image = |last| response("image/png", None, vec![0x89, b'P', 0xff, last]);
         assert_eq!(found(&json, &page), ["$ type"]);
         assert_eq!(found(&image(1), &image(2)), ["bytes value"]);
         assert_eq!(
-            found(&page, &answer("text/html", None, vec![])),
+            found(&page, &response("text/html", None, vec![])),
             ["line \"<b>no</b>\" missing"]
         );
-        let order = answer("application/json", None, br#"{"b":1, "a":2}"#.to_vec());
-        let other = answer("application/json", None, br#"{"a":2,"b":1}"#.to_vec());
+        let order = response("application/json", None, br#"{"b":1, "a":2}"#.to_vec());
+        let other = response("application/json", None, br#"{"a":2,"b":1}"#.to_vec());
         assert!(found(&order, &other).is_empty());
     }
 }

@@ -37,14 +37,14 @@ pub(super) fn differences<'a>(
 /// The status, or the name of what went wrong.
 pub(super) fn code(outcome: &BackendOutcome) -> String {
     match &outcome.result {
-        Ok(answer) => answer.status.as_str().to_owned(),
+        Ok(response) => response.status.as_str().to_owned(),
         Err(failure) => failure.name().to_owned(),
     }
 }
 
 /// Whether not all of the body was kept.
-pub(super) fn is_cut(answer: &BackendResponse) -> bool {
-    answer.body.truncated || answer.body.len != answer.body.bytes.len() as u64
+pub(super) fn is_cut(response: &BackendResponse) -> bool {
+    response.body.truncated || response.body.len != response.body.bytes.len() as u64
 }
 
 fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &ComparisonRules, out: &mut Differences<'_>) {

@@ -37,7 +37,7 @@ impl App {
         self.random.next_u64() % n
     }
 
-    fn answer(&mut self, target: &str) -> (u16, Value, u64) {
+    fn response(&mut self, target: &str) -> (u16, Value, u64) {
         let id: u64 = target.rsplit('/').next().unwrap().parse().unwrap();
         let body = json!({
             "id": id,
@@ -59,7 +59,7 @@ impl App {
 }
 
 fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
-    let (status, body, time) = app.answer(target);
+    let (status, body, time) = app.response(target);
     let bytes = Bytes::from(body.to_string());
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
@@ -233,10 +233,10 @@ fn a_clock_that_is_read_later_is_no_difference() {
         // The second instance reads the same second as the master two times in three; the shadow
         // never does.
         for (outcome, second) in exchange.backends.iter_mut().zip([0, 1, u64::from(n % 3 == 0)]) {
-            let Ok(answer) = &mut outcome.result else { unreachable!() };
+            let Ok(response) = &mut outcome.result else { unreachable!() };
             let body = json!({"at": format!("2026-11-22T01:02:{second:02}Z")}).to_string();
-            answer.body.len = body.len() as u64;
-            answer.body.bytes = Bytes::from(body);
+            response.body.len = body.len() as u64;
+            response.body.bytes = Bytes::from(body);
         }
         comparison.observe(&exchange, &ComparisonRules::default(), &redactor());
     }
@@ -294,11 +294,11 @@ fn what_is_kept_is_bounded() {
         let mut apart = exchange("/users/1", &mut master, &mut App::new(2), None);
         apart.request.uri = format!("/{}/{word}/x/{word}", word.len()).parse().unwrap();
         apart.request.method = Method::from_bytes(format!("M{}", n % 400).as_bytes()).unwrap();
-        if let Ok(answer) = &mut apart.backends[1].result {
+        if let Ok(response) = &mut apart.backends[1].result {
             let members: serde_json::Map<_, _> =
                 (0..300).map(|m| (format!("{word}{m}x"), json!(m))).collect();
-            answer.body.bytes = Bytes::from(Value::from(members).to_string());
-            answer.body.len = answer.body.bytes.len() as u64;
+            response.body.bytes = Bytes::from(Value::from(members).to_string());
+            response.body.len = response.body.bytes.len() as u64;
         }
         comparison.observe(&apart, &rules, &redactor());
     }

@@ -39,7 +39,7 @@ pub(super) async fn send(
         let (error, unsent) = match lease.ask(request) {
             Err(unsent) => (unsent.error, unsent.request.is_some()),
             Ok(asked) => match before(exchange.deadline, asked).await {
-                Some(Ok(answer)) => return read(exchange, answer).await,
+                Some(Ok(response)) => return read(exchange, response).await,
                 Some(Err(error)) => (error, false),
                 None => {
                     lease.mark_suspect();
@@ -59,14 +59,14 @@ pub(super) async fn send(
 /// Reads an answer up to the limit. Dropped before its end, its stream is reset.
 async fn read(
     exchange: &mut ShadowExchange<'_>,
-    answer: Response<StreamBody>,
+    response: Response<StreamBody>,
 ) -> Result<ShadowResponse, Fault> {
-    let status = answer.status();
+    let status = response.status();
     if let Some(slot) = &mut exchange.slot {
-        slot.head(status, answer.headers());
+        slot.head(status, response.headers());
     }
     let (status, mut bytes) = (status.as_u16(), 0);
-    let mut body = answer.into_body();
+    let mut body = response.into_body();
     loop {
         let frame = before(exchange.deadline, body.frame()).await;
         let Some(frame) = frame.ok_or(Fault::Timeout(Phase::Body))? else {

@@ -134,10 +134,10 @@ fn outcome(outcome: &BackendOutcome, options: &ScriptHookOptions) -> Value {
     add("firstByteMs", outcome.first_byte_ns.map_or(Value::Null, ms));
     add("totalMs", ms(outcome.total_ns));
     match &outcome.result {
-        Ok(answer) => {
-            add("status", Value::Number(answer.status.as_u16().into()));
-            add("headers", headers(&answer.headers));
-            add_body(&mut properties, &answer.body, options.response_body);
+        Ok(response) => {
+            add("status", Value::Number(response.status.as_u16().into()));
+            add("headers", headers(&response.headers));
+            add_body(&mut properties, &response.body, options.response_body);
         }
         Err(failure) => {
             add("fault", Value::text(failure.name()));

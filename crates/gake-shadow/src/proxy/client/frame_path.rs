@@ -164,8 +164,8 @@ impl FrameExchange<'_> {
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         match &mut self.stage {
             Stage::Handling(handling) => match handling.as_mut().poll(cx) {
-                Poll::Ready(answer) => {
-                    self.begin(answer);
+                Poll::Ready(response) => {
+                    self.begin(response);
                     true
                 }
                 Poll::Pending => false,
@@ -185,22 +185,22 @@ impl FrameExchange<'_> {
     }
 
     /// The head of the answer has come, or there will be none.
-    fn begin(&mut self, answer: Result<UpstreamResponse, Refusal>) {
+    fn begin(&mut self, response: Result<UpstreamResponse, Refusal>) {
         let worker = &self.client.worker;
         self.side.begin_response(&mut self.out);
         self.closes |= worker.is_stopping();
         // Nothing that follows on a connection with a doubtful request is trusted.
-        self.closes |= answer.as_ref().is_err_and(|refusal| !refusal.is_backends());
+        self.closes |= response.as_ref().is_err_and(|refusal| !refusal.is_backends());
         let context = ResponseContext {
             request_is_head: self.is_head,
             is_http10: self.is_http10,
             takes_trailers: self.takes_trailers,
-            is_empty: answer.as_ref().is_ok_and(|answer| answer.body.is_end_stream()),
+            is_empty: response.as_ref().is_ok_and(|response| response.body.is_end_stream()),
             closes: self.closes,
             date: &worker.date.now(),
         };
-        let UpstreamResponse { head, body } = match answer {
-            Ok(answer) => answer,
+        let UpstreamResponse { head, body } = match response {
+            Ok(response) => response,
             Err(refusal) => {
                 self.out.extend_from_slice(&refusal.bytes(&context));
                 self.end = Some(FrameEnd::Answered);

@@ -98,8 +98,8 @@ impl ClientSide<'_> {
         match rejection {
             Rejection::Malformed(status) => {
                 count(&worker.counters().malformed);
-                let answer = refusal::malformed(status, &worker.date.now());
-                self.write(&answer, NextStep::Close).await
+                let response = refusal::malformed(status, &worker.date.now());
+                self.write(&response, NextStep::Close).await
             }
             Rejection::Refused { refusal, is_head, is_http10 } => {
                 count(&worker.counters().requests);
@@ -115,7 +115,7 @@ impl ClientSide<'_> {
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         let then = self.answered(closes);
-        let answer = refusal.bytes(&ResponseContext {
+        let response = refusal.bytes(&ResponseContext {
             request_is_head: is_head,
             is_http10,
             takes_trailers: false,
@@ -123,12 +123,12 @@ impl ClientSide<'_> {
             closes: then == NextStep::Close,
             date: &worker.date.now(),
         });
-        self.write(&answer, then).await
+        self.write(&response, then).await
     }
 
-    async fn write(&mut self, answer: &[u8], then: NextStep) -> NextStep {
+    async fn write(&mut self, response: &[u8], then: NextStep) -> NextStep {
         let written = async {
-            self.stream.write_all(answer).await?;
+            self.stream.write_all(response).await?;
             // TLS may hold some of it.
             self.stream.flush().await
         };

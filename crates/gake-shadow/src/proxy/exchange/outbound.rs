@@ -60,7 +60,7 @@ pub(crate) async fn send(
         let is_empty = body.is_end_stream();
         let request = UpstreamRequest { head: &head, is_upgrade, body, target: &pool.target };
         let error = match upstream.ask(request, &client.deadline, &worker.scratch).await {
-            Ok(answer) => return Ok((upstream, answer)),
+            Ok(response) => return Ok((upstream, response)),
             Err(error) => error,
         };
         let (fault, untouched) = (error.fault, error.is_untouched);

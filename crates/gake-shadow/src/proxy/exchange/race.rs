@@ -38,7 +38,7 @@ pub(crate) struct Contenders {
 struct RaceResult {
     pool: Rc<BackendPool>,
     slot: Option<Box<OutcomeSlot>>,
-    answer: Result<(Upstream, BackendResponseHead), Fault>,
+    response: Result<(Upstream, BackendResponseHead), Fault>,
 }
 
 type Running = Pin<Box<dyn Future<Output = RaceResult>>>;
@@ -84,11 +84,11 @@ pub(crate) async fn run(
         })
         .await;
         drop(running.swap_remove(place));
-        let RaceResult { pool, slot, answer } = finish;
-        match answer {
+        let RaceResult { pool, slot, response } = finish;
+        match response {
             // The others are dropped with their connections.
-            Ok((upstream, answer)) => {
-                return exchange::answered(client, &pool, upstream, answer, slot, false);
+            Ok((upstream, response)) => {
+                return exchange::answered(client, &pool, upstream, response, slot, false);
             }
             Err(fault) => last = Some(exchange::failed(client, &pool, slot, fault)),
         }
@@ -118,14 +118,14 @@ fn runner(
             match hooks::munge_whole(hooks, &name, &request).await {
                 Some(changed) => request = changed,
                 None if role == Role::Master => {}
-                None => return RaceResult { pool, slot, answer: Err(Fault::Script) },
+                None => return RaceResult { pool, slot, response: Err(Fault::Script) },
             }
         }
         let head = edits::for_backend(&request.head, &pool.target, &[]);
         let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
         let again = Some(request);
         let ask = OutboundRequest { head, is_upgrade: false, body, again, copies: None };
-        let answer = outbound::send(&client, &pool, ask, slot.as_deref_mut()).await;
-        RaceResult { pool, slot, answer }
+        let response = outbound::send(&client, &pool, ask, slot.as_deref_mut()).await;
+        RaceResult { pool, slot, response }
     }
 }

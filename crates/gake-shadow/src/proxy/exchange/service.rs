@@ -126,7 +126,7 @@ async fn to_master(
     };
     ask.is_upgrade = upgrade.is_some();
     match outbound::send(client, pool, ask, slot.as_deref_mut()).await {
-        Ok((upstream, answer)) => answered(client, pool, upstream, answer, slot, upgrade.is_some()),
+        Ok((upstream, response)) => answered(client, pool, upstream, response, slot, upgrade.is_some()),
         Err(fault) => Err(failed(client, pool, slot, fault)),
     }
 }

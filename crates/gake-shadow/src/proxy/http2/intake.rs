@@ -67,8 +67,8 @@ pub(crate) struct StreamBody {
 
 impl Intakes {
     /// The answer to a request, as it comes.
-    pub(crate) fn answer(&self, answer: ResponseFuture) -> StreamBody {
-        self.add(IntakeSource::Head(answer), None)
+    pub(crate) fn response(&self, response: ResponseFuture) -> StreamBody {
+        self.add(IntakeSource::Head(response), None)
     }
 
     /// The body of a request that has this head.
@@ -120,10 +120,10 @@ impl Intake {
         // Only the connection brings anything, and its driver looks here afterwards.
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.source {
-            IntakeSource::Head(answer) => match Pin::new(answer).poll(&mut cx) {
+            IntakeSource::Head(response) => match Pin::new(response).poll(&mut cx) {
                 Poll::Pending => false,
-                Poll::Ready(Ok(answer)) => {
-                    let (head, mut body) = answer.into_parts();
+                Poll::Ready(Ok(response)) => {
+                    let (head, mut body) = response.into_parts();
                     self.head = Some(Ok(Response::from_parts(head, ())));
                     self.flow = Some(body.flow_control().clone());
                     self.source = IntakeSource::Body(body);

@@ -78,7 +78,7 @@ pub(crate) struct UnsentRequest<B> {
 
 /// A request under way, until the head of its answer has come.
 pub(crate) struct PendingResponse<B> {
-    answer: Option<StreamBody>,
+    response: Option<StreamBody>,
     /// What is left of the request.
     upload: Option<Outflow<B>>,
 }
@@ -182,9 +182,9 @@ impl StreamLease {
         let (head, body) = request.into_parts();
         let is_whole = body.is_end_stream();
         let sent = self.sender.send_request(Request::from_parts(head, ()), is_whole);
-        let (answer, to) = sent.map_err(|error| UnsentRequest { error, request: None })?;
+        let (response, to) = sent.map_err(|error| UnsentRequest { error, request: None })?;
         let upload = (!is_whole).then(|| Outflow::new(to, body, Reason::CANCEL));
-        Ok(PendingResponse { answer: Some(self.state.intakes.answer(answer)), upload })
+        Ok(PendingResponse { response: Some(self.state.intakes.response(response)), upload })
     }
 
     /// A request was not answered in time: its connection takes no other.
@@ -209,13 +209,13 @@ impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingResponse<B> {
         {
             this.upload = None;
         }
-        let Some(answer) = &mut this.answer else { return Poll::Pending };
-        let head = ready!(answer.poll_head(cx))?;
-        let Some(mut answer) = this.answer.take() else { return Poll::Pending };
+        let Some(response) = &mut this.response else { return Poll::Pending };
+        let head = ready!(response.poll_head(cx))?;
+        let Some(mut response) = this.response.take() else { return Poll::Pending };
         if let Some(upload) = this.upload.take() {
-            answer = answer.with_upload(tokio::task::spawn_local(upload));
+            response = response.with_upload(tokio::task::spawn_local(upload));
         }
-        Poll::Ready(Ok(head.map(|()| answer)))
+        Poll::Ready(Ok(head.map(|()| response)))
     }
 }
 

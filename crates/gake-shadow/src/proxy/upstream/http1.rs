@@ -27,7 +27,7 @@ pub(crate) struct Http1 {
     writer: Option<RequestWriter>,
     /// Why no more of the request can be written; an answer may have come before.
     broken: Option<Fault>,
-    answer: BufferedResponse,
+    response: BufferedResponse,
     /// The connection can take another request.
     is_reusable: bool,
 }
@@ -45,7 +45,7 @@ struct BufferedResponse {
 
 impl Http1 {
     pub(crate) fn new(link: BackendLink) -> Self {
-        Self { link, writer: None, broken: None, answer: BufferedResponse::default(), is_reusable: true }
+        Self { link, writer: None, broken: None, response: BufferedResponse::default(), is_reusable: true }
     }
 
     /// The connection, if it can take another request.
@@ -81,7 +81,7 @@ impl Http1 {
         cx: &mut Context<'_>,
     ) -> Poll<Result<BackendResponseHead, Fault>> {
         ready!(self.poll(scratch, cx))?;
-        Poll::Ready(match (self.answer.head.take(), self.answer.end) {
+        Poll::Ready(match (self.response.head.take(), self.response.end) {
             (Some(head), _) => Ok(head),
             (None, Some(Err(fault))) => Err(fault),
             (None, _) => Err(Fault::Malformed("not an HTTP/1.1 answer")),
@@ -94,26 +94,26 @@ impl Http1 {
         scratch: &Scratch,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
-        if !self.answer.has_next() {
+        if !self.response.has_next() {
             ready!(self.poll(scratch, cx))?;
         }
-        let answer = &mut self.answer;
-        if let Some(frame) = answer.frames.next() {
+        let response = &mut self.response;
+        if let Some(frame) = response.frames.next() {
             let length = frame.data_ref().map_or(0, Bytes::len) as u64;
-            answer.left = answer.left.map(|left| left.saturating_sub(length));
+            response.left = response.left.map(|left| left.saturating_sub(length));
             return Poll::Ready(Some(Ok(frame)));
         }
-        Poll::Ready(answer.end.and_then(Result::err).map(Err))
+        Poll::Ready(response.end.and_then(Result::err).map(Err))
     }
 
     /// Whether nothing more of the answer comes.
     pub(crate) fn is_at_end(&self) -> bool {
-        matches!(self.answer.end, Some(Ok(()))) && self.answer.frames.is_empty()
+        matches!(self.response.end, Some(Ok(()))) && self.response.frames.is_empty()
     }
 
     /// How many bytes of the answer's body come, where that is known.
     pub(crate) fn size_hint(&self) -> SizeHint {
-        match self.answer.left {
+        match self.response.left {
             _ if self.is_at_end() => SizeHint::with_exact(0),
             Some(left) => SizeHint::with_exact(left),
             None => SizeHint::new(),
@@ -134,16 +134,16 @@ impl Http1 {
             }
         }
         for _ in 0..READS {
-            if self.answer.has_next() {
+            if self.response.has_next() {
                 return Poll::Ready(Ok(()));
             }
-            match ready!(self.link.poll_read(cx, scratch, &mut self.answer)) {
+            match ready!(self.link.poll_read(cx, scratch, &mut self.response)) {
                 Ok(Some(response)) => {
-                    self.answer.end = Some(Ok(()));
+                    self.response.end = Some(Ok(()));
                     self.is_reusable = response.reusable() && self.writer.is_none();
                 }
                 Ok(None) => {}
-                Err(fault) => self.answer.end = Some(Err(self.broken.unwrap_or(fault))),
+                Err(fault) => self.response.end = Some(Err(self.broken.unwrap_or(fault))),
             }
         }
         cx.waker().wake_by_ref();

@@ -32,7 +32,7 @@ use crate::proxy::deadline::{Deadline, before};
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {
     Http1(Box<Http1>),
-    Http2 { lease: StreamLease, answer: Option<StreamBody> },
+    Http2 { lease: StreamLease, response: Option<StreamBody> },
 }
 
 /// Why there is no answer's head.
@@ -85,7 +85,7 @@ impl Upstream {
 
     /// One of HTTP/2, which is shared.
     pub(crate) fn shared(lease: StreamLease) -> Self {
-        Self::Http2 { lease, answer: None }
+        Self::Http2 { lease, response: None }
     }
 
     /// After an answer that switched protocols: the stream, and what was read beyond the answer.
@@ -118,7 +118,7 @@ impl Upstream {
                     None => Err(Fault::Timeout(Phase::FirstByte).into()),
                 }
             }
-            Self::Http2 { lease, answer } => {
+            Self::Http2 { lease, response } => {
                 let UpstreamRequest { head, body, target, .. } = request;
                 let request = shared_streams::request(head, target, body)?;
                 let asked =
@@ -130,7 +130,7 @@ impl Upstream {
                 match before(deadline, asked).await {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();
-                        *answer = Some(body);
+                        *response = Some(body);
                         Ok(BackendResponseHead::of_http2(head.status, &head.headers))
                     }
                     Some(Err(error)) => Err(UpstreamError {
@@ -155,10 +155,10 @@ impl Upstream {
     ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
         match self {
             Self::Http1(http1) => http1.poll_body(scratch, cx),
-            Self::Http2 { answer: Some(body), .. } => {
+            Self::Http2 { response: Some(body), .. } => {
                 Pin::new(body).poll_frame(cx).map_err(|error| fault::of(&error, Phase::Body))
             }
-            Self::Http2 { answer: None, .. } => Poll::Ready(None),
+            Self::Http2 { response: None, .. } => Poll::Ready(None),
         }
     }
 
@@ -166,7 +166,7 @@ impl Upstream {
     pub(crate) fn is_at_end(&self) -> bool {
         match self {
             Self::Http1(http1) => http1.is_at_end(),
-            Self::Http2 { answer, .. } => answer.as_ref().is_none_or(StreamBody::is_end_stream),
+            Self::Http2 { response, .. } => response.as_ref().is_none_or(StreamBody::is_end_stream),
         }
     }
 
@@ -174,8 +174,8 @@ impl Upstream {
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Http1(http1) => http1.size_hint(),
-            Self::Http2 { answer: Some(body), .. } => body.size_hint(),
-            Self::Http2 { answer: None, .. } => SizeHint::with_exact(0),
+            Self::Http2 { response: Some(body), .. } => body.size_hint(),
+            Self::Http2 { response: None, .. } => SizeHint::with_exact(0),
         }
     }
 }
