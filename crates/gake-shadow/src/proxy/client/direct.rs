@@ -139,7 +139,7 @@ impl DirectExchange<'_> {
                 if let Some(slot) = self.slot.take() {
                     slot.done(false);
                 }
-                self.side.answered(closes || !self.upload.is_complete())
+                self.side.finish_response(closes || !self.upload.is_complete())
             }
             TransactionEnd::Aborted(fault) => {
                 self.tell(fault);

@@ -77,7 +77,7 @@ impl ClientSide<'_> {
     }
 
     /// The answer is with the client.
-    pub(crate) fn answered(&self, closes: bool) -> NextStep {
+    pub(crate) fn finish_response(&self, closes: bool) -> NextStep {
         self.client.response_sent();
         if closes || self.client.worker.is_stopping() { NextStep::Close } else { NextStep::Next }
     }
@@ -114,7 +114,7 @@ impl ClientSide<'_> {
         let worker = &self.client.worker;
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
-        let then = self.answered(closes);
+        let then = self.finish_response(closes);
         let response = refusal.bytes(&ResponseContext {
             request_is_head: is_head,
             is_http10,

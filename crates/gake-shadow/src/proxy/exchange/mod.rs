@@ -60,7 +60,7 @@ pub(crate) fn failed(
 }
 
 /// The answer's head has come.
-pub(crate) fn answered(
+pub(crate) fn relay_response(
     client: &Rc<ClientState>,
     pool: &Rc<BackendPool>,
     upstream: Upstream,

@@ -88,7 +88,7 @@ pub(crate) async fn run(
         match response {
             // The others are dropped with their connections.
             Ok((upstream, response)) => {
-                return exchange::answered(client, &pool, upstream, response, slot, false);
+                return exchange::relay_response(client, &pool, upstream, response, slot, false);
             }
             Err(fault) => last = Some(exchange::failed(client, &pool, slot, fault)),
         }

@@ -21,7 +21,7 @@ use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::{CopyPlan, SendBody, Tee};
-use crate::proxy::exchange::{answered, collector, entries, failed, switching};
+use crate::proxy::exchange::{collector, entries, failed, relay_response, switching};
 use crate::proxy::http2;
 use crate::proxy::policy::choice;
 use crate::proxy::state::count;
@@ -126,7 +126,7 @@ async fn to_master(
     };
     ask.is_upgrade = upgrade.is_some();
     match outbound::send(client, pool, ask, slot.as_deref_mut()).await {
-        Ok((upstream, response)) => answered(client, pool, upstream, response, slot, upgrade.is_some()),
+        Ok((upstream, response)) => relay_response(client, pool, upstream, response, slot, upgrade.is_some()),
         Err(fault) => Err(failed(client, pool, slot, fault)),
     }
 }
