@@ -12,7 +12,8 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
 use crate::exchange::{
-    BackendResponse, BackendFailure, BackendOutcome, CapturedBody, CapturedRequest, MirroredExchange, Role,
+    BackendFailure, BackendOutcome, BackendResponse, CapturedBody, CapturedRequest,
+    MirroredExchange, Role,
 };
 use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::message::head::RequestHead;
@@ -172,7 +173,12 @@ impl ExchangeCollector {
     }
 
     /// A place for a backend's outcome; `order` is its place among the others.
-    pub(crate) fn slot(self: &Arc<Self>, order: usize, name: &Arc<str>, role: Role) -> Box<OutcomeSlot> {
+    pub(crate) fn slot(
+        self: &Arc<Self>,
+        order: usize,
+        name: &Arc<str>,
+        role: Role,
+    ) -> Box<OutcomeSlot> {
         Box::new(OutcomeSlot {
             collector: Arc::clone(self),
             order,
@@ -280,7 +286,11 @@ impl OutcomeSlot {
         let Some((status, headers)) = self.head.take() else { return };
         let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
         let bytes = self.body.finish().bytes();
-        self.put(Ok(BackendResponse { status, headers, body: CapturedBody { bytes, truncated, len } }));
+        self.put(Ok(BackendResponse {
+            status,
+            headers,
+            body: CapturedBody { bytes, truncated, len },
+        }));
     }
 
     /// There is no answer.

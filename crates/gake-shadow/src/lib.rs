@@ -23,6 +23,6 @@ pub mod script_hooks;
 pub mod traffic;
 
 pub use collect::Exchanges;
-pub use control::{ProxyControl, NoSuchShadow, ProxySummary, ShadowState};
+pub use control::{NoSuchShadow, ProxyControl, ProxySummary, ShadowState};
 pub use mirror::ledger::{Category, Ledger};
 pub use proxy::{Proxy, ProxyStartError, ProxyStats, RunningProxy};

@@ -99,7 +99,9 @@ pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
             pending.leave(&evicted);
             if let Some(connection) = connection {
                 // A client that breaks off, or takes no answer, is no news.
-                let _ = tokio::time::timeout(RESPONSE_TIMEOUT, response(connection, &control, &taken)).await;
+                let _ =
+                    tokio::time::timeout(RESPONSE_TIMEOUT, response(connection, &control, &taken))
+                        .await;
             }
         });
         // Everybody is listened to once before the next comes in.
@@ -188,7 +190,9 @@ mod tests {
         let changes: Vec<_> = std::iter::from_fn(|| RequestSlot::take(&taken, true)).collect();
         assert_eq!(changes.len(), CHANGE_SLOTS);
         slots.pop();
-        assert!(RequestSlot::take(&taken, false).is_none() && RequestSlot::take(&taken, true).is_some());
+        assert!(
+            RequestSlot::take(&taken, false).is_none() && RequestSlot::take(&taken, true).is_some()
+        );
         drop((slots, changes));
         assert_eq!(taken.get(), 0);
     }
@@ -200,8 +204,10 @@ mod tests {
         pending.leave(&waiting[5]);
         let last = pending.enter();
         let mut cx = Context::from_waker(Waker::noop());
-        let is_told = |evicted: &Notify| std::pin::pin!(evicted.notified()).poll(&mut cx).is_ready();
-        let told: Vec<_> = waiting.iter().chain([&last]).map(|evicted| &**evicted).map(is_told).collect();
+        let is_told =
+            |evicted: &Notify| std::pin::pin!(evicted.notified()).poll(&mut cx).is_ready();
+        let told: Vec<_> =
+            waiting.iter().chain([&last]).map(|evicted| &**evicted).map(is_told).collect();
         assert_eq!(told.iter().filter(|told| **told).count(), 2, "{told:?}");
         assert!(told[0] && told[1]);
     }

@@ -7,8 +7,8 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
+use super::field::{DifferenceKind, Differences};
 use super::marker_names::MarkerNames;
-use super::field::{Differences, DifferenceKind};
 use super::{json, text};
 use crate::coding;
 use crate::exchange::BackendResponse;
@@ -63,7 +63,8 @@ pub(super) fn compare(
     if left == right {
         return;
     }
-    let contents = (BodyContent::of(&expected.headers, &left), BodyContent::of(&actual.headers, &right));
+    let contents =
+        (BodyContent::of(&expected.headers, &left), BodyContent::of(&actual.headers, &right));
     match contents {
         (BodyContent::Json(mut left), BodyContent::Json(mut right)) => {
             markers.take_from(&mut left);
@@ -112,7 +113,11 @@ mod tests {
     use super::*;
     use crate::exchange::CapturedBody;
 
-    fn response(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendResponse {
+    fn response(
+        kind: &'static str,
+        coding: Option<&'static str>,
+        bytes: Vec<u8>,
+    ) -> BackendResponse {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(coding) = coding {

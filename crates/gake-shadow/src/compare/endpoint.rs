@@ -6,9 +6,9 @@ use gake_text::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
-use super::field::{Differences, DifferenceField, ValuePair};
-use super::value_shapes::ValueShapes;
+use super::field::{DifferenceField, Differences, ValuePair};
 use super::histogram::{RatioHistogram, TimeHistogram};
+use super::value_shapes::ValueShapes;
 
 /// Fields of an endpoint that are told apart.
 const FIELDS_MAX: usize = 200;
@@ -215,7 +215,7 @@ mod as_list {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::super::bounded;
-    use super::{EndpointFigures, FIELDS_MAX, DifferenceField};
+    use super::{DifferenceField, EndpointFigures, FIELDS_MAX};
 
     #[derive(Serialize, Deserialize)]
     struct Entry<F, S> {
@@ -235,7 +235,8 @@ mod as_list {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         input: D,
     ) -> Result<BTreeMap<DifferenceField, EndpointFigures>, D::Error> {
-        let entries = bounded::list::<FIELDS_MAX, _, Entry<DifferenceField, EndpointFigures>>(input)?;
+        let entries =
+            bounded::list::<FIELDS_MAX, _, Entry<DifferenceField, EndpointFigures>>(input)?;
         Ok(entries.into_iter().map(|entry| (entry.field, entry.seen)).collect())
     }
 }

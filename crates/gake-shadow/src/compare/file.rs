@@ -104,7 +104,8 @@ mod tests {
         let text = format!("{{\"schema\":\"{SCHEMA}\",\"comparisons\":{comparisons}}}");
         std::fs::write(&path, text).unwrap();
         let read = join(read(&path).map_err(|error| error.to_string())?);
-        let judged = read.iter().map(|one| judge(one, &ComparisonRules::default(), Terms::default()));
+        let judged =
+            read.iter().map(|one| judge(one, &ComparisonRules::default(), Terms::default()));
         Ok(judged.map(|report| show::text(&report)).collect())
     }
 

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use gake_text::redact::Redactor;
 use serde_json::{Map, Value};
 
-use super::field::{Differences, DifferenceKind};
+use super::field::{DifferenceKind, Differences};
 use super::template::placeholder;
 
 /// Members by which elements of an array are recognised, the first that all have.
@@ -44,7 +44,9 @@ impl Walk {
             _ if kind(expected) != kind(actual) => {
                 self.note(DifferenceKind::Type, Some(expected), Some(actual), out);
             }
-            _ if expected != actual => self.note(DifferenceKind::Value, Some(expected), Some(actual), out),
+            _ if expected != actual => {
+                self.note(DifferenceKind::Value, Some(expected), Some(actual), out)
+            }
             _ => {}
         }
     }
@@ -63,7 +65,9 @@ impl Walk {
             });
         }
         for (key, value) in actual.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-            self.within(key, redactor, |walk| walk.note(DifferenceKind::Added, None, Some(value), out));
+            self.within(key, redactor, |walk| {
+                walk.note(DifferenceKind::Added, None, Some(value), out)
+            });
         }
     }
 

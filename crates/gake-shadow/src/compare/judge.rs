@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::value_shapes::INSTANT;
-use super::significance::{SignTest, q_values};
 use super::histogram::Median;
-use super::{Endpoint, EndpointFigures, Example, ComparisonRules, ShadowComparison, suggest};
+use super::significance::{SignTest, q_values};
+use super::value_shapes::INSTANT;
+use super::{ComparisonRules, Endpoint, EndpointFigures, Example, ShadowComparison, suggest};
 
 /// Pairs of times below which latency is not judged.
 const PAIRS_MIN: u64 = 20;
@@ -227,7 +227,8 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
         })
         .collect();
     endpoints.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.exchanges));
-    let counted = |d: &FieldDifference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
+    let counted =
+        |d: &FieldDifference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let differs = differences.iter().any(|d| counted(d) && d.rate > terms.tolerance)
         || endpoints.iter().any(|endpoint| endpoint.latency.pace == Pace::Slower);
     ShadowReport {

@@ -77,7 +77,12 @@ impl ShadowComparison {
     }
 
     /// Takes an exchange in, and keeps nothing of it that `redactor` hides.
-    pub fn observe(&mut self, exchange: &MirroredExchange, rules: &ComparisonRules, redactor: &Redactor) {
+    pub fn observe(
+        &mut self,
+        exchange: &MirroredExchange,
+        rules: &ComparisonRules,
+        redactor: &Redactor,
+    ) {
         let asked = |outcome: &&BackendOutcome| {
             !matches!(outcome.result, Err(BackendFailure::NotSent(_) | BackendFailure::ClientGone))
         };

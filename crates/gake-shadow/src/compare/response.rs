@@ -6,9 +6,9 @@ use gake_text::redact::Redactor;
 use http::HeaderMap;
 
 use super::body;
-use super::field::{Differences, DifferenceKind};
+use super::field::{DifferenceKind, Differences};
 use super::rules::ComparisonRules;
-use crate::exchange::{BackendResponse, BackendOutcome};
+use crate::exchange::{BackendOutcome, BackendResponse};
 
 /// Where outcomes of one request differ, by what `rules` say for `endpoint`.
 pub(super) fn differences<'a>(
@@ -47,7 +47,12 @@ pub(super) fn is_cut(response: &BackendResponse) -> bool {
     response.body.truncated || response.body.len != response.body.bytes.len() as u64
 }
 
-fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &ComparisonRules, out: &mut Differences<'_>) {
+fn headers(
+    expected: &HeaderMap,
+    actual: &HeaderMap,
+    rules: &ComparisonRules,
+    out: &mut Differences<'_>,
+) {
     let names: BTreeSet<&str> = expected.keys().chain(actual.keys()).map(|n| n.as_str()).collect();
     for name in names.into_iter().filter(|name| !rules.ignores_header(name)) {
         let (left, right) = (values(expected, name), values(actual, name));

@@ -138,8 +138,10 @@ impl ComparisonRules {
                 absolute: near.absolute,
             });
         }
-        let ignore =
-            |rule: IgnoreTable| IgnoreRule { endpoint: Glob(rule.endpoint), paths: globs(rule.paths) };
+        let ignore = |rule: IgnoreTable| IgnoreRule {
+            endpoint: Glob(rule.endpoint),
+            paths: globs(rule.paths),
+        };
         Ok(Self {
             ignored_headers: lower(file.headers.ignore),
             compared_headers: lower(file.headers.compare),

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use gake_text::foreign;
 use gake_text::units::{count, duration, percent, plural};
 
-use super::judge::{FieldDifference, EndpointReport, FieldVerdict, LatencyReport, Pace, ShadowReport};
+use super::judge::{
+    EndpointReport, FieldDifference, FieldVerdict, LatencyReport, Pace, ShadowReport,
+};
 
 /// Differences and endpoints that a list shows; the rest is counted.
 const SHOWN_MAX: usize = 25;

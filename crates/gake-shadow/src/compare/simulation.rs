@@ -69,7 +69,11 @@ fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
     BackendOutcome {
         name: Arc::from(role.name()),
         role,
-        result: Ok(BackendResponse { status: StatusCode::from_u16(status).unwrap(), headers, body }),
+        result: Ok(BackendResponse {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers,
+            body,
+        }),
         connect_ns: 0,
         first_byte_ns: Some(time),
         total_ns: time,

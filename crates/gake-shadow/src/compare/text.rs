@@ -3,7 +3,7 @@
 //! A line's path is the line without its numbers, so that a page with a time of day in it differs
 //! in that line alone, whatever the time.
 
-use super::field::{Differences, DifferenceKind};
+use super::field::{DifferenceKind, Differences};
 
 /// Lines of each text that are looked at.
 const LINES_MAX: usize = 5_000;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::error::{header_name, header_value, value};
 use super::{
-    Backend, BreakerConfig, Config, ConfigError, HeaderEdits, ForwardedPolicy, HostPolicy, PathGlob, PathRule, RuleVerdict,
-    Sampling, ServerTls, Shadow, parse_marker,
+    Backend, BreakerConfig, Config, ConfigError, ForwardedPolicy, HeaderEdits, HostPolicy,
+    PathGlob, PathRule, RuleVerdict, Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{
-    ChangeScope, HookError, Hooks, HookRequest, HookRequestHead, SelectFailure, Selection, HookTimeout,
+    ChangeScope, HookError, HookRequest, HookRequestHead, HookTimeout, Hooks, SelectFailure,
+    Selection,
 };
 use crate::breaker::CircuitBreaker;
 use crate::collect::Exchanges;
@@ -178,7 +179,11 @@ impl HookRunner {
         })
     }
 
-    pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: HookRequest) -> Option<HookRequest> {
+    pub(crate) async fn munge(
+        &self,
+        backend: &Arc<str>,
+        mut request: HookRequest,
+    ) -> Option<HookRequest> {
         let (_, circuit) = self.munge.get(backend)?;
         let backend = Arc::clone(backend);
         self.ask(circuit, move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await

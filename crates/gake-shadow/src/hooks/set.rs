@@ -1,6 +1,6 @@
 //! Hooks from closures, as many of each kind as wanted.
 
-use super::{ChangeScope, HookError, Hooks, HookRequest, HookRequestHead, Selection};
+use super::{ChangeScope, HookError, HookRequest, HookRequestHead, Hooks, Selection};
 use crate::exchange::MirroredExchange;
 
 type Select = Box<dyn Fn(&HookRequestHead) -> Selection + Send + Sync>;

@@ -17,7 +17,12 @@ pub(crate) struct ShadowBackend {
 
 impl ShadowBackend {
     pub(crate) fn new(config: Shadow, target: BackendTarget, gate: Gate, workers: usize) -> Self {
-        Self { config, target, gate, pages: (0..2 * workers).map(|_| LedgerPage::default()).collect() }
+        Self {
+            config,
+            target,
+            gate,
+            pages: (0..2 * workers).map(|_| LedgerPage::default()).collect(),
+        }
     }
 
     /// The page that a worker writes.

@@ -9,10 +9,10 @@ use crate::collect::OutcomeSlot;
 use crate::config::MarkerSecret;
 use crate::message::body::ShadowRequest;
 use crate::message::head::RequestHead;
+use crate::proxy::deadline::{Deadline, before};
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::deadline::{Deadline, before};
 
 /// The answer to a copy.
 pub(super) struct ShadowResponse {

@@ -8,13 +8,13 @@ use gake_core::record::{Fault, Phase};
 use gake_wire::http1::{ResponseHead, Visitor};
 use http::{Method, StatusCode};
 
-use super::exchange::{ShadowResponse, ShadowExchange};
 use super::copy_writer::CopyWriter;
+use super::exchange::{ShadowExchange, ShadowResponse};
 use crate::collect::OutcomeSlot;
 use crate::message::body::ShadowRequest;
+use crate::proxy::deadline::before;
 use crate::proxy::policy::headers::ResponseLines;
 use crate::proxy::upstream::link::{BackendLink, Scratch, is_stale};
-use crate::proxy::deadline::before;
 
 /// How often a connection is read in one turn: others wait for theirs.
 const READS: usize = 16;
@@ -35,8 +35,10 @@ pub(super) async fn send(
         let mut writer = CopyWriter::new(exchange.head(request), &request.body);
         let method = request.head.method();
         link.start(*method == Method::HEAD);
-        let mut recorder = ResponseRecorder { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
-        let running = exchange_on(&mut link, &mut writer, &mut recorder, exchange.scratch, exchange.limit);
+        let mut recorder =
+            ResponseRecorder { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
+        let running =
+            exchange_on(&mut link, &mut writer, &mut recorder, exchange.scratch, exchange.limit);
         let end = before(exchange.deadline, running).await;
         let ResponseRecorder { status, bytes, .. } = recorder;
         return match end {

@@ -6,13 +6,13 @@ use gake_core::record::{Fault, Phase};
 use http::Response;
 use http_body_util::BodyExt;
 
-use super::exchange::{ShadowResponse, ShadowExchange};
+use super::exchange::{ShadowExchange, ShadowResponse};
 use crate::message::body::{ShadowBody, ShadowRequest};
+use crate::proxy::deadline::before;
 use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, SharedStreams};
 use crate::proxy::upstream::fault;
 use crate::proxy::upstream::link::is_stale;
-use crate::proxy::deadline::before;
 
 /// One copy and its answer, on a new connection if the old one turns out to be closed; `now` is
 /// the present tick.

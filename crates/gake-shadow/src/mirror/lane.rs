@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_core::record::Fault;
 
 use super::backend::ShadowBackend;
-use super::exchange::{ShadowResponse, ShadowExchange};
+use super::exchange::{ShadowExchange, ShadowResponse};
 use super::lane_queue::LaneQueue;
 use super::ledger::Category;
 use super::{CopyJob, http1, http2};

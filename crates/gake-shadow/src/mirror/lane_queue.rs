@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::CopyJob;
+use crate::proxy::deadline::Ticker;
 use crate::proxy::http2::shared_streams::SharedStreams;
 use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::deadline::Ticker;
 
 /// One shadow on one thread.
 pub(super) struct LaneQueue {

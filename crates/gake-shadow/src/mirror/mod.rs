@@ -21,8 +21,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
-use crate::proxy::state::ProxyState;
 use crate::proxy::deadline::{Deadline, before};
+use crate::proxy::state::ProxyState;
 use backend::ShadowBackend;
 use ledger::{Category, LedgerPage};
 
@@ -110,7 +110,11 @@ impl Drop for CopyTicket {
 }
 
 impl Mirror {
-    pub(crate) fn new(shared: Arc<ProxyState>, worker: usize, jobs: UnboundedSender<Vec<CopyJob>>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<ProxyState>,
+        worker: usize,
+        jobs: UnboundedSender<Vec<CopyJob>>,
+    ) -> Self {
         let (begun, due) = (Notify::new(), Notify::new());
         Self { shared, worker, batch: RefCell::default(), begun, due, jobs }
     }

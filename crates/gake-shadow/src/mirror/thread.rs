@@ -8,9 +8,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::lane_queue::LaneQueue;
 use super::{CopyJob, lane};
+use crate::proxy::deadline::Ticker;
 use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::deadline::Ticker;
 
 /// How often the end is looked for while the last copies are under way.
 const LOOK: Duration = Duration::from_millis(10);

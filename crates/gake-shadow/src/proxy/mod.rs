@@ -20,6 +20,6 @@ pub(crate) mod stream;
 pub(crate) mod upstream;
 pub(crate) mod worker;
 
-pub use state::ProxyStats;
 pub use start::{Proxy, RunningProxy};
 pub use start_error::ProxyStartError;
+pub use state::ProxyStats;

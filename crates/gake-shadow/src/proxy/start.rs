@@ -15,19 +15,19 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::collect::{Exchanges, ExchangeFeed};
+use crate::background;
+use crate::collect::{ExchangeFeed, Exchanges};
 use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
 use crate::control::{ProxyControl, ProxySummary};
-use crate::hooks::{HookLimits, Hooks, HookRunner, SelectFailure};
+use crate::hooks::{HookLimits, HookRunner, Hooks, SelectFailure};
 use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
 use crate::proxy::accept;
-use crate::proxy::state::ProxyState;
 use crate::proxy::start_error::ProxyStartError;
-use crate::proxy::upstream::target::{BackendTls, BackendTarget};
+use crate::proxy::state::ProxyState;
+use crate::proxy::upstream::target::{BackendTarget, BackendTls};
 use crate::proxy::worker::{ProxyPhase, ProxyWorker};
-use crate::background;
 
 /// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;

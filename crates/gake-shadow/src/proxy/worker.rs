@@ -10,11 +10,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::mirror::{Mirror, gate};
 use crate::proxy::client::date::DateCache;
+use crate::proxy::deadline::Ticker;
 use crate::proxy::state::{Counters, ProxyState};
 use crate::proxy::upstream::link::Scratch;
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::target::BackendTarget;
-use crate::proxy::deadline::Ticker;
 
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

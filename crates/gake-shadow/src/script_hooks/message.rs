@@ -56,7 +56,11 @@ pub(super) fn request(request: &HookRequest, how: BodyFormat) -> Value {
 }
 
 /// Changes a request as `mungeRequest` said, as a whole or not at all.
-pub(super) fn change(request: &mut HookRequest, said: Value, how: BodyFormat) -> Result<(), String> {
+pub(super) fn change(
+    request: &mut HookRequest,
+    said: Value,
+    how: BodyFormat,
+) -> Result<(), String> {
     let properties = match said {
         Value::Null => return Ok(()),
         Value::Map(properties) => properties,

@@ -19,7 +19,7 @@ use crate::Proxy;
 use crate::config::Config;
 use crate::exchange::MirroredExchange;
 use crate::hooks::{
-    ChangeScope, HookError, HookScript, Hooks, HookRequest, HookRequestHead, Selection, HookTimeout,
+    ChangeScope, HookError, HookRequest, HookRequestHead, HookScript, HookTimeout, Hooks, Selection,
 };
 use options::{BodyFormat, ScriptHookOptions};
 

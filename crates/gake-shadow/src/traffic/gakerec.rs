@@ -74,7 +74,12 @@ impl<W: Write> RecordingWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn new(mut out: W, head: RecordingHead, redactor: Redactor, body_limit: usize) -> io::Result<Self> {
+    pub fn new(
+        mut out: W,
+        head: RecordingHead,
+        redactor: Redactor,
+        body_limit: usize,
+    ) -> io::Result<Self> {
         let json = serde_json::to_vec(&head)?;
         out.write_all(MAGIC)?;
         framed(&mut out, &json)?;

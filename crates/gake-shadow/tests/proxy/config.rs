@@ -56,11 +56,11 @@ noise = true
 #[test]
 fn a_file_says_all_that_flags_say_and_more() {
     let config = read(WHOLE).unwrap();
-    assert_eq!((config.threads, config.forwarded), (3, Forwarded::Replace));
+    assert_eq!((config.threads, config.forwarded), (3, ForwardedPolicy::Replace));
     assert_eq!(config.limits.shadow_body, 65536);
     assert_eq!(config.timeouts.first_byte, Duration::from_secs(2));
     let [sandbox, twin] = &config.shadows[..] else { panic!("{config:?}") };
-    assert_eq!(sandbox.backend.host, Host::Backend);
+    assert_eq!(sandbox.backend.host, HostPolicy::Backend);
     assert_eq!(sandbox.sample, Sampling::Cookie("session".to_owned()));
     assert_eq!((sandbox.methods.len(), sandbox.rules.len()), (5, 2));
     assert!(sandbox.marker.is_none() && sandbox.backend.edits.remap.len() == 1);

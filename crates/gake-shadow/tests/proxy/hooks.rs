@@ -7,8 +7,8 @@ use std::time::Duration;
 use gake_shadow::config::BreakerConfig;
 use gake_shadow::exchange::{BackendFailure, Role};
 use gake_shadow::hooks::{
-    ChangeScope, HookCounts, HookError, HookSet, Hooks, HookRequest, HookRequestHead, SelectFailure,
-    Selection, HookTimeout,
+    ChangeScope, HookCounts, HookError, HookRequest, HookRequestHead, HookSet, HookTimeout, Hooks,
+    SelectFailure, Selection,
 };
 use gake_shadow::{Category, Proxy, RunningProxy};
 

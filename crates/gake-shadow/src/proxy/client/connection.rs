@@ -11,8 +11,8 @@ use tokio::net::TcpStream;
 
 use crate::proxy::client::ClientState;
 use crate::proxy::client::direct;
-use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::frame_path;
+use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::request;
 use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
@@ -67,7 +67,7 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
     while chosen || opened(&client, &mut stream, &mut received).await {
         if chosen || (is_first && http2::connection::is_preface(received.bytes())) {
             let early = received.take();
-            let io = http2::connection::Watched::new(stream, early, &client);
+            let io = http2::connection::ClientIo::new(stream, early, &client);
             return Box::pin(http2::connection::serve(&client, io)).await;
         }
         is_first = false;
@@ -114,7 +114,11 @@ async fn end(stream: SocketStream, then: NextStep) {
 }
 
 /// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
-async fn opened(client: &Rc<ClientState>, stream: &mut SocketStream, received: &mut HeadBuffer) -> bool {
+async fn opened(
+    client: &Rc<ClientState>,
+    stream: &mut SocketStream,
+    received: &mut HeadBuffer,
+) -> bool {
     std::future::poll_fn(|cx| {
         client.deadline.register(cx);
         if let Poll::Ready(came) = received.poll(stream, cx) {

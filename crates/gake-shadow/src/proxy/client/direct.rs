@@ -13,7 +13,7 @@ use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::side::{ClientSide, NextStep, RefusalContext};
-use crate::proxy::client::transaction::{TransactionEnd, Transaction};
+use crate::proxy::client::transaction::{Transaction, TransactionEnd};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
 use crate::proxy::client::{ClientState, WaitingOn};
@@ -152,14 +152,18 @@ impl DirectExchange<'_> {
                 self.side.too_slow()
             }
             TransactionEnd::BodyAborted => NextStep::Close,
-            TransactionEnd::Failed(_) | TransactionEnd::Gone | TransactionEnd::Switched => NextStep::Gone,
+            TransactionEnd::Failed(_) | TransactionEnd::Gone | TransactionEnd::Switched => {
+                NextStep::Gone
+            }
         }
     }
 
     /// The client has nothing of an answer yet.
     async fn failed(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
-            TransactionEnd::Failed(fault) | TransactionEnd::Aborted(fault) => self.fault(fault, closes).await,
+            TransactionEnd::Failed(fault) | TransactionEnd::Aborted(fault) => {
+                self.fault(fault, closes).await
+            }
             TransactionEnd::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
                 self.tell(Fault::Timeout(Phase::FirstByte));
@@ -172,7 +176,9 @@ impl DirectExchange<'_> {
                 let refusal = Refusal::bad("the request's body did not come to its end");
                 self.refuse(refusal, true).await
             }
-            TransactionEnd::Answered | TransactionEnd::Switched | TransactionEnd::Gone => NextStep::Gone,
+            TransactionEnd::Answered | TransactionEnd::Switched | TransactionEnd::Gone => {
+                NextStep::Gone
+            }
         }
     }
 

@@ -9,16 +9,18 @@ use bytes::Bytes;
 use gake_wire::http1::Visitor;
 use http_body::{Body, Frame};
 
-use crate::proxy::client::response_writer::{ResponseState, ResponseWriter, ResponseContext, TOGETHER};
 use crate::proxy::client::body::ClientStream;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
+use crate::proxy::client::response_writer::{
+    ResponseContext, ResponseState, ResponseWriter, TOGETHER,
+};
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
 use crate::proxy::client::{ClientState, WaitingOn};
-use crate::proxy::exchange::response::{UpstreamResponse, ResponseBody};
 use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::exchange::response::{ResponseBody, UpstreamResponse};
 use crate::proxy::exchange::service;
 use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
@@ -118,7 +120,9 @@ async fn next_step(
             match client.waiting_on() {
                 // Closing an idle connection is not a fault.
                 WaitingOn::Idle => {}
-                WaitingOn::Client | WaitingOn::ClientAborted => count(&worker.counters().client_timeouts),
+                WaitingOn::Client | WaitingOn::ClientAborted => {
+                    count(&worker.counters().client_timeouts)
+                }
                 WaitingOn::Backend => count(&worker.counters().broken_responses),
             }
             // The connection is dropped with all it had.

@@ -24,8 +24,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
-use crate::proxy::policy::forwarded::ClientOrigin;
 use crate::proxy::deadline::Deadline;
+use crate::proxy::policy::forwarded::ClientOrigin;
 use crate::proxy::worker::ProxyWorker;
 
 /// What the requests of one connection share.

@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 use gake_core::record::{Fault, Phase};
 use tokio::io::AsyncWriteExt;
 
-use crate::proxy::client::response_writer::ResponseContext;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
+use crate::proxy::client::response_writer::ResponseContext;
 use crate::proxy::client::{ClientState, WaitingOn};
+use crate::proxy::deadline::before;
 use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::link::BackendLink;
-use crate::proxy::deadline::before;
 
 /// What comes after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use gake_core::record::Fault;
 use tokio::io::AsyncWrite;
 
 use crate::collect::OutcomeSlot;
-use crate::proxy::client::response_writer::{ResponseState, ResponseWriter, ResponseContext};
 use crate::proxy::client::request::ClientRequest;
+use crate::proxy::client::response_writer::{ResponseContext, ResponseState, ResponseWriter};
 use crate::proxy::client::side::ClientSide;
-use crate::proxy::client::upload::{UploadError, Upload};
+use crate::proxy::client::upload::{Upload, UploadError};
 use crate::proxy::state::count;
 use crate::proxy::upstream::link::{BackendLink, SWITCHING};
 
@@ -195,7 +195,9 @@ impl<'a, 'n> Transaction<'a, 'n> {
             // Before the final head nothing of an answer moves: its time runs on.
             Ok(None) if self.state.status == 0 => {}
             Ok(None) => client.response_received(),
-            Ok(Some(response)) if response.status == SWITCHING => self.end = Some(TransactionEnd::Switched),
+            Ok(Some(response)) if response.status == SWITCHING => {
+                self.end = Some(TransactionEnd::Switched)
+            }
             Ok(Some(response)) => {
                 client.response_received();
                 self.state.finish(&mut self.out);

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::proxy::client::ClientState;
-use crate::proxy::stream::SocketStream;
 use crate::proxy::deadline::Deadline;
+use crate::proxy::stream::SocketStream;
 
 /// Bytes copied at once.
 const BUFFER: usize = 16 << 10;

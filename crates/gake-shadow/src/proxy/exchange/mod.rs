@@ -18,12 +18,12 @@ use http::{HeaderMap, StatusCode};
 
 use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::BackendFailure;
-use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{ClientState, WaitingOn};
-use crate::proxy::exchange::response::{UpstreamResponse, ResponseBody, Relay};
+use crate::proxy::exchange::response::{Relay, ResponseBody, UpstreamResponse};
 use crate::proxy::policy::headers::{self, ResponseLines};
 use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
@@ -71,7 +71,9 @@ pub(crate) fn relay_response(
     let counters = client.worker.counters();
     let status = head.status();
     let switched = status == StatusCode::SWITCHING_PROTOCOLS;
-    if head.with_parsed(|head| ResponseLines::of(head.headers).is_unsupported) || (switched && !upgrade) {
+    if head.with_parsed(|head| ResponseLines::of(head.headers).is_unsupported)
+        || (switched && !upgrade)
+    {
         return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
     }
     counters.responses[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
@@ -98,7 +100,10 @@ pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
 }
 
 /// Collects an exchange, if there are listeners.
-pub(crate) fn collector(client: &ClientState, head: &RequestHead) -> Option<Arc<ExchangeCollector>> {
+pub(crate) fn collector(
+    client: &ClientState,
+    head: &RequestHead,
+) -> Option<Arc<ExchangeCollector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {
         return None;

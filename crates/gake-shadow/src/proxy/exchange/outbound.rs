@@ -8,18 +8,18 @@ use gake_core::record::{Fault, Phase};
 use http_body::Body;
 
 use crate::collect::OutcomeSlot;
-use crate::message::response_head::BackendResponseHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::mirror::PendingCopies;
 use crate::proxy::client::ClientState;
+use crate::proxy::deadline::before;
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::state::count;
 use crate::proxy::upstream::fault;
 use crate::proxy::upstream::link::BackendLink;
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::{Upstream, UpstreamRequest};
-use crate::proxy::deadline::before;
 
 /// What is asked.
 pub(crate) struct OutboundRequest {

@@ -14,7 +14,7 @@ use crate::message::body::{BodyBuffer, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::PendingCopies;
 use crate::proxy::client::ClientState;
-use crate::proxy::client::body::{ClientBody, BodyAborted};
+use crate::proxy::client::body::{BodyAborted, ClientBody};
 use crate::proxy::http2::intake::StreamBody;
 
 /// A client's body.

@@ -82,7 +82,10 @@ impl Relay {
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseAborted>>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseAborted>>> {
         if self.broken {
             return Poll::Ready(Some(Err(ResponseAborted)));
         }

@@ -15,12 +15,12 @@ use crate::message::head::RequestHead;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::exchange::response::UpstreamResponse;
 use crate::proxy::exchange::outbound::{self, OutboundRequest};
-use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::{CopyPlan, SendBody, Tee};
+use crate::proxy::exchange::response::UpstreamResponse;
+use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::{collector, entries, failed, relay_response, switching};
 use crate::proxy::http2;
 use crate::proxy::policy::choice;
@@ -126,7 +126,9 @@ async fn to_master(
     };
     ask.is_upgrade = upgrade.is_some();
     match outbound::send(client, pool, ask, slot.as_deref_mut()).await {
-        Ok((upstream, response)) => relay_response(client, pool, upstream, response, slot, upgrade.is_some()),
+        Ok((upstream, response)) => {
+            relay_response(client, pool, upstream, response, slot, upgrade.is_some())
+        }
         Err(fault) => Err(failed(client, pool, slot, fault)),
     }
 }
@@ -145,7 +147,13 @@ fn body_as_it_comes(
             let (head, body) = (head.clone(), BufferedBody::default());
             (pending, Arc::new(ShadowRequest { head, body }))
         });
-        return OutboundRequest { head, is_upgrade: false, body: SendBody::Empty, again: None, copies };
+        return OutboundRequest {
+            head,
+            is_upgrade: false,
+            body: SendBody::Empty,
+            again: None,
+            copies,
+        };
     }
     let keep = (pending.is_some() || collector.is_some()).then(|| {
         let (body_buffer, head) = (BodyBuffer::default(), head.clone());

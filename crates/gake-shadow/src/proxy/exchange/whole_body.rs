@@ -10,9 +10,9 @@ use crate::collect::ExchangeCollector;
 use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
+use crate::proxy::deadline::before;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::state::count;
-use crate::proxy::deadline::before;
 
 /// Reads a body up to the limit on copies.
 pub(crate) async fn read(

@@ -18,9 +18,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{ClientState, WaitingOn};
-use crate::proxy::exchange::response::{UpstreamResponse, ResponseBody};
+use crate::proxy::deadline::{Deadline, before};
 use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::exchange::response::{ResponseBody, UpstreamResponse};
 use crate::proxy::exchange::service;
 use crate::proxy::http2::intake::Intakes;
 use crate::proxy::http2::outflow::Outflow;
@@ -28,7 +29,6 @@ use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget}
 use crate::proxy::policy::headers;
 use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
-use crate::proxy::deadline::{Deadline, before};
 
 /// Requests of a connection at once.
 const STREAMS: u32 = 128;
@@ -150,7 +150,9 @@ impl Streams {
         let (head, body) = request.into_parts();
         let body = RequestBody::Http2(intakes.request(body, &head.headers));
         let request = Request::from_parts(head, body);
-        tokio::task::spawn_local(OpenRequest { streams: self.clone(), client }.run(request, respond));
+        tokio::task::spawn_local(
+            OpenRequest { streams: self.clone(), client }.run(request, respond),
+        );
     }
 }
 
@@ -227,7 +229,10 @@ async fn read_out(mut body: ResponseBody) {
 }
 
 /// An answer as HTTP/2 says it.
-fn in_http2(client: &ClientState, answer: Result<UpstreamResponse, Refusal>) -> (Response<()>, ResponseBody) {
+fn in_http2(
+    client: &ClientState,
+    answer: Result<UpstreamResponse, Refusal>,
+) -> (Response<()>, ResponseBody) {
     let (mut head, body) = match answer {
         Ok(UpstreamResponse { head, body }) => {
             let mut response = Response::new(body);

@@ -143,7 +143,9 @@ impl Intake {
                 }
                 Poll::Ready(Some(Err(error))) => self.ended(Err(error)),
                 Poll::Ready(None) => {
-                    if let IntakeSource::Body(body) = std::mem::replace(&mut self.source, IntakeSource::Ended) {
+                    if let IntakeSource::Body(body) =
+                        std::mem::replace(&mut self.source, IntakeSource::Ended)
+                    {
                         self.source = IntakeSource::Trailers(body);
                     }
                     true

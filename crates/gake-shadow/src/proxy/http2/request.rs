@@ -8,7 +8,7 @@ use httparse::Header;
 use crate::message::line::digits;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::{
-    ClientRequest, LINES, ParsedHead, Rejection, RequestTarget, RequestRules,
+    ClientRequest, LINES, ParsedHead, Rejection, RequestRules, RequestTarget,
 };
 use crate::proxy::policy::forwarded::ClientOrigin;
 

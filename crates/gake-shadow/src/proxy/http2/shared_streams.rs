@@ -96,13 +96,18 @@ impl SharedStreams {
             let is_old = rests && now.saturating_sub(shared.state.since.get()) > self.keep;
             !is_old && !shared.state.is_suspect.get() && is_open(&mut shared.sender).is_ok()
         });
-        let shared = connections.iter().find(|shared| shared.state.open.get() < shared.state.most.get())?;
+        let shared =
+            connections.iter().find(|shared| shared.state.open.get() < shared.state.most.get())?;
         shared.state.since.set(now);
         Some(StreamLease::new(&shared.sender, &shared.state, true))
     }
 
     /// A lease on a new connection, which others may share from now on.
-    pub(crate) async fn open(&self, stream: SocketStream, now: u64) -> Result<StreamLease, h2::Error> {
+    pub(crate) async fn open(
+        &self,
+        stream: SocketStream,
+        now: u64,
+    ) -> Result<StreamLease, h2::Error> {
         let room = ReadBudget::new();
         let (sender, connection) = Builder::new()
             .enable_push(false)

@@ -53,7 +53,8 @@ impl InboundFilter {
         let mut odd = 0;
         for name in trailers.keys() {
             let is_odd = !self.underscores_in_headers && is_odd(name.as_str());
-            let is_ours_to_say = self.is_marker(name.as_str()) || is_forwarding_header(name.as_str());
+            let is_ours_to_say =
+                self.is_marker(name.as_str()) || is_forwarding_header(name.as_str());
             if is_odd || is_ours_to_say || NOT_BEHIND_A_BODY.contains(name) {
                 odd += u64::from(is_odd);
                 refused.push(name.clone());

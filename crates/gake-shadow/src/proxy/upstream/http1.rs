@@ -8,8 +8,8 @@ use gake_wire::http1::{Header, ResponseHead, Visitor};
 use http::Method;
 use http_body::{Frame, SizeHint};
 
-use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::upload::UploadError;
 use crate::proxy::exchange::request_body::SendBody;
@@ -45,7 +45,13 @@ struct BufferedResponse {
 
 impl Http1 {
     pub(crate) fn new(link: BackendLink) -> Self {
-        Self { link, writer: None, broken: None, response: BufferedResponse::default(), is_reusable: true }
+        Self {
+            link,
+            writer: None,
+            broken: None,
+            response: BufferedResponse::default(),
+            is_reusable: true,
+        }
     }
 
     /// The connection, if it can take another request.

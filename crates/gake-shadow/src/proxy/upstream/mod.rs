@@ -17,8 +17,9 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::message::response_head::BackendResponseHead;
 use crate::message::head::RequestHead;
+use crate::message::response_head::BackendResponseHead;
+use crate::proxy::deadline::{Deadline, before};
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, StreamLease, UnsentRequest};
@@ -27,7 +28,6 @@ use crate::proxy::upstream::http1::Http1;
 use crate::proxy::upstream::link::{BackendLink, Scratch};
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::target::BackendTarget;
-use crate::proxy::deadline::{Deadline, before};
 
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {
@@ -121,12 +121,13 @@ impl Upstream {
             Self::Http2 { lease, response } => {
                 let UpstreamRequest { head, body, target, .. } = request;
                 let request = shared_streams::request(head, target, body)?;
-                let asked =
-                    lease.ask(request).map_err(|UnsentRequest { error, request }| UpstreamError {
+                let asked = lease.ask(request).map_err(|UnsentRequest { error, request }| {
+                    UpstreamError {
                         fault: fault::of(&error, Phase::FirstByte),
                         is_untouched: request.is_some(),
                         unsent: request.map(|request| request.into_body()),
-                    })?;
+                    }
+                })?;
                 match before(deadline, asked).await {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();

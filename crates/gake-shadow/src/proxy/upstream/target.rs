@@ -34,7 +34,7 @@ pub(crate) struct BackendTarget {
     pub(crate) own_host: HeaderValue,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     addresses: RwLock<Arc<[SocketAddr]>>,
-    turn: AtomicUsize,
+    next_address: AtomicUsize,
 }
 
 impl BackendTarget {
@@ -66,7 +66,7 @@ impl BackendTarget {
             own_host,
             tls,
             addresses: RwLock::new(addresses.into()),
-            turn: AtomicUsize::new(0),
+            next_address: AtomicUsize::new(0),
         })
     }
 
@@ -96,10 +96,10 @@ impl BackendTarget {
     /// tried.
     pub(crate) async fn connect(&self) -> Result<SocketStream, Fault> {
         let addresses = self.addresses();
-        let turn = self.waiting_on.fetch_add(1, Relaxed);
+        let first = self.next_address.fetch_add(1, Relaxed);
         let mut failed = Fault::Dns;
         for step in 0..addresses.len() {
-            let address = addresses[turn.wrapping_add(step) % addresses.len()];
+            let address = addresses[first.wrapping_add(step) % addresses.len()];
             match TcpStream::connect(address).await {
                 Ok(stream) => {
                     congestion::send_at_once(&stream, address.ip());

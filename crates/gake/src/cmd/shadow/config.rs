@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use gake_shadow::config::{
-    Backend, Config, ConfigError, ForwardedPolicy, HostPolicy, MarkerSecret, Sampling, ServerTls, Shadow,
-    methods, parse_marker,
+    Backend, Config, ConfigError, ForwardedPolicy, HostPolicy, MarkerSecret, Sampling, ServerTls,
+    Shadow, methods, parse_marker,
 };
 use gake_shadow::exchange::Role;
 

@@ -30,7 +30,7 @@ const DESCRIPTORS_OWN: u64 = 64;
 /// Why it could not be started.
 pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     match &args.command {
-        Some(ShadowCommand::ShadowReport(args)) => report::report(args, console),
+        Some(ShadowCommand::Report(args)) => report::report(args, console),
         Some(ShadowCommand::Convert(args)) => report::convert(args, console),
         None => serve(args, console),
     }

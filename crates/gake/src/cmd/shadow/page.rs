@@ -12,8 +12,9 @@ const RULES_MAX: usize = 40_000;
 /// A report as `ui/src/pages/shadow-data.ts` has it, with a bound on the entries of each list: the
 /// first, which weigh most.
 pub fn shown(report: &ShadowReport, rows: usize) -> Value {
-    let real =
-        |found: &&FieldDifference| matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested);
+    let real = |found: &&FieldDifference| {
+        matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested)
+    };
     let bodies_cut: u64 = report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum();
     let more = json!({
         "bodies_cut": bodies_cut,

@@ -143,7 +143,12 @@ impl<'a> HeaderFacts<'a> {
     }
 
     /// Takes note of a line.
-    fn take(&mut self, kind: HeaderKind, value: &'a [u8], rules: RequestRules<'_>) -> Result<(), Rejection> {
+    fn take(
+        &mut self,
+        kind: HeaderKind,
+        value: &'a [u8],
+        rules: RequestRules<'_>,
+    ) -> Result<(), Rejection> {
         match kind {
             HeaderKind::Connection => self.connection.take(value),
             HeaderKind::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
@@ -180,7 +185,9 @@ impl<'a> HeaderFacts<'a> {
         match self.codings {
             0 => Ok(Framing::Length(self.length.unwrap_or(0))),
             // Who speaks HTTP/1.0 knows no codings, and no other coding has an end.
-            _ if is_http10 || !self.is_chunked => Err(Rejection::Malformed(StatusCode::BAD_REQUEST)),
+            _ if is_http10 || !self.is_chunked => {
+                Err(Rejection::Malformed(StatusCode::BAD_REQUEST))
+            }
             // The chunks count, and a length beside them is a lie to someone.
             _ => Ok(Framing::Chunked),
         }

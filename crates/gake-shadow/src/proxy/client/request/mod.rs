@@ -135,7 +135,8 @@ pub(crate) fn read(
     let method = request.method.and_then(|method| Method::from_bytes(method.as_bytes()).ok());
     let (method, is_http10) = (method.ok_or_else(bad)?, request.version == Some(0));
     let target = RequestTarget::of(target)?;
-    let parsed = ParsedHead { method, target, is_http10, needs_host: !is_http10, lines: request.headers };
+    let parsed =
+        ParsedHead { method, target, is_http10, needs_host: !is_http10, lines: request.headers };
     Ok(ClientRequest { length, ..parsed.accept(rules, origin)? })
 }
 
@@ -158,8 +159,14 @@ impl ParsedHead<'_> {
         let room = self.lines.iter().map(|line| line.name.len() + line.value.len() + 4);
         let room = target.path.len() + room.sum::<usize>() + origin.room();
         let head = HeadWriter::new(&self.method, &target.path, room);
-        let mut writing =
-            HeadRewriter { head, rules, body, host, has_length: false, prior: PriorProxies::default() };
+        let mut writing = HeadRewriter {
+            head,
+            rules,
+            body,
+            host,
+            has_length: false,
+            prior: PriorProxies::default(),
+        };
         for (line, kind) in self.lines.iter().zip(&facts.kinds) {
             writing.line(line, *kind, &facts);
         }
@@ -248,7 +255,9 @@ impl<'a> HeadRewriter<'a> {
             HeaderKind::Odd if !self.rules.inbound.keeps_odd_names() => {}
             HeaderKind::Odd if self.rules.inbound.is_marker(line.name) => {}
             HeaderKind::Other if self.rules.inbound.is_marked(line.name) => {}
-            HeaderKind::Expect | HeaderKind::Via | HeaderKind::Odd | HeaderKind::Other => self.other(line),
+            HeaderKind::Expect | HeaderKind::Via | HeaderKind::Odd | HeaderKind::Other => {
+                self.other(line)
+            }
         }
     }
 

@@ -227,7 +227,8 @@ fn a_request_that_was_here_is_refused() {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
     let (inbound, loops) = (InboundFilter::new(&config), LoopDetector::new());
     let forwarded = ForwardedPolicy::Off;
-    let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
+    let rules =
+        RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
     let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let ours = std::str::from_utf8(loops.via()).unwrap();
     for (via, passes) in [("1.1 other", true), (ours, false)] {
