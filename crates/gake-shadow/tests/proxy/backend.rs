@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 /// A request as its bytes came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// The request line.
     pub line: String,
     /// Header lines in their order, names in lower case.
@@ -16,7 +16,7 @@ pub struct Seen {
     pub body: Vec<u8>,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// All values of a header.
     pub fn all(&self, name: &str) -> Vec<&str> {
         self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect()
@@ -38,7 +38,7 @@ impl Seen {
 #[derive(Debug)]
 pub struct Backend {
     pub addr: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     leftovers: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
 }
@@ -50,7 +50,7 @@ pub fn ok(body: &str) -> Vec<u8> {
 
 impl Backend {
     /// Answers each request with what `answer` says; an empty answer closes the connection.
-    pub fn answering(answer: impl Fn(&Seen) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub fn answering(answer: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (kept, leftovers) = (Arc::clone(&seen), Arc::new(AtomicUsize::new(0)));
         let left = Arc::clone(&leftovers);
@@ -134,7 +134,7 @@ impl Backend {
         format!("http://{}", self.addr)
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -149,7 +149,7 @@ impl Backend {
 }
 
 /// Reads a plain request; `None` at the end or at anything else.
-pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
+pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<ReceivedRequest> {
     let end = loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             break end;
@@ -159,7 +159,7 @@ pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen
     let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
     buffer.drain(..end + 4);
     let mut lines = head.split("\r\n");
-    let mut seen = Seen { line: lines.next()?.to_owned(), ..Seen::default() };
+    let mut seen = ReceivedRequest { line: lines.next()?.to_owned(), ..ReceivedRequest::default() };
     for line in lines {
         let (name, value) = line.split_once(':')?;
         seen.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));

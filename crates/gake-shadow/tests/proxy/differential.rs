@@ -10,7 +10,7 @@ use gake_shadow::config::{Config, ForwardedPolicy, HostPolicy, Sampling};
 use gake_shadow::exchange::MirroredExchange;
 use gake_shadow::hooks::{HookSet, Selection};
 
-use crate::backend::{Backend, Seen, end_of_chunks, read_request};
+use crate::backend::{Backend, ReceivedRequest, end_of_chunks, read_request};
 use crate::client::Client;
 use crate::nginx::Nginx;
 use crate::{config, start, stop};
@@ -126,7 +126,7 @@ fn requests() -> Vec<String> {
     (0..wanted().unwrap_or(REQUESTS)).map(request).collect()
 }
 
-fn answer(seen: &Seen) -> Vec<u8> {
+fn answer(seen: &ReceivedRequest) -> Vec<u8> {
     let path = PATHS.iter().find(|path| seen.line.contains(**path)).unwrap();
     let is_head = seen.line.starts_with("HEAD");
     let long = "z".repeat(70_000);
@@ -163,8 +163,8 @@ fn answer(seen: &Seen) -> Vec<u8> {
 }
 
 /// A backend that answers so, and keeps what came.
-fn backend() -> (Backend, Arc<Mutex<Vec<Seen>>>) {
-    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+fn backend() -> (Backend, Arc<Mutex<Vec<ReceivedRequest>>>) {
+    let seen: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
     let kept = Arc::clone(&seen);
     let backend = Backend::raw(move |mut stream, _| {
         let mut buffer = Vec::new();
@@ -231,11 +231,11 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
 /// What came of requests.
 struct Came {
     /// In order.
-    at_master: Vec<Seen>,
+    at_master: Vec<ReceivedRequest>,
     /// In order.
     answers: Vec<Answer>,
     /// Sorted.
-    at_shadow: Vec<Seen>,
+    at_shadow: Vec<ReceivedRequest>,
     /// What a listener is told, sorted.
     told: Vec<String>,
 }
@@ -272,7 +272,7 @@ fn send(
         ("x-forwarded-port", value) if value == port => "ours".to_owned(),
         (_, value) => value.to_owned(),
     };
-    let alike_all = |seen: &Mutex<Vec<Seen>>| {
+    let alike_all = |seen: &Mutex<Vec<ReceivedRequest>>| {
         let mut seen = std::mem::take(&mut *seen.lock().unwrap());
         for seen in &mut seen {
             seen.headers.iter_mut().for_each(|(name, value)| *value = alike(name, value));
@@ -353,7 +353,7 @@ const END_TO_END: [&str; 8] = [
 ];
 
 /// What of a request every proxy passes on: line, host without a port, headers, data of the body.
-fn essence(seen: &Seen) -> (String, String, Vec<(String, String)>, Vec<u8>) {
+fn essence(seen: &ReceivedRequest) -> (String, String, Vec<(String, String)>, Vec<u8>) {
     let host = seen.get("host").split(':').next().unwrap_or_default().to_owned();
     let mut headers = seen.headers.clone();
     headers.retain(|(name, _)| END_TO_END.contains(&&**name));
@@ -402,7 +402,7 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
     }
     stop(proxy);
     let seen =
-        |seen: &Mutex<Vec<Seen>>| seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>();
+        |seen: &Mutex<Vec<ReceivedRequest>>| seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>();
     let (ours, other) = (seen(&at_ours), seen(&at_other));
     for (ours, other) in ours.iter().zip(&other) {
         assert_eq!(ours, other);

@@ -94,7 +94,7 @@ fn each_backend_gets_its_own_changes() {
     let proxy = with(hooks, &master, &[&shadow]);
     assert_eq!(post(proxy.addr(), "/", "body").body, "master:body");
     until_count(&proxy, 0, Category::Ok, 1);
-    let (master, shadow) = (master.seen().remove(0), shadow.seen().remove(0));
+    let (master, shadow) = (master.requests().remove(0), shadow.requests().remove(0));
     assert_eq!((master.line.as_str(), master.get("x-for")), ("POST / HTTP/1.1", "master"));
     assert_eq!((shadow.line.as_str(), shadow.get("x-for")), ("PUT /changed?x=1 HTTP/1.1", "s0"));
     assert_eq!(shadow.text(), "another body");
@@ -116,7 +116,7 @@ fn a_body_that_was_read_whole_has_a_length_for_everybody() {
     let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close";
     talk(proxy.addr(), format!("{head}\r\n\r\n{:X}\r\n{body}\r\n0\r\n\r\n", body.len()));
     until_count(&proxy, 0, Category::Ok, 1);
-    let seen = shadow.seen();
+    let seen = shadow.requests();
     assert_eq!((seen.len(), seen[0].text().as_str(), shadow.leftovers()), (1, body, 0));
     stop(proxy);
 }
@@ -136,7 +136,7 @@ fn a_hook_that_panics_is_contained() {
     until_count(&proxy, 0, Category::MungeFailed, 3);
     // Select, the master's change, the shadow's change, finished.
     until("twelve panics", || proxy.control().hooks().panics == 12);
-    assert!(shadow.seen().is_empty(), "a copy that was to be changed is not sent as it was");
+    assert!(shadow.requests().is_empty(), "a copy that was to be changed is not sent as it was");
     stop(proxy);
 }
 
@@ -150,7 +150,7 @@ fn what_nobody_has_selected_goes_to_the_master_alone() {
     }
     let ledger = &stop(proxy).ledgers[0];
     assert_eq!((ledger.count(Category::SelectFailed), ledger.received), (3, 3));
-    assert!(shadow.seen().is_empty(), "it may have been meant for the master alone");
+    assert!(shadow.requests().is_empty(), "it may have been meant for the master alone");
     let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(failing());
     let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
     assert_eq!(get(proxy.addr(), "/").body, "master:");
@@ -201,7 +201,7 @@ fn a_line_for_the_threads_of_hooks_is_no_failure_of_a_hook() {
     let proxy = start(LONG);
     assert_eq!(crowd(&proxy, 20), 20);
     assert_eq!(proxy.control().hooks(), HookCounts::default());
-    until("copies", || shadow.seen().len() == 20);
+    until("copies", || shadow.requests().len() == 20);
     stop(proxy);
     // Who waits for too long is answered by the master alone, and is counted as one in line.
     let proxy = start(Duration::from_millis(20));
@@ -289,7 +289,7 @@ fn a_hook_that_never_answers_in_time_is_left_alone_for_a_while() {
     // What is in time is asked all along.
     assert_eq!(asked(Duration::MAX), ([20, 20, 50], counts(40, 60)));
     assert_eq!(asked(Duration::ZERO), ([50, 50, 50], counts(100, 0)), "it is tried again");
-    assert!(shadow.seen().is_empty());
+    assert!(shadow.requests().is_empty());
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
             talk(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert!(behind.matches("HTTP/1.1 ").count() <= 1, "{short:?}: {behind:?}");
     }
-    assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
+    assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));
     assert_eq!(get(proxy.addr(), "/").body, "hello", "it lives");
     stop(proxy);
 }
@@ -98,7 +98,7 @@ pub fn a_bad_chunk_never_becomes_a_whole_request() {
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{body:?}: {answer:?}");
     }
     until_count(&proxy, 0, Category::Aborted, bodies.len() as u64);
-    assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
+    assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));
     stop(proxy);
 }
 
@@ -127,7 +127,7 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
         assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{request:?}: {answer:?}");
     }
     until_count(&proxy, 0, Category::Ok, odd.len() as u64);
-    let seen = master.seen();
+    let seen = master.requests();
     let paths: Vec<&str> = seen.iter().map(|seen| &seen.line[..seen.line.len() - 9]).collect();
     assert_eq!(paths, ["POST /te", "POST /te2", "GET /lf", "POST /twice", "POST /hop", "GET /url"]);
     for one in &seen[..2] {
@@ -138,7 +138,7 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
     assert_eq!((seen[4].get("host"), seen[4].text()), ("h", "x".to_owned()));
     assert_eq!(seen[5].get("host"), "abs.test");
     // Two threads send copies, each in its own time.
-    let copies = shadow.seen();
+    let copies = shadow.requests();
     assert_eq!(copies.len(), seen.len());
     for seen in seen {
         let mut copy = copies.iter().find(|copy| copy.line == seen.line).unwrap().clone();
@@ -161,11 +161,11 @@ pub fn a_length_of_many_digits_frames_one_body() {
         assert_eq!(client.answer(false).body, "hello", "{digits}");
     }
     until_count(&proxy, 0, Category::Ok, 5);
-    for seen in [master.seen(), shadow.seen()].concat() {
+    for seen in [master.requests(), shadow.requests()].concat() {
         assert_eq!((seen.get("content-length"), seen.get("transfer-encoding")), ("5", ""));
         assert_eq!(seen.text(), "hello");
     }
-    assert_eq!((master.seen().len(), master.leftovers()), (5, 0));
+    assert_eq!((master.requests().len(), master.leftovers()), (5, 0));
     stop(proxy);
 }
 
@@ -221,7 +221,7 @@ pub fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
     client.0.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(client.rest(), "");
     until_count(&proxy, 0, Category::Aborted, 1);
-    assert!(shadow.seen().is_empty());
+    assert!(shadow.requests().is_empty());
     stop(proxy);
 }
 
@@ -301,7 +301,7 @@ pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
         say(proxy.addr(), bytes);
     }
     stop(proxy);
-    let (mut seen, copies) = (master.seen(), shadow.seen());
+    let (mut seen, copies) = (master.requests(), shadow.requests());
     // Who says no host gets the backend's own.
     let own_hosts = [master.addr, shadow.addr].map(|addr| addr.to_string());
     let own = |(name, value): &(String, String)| name == "host" && own_hosts.contains(value);

@@ -48,7 +48,7 @@ fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
     // What HTTP/1.1 backends could read in two ways.
     assert!(!curl(&["-H", "Content-Length: 0, 5"], &url).ends_with(" 200"));
     assert!(!curl(&["-X", "CONNECT"], &url).ends_with(" 200"));
-    let seen = master.seen();
+    let seen = master.requests();
     assert_eq!(seen.len(), 4, "{seen:?}");
     let host = proxy.addr().to_string();
     for seen in &seen {
@@ -60,7 +60,7 @@ fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
     let data = seen[2].body.iter().filter(|byte| **byte == b'x').count();
     assert_eq!((data, seen[3].line.starts_with("HEAD ")), (300_000, true));
     until_count(&proxy, 0, Category::Ok, 4);
-    for copy in &shadow.seen() {
+    for copy in &shadow.requests() {
         let request = seen.iter().find(|seen| seen.line == copy.line).unwrap();
         assert_eq!(request.headers.len() + 1, copy.headers.len(), "the marker alone is added");
     }
@@ -92,7 +92,7 @@ fn a_client_chooses_http2_in_its_tls_handshake() {
     let trust = ["--cacert", trust.to_str().unwrap()];
     assert_eq!(curl(&[&trust[..], &["--http2"]].concat(), &url), "hello 2 200");
     assert_eq!(curl(&[&trust[..], &["--http1.1"]].concat(), &url), "hello 1.1 200");
-    assert_eq!(master.seen()[0].get("x-forwarded-proto"), "https");
+    assert_eq!(master.requests()[0].get("x-forwarded-proto"), "https");
     stop(proxy);
 }
 

@@ -33,13 +33,13 @@ fn beside(
     let queue_bytes = config.shadows[0].queue_bytes;
     let proxy = start(config);
     all_are_answered(&proxy);
-    assert_eq!(master.seen().len() as u64, REQUESTS);
+    assert_eq!(master.requests().len() as u64, REQUESTS);
     let state = &proxy.control().shadows()[0];
     assert!(state.waiting <= 8 && state.bytes <= queue_bytes, "{state:?}");
     until_count(&proxy, 1, Category::Ok, REQUESTS);
     let summary = stop(proxy);
     assert_eq!(summary.ledgers[0].received, REQUESTS);
-    (summary, good.seen().len() as u64)
+    (summary, good.requests().len() as u64)
 }
 
 /// Few lanes and a short queue, so that a shadow that hangs must be shed.
@@ -149,5 +149,5 @@ fn clients_that_come_at_once_are_all_answered_and_accounted_for() {
     let ledger = &summary.ledgers[0];
     assert_eq!(ledger.received, 800);
     assert_eq!(ledger.count(Category::Ok) + ledger.shed(), 800, "{ledger}");
-    assert_eq!(ledger.count(Category::Ok), slow.seen().len() as u64);
+    assert_eq!(ledger.count(Category::Ok), slow.requests().len() as u64);
 }

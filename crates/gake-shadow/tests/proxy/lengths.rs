@@ -29,7 +29,7 @@ fn a_length_of_many_digits_is_one_framing_to_a_backend_of_http1() {
         }
     });
     until_count(&proxy, 0, Category::Ok, 2);
-    let both = [master.seen(), shadow.seen()].concat();
+    let both = [master.requests(), shadow.requests()].concat();
     assert_eq!(both.len(), 4);
     for seen in both {
         assert_eq!((seen.get("content-length"), seen.get("transfer-encoding")), ("5", ""));

@@ -8,18 +8,18 @@ use std::time::Duration;
 use gake_shadow::Category;
 use gake_shadow::config::{ForwardedPolicy, HostPolicy};
 
-use crate::backend::{Backend, Seen, ok, read_request};
+use crate::backend::{Backend, ReceivedRequest, ok, read_request};
 use crate::client::{Client, get, post, talk};
 use crate::{config, ledger, start, stop, until_count};
 
 /// A request as a shadow sees it, without its mark.
-fn unmarked(mut seen: Seen) -> Seen {
+fn unmarked(mut seen: ReceivedRequest) -> ReceivedRequest {
     assert_eq!(seen.get("x-gake-shadow"), "1");
     seen.headers.retain(|(name, _)| name != "x-gake-shadow");
     seen
 }
 
-fn same_headers(mut seen: Seen) -> Seen {
+fn same_headers(mut seen: ReceivedRequest) -> ReceivedRequest {
     seen.headers.sort();
     seen
 }
@@ -37,7 +37,7 @@ pub fn a_request_arrives_as_it_was_sent_at_both() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("via: 1.1 gake\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
     until_count(&proxy, 0, Category::Ok, 1);
-    let seen = master.seen().remove(0);
+    let seen = master.requests().remove(0);
     assert_eq!(seen.line, "GET //a/../b?x=%2f&&y HTTP/1.1");
     for (name, values) in [
         ("host", &["shop.test:81"][..]),
@@ -54,7 +54,7 @@ pub fn a_request_arrives_as_it_was_sent_at_both() {
     }
     assert!(seen.get("via").starts_with("1.1 gake ("), "{seen:?}");
     assert_eq!(seen.headers.len(), 11, "{seen:?}");
-    assert_eq!(same_headers(unmarked(shadow.seen().remove(0))), same_headers(seen));
+    assert_eq!(same_headers(unmarked(shadow.requests().remove(0))), same_headers(seen));
     stop(proxy);
 }
 
@@ -113,9 +113,9 @@ pub fn host_and_forwarding_are_as_told() {
     let proxy = start(config);
     assert_eq!(get(proxy.addr(), "/").status, 200);
     until_count(&proxy, 0, Category::Ok, 1);
-    assert_eq!(master.seen()[0].get("host"), master.addr.to_string());
-    assert_eq!(shadow.seen()[0].get("host"), "other.test");
-    assert_eq!(master.seen()[0].get("x-forwarded-for"), "");
+    assert_eq!(master.requests()[0].get("host"), master.addr.to_string());
+    assert_eq!(shadow.requests()[0].get("host"), "other.test");
+    assert_eq!(master.requests()[0].get("x-forwarded-for"), "");
     stop(proxy);
 }
 
@@ -145,7 +145,7 @@ pub fn answers_without_a_body_keep_the_connection() {
     assert!(found.status == 302 && found.head.contains("location: /hello"), "never followed");
     assert!(client.get("/odd").head.starts_with("http/1.1 299 odd thing"), "the reason stays");
     assert_eq!(client.get("/").body, "hello");
-    assert_eq!(master.seen().len(), 6);
+    assert_eq!(master.requests().len(), 6);
     assert_eq!(master.connections(), 1, "one connection to the master does for one client");
     stop(proxy);
 }
@@ -161,7 +161,7 @@ pub fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
     assert_eq!(post(proxy.addr(), "/large", &"x".repeat(5_000_000)).body, "got 5000000");
     until_count(&proxy, 0, Category::Ok, 1);
     until_count(&proxy, 0, Category::Oversize, 1);
-    let copies = shadow.seen();
+    let copies = shadow.requests();
     assert_eq!((copies.len(), copies[0].body.len()), (1, 100_000));
     stop(proxy);
 }
@@ -180,10 +180,10 @@ pub fn chunks_and_trailers_arrive_even_on_a_get() {
     );
     assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n"), "{answer}");
     until_count(&proxy, 0, Category::Ok, 1);
-    let seen = master.seen().remove(0);
+    let seen = master.requests().remove(0);
     assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n");
     assert_eq!(seen.get("te"), "trailers");
-    assert_eq!(shadow.seen()[0].text(), seen.text());
+    assert_eq!(shadow.requests()[0].text(), seen.text());
     stop(proxy);
 }
 
@@ -196,7 +196,7 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     assert_eq!(client.answer(false).status, 100);
     client.write("ok");
     assert_eq!(client.answer(false).body, "ok");
-    assert_eq!(master.seen()[0].get("expect"), "");
+    assert_eq!(master.requests()[0].get("expect"), "");
     let chunked = "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
     client.write(format!("PUT / HTTP/1.1\r\nHost: h\r\n{chunked}"));
     assert_eq!(client.answer(false).status, 100);
@@ -210,7 +210,7 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     let data: String = chunks.chars().filter(char::is_ascii_alphabetic).collect();
     assert!(data == "hi" && chunks.ends_with("\r\n0\r\n\r\n"), "{chunks:?}");
     assert_eq!(client.answer(false).body, "");
-    assert_eq!(master.seen()[2].line, "GET /next HTTP/1.1");
+    assert_eq!(master.requests()[2].line, "GET /next HTTP/1.1");
     stop(proxy);
     // A body that nobody will read is not asked for.
     let proxy = start(config(&Backend::nobody(), &[]));
@@ -385,7 +385,7 @@ pub fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
         drop(client);
     }
     until_count(&proxy, 0, Category::Aborted, 2);
-    assert!(master.seen().is_empty() && shadow.seen().is_empty());
+    assert!(master.requests().is_empty() && shadow.requests().is_empty());
     stop(proxy);
 }
 
@@ -437,7 +437,7 @@ pub fn a_websocket_goes_to_the_master_alone() {
     client.write("bytes");
     assert_eq!(client.rest(), "earlybytes");
     assert_eq!(ledger(&proxy, 0).count(Category::Upgrade), 1);
-    assert!(shadow.seen().is_empty());
+    assert!(shadow.requests().is_empty());
     assert_eq!(stop(proxy).stats.upgrades, 1);
 }
 
@@ -451,7 +451,7 @@ pub fn http2_in_cleartext_is_not_tunnelled() {
          Upgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n",
     );
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let seen = master.seen().remove(0);
+    let seen = master.requests().remove(0);
     assert_eq!((seen.get("upgrade"), seen.get("http2-settings")), ("", ""));
     stop(proxy);
 }
@@ -491,7 +491,7 @@ pub fn only_what_policy_allows_is_copied() {
     let counts = [Category::Unsafe, Category::Ok, Category::SampledOut, Category::Killed]
         .map(|category| summary.ledgers[0].count(category));
     assert_eq!(counts, [1; 4], "{}", summary.ledgers[0]);
-    assert_eq!(shadow.seen().len(), 1);
+    assert_eq!(shadow.requests().len(), 1);
 }
 
 #[test]

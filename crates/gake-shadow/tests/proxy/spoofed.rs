@@ -9,12 +9,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gake_shadow::config::{Backend as Place, HostPolicy, MarkerSecret, parse_marker};
 use gake_shadow::{Category, Proxy, ProxyStartError};
 
-use crate::backend::{Backend, Seen, ok, read_request};
+use crate::backend::{Backend, ReceivedRequest, ok, read_request};
 use crate::client::{Client, get, talk};
 use crate::{config, start, stop, until, until_count};
 
 /// Every header whose name a lax server takes for the marker's.
-fn markers(seen: &Seen) -> Vec<(String, String)> {
+fn markers(seen: &ReceivedRequest) -> Vec<(String, String)> {
     let lax = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let all = seen.headers.iter().filter(|(name, _)| lax(name) == "x-gake-shadow");
     all.cloned().collect()
@@ -48,7 +48,7 @@ fn a_client_cannot_pass_for_a_copy() {
                 ),
             );
             until_count(&proxy, 0, Category::Ok, 2);
-            let (originals, copies) = (master.seen(), shadow.seen());
+            let (originals, copies) = (master.requests(), shadow.requests());
             assert_eq!((originals.len(), copies.len()), (2, 2), "{lines}");
             for seen in &originals {
                 assert_eq!(markers(seen), [], "{lines}");
@@ -78,7 +78,7 @@ fn every_shadows_marker_is_its_own_to_say() {
     );
     (0..2).for_each(|shadow| until_count(&proxy, shadow, Category::Ok, 1));
     let said = |backend: &Backend| {
-        let seen = backend.seen().remove(0);
+        let seen = backend.requests().remove(0);
         assert_eq!(markers(&seen), []);
         assert!(seen.all("x_copy").is_empty());
         seen.get("x-copy").to_owned()
@@ -101,7 +101,7 @@ fn a_signed_marker_says_when_and_for_what() {
     }
     until_count(&proxy, 0, Category::Ok, 3);
     let mut tags = Vec::new();
-    for seen in shadow.seen() {
+    for seen in shadow.requests() {
         let marker = seen.get("x-gake-shadow").to_owned();
         let parts: Vec<&str> = marker.split(';').collect();
         let [value, time, tag] = parts[..] else { panic!("{marker}") };
@@ -113,7 +113,7 @@ fn a_signed_marker_says_when_and_for_what() {
     }
     tags.sort();
     assert_ne!(tags[0].1, tags[2].1, "the target is signed too");
-    assert!(master.seen().iter().all(|seen| markers(seen).is_empty()));
+    assert!(master.requests().iter().all(|seen| markers(seen).is_empty()));
     stop(proxy);
 }
 
@@ -128,7 +128,7 @@ fn names_that_servers_confuse_stop_here_unless_told() {
         let proxy = start(config);
         talk(proxy.addr(), request);
         until_count(&proxy, 0, Category::Ok, 1);
-        for seen in master.seen().iter().chain(&shadow.seen()) {
+        for seen in master.requests().iter().chain(&shadow.requests()) {
             let names = ["transfer_encoding", "content.length", "x_user"];
             assert_eq!(names.map(|name| seen.all(name).len()), [usize::from(kept); 3]);
             assert_eq!(seen.text(), "hi");
@@ -144,7 +144,7 @@ fn a_backend_always_hears_a_host() {
     talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     until_count(&proxy, 0, Category::Ok, 1);
     for backend in [&master, &shadow] {
-        let seen = backend.seen().remove(0);
+        let seen = backend.requests().remove(0);
         assert_eq!(seen.line, "GET / HTTP/1.1");
         assert_eq!(seen.get("host"), backend.addr.to_string());
         assert_eq!(seen.get("x-forwarded-host"), "");
@@ -154,7 +154,7 @@ fn a_backend_always_hears_a_host() {
     config.master.host = HostPolicy::Literal("shop.test".parse().unwrap());
     let proxy = start(config);
     talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
-    assert_eq!(master.seen()[1].get("host"), "shop.test");
+    assert_eq!(master.requests()[1].get("host"), "shop.test");
     stop(proxy);
 }
 
@@ -175,7 +175,7 @@ fn an_absolute_target_does_not_hide_two_hosts() {
         );
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{hosts:?}: {answer}");
     }
-    assert_eq!(master.seen().iter().map(|seen| seen.get("host")).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(master.requests().iter().map(|seen| seen.get("host")).collect::<Vec<_>>(), ["b"]);
     stop(proxy);
 }
 

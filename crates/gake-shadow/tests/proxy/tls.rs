@@ -42,7 +42,7 @@ fn tls_is_spoken_to_both_sides() {
         .output()
         .expect("curl is needed for this test: install the Debian package curl");
     assert_eq!(String::from_utf8_lossy(&curl.stdout), "hello", "{curl:?}");
-    assert_eq!(master.seen()[0].get("x-forwarded-proto"), "https");
+    assert_eq!(master.requests()[0].get("x-forwarded-proto"), "https");
     stop(trusting);
 
     let doubting = outer(&|_| {});
