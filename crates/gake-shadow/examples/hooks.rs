@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .on_backends_finished(move |exchange| {
             let outcomes = exchange.backends.iter().map(|outcome| match &outcome.result {
-                Ok(answer) => format!("{} {}", outcome.name, answer.status.as_u16()),
+                Ok(response) => format!("{} {}", outcome.name, response.status.as_u16()),
                 Err(failure) => format!("{} {failure}", outcome.name),
             });
             let outcomes = outcomes.collect::<Vec<_>>().join(", ");

@@ -81,7 +81,7 @@ fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
     // And it is a client as before.
     for client in &mut slow {
         client.write_all(b"\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
-        assert_eq!((&*answer(client), &*answer(client)), ("HTTP/1.1 200", "HTTP/1.1 200"));
+        assert_eq!((&*response(client), &*response(client)), ("HTTP/1.1 200", "HTTP/1.1 200"));
     }
     assert_eq!(proxy.control().stats().requests, 4 * CLIENTS as u64);
     drop(slow);
@@ -117,11 +117,11 @@ fn connect(addr: SocketAddr) -> TcpStream {
 
 fn whole(client: &mut TcpStream) -> String {
     client.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
-    answer(client)
+    response(client)
 }
 
 /// The beginning of an answer without a body.
-fn answer(client: &mut TcpStream) -> String {
+fn response(client: &mut TcpStream) -> String {
     let mut start = [0; 12];
     client.read_exact(&mut start).unwrap();
     assert!(read_head(client));

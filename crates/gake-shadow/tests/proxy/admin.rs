@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use gake_shadow::Category;
 
 use crate::backend::Backend;
-use crate::client::{Answer, Client, get};
+use crate::client::{Response, Client, get};
 use crate::{config, start, stop, until, until_count};
 
-fn ask(addr: SocketAddr, method: &str, path: &str, line: &str) -> Answer {
+fn ask(addr: SocketAddr, method: &str, path: &str, line: &str) -> Response {
     let mut client = Client::new(addr);
     client.write(format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{line}\r\n"));
-    client.answer(false)
+    client.response(false)
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_request_names_this_machine_and_nothing_else() {
     let status = |head: &[u8]| {
         let mut client = Client::new(admin);
         client.write([head, b"\r\n"].concat());
-        client.answer(false).status
+        client.response(false).status
     };
     for known in [
         &b"GET /status HTTP/1.1\r\nHost: localhost\r\n"[..],

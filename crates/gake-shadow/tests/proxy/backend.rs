@@ -50,7 +50,7 @@ pub fn ok(body: &str) -> Vec<u8> {
 
 impl Backend {
     /// Answers each request with what `answer` says; an empty answer closes the connection.
-    pub fn answering(answer: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub fn answering(response: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (kept, leftovers) = (Arc::clone(&seen), Arc::new(AtomicUsize::new(0)));
         let left = Arc::clone(&leftovers);
@@ -58,8 +58,8 @@ impl Backend {
             let mut buffer = Vec::new();
             while let Some(request) = read_request(&mut stream, &mut buffer) {
                 kept.lock().unwrap().push(request.clone());
-                let answer = answer(&request);
-                if answer.is_empty() || stream.write_all(&answer).is_err() {
+                let response = response(&request);
+                if response.is_empty() || stream.write_all(&response).is_err() {
                     return;
                 }
             }

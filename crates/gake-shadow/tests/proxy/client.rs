@@ -10,7 +10,7 @@ pub struct Client(pub TcpStream);
 
 /// An answer.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// The head, in lower case.
     pub head: String,
@@ -31,7 +31,7 @@ impl Client {
     }
 
     /// Reads one answer with a `Content-Length`, or one that has no body.
-    pub fn answer(&mut self, is_head: bool) -> Answer {
+    pub fn response(&mut self, is_head: bool) -> Response {
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -46,13 +46,13 @@ impl Client {
         let length = length.filter(|_| has_body).map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).unwrap();
-        Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() }
+        Response { status, head, body: String::from_utf8_lossy(&body).into_owned() }
     }
 
     /// A request without a body, on this connection.
-    pub fn get(&mut self, path: &str) -> Answer {
+    pub fn get(&mut self, path: &str) -> Response {
         self.write(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
-        self.answer(false)
+        self.response(false)
     }
 
     /// All that comes until the connection is closed.
@@ -80,16 +80,16 @@ pub fn say(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// A GET on a connection of its own.
-pub fn get(addr: SocketAddr, path: &str) -> Answer {
+pub fn get(addr: SocketAddr, path: &str) -> Response {
     Client::new(addr).get(path)
 }
 
 /// A POST on a connection of its own.
-pub fn post(addr: SocketAddr, path: &str, body: &str) -> Answer {
+pub fn post(addr: SocketAddr, path: &str, body: &str) -> Response {
     let mut client = Client::new(addr);
     let length = body.len();
     client.write(format!(
         "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}"
     ));
-    client.answer(false)
+    client.response(false)
 }

@@ -126,7 +126,7 @@ fn requests() -> Vec<String> {
     (0..wanted().unwrap_or(REQUESTS)).map(request).collect()
 }
 
-fn answer(seen: &ReceivedRequest) -> Vec<u8> {
+fn response(seen: &ReceivedRequest) -> Vec<u8> {
     let path = PATHS.iter().find(|path| seen.line.contains(**path)).unwrap();
     let is_head = seen.line.starts_with("HEAD");
     let long = "z".repeat(70_000);
@@ -170,7 +170,7 @@ fn backend() -> (Backend, Arc<Mutex<Vec<ReceivedRequest>>>) {
         let mut buffer = Vec::new();
         while let Some(request) = read_request(&mut stream, &mut buffer) {
             kept.lock().unwrap().push(request.clone());
-            if stream.write_all(&answer(&request)).is_err() || request.line.contains("/close") {
+            if stream.write_all(&response(&request)).is_err() || request.line.contains("/close") {
                 return;
             }
         }
@@ -180,10 +180,10 @@ fn backend() -> (Backend, Arc<Mutex<Vec<ReceivedRequest>>>) {
 
 /// The head's lines in order of their names, without those that differ from run to run, and the
 /// body.
-type Answer = (Vec<String>, Vec<u8>);
+type Response = (Vec<String>, Vec<u8>);
 
 /// Reads an answer in the framing that its head says.
-fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answer {
+fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Response {
     let mut fill = |buffer: &mut Vec<u8>| {
         let mut piece = [0; 65536];
         let read = client.0.read(&mut piece).unwrap();
@@ -199,7 +199,7 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
     let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
     buffer.drain(..end + 4);
     if head.starts_with("HTTP/1.1 100 ") {
-        return read_answer(client, buffer, is_head);
+        return read_response(client, buffer, is_head);
     }
     let says = |name: &str| {
         let mut lines = head.lines().filter_map(|line| line.split_once(": "));
@@ -233,7 +233,7 @@ struct Came {
     /// In order.
     at_master: Vec<ReceivedRequest>,
     /// In order.
-    answers: Vec<Answer>,
+    responses: Vec<Response>,
     /// Sorted.
     at_shadow: Vec<ReceivedRequest>,
     /// What a listener is told, sorted.
@@ -256,13 +256,13 @@ fn send(
         std::thread::spawn(move || std::iter::from_fn(|| exchanges.next()).collect::<Vec<_>>());
     let proxy = proxy.start().unwrap();
     let (mut client, mut buffer) = (Client::new(proxy.addr()), Vec::new());
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for (number, request) in requests.iter().enumerate() {
         if number % 100 == 0 {
             (client, buffer) = (Client::new(proxy.addr()), Vec::new());
         }
         client.write(request);
-        answers.push(read_answer(&mut client, &mut buffer, request.starts_with("HEAD")));
+        responses.push(read_response(&mut client, &mut buffer, request.starts_with("HEAD")));
         assert!(buffer.is_empty(), "{request}");
     }
     let port = proxy.addr().port().to_string();
@@ -285,7 +285,7 @@ fn send(
     let exchanges = listener.join().unwrap();
     let mut told: Vec<String> = exchanges.iter().map(|exchange| say(exchange, &alike)).collect();
     told.sort();
-    Came { at_master: alike_all(&at_master), answers, at_shadow, told }
+    Came { at_master: alike_all(&at_master), responses, at_shadow, told }
 }
 
 /// An exchange in words, without what differs from run to run.
@@ -308,12 +308,12 @@ fn say(exchange: &MirroredExchange, alike: &impl Fn(&str, &str) -> String) -> St
     );
     for outcome in &exchange.backends {
         said += &match &outcome.result {
-            Ok(answer) => format!(
+            Ok(response) => format!(
                 " | {} {} {:?} {:?}",
                 outcome.name,
-                answer.status,
-                lines(&answer.headers),
-                answer.body
+                response.status,
+                lines(&response.headers),
+                response.body
             ),
             Err(failure) => format!(" | {} {failure}", outcome.name),
         };
@@ -328,7 +328,7 @@ fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     let as_maps = send(requests, &change, |proxy| proxy.hooks(hooks()));
     for (number, request) in requests.iter().enumerate() {
         assert_eq!(as_bytes.at_master[number], as_maps.at_master[number], "{request}");
-        assert_eq!(as_bytes.answers[number], as_maps.answers[number], "{request}");
+        assert_eq!(as_bytes.responses[number], as_maps.responses[number], "{request}");
     }
     assert_eq!(as_bytes.at_shadow.len(), as_maps.at_shadow.len());
     for (bytes, maps) in as_bytes.at_shadow.iter().zip(&as_maps.at_shadow) {

@@ -44,8 +44,8 @@ fn whoever_is_selected_gets_it() {
     });
     let proxy = with(hooks, &master, &[&one, &two]);
     let of = |path: &str| {
-        let answer = get(proxy.addr(), path);
-        (answer.status, answer.body)
+        let response = get(proxy.addr(), path);
+        (response.status, response.body)
     };
     for path in ["/all", "/one", "/alone", "/unknown"] {
         assert_eq!(of(path), (200, "master:".to_owned()), "{path}");
@@ -181,8 +181,8 @@ fn crowd(proxy: &RunningProxy, clients: usize) -> usize {
     std::thread::scope(|scope| {
         let ask = |_| scope.spawn(move || get(address, "/").body);
         let asked: Vec<_> = (0..clients).map(ask).collect();
-        let answers = asked.into_iter().map(|client| client.join().unwrap());
-        answers.filter(|body| body == "master:").count()
+        let responses = asked.into_iter().map(|client| client.join().unwrap());
+        responses.filter(|body| body == "master:").count()
     })
 }
 
@@ -316,11 +316,11 @@ fn what_came_of_it_is_told_with_every_backend() {
     assert_eq!((&exchange.request.body.bytes[..], exchange.request.body.len), (&b"body"[..], 4));
     let names: Vec<&str> = exchange.backends.iter().map(|outcome| &*outcome.name).collect();
     assert_eq!(names, ["master", "s0", "s1", "s2"]);
-    let answer = exchange.master().unwrap().result.as_ref().unwrap();
-    assert_eq!((answer.status.as_u16(), &answer.body.bytes[..]), (200, &b"master:body"[..]));
+    let response = exchange.master().unwrap().result.as_ref().unwrap();
+    assert_eq!((response.status.as_u16(), &response.body.bytes[..]), (200, &b"master:body"[..]));
     let failure = |name: &str| match &exchange.backend(name).unwrap().result {
         Err(failure) => failure.name(),
-        Ok(answer) => panic!("{answer:?}"),
+        Ok(response) => panic!("{response:?}"),
     };
     assert_eq!((failure("s0"), failure("s1")), ("closed_early", "connect_refused"));
     let third = exchange.backend("s2").unwrap();

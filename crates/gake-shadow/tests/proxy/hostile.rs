@@ -57,10 +57,10 @@ pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for (request, statuses) in refused() {
-        let answer = talk(proxy.addr(), &request);
-        let status = answer.get(9..12).unwrap_or_default();
+        let response = talk(proxy.addr(), &request);
+        let status = response.get(9..12).unwrap_or_default();
         let short: String = request.chars().take(80).collect();
-        assert!(statuses.contains(&status), "{short:?}: {answer:?}");
+        assert!(statuses.contains(&status), "{short:?}: {response:?}");
         // Nothing behind it is served on the same connection.
         let behind =
             talk(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
@@ -94,8 +94,8 @@ pub fn a_bad_chunk_never_becomes_a_whole_request() {
     ];
     for body in bodies {
         let head = "POST /evil HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let answer = say(proxy.addr(), format!("{head}{body}"));
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{body:?}: {answer:?}");
+        let response = say(proxy.addr(), format!("{head}{body}"));
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 400"), "{body:?}: {response:?}");
     }
     until_count(&proxy, 0, Category::Aborted, bodies.len() as u64);
     assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));
@@ -122,9 +122,9 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
         "GET http://abs.test/url HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
     ];
     for request in odd {
-        let answer = talk(proxy.addr(), request);
-        assert!(answer.starts_with("HTTP/1.1 200"), "{request:?}: {answer:?}");
-        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{request:?}: {answer:?}");
+        let response = talk(proxy.addr(), request);
+        assert!(response.starts_with("HTTP/1.1 200"), "{request:?}: {response:?}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{request:?}: {response:?}");
     }
     until_count(&proxy, 0, Category::Ok, odd.len() as u64);
     let seen = master.requests();
@@ -158,7 +158,7 @@ pub fn a_length_of_many_digits_frames_one_body() {
             "POST /{digits} HTTP/1.1\r\nHost: h\r\nContent-Length: {:0digits$}\r\n\r\nhello",
             5
         ));
-        assert_eq!(client.answer(false).body, "hello", "{digits}");
+        assert_eq!(client.response(false).body, "hello", "{digits}");
     }
     until_count(&proxy, 0, Category::Ok, 5);
     for seen in [master.requests(), shadow.requests()].concat() {
@@ -186,7 +186,7 @@ pub fn slow_clients_are_closed() {
     assert!(dripped < 10_000, "never closed");
     let mut stuck = Client::new(proxy.addr());
     stuck.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhello");
-    assert_eq!(stuck.answer(false).status, 408);
+    assert_eq!(stuck.response(false).status, 408);
     assert_eq!(get(proxy.addr(), "/").status, 200);
     assert_eq!(stop(proxy).stats.client_timeouts, 1);
 }
@@ -194,9 +194,9 @@ pub fn slow_clients_are_closed() {
 #[test]
 pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
     let master = Backend::answering(|_| {
-        let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
-        answer.resize(answer.len() + 100_000_000, b'x');
-        answer
+        let mut response = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
+        response.resize(response.len() + 100_000_000, b'x');
+        response
     });
     let mut config = config(&master, &[]);
     config.timeouts.idle = Duration::from_millis(300);
@@ -239,7 +239,7 @@ pub fn clients_beyond_the_limit_wait_outside() {
     outside.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(proxy.control().stats().open, 2);
     drop(inside);
-    assert_eq!(outside.answer(false).status, 200);
+    assert_eq!(outside.response(false).status, 200);
     stop(proxy);
 }
 

@@ -62,13 +62,13 @@ impl Way {
     /// One request: most on the connection that is kept, some on a new one, some with a body.
     fn ask(&mut self, turn: usize, body: &str) {
         let begun = Instant::now();
-        let answer = match turn % 8 {
+        let response = match turn % 8 {
             3 | 6 => Client::new(self.proxy.addr()).get("/"),
             7 => post(self.proxy.addr(), "/", body),
             _ => self.kept.get("/"),
         };
         self.waits.push(begun.elapsed());
-        assert_eq!(answer.body, "hello", "{}", self.name);
+        assert_eq!(response.body, "hello", "{}", self.name);
     }
 
     /// Every request is in the ledger, and the shadow was tried to the end.

@@ -21,10 +21,10 @@ fn a_length_of_many_digits_is_one_framing_to_a_backend_of_http1() {
                 .header("content-length", format!("{:0digits$}", 5))
                 .body(())
                 .unwrap();
-            let (answer, mut body) = requests.send_request(post, false).unwrap();
+            let (response, mut body) = requests.send_request(post, false).unwrap();
             let _ = body.send_data(Bytes::from_static(b"hello"), true);
             // The codec reads no more than 19 digits.
-            let status = answer.await.map(|answer| answer.status().as_u16()).ok();
+            let status = response.await.map(|response| response.status().as_u16()).ok();
             assert_eq!(status, (digits < 20).then_some(200), "{digits}");
         }
     });

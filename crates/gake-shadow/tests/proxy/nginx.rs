@@ -114,8 +114,8 @@ fn nginx_answers_everything_and_sees_every_copy() {
     let nginx = Nginx::start(r#"return 200 "hello\n";"#);
     let summary = copied([0, 1].map(|number| nginx.url(number)), |client| {
         for _ in 0..200 {
-            let answer = client.get("/");
-            assert_eq!((answer.status, answer.body.as_str()), (200, "hello\n"));
+            let response = client.get("/");
+            assert_eq!((response.status, response.body.as_str()), (200, "hello\n"));
         }
     });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
@@ -132,12 +132,12 @@ fn nginx_is_asked_in_http2_and_no_request_is_lost_with_its_connections() {
     let summary = copied(urls, |client| {
         for number in 0..100 {
             let path = format!("/{number}?a=b");
-            let answer = client.get(&path);
-            assert_eq!((answer.status, answer.body), (200, format!("GET h{path}\n")));
+            let response = client.get(&path);
+            assert_eq!((response.status, response.body), (200, format!("GET h{path}\n")));
             let head = format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 5");
             client.write(format!("{head}\r\n\r\nhello"));
-            let answer = client.answer(false);
-            assert_eq!((answer.status, answer.body), (200, format!("POST h{path}\n")));
+            let response = client.response(false);
+            assert_eq!((response.status, response.body), (200, format!("POST h{path}\n")));
         }
     });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);

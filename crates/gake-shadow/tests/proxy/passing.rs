@@ -28,14 +28,14 @@ fn same_headers(mut seen: ReceivedRequest) -> ReceivedRequest {
 pub fn a_request_arrives_as_it_was_sent_at_both() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
-    let answer = talk(
+    let response = talk(
         proxy.addr(),
         "GET //a/../b?x=%2f&&y HTTP/1.1\r\nHost: shop.test:81\r\nX-Twice: 1\r\nX-Twice: 2\r\n\
          Cookie: a=1\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: deflate\r\n\
          Proxy-Connection: x\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
     );
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("via: 1.1 gake\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(response.contains("via: 1.1 gake\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
     until_count(&proxy, 0, Category::Ok, 1);
     let seen = master.requests().remove(0);
     assert_eq!(seen.line, "GET //a/../b?x=%2f&&y HTTP/1.1");
@@ -68,9 +68,9 @@ fn keeping_heads() -> (Backend, Arc<Mutex<Vec<String>>>) {
             head.push(byte[0]);
             if head.ends_with(b"\r\n\r\n") {
                 kept.lock().unwrap().push(String::from_utf8(std::mem::take(&mut head)).unwrap());
-                let answer = "HTTP/1.1 200 OK\r\nX-A: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n\
+                let response = "HTTP/1.1 200 OK\r\nX-A: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n\
                               CONTENT-LENGTH: 0\r\n\r\n";
-                let _ = stream.write_all(answer.as_bytes());
+                let _ = stream.write_all(response.as_bytes());
             }
         }
     });
@@ -96,9 +96,9 @@ pub fn names_of_a_request_keep_their_case() {
 pub fn names_of_an_answer_keep_their_case() {
     let (master, _) = keeping_heads();
     let proxy = start(config(&master, &[]));
-    let answer = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let response = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     for line in ["X-A: 1", "Set-Cookie: a", "set-cookie: b", "CONTENT-LENGTH: 0"] {
-        assert!(answer.contains(&format!("\r\n{line}\r\n")), "{line}: {answer}");
+        assert!(response.contains(&format!("\r\n{line}\r\n")), "{line}: {response}");
     }
     stop(proxy);
 }
@@ -139,7 +139,7 @@ pub fn answers_without_a_body_keep_the_connection() {
     let unmodified = client.get("/304");
     assert!(unmodified.status == 304 && unmodified.head.contains("etag: \"x\""));
     client.write("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
-    let head = client.answer(true);
+    let head = client.response(true);
     assert!(head.head.contains("content-length: 12345"), "{head:?}");
     let found = client.get("/302");
     assert!(found.status == 302 && found.head.contains("location: /hello"), "never followed");
@@ -168,17 +168,17 @@ pub fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
 
 #[test]
 pub fn chunks_and_trailers_arrive_even_on_a_get() {
-    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
+    let response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
                   3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n";
-    let master = Backend::answering(move |_| answer.into());
+    let master = Backend::answering(move |_| response.into());
     let shadow = Backend::hello();
     let proxy = start(config(&master, &[&shadow]));
-    let answer = talk(
+    let response = talk(
         proxy.addr(),
         "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: close, TE\r\nTrailer: X-T\r\n\
          Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhi\r\n0\r\nX-T: 1\r\n\r\n",
     );
-    assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n"), "{answer}");
+    assert!(response.contains("\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n"), "{response}");
     until_count(&proxy, 0, Category::Ok, 1);
     let seen = master.requests().remove(0);
     assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n");
@@ -193,23 +193,23 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
     client.write("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
-    assert_eq!(client.answer(false).status, 100);
+    assert_eq!(client.response(false).status, 100);
     client.write("ok");
-    assert_eq!(client.answer(false).body, "ok");
+    assert_eq!(client.response(false).body, "ok");
     assert_eq!(master.requests()[0].get("expect"), "");
     let chunked = "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
     client.write(format!("PUT / HTTP/1.1\r\nHost: h\r\n{chunked}"));
-    assert_eq!(client.answer(false).status, 100);
+    assert_eq!(client.response(false).status, 100);
     // However the chunks come, and whatever follows at once.
     let (body, next) = ("2;x\r\nhi\r\n0\r\n\r\n", "GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
     for byte in body[..body.len() - 1].bytes() {
         client.write([byte]);
     }
     client.write(format!("\n{next}"));
-    let chunks = client.answer(false).body;
+    let chunks = client.response(false).body;
     let data: String = chunks.chars().filter(char::is_ascii_alphabetic).collect();
     assert!(data == "hi" && chunks.ends_with("\r\n0\r\n\r\n"), "{chunks:?}");
-    assert_eq!(client.answer(false).body, "");
+    assert_eq!(client.response(false).body, "");
     assert_eq!(master.requests()[2].line, "GET /next HTTP/1.1");
     stop(proxy);
     // A body that nobody will read is not asked for.
@@ -225,18 +225,18 @@ pub fn an_old_client_gets_an_answer_it_understands() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec()
     });
     let proxy = start(config(&master, &[]));
-    let answer = talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    let response = talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     assert!(
-        answer.starts_with("HTTP/1.0 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"),
-        "{answer}"
+        response.starts_with("HTTP/1.0 200 OK\r\n") && response.ends_with("\r\n\r\nhello"),
+        "{response}"
     );
-    assert!(!answer.contains("chunked"), "{answer}");
+    assert!(!response.contains("chunked"), "{response}");
     stop(proxy);
 }
 
 #[test]
 pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
-    let reason = |answer: crate::client::Answer| (answer.status, answer.body);
+    let reason = |response: crate::client::Response| (response.status, response.body);
     let proxy = start(config(&Backend::nobody(), &[]));
     let (status, body) = reason(get(proxy.addr(), "/"));
     assert_eq!(status, 502);
@@ -289,10 +289,10 @@ pub fn a_body_of_empty_lines_is_a_body() {
             std::thread::sleep(Duration::from_millis(20));
             client.write(piece);
         }
-        let body = client.answer(false).body;
+        let body = client.response(false).body;
         assert!(body.contains("abc") && body.contains("\\n"), "{body}");
         if pieces.len() == 1 {
-            assert_eq!(client.answer(false).body, "\"\"");
+            assert_eq!(client.response(false).body, "\"\"");
         }
     }
     stop(proxy);
@@ -305,8 +305,8 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
     });
     let proxy = start(config(&master, &[]));
-    let answer = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert!(answer.ends_with("hello") && answer.contains("Content-Length: 10"), "{answer}");
+    let response = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(response.ends_with("hello") && response.contains("Content-Length: 10"), "{response}");
     assert_eq!(stop(proxy).stats.broken_responses, 1);
 }
 
@@ -320,10 +320,10 @@ pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
     client.write("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
-    let mut answer = Vec::new();
-    let end = Read::read_to_end(&mut client.0, &mut answer);
+    let mut response = Vec::new();
+    let end = Read::read_to_end(&mut client.0, &mut response);
     let kind = end.map_err(|error| error.kind());
-    assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset), "{answer:?}");
+    assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset), "{response:?}");
     assert_eq!(stop(proxy).stats.broken_responses, 1);
 }
 
@@ -339,11 +339,11 @@ pub fn an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client() {
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
     client.write("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
-    let (mut answer, mut part) = (Vec::new(), [0; 1024]);
-    while !answer.ends_with(b"hello") {
+    let (mut response, mut part) = (Vec::new(), [0; 1024]);
+    while !response.ends_with(b"hello") {
         let read = client.0.read(&mut part).unwrap();
-        assert_ne!(read, 0, "{answer:?}");
-        answer.extend_from_slice(&part[..read]);
+        assert_ne!(read, 0, "{response:?}");
+        response.extend_from_slice(&part[..read]);
     }
     drop(proxy.stop(Duration::ZERO));
     let end = client.0.read(&mut part).map_err(|error| error.kind());
@@ -402,8 +402,8 @@ pub fn an_early_answer_reaches_a_client_that_still_sends() {
     let proxy = start(config(&master, &[&shadow]));
     let mut client = Client::new(proxy.addr());
     client.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nhello");
-    let answer = client.answer(false);
-    assert_eq!((answer.status, answer.body.as_str()), (413, "no"));
+    let response = client.response(false);
+    assert_eq!((response.status, response.body.as_str()), (413, "no"));
     drop(client);
     until_count(&proxy, 0, Category::Aborted, 1);
     stop(proxy);
@@ -431,7 +431,7 @@ pub fn a_websocket_goes_to_the_master_alone() {
     client.write(
         "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n",
     );
-    let switched = client.answer(false);
+    let switched = client.response(false);
     assert_eq!(switched.status, 101);
     assert!(switched.head.contains("upgrade: websocket"), "{switched:?}");
     client.write("bytes");
@@ -445,12 +445,12 @@ pub fn a_websocket_goes_to_the_master_alone() {
 pub fn http2_in_cleartext_is_not_tunnelled() {
     let master = Backend::hello();
     let proxy = start(config(&master, &[]));
-    let answer = talk(
+    let response = talk(
         proxy.addr(),
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: close, Upgrade, HTTP2-Settings\r\n\
          Upgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n",
     );
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     let seen = master.requests().remove(0);
     assert_eq!((seen.get("upgrade"), seen.get("http2-settings")), ("", ""));
     stop(proxy);
@@ -465,11 +465,11 @@ pub fn an_old_client_does_not_switch_protocols() {
         b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n".to_vec()
     });
     let proxy = start(config(&master, &[]));
-    let answer = talk(
+    let response = talk(
         proxy.addr(),
         "GET /ws HTTP/1.0\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
     );
-    assert!(answer.starts_with("HTTP/1.0 200") && answer.ends_with("hello"), "{answer}");
+    assert!(response.starts_with("HTTP/1.0 200") && response.ends_with("hello"), "{response}");
     assert_eq!(stop(proxy).stats.upgrades, 0);
 }
 

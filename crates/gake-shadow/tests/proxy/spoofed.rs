@@ -169,11 +169,11 @@ fn an_absolute_target_does_not_hide_two_hosts() {
         ("Host: a/b\r\n", "400"),
         ("Host: a\r\n", "200"),
     ] {
-        let answer = talk(
+        let response = talk(
             proxy.addr(),
             format!("GET http://b/ HTTP/1.1\r\nConnection: close\r\n{hosts}\r\n"),
         );
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{hosts:?}: {answer}");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{hosts:?}: {response}");
     }
     assert_eq!(master.requests().iter().map(|seen| seen.get("host")).collect::<Vec<_>>(), ["b"]);
     stop(proxy);
@@ -254,8 +254,8 @@ fn a_request_that_comes_back_is_refused() {
     });
     let proxy = start(config(&master, &[]));
     back.set(proxy.addr()).unwrap();
-    let answer = get(proxy.addr(), "/");
-    assert_eq!(answer.status, 508, "{answer:?}");
+    let response = get(proxy.addr(), "/");
+    assert_eq!(response.status, 508, "{response:?}");
     until("both are counted", || proxy.control().stats().requests == 2);
     let stats = stop(proxy).stats;
     assert_eq!((stats.requests, stats.refused), (2, 1));

@@ -94,11 +94,11 @@ impl Streaming {
 async fn serve(stream: tokio::net::TcpStream, sent: Arc<AtomicUsize>) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((request, respond))) = connection.accept().await {
-        tokio::spawn(answer(request, respond, Arc::clone(&sent)));
+        tokio::spawn(response(request, respond, Arc::clone(&sent)));
     }
 }
 
-async fn answer(
+async fn response(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
     sent: Arc<AtomicUsize>,
@@ -135,7 +135,7 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     for _ in 0..50 {
         assert_eq!(other.get("/").body.as_bytes(), PIECE);
     }
-    assert_eq!(slow.answer(false).body.len(), PIECES * PIECE.len(), "it goes on where it stood");
+    assert_eq!(slow.response(false).body.len(), PIECES * PIECE.len(), "it goes on where it stood");
     until_count(&proxy, 0, Category::Ok, 52);
     assert_eq!((master.connections(), shadow.connections()), (1, 1), "none was ended");
     let stats = stop(proxy).stats;
@@ -151,8 +151,8 @@ fn a_client_that_leaves_ends_its_stream_alone() {
     for _ in 0..100 {
         let mut client = Client::new(proxy.addr());
         client.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
-        let answer = client.answer(true);
-        assert_eq!(answer.status, 200, "{answer:?} {}", client.rest());
+        let response = client.response(true);
+        assert_eq!(response.status, 200, "{response:?} {}", client.rest());
     }
     // What they left unread is given back.
     assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
@@ -193,18 +193,18 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
         let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
         let head = Request::head(format!("http://{}/", proxy.addr())).body(()).unwrap();
-        let (answer, _) = requests.send_request(head, true).unwrap();
-        let answer = answer.await.unwrap();
+        let (response, _) = requests.send_request(head, true).unwrap();
+        let response = response.await.unwrap();
         assert_eq!(
-            (answer.status().as_u16(), &answer.headers()["content-length"]),
+            (response.status().as_u16(), &response.headers()["content-length"]),
             (200, &http::HeaderValue::from_static("5"))
         );
-        assert!(answer.body().is_end_stream());
+        assert!(response.body().is_end_stream());
         told.send(()).unwrap();
         let wait = move || exchanges.next_within(crate::LONG).unwrap();
         let exchange = tokio::task::spawn_blocking(wait).await.unwrap();
-        let answer = exchange.master().unwrap().result.as_ref().unwrap();
-        assert_eq!(answer.status.as_u16(), 200);
+        let response = exchange.master().unwrap().result.as_ref().unwrap();
+        assert_eq!(response.status.as_u16(), 200);
     });
     stop(proxy);
 }
@@ -232,19 +232,19 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
         let total = PIECES * PIECE.len();
         let url = format!("http://{}/", proxy.addr());
         let post = Request::post(&url).header("content-length", total).body(()).unwrap();
-        let (answer, body) = requests.send_request(post, false).unwrap();
+        let (response, body) = requests.send_request(post, false).unwrap();
         tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
         let counted = Arc::clone(&sent);
         tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
         assert!(sent.load(Ordering::SeqCst) < PIECES, "it has all been taken");
         for _ in 0..50 {
             let get = Request::get(&url).body(()).unwrap();
-            let (answer, _) = requests.send_request(get, true).unwrap();
-            assert_eq!(answer.await.unwrap().status(), 200);
+            let (response, _) = requests.send_request(get, true).unwrap();
+            assert_eq!(response.await.unwrap().status(), 200);
         }
         released.store(true, Ordering::SeqCst);
-        let mut answer = answer.await.unwrap();
-        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), total.to_string());
+        let mut response = response.await.unwrap();
+        assert_eq!(response.body_mut().data().await.unwrap().unwrap(), total.to_string());
     });
     assert_eq!(stop(proxy).stats.responses[2], 51);
 }
@@ -273,23 +273,23 @@ fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
         let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
         let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for _ in 0..40 {
             requests = requests.ready().await.unwrap();
             let post = Request::post(format!("http://{}/x", proxy.addr())).body(()).unwrap();
-            let (answer, body) = requests.send_request(post, false).unwrap();
+            let (response, body) = requests.send_request(post, false).unwrap();
             tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
-            answers.push(answer);
+            responses.push(response);
         }
         let counted = Arc::clone(&sent);
         tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
         let url = format!("http://{}/y", proxy.addr());
         let post = Request::post(url).header("content-length", 1000).body(()).unwrap();
-        let (answer, body) = requests.send_request(post, false).unwrap();
+        let (response, body) = requests.send_request(post, false).unwrap();
         tokio::spawn(send(body, 10, Arc::default()));
-        let mut answer = answer.await.unwrap();
-        assert_eq!(answer.status(), 200);
-        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), "1000");
+        let mut response = response.await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.body_mut().data().await.unwrap().unwrap(), "1000");
         released.store(true, Ordering::SeqCst);
     });
     stop(proxy);

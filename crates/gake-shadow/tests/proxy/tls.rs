@@ -46,9 +46,9 @@ fn tls_is_spoken_to_both_sides() {
     stop(trusting);
 
     let doubting = outer(&|_| {});
-    let answer = get(doubting.addr(), "/");
-    assert_eq!(answer.status, 502);
-    assert!(answer.body.contains("issuer is not trusted"), "{}", answer.body);
+    let response = get(doubting.addr(), "/");
+    assert_eq!(response.status, 502);
+    assert!(response.body.contains("issuer is not trusted"), "{}", response.body);
     stop(doubting);
 
     let careless = outer(&|config| config.backend_tls.insecure = true);
