@@ -24,7 +24,7 @@ mod tls;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use gake_shadow::config::{Backend as Place, Config, Shadow};
+use gake_shadow::config::{Backend as BackendConfig, Config, Shadow};
 use gake_shadow::hooks::{HookSet, Selection};
 use gake_shadow::{Category, Ledger, Proxy, RunningProxy};
 
@@ -35,7 +35,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 
 /// Settings for a master and shadows, which are called `s0`, `s1` ... and may see every method.
 pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
-    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 2;
     for (number, shadow) in shadows.iter().enumerate() {
         config.shadows.push(shadow_at(number, &shadow.url()));
@@ -45,7 +45,7 @@ pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
 
 /// A shadow with a number, which may see every method.
 pub fn shadow_at(number: usize, url: &str) -> Shadow {
-    let mut shadow = Shadow::new(Place::new(&format!("s{number}"), url).unwrap());
+    let mut shadow = Shadow::new(BackendConfig::new(&format!("s{number}"), url).unwrap());
     shadow.methods = gake_shadow::config::methods(&["all".to_owned()]).unwrap();
     shadow
 }

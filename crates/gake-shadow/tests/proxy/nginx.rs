@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use gake_shadow::config::{Backend as Place, Config};
+use gake_shadow::config::{Backend as BackendConfig, Config};
 use gake_shadow::{Category, Proxy, ProxySummary};
 use tempfile::TempDir;
 
@@ -94,7 +94,7 @@ impl Drop for Nginx {
 /// URLs: each of eight clients sends what `ask` does.
 fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySummary {
     let [master, shadow] = urls;
-    let mut config = Config::new(Place::new("nginx", &master).unwrap());
+    let mut config = Config::new(BackendConfig::new("nginx", &master).unwrap());
     config.threads = 2;
     let mut shadow = shadow_at(0, &shadow);
     shadow.queue = 10_000;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gake_shadow::config::{Backend as Place, HostPolicy, MarkerSecret, parse_marker};
+use gake_shadow::config::{Backend as BackendConfig, HostPolicy, MarkerSecret, parse_marker};
 use gake_shadow::{Category, Proxy, ProxyStartError};
 
 use crate::backend::{Backend, ReceivedRequest, ok, read_request};
@@ -218,7 +218,7 @@ fn a_proxy_is_not_its_own_backend() {
         (free, format!("http://0.0.0.0:{}", free.port())),
         (([0, 0, 0, 0], free.port()).into(), format!("http://127.0.0.5:{}", free.port())),
     ] {
-        let own = Place::new("own", &url).unwrap();
+        let own = BackendConfig::new("own", &url).unwrap();
         let mut as_master = config(&shadow, &[]);
         as_master.master = own.clone();
         let mut as_shadow = config(&shadow, &[&shadow]);

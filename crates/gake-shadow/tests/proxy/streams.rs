@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gake_shadow::config::{Backend as Place, Config};
+use gake_shadow::config::{Backend as BackendConfig, Config};
 use gake_shadow::{Category, Proxy};
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
@@ -115,7 +115,7 @@ async fn response(
 #[test]
 fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     let (master, shadow) = (Streaming::start(), Streaming::start());
-    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 1;
     config.shadows.push(shadow_at(0, &shadow.url()));
     config.shadows[0].timeout = crate::LONG;
@@ -145,7 +145,7 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
 #[test]
 fn a_client_that_leaves_ends_its_stream_alone() {
     let master = Streaming::start();
-    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 1;
     let proxy = start(config);
     for _ in 0..100 {
@@ -185,7 +185,7 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
             }
         });
     });
-    let mut proxy = Proxy::new(Config::new(Place::new("master", &url).unwrap())).unwrap();
+    let mut proxy = Proxy::new(Config::new(BackendConfig::new("master", &url).unwrap())).unwrap();
     let exchanges = proxy.exchanges(10);
     let proxy = proxy.start().unwrap();
     runtime().block_on(async {

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use gake_shadow::Proxy;
-use gake_shadow::config::{Backend as Place, Config, ServerTls};
+use gake_shadow::config::{Backend as BackendConfig, Config, ServerTls};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use crate::backend::Backend;
@@ -27,7 +27,7 @@ fn tls_is_spoken_to_both_sides() {
     let inner = start(inner);
     let url = format!("https://localhost:{}", inner.addr().port());
     let outer = |change: &dyn Fn(&mut Config)| {
-        let mut config = Config::new(Place::new("inner", &url).unwrap());
+        let mut config = Config::new(BackendConfig::new("inner", &url).unwrap());
         change(&mut config);
         Proxy::new(config).unwrap().start().unwrap()
     };
