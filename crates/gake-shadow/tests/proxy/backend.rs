@@ -99,7 +99,7 @@ impl Backend {
     }
 
     /// An address where nobody listens.
-    pub fn nobody() -> Self {
+    pub fn refusing() -> Self {
         // Bound and not listening: nobody else gets the port while the test runs.
         let socket =
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();

@@ -48,7 +48,7 @@ pub fn floods() -> (Backend, Arc<AtomicU64>) {
 
 /// Accepts, and never reads. The kernel takes less than 100 KB for it: on loopback, with its long
 /// segments, it would take 4 MB.
-pub fn is_deaf() -> Backend {
+pub fn never_reads() -> Backend {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = socket2::SockRef::from(&listener);
     options.set_recv_buffer_size(4096).unwrap();

@@ -69,10 +69,10 @@ fn the_first_to_answer_wins_a_race() {
     let deaf = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
     let quick = named("quick");
     let hooks = || HookSet::new().on_select_backends(|_| Selection::Race);
-    let proxy = with(hooks(), &deaf, &[&Backend::nobody(), &quick]);
+    let proxy = with(hooks(), &deaf, &[&Backend::refusing(), &quick]);
     assert_eq!(post(proxy.addr(), "/", "body").body, "quick:body");
     stop(proxy);
-    let proxy = with(hooks(), &Backend::nobody(), &[&Backend::nobody()]);
+    let proxy = with(hooks(), &Backend::refusing(), &[&Backend::refusing()]);
     assert_eq!(get(proxy.addr(), "/").status, 502, "all have failed");
     stop(proxy);
 }
@@ -304,7 +304,7 @@ fn what_came_of_it_is_told_with_every_backend() {
         sender.send(exchange.clone()).unwrap();
     });
     let mut proxy =
-        Proxy::new(config(&master, &[&bad, &Backend::nobody(), &named("three")])).unwrap();
+        Proxy::new(config(&master, &[&bad, &Backend::refusing(), &named("three")])).unwrap();
     let exchanges = proxy.exchanges(10);
     let proxy = proxy.hooks(hooks).start().unwrap();
     assert_eq!(post(proxy.addr(), "/x?y", "body").body, "master:body");

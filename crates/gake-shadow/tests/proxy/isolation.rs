@@ -64,7 +64,7 @@ fn a_shadow_that_hangs_is_shed() {
 
 #[test]
 fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
-    for bad in [Backend::nobody(), bad::resets()] {
+    for bad in [Backend::refusing(), bad::resets()] {
         let (summary, _) = beside(&bad, |config| {
             config.shadows[0].queue = 8;
             config.shadows[0].breaker.failures = 5;
@@ -107,7 +107,7 @@ fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
 fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
     let (master, size) = (Backend::answering(|seen| ok(&seen.body.len().to_string())), 500_000);
     let mut config = config(&master, &[]);
-    config.shadows.push(shadow_at(0, &bad::is_deaf().url()));
+    config.shadows.push(shadow_at(0, &bad::never_reads().url()));
     config.shadows[0].queue_bytes = 4 * size as u64;
     config.shadows[0].timeout = Duration::from_secs(5);
     let proxy = start(config);

@@ -101,11 +101,11 @@ fn a_bad_shadow_does_not_move_the_masters_percentiles() {
     });
     let shadows = [
         ("hangs", bad::hangs()),
-        ("refuses", Backend::nobody()),
+        ("refuses", Backend::refusing()),
         ("resets", bad::resets()),
         ("drips", bad::drips()),
         ("floods", bad::floods().0),
-        ("never reads", bad::is_deaf()),
+        ("never reads", bad::never_reads()),
     ];
     let mut ways = vec![Way::new("none", &master, None), Way::new("none again", &master, None)];
     ways.extend(shadows.iter().map(|(name, shadow)| Way::new(name, &master, Some(shadow))));

@@ -213,7 +213,7 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     assert_eq!(master.requests()[2].line, "GET /next HTTP/1.1");
     stop(proxy);
     // A body that nobody will read is not asked for.
-    let proxy = start(config(&Backend::nobody(), &[]));
+    let proxy = start(config(&Backend::refusing(), &[]));
     let request = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     assert!(talk(proxy.addr(), request).starts_with("HTTP/1.1 502"));
     stop(proxy);
@@ -237,7 +237,7 @@ pub fn an_old_client_gets_an_answer_it_understands() {
 #[test]
 pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
     let reason = |response: crate::client::Response| (response.status, response.body);
-    let proxy = start(config(&Backend::nobody(), &[]));
+    let proxy = start(config(&Backend::refusing(), &[]));
     let (status, body) = reason(get(proxy.addr(), "/"));
     assert_eq!(status, 502);
     assert!(body.contains("\"master\": it refused the connection"), "{body}");
