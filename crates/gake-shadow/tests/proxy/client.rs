@@ -65,14 +65,14 @@ impl Client {
 }
 
 /// Says something on a new connection, and reads until the other side closes.
-pub fn talk(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+pub fn send_raw(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut client = Client::new(addr);
     client.write(bytes);
     client.rest()
 }
 
 /// The same, and says that no more will come.
-pub fn say(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+pub fn send_and_shutdown(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut client = Client::new(addr);
     client.write(bytes);
     let _ = client.0.shutdown(Shutdown::Write);

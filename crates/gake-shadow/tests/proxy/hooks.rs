@@ -13,7 +13,7 @@ use gake_shadow::hooks::{
 use gake_shadow::{Category, Proxy, RunningProxy};
 
 use crate::backend::{Backend, ok, read_request};
-use crate::client::{get, post, talk};
+use crate::client::{get, post, send_raw};
 use crate::{LONG, config, stop, until, until_count};
 
 fn named(name: &'static str) -> Backend {
@@ -114,7 +114,7 @@ fn a_body_that_was_read_whole_has_a_length_for_everybody() {
     let proxy = with(hooks, &master, &[&shadow]);
     let body = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
     let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close";
-    talk(proxy.addr(), format!("{head}\r\n\r\n{:X}\r\n{body}\r\n0\r\n\r\n", body.len()));
+    send_raw(proxy.addr(), format!("{head}\r\n\r\n{:X}\r\n{body}\r\n0\r\n\r\n", body.len()));
     until_count(&proxy, 0, Category::Ok, 1);
     let seen = shadow.requests();
     assert_eq!((seen.len(), seen[0].text().as_str(), shadow.leftovers()), (1, body, 0));

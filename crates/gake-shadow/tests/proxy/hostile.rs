@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_shadow::Category;
 
 use crate::backend::{Backend, ok};
-use crate::client::{Client, get, say, talk};
+use crate::client::{Client, get, send_and_shutdown, send_raw};
 use crate::{config, start, stop, until_count};
 
 /// Requests that nobody but us may see, and what we say.
@@ -57,13 +57,13 @@ pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for (request, statuses) in refused() {
-        let response = talk(proxy.addr(), &request);
+        let response = send_raw(proxy.addr(), &request);
         let status = response.get(9..12).unwrap_or_default();
         let short: String = request.chars().take(80).collect();
         assert!(statuses.contains(&status), "{short:?}: {response:?}");
         // Nothing behind it is served on the same connection.
         let behind =
-            talk(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
+            send_raw(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert!(behind.matches("HTTP/1.1 ").count() <= 1, "{short:?}: {behind:?}");
     }
     assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));
@@ -94,7 +94,7 @@ pub fn a_bad_chunk_never_becomes_a_whole_request() {
     ];
     for body in bodies {
         let head = "POST /evil HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let response = say(proxy.addr(), format!("{head}{body}"));
+        let response = send_and_shutdown(proxy.addr(), format!("{head}{body}"));
         assert!(response.is_empty() || response.starts_with("HTTP/1.1 400"), "{body:?}: {response:?}");
     }
     until_count(&proxy, 0, Category::Aborted, bodies.len() as u64);
@@ -122,7 +122,7 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
         "GET http://abs.test/url HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
     ];
     for request in odd {
-        let response = talk(proxy.addr(), request);
+        let response = send_raw(proxy.addr(), request);
         assert!(response.starts_with("HTTP/1.1 200"), "{request:?}: {response:?}");
         assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{request:?}: {response:?}");
     }
@@ -298,7 +298,7 @@ pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
                 _ => drop(bytes.splice(at..at, PIECES[draw.below(PIECES.len())].bytes())),
             }
         }
-        say(proxy.addr(), bytes);
+        send_and_shutdown(proxy.addr(), bytes);
     }
     stop(proxy);
     let (mut seen, copies) = (master.requests(), shadow.requests());

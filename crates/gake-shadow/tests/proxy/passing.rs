@@ -9,7 +9,7 @@ use gake_shadow::Category;
 use gake_shadow::config::{ForwardedPolicy, HostPolicy};
 
 use crate::backend::{Backend, ReceivedRequest, ok, read_request};
-use crate::client::{Client, get, post, talk};
+use crate::client::{Client, get, post, send_raw};
 use crate::{config, ledger, start, stop, until_count};
 
 /// A request as a shadow sees it, without its mark.
@@ -28,7 +28,7 @@ fn same_headers(mut seen: ReceivedRequest) -> ReceivedRequest {
 pub fn a_request_arrives_as_it_was_sent_at_both() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
-    let response = talk(
+    let response = send_raw(
         proxy.addr(),
         "GET //a/../b?x=%2f&&y HTTP/1.1\r\nHost: shop.test:81\r\nX-Twice: 1\r\nX-Twice: 2\r\n\
          Cookie: a=1\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: deflate\r\n\
@@ -84,7 +84,7 @@ pub fn names_of_a_request_keep_their_case() {
     let lines =
         ["HOST: h", "X-A: 1", "X-TWICE: 1", "x-twice: 2", "X-Forwarded-FOR: 10.0.0.1, 127.0.0.1"];
     let sent = lines.join("\r\n").replace(", 127.0.0.1", "");
-    talk(proxy.addr(), format!("GET / HTTP/1.1\r\n{sent}\r\nConnection: close\r\n\r\n"));
+    send_raw(proxy.addr(), format!("GET / HTTP/1.1\r\n{sent}\r\nConnection: close\r\n\r\n"));
     let head = heads.lock().unwrap().remove(0);
     for line in lines {
         assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
@@ -96,7 +96,7 @@ pub fn names_of_a_request_keep_their_case() {
 pub fn names_of_an_answer_keep_their_case() {
     let (master, _) = keeping_heads();
     let proxy = start(config(&master, &[]));
-    let response = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let response = send_raw(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     for line in ["X-A: 1", "Set-Cookie: a", "set-cookie: b", "CONTENT-LENGTH: 0"] {
         assert!(response.contains(&format!("\r\n{line}\r\n")), "{line}: {response}");
     }
@@ -173,7 +173,7 @@ pub fn chunks_and_trailers_arrive_even_on_a_get() {
     let master = Backend::answering(move |_| response.into());
     let shadow = Backend::hello();
     let proxy = start(config(&master, &[&shadow]));
-    let response = talk(
+    let response = send_raw(
         proxy.addr(),
         "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: close, TE\r\nTrailer: X-T\r\n\
          Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhi\r\n0\r\nX-T: 1\r\n\r\n",
@@ -215,7 +215,7 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     // A body that nobody will read is not asked for.
     let proxy = start(config(&Backend::refusing(), &[]));
     let request = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
-    assert!(talk(proxy.addr(), request).starts_with("HTTP/1.1 502"));
+    assert!(send_raw(proxy.addr(), request).starts_with("HTTP/1.1 502"));
     stop(proxy);
 }
 
@@ -225,7 +225,7 @@ pub fn an_old_client_gets_an_answer_it_understands() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec()
     });
     let proxy = start(config(&master, &[]));
-    let response = talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    let response = send_raw(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     assert!(
         response.starts_with("HTTP/1.0 200 OK\r\n") && response.ends_with("\r\n\r\nhello"),
         "{response}"
@@ -305,7 +305,7 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
     });
     let proxy = start(config(&master, &[]));
-    let response = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let response = send_raw(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(response.ends_with("hello") && response.contains("Content-Length: 10"), "{response}");
     assert_eq!(stop(proxy).stats.broken_responses, 1);
 }
@@ -445,7 +445,7 @@ pub fn a_websocket_goes_to_the_master_alone() {
 pub fn http2_in_cleartext_is_not_tunnelled() {
     let master = Backend::hello();
     let proxy = start(config(&master, &[]));
-    let response = talk(
+    let response = send_raw(
         proxy.addr(),
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: close, Upgrade, HTTP2-Settings\r\n\
          Upgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n",
@@ -465,7 +465,7 @@ pub fn an_old_client_does_not_switch_protocols() {
         b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n".to_vec()
     });
     let proxy = start(config(&master, &[]));
-    let response = talk(
+    let response = send_raw(
         proxy.addr(),
         "GET /ws HTTP/1.0\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
     );

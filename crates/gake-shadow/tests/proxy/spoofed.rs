@@ -10,7 +10,7 @@ use gake_shadow::config::{Backend as BackendConfig, HostPolicy, MarkerSecret, pa
 use gake_shadow::{Category, Proxy, ProxyStartError};
 
 use crate::backend::{Backend, ReceivedRequest, ok, read_request};
-use crate::client::{Client, get, talk};
+use crate::client::{Client, get, send_raw};
 use crate::{config, start, stop, until, until_count};
 
 /// Every header whose name a lax server takes for the marker's.
@@ -38,10 +38,10 @@ fn a_client_cannot_pass_for_a_copy() {
             config.underscores_in_headers = underscores;
             let proxy = start(config);
             let head = format!("Host: h\r\nConnection: close\r\n{lines}\r\n");
-            talk(proxy.addr(), format!("GET / HTTP/1.1\r\n{head}\r\n"));
+            send_raw(proxy.addr(), format!("GET / HTTP/1.1\r\n{head}\r\n"));
             let chunked = "Transfer-Encoding: chunked\r\nTrailer: X-Gake-Shadow, X_Gake_Shadow";
             let behind = "X-Gake-Shadow: 1\r\nX_Gake_Shadow: 1\r\nHost: other";
-            talk(
+            send_raw(
                 proxy.addr(),
                 format!(
                     "POST / HTTP/1.1\r\n{head}{chunked}\r\n\r\n2\r\nhi\r\n0\r\n{behind}\r\n\r\n"
@@ -72,7 +72,7 @@ fn every_shadows_marker_is_its_own_to_say() {
     config.shadows[0].marker = parse_marker("X-Copy: yes").unwrap();
     config.shadows[1].marker = None;
     let proxy = start(config);
-    talk(
+    send_raw(
         proxy.addr(),
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nx_copy: no\r\nX-Gake-Shadow: 1\r\n\r\n",
     );
@@ -126,7 +126,7 @@ fn names_that_servers_confuse_stop_here_unless_told() {
         let mut config = config(&master, &[&shadow]);
         config.underscores_in_headers = kept;
         let proxy = start(config);
-        talk(proxy.addr(), request);
+        send_raw(proxy.addr(), request);
         until_count(&proxy, 0, Category::Ok, 1);
         for seen in master.requests().iter().chain(&shadow.requests()) {
             let names = ["transfer_encoding", "content.length", "x_user"];
@@ -141,7 +141,7 @@ fn names_that_servers_confuse_stop_here_unless_told() {
 fn a_backend_always_hears_a_host() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
-    talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    send_raw(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     until_count(&proxy, 0, Category::Ok, 1);
     for backend in [&master, &shadow] {
         let seen = backend.requests().remove(0);
@@ -153,7 +153,7 @@ fn a_backend_always_hears_a_host() {
     let mut config = config(&master, &[]);
     config.master.host = HostPolicy::Literal("shop.test".parse().unwrap());
     let proxy = start(config);
-    talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    send_raw(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     assert_eq!(master.requests()[1].get("host"), "shop.test");
     stop(proxy);
 }
@@ -169,7 +169,7 @@ fn an_absolute_target_does_not_hide_two_hosts() {
         ("Host: a/b\r\n", "400"),
         ("Host: a\r\n", "200"),
     ] {
-        let response = talk(
+        let response = send_raw(
             proxy.addr(),
             format!("GET http://b/ HTTP/1.1\r\nConnection: close\r\n{hosts}\r\n"),
         );
@@ -193,15 +193,15 @@ fn an_old_client_is_promised_what_it_gets() {
         format!("GET {path} HTTP/1.0\r\nHost: h\r\nConnection: {connection}\r\n\r\n")
     };
     for path in ["/known", "/none"] {
-        let both = talk(proxy.addr(), ask(path, "keep-alive") + &ask(path, "close"));
+        let both = send_raw(proxy.addr(), ask(path, "keep-alive") + &ask(path, "close"));
         assert_eq!(both.matches("HTTP/1.0 ").count(), 2, "{both}");
         assert_eq!(both.matches("connection: keep-alive\r\n").count(), 1, "{both}");
     }
-    let one = talk(proxy.addr(), ask("/unknown", "keep-alive") + &ask("/unknown", "close"));
+    let one = send_raw(proxy.addr(), ask("/unknown", "keep-alive") + &ask("/unknown", "close"));
     assert_eq!(one.matches("HTTP/1.0 ").count(), 1, "{one}");
     assert!(!one.contains("connection:"), "{one}");
     assert!(one.ends_with("\r\n\r\nhello"), "{one}");
-    let bad = talk(proxy.addr(), ask("*", "keep-alive") + &ask("/known", "close"));
+    let bad = send_raw(proxy.addr(), ask("*", "keep-alive") + &ask("/known", "close"));
     assert!(bad.starts_with("HTTP/1.0 400") && !bad.contains("connection:"), "{bad}");
     assert_eq!(bad.matches("HTTP/1.0 ").count(), 1, "{bad}");
     stop(proxy);
