@@ -26,9 +26,9 @@ fn wanted() -> Option<usize> {
 }
 
 /// A small generator: the same requests on every run.
-struct Draw(u64);
+struct Generator(u64);
 
-impl Draw {
+impl Generator {
     fn below(&mut self, bound: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -90,15 +90,15 @@ const PATHS: [&str; 14] = [
 ];
 
 fn requests() -> Vec<String> {
-    let mut draw = Draw(1);
+    let mut generator = Generator(1);
     let request = |_| {
-        let (method, path) = (draw.one(&METHODS), draw.one(&PATHS));
+        let (method, path) = (generator.one(&METHODS), generator.one(&PATHS));
         let mut lines = String::new();
-        for _ in 0..draw.below(7) {
-            lines += draw.one(&LINES);
+        for _ in 0..generator.below(7) {
+            lines += generator.one(&LINES);
             lines += "\r\n";
         }
-        let (framing, body) = match draw.below(14) {
+        let (framing, body) = match generator.below(14) {
             0 => ("Content-Length: 5\r\n", "hello"),
             8 => ("Content-Length: 5\r\n", "\r\nabc"),
             9 => ("Content-Length: 4\r\n", "\n\n\n\n"),
@@ -114,10 +114,10 @@ fn requests() -> Vec<String> {
             _ => ("", ""),
         };
         lines += framing;
-        let prefix = draw.one(&["", "", "", "", "http://abs.test", "/"]);
+        let prefix = generator.one(&["", "", "", "", "http://abs.test", "/"]);
         // One in HTTP/1.0 gets no chunks, and an answer without a length would end the connection.
         let is_old = ["/length", "/long", "/204", "/304"].iter().any(|old| path.starts_with(old));
-        let version = match draw.below(4) {
+        let version = match generator.below(4) {
             0 if is_old && !framing.starts_with("T") => "1.0\r\nConnection: keep-alive",
             _ => "1.1",
         };
@@ -201,13 +201,13 @@ fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Re
     if head.starts_with("HTTP/1.1 100 ") {
         return read_response(client, buffer, is_head);
     }
-    let says = |name: &str| {
+    let header = |name: &str| {
         let mut lines = head.lines().filter_map(|line| line.split_once(": "));
         lines.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
     };
     let body = if is_head || matches!(&head[9..12], "204" | "304") {
         Vec::new()
-    } else if says("transfer-encoding").is_some() {
+    } else if header("transfer-encoding").is_some() {
         let end = loop {
             match end_of_chunks(buffer) {
                 Some(end) => break end,
@@ -216,7 +216,7 @@ fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Re
         };
         buffer.drain(..end).collect()
     } else {
-        let length = says("content-length").unwrap().parse().unwrap();
+        let length = header("content-length").unwrap().parse().unwrap();
         while buffer.len() < length {
             fill(buffer);
         }
@@ -229,7 +229,7 @@ fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Re
 }
 
 /// What came of requests.
-struct Came {
+struct RunResult {
     /// In order.
     at_master: Vec<ReceivedRequest>,
     /// In order.
@@ -237,14 +237,14 @@ struct Came {
     /// Sorted.
     at_shadow: Vec<ReceivedRequest>,
     /// What a listener is told, sorted.
-    told: Vec<String>,
+    exchanges: Vec<String>,
 }
 
 fn send(
     requests: &[String],
     change: impl FnOnce(&mut Config),
     through: impl FnOnce(Proxy) -> Proxy,
-) -> Came {
+) -> RunResult {
     let ((master, at_master), (shadow, at_shadow)) = (backend(), backend());
     let mut config = config(&master, &[&shadow]);
     config.shadows[0].queue = requests.len();
@@ -267,39 +267,39 @@ fn send(
     }
     let port = proxy.addr().port().to_string();
     stop(proxy);
-    let alike = |name: &str, value: &str| match (name, value) {
+    let normalized = |name: &str, value: &str| match (name, value) {
         ("via", value) if value.starts_with("1.1 gake (") => "us".to_owned(),
         ("x-forwarded-port", value) if value == port => "ours".to_owned(),
         (_, value) => value.to_owned(),
     };
-    let alike_all = |seen: &Mutex<Vec<ReceivedRequest>>| {
+    let normalize_all = |seen: &Mutex<Vec<ReceivedRequest>>| {
         let mut seen = std::mem::take(&mut *seen.lock().unwrap());
         for seen in &mut seen {
-            seen.headers.iter_mut().for_each(|(name, value)| *value = alike(name, value));
+            seen.headers.iter_mut().for_each(|(name, value)| *value = normalized(name, value));
             seen.headers.sort();
         }
         seen
     };
-    let mut at_shadow = alike_all(&at_shadow);
+    let mut at_shadow = normalize_all(&at_shadow);
     at_shadow.sort_by(|a, b| (&a.line, &a.headers, &a.body).cmp(&(&b.line, &b.headers, &b.body)));
     let exchanges = listener.join().unwrap();
-    let mut told: Vec<String> = exchanges.iter().map(|exchange| say(exchange, &alike)).collect();
-    told.sort();
-    Came { at_master: alike_all(&at_master), responses, at_shadow, told }
+    let mut exchanges: Vec<String> = exchanges.iter().map(|exchange| describe(exchange, &normalized)).collect();
+    exchanges.sort();
+    RunResult { at_master: normalize_all(&at_master), responses, at_shadow, exchanges }
 }
 
 /// An exchange in words, without what differs from run to run.
-fn say(exchange: &MirroredExchange, alike: &impl Fn(&str, &str) -> String) -> String {
+fn describe(exchange: &MirroredExchange, normalized: &impl Fn(&str, &str) -> String) -> String {
     let lines = |headers: &http::HeaderMap| {
         let line = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            format!("{name}: {}", alike(name.as_str(), &String::from_utf8_lossy(value.as_bytes())))
+            format!("{name}: {}", normalized(name.as_str(), &String::from_utf8_lossy(value.as_bytes())))
         };
         let mut lines: Vec<String> = headers.iter().map(line).collect();
         lines.sort();
         lines
     };
     let request = &exchange.request;
-    let mut said = format!(
+    let mut text = format!(
         "{} {} {:?} {:?}",
         request.method,
         request.uri,
@@ -307,7 +307,7 @@ fn say(exchange: &MirroredExchange, alike: &impl Fn(&str, &str) -> String) -> St
         request.body
     );
     for outcome in &exchange.backends {
-        said += &match &outcome.result {
+        text += &match &outcome.result {
             Ok(response) => format!(
                 " | {} {} {:?} {:?}",
                 outcome.name,
@@ -318,26 +318,26 @@ fn say(exchange: &MirroredExchange, alike: &impl Fn(&str, &str) -> String) -> St
             Err(failure) => format!(" | {} {failure}", outcome.name),
         };
     }
-    said
+    text
 }
 
 /// Sends requests both ways.
 fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     let hooks = || HookSet::new().on_select_backends(|_| Selection::All);
     let as_bytes = send(requests, &change, |proxy| proxy);
-    let as_maps = send(requests, &change, |proxy| proxy.hooks(hooks()));
+    let as_frames = send(requests, &change, |proxy| proxy.hooks(hooks()));
     for (number, request) in requests.iter().enumerate() {
-        assert_eq!(as_bytes.at_master[number], as_maps.at_master[number], "{request}");
-        assert_eq!(as_bytes.responses[number], as_maps.responses[number], "{request}");
+        assert_eq!(as_bytes.at_master[number], as_frames.at_master[number], "{request}");
+        assert_eq!(as_bytes.responses[number], as_frames.responses[number], "{request}");
     }
-    assert_eq!(as_bytes.at_shadow.len(), as_maps.at_shadow.len());
-    for (bytes, maps) in as_bytes.at_shadow.iter().zip(&as_maps.at_shadow) {
-        assert_eq!(bytes, maps);
+    assert_eq!(as_bytes.at_shadow.len(), as_frames.at_shadow.len());
+    for (bytes, frames) in as_bytes.at_shadow.iter().zip(&as_frames.at_shadow) {
+        assert_eq!(bytes, frames);
     }
-    for (bytes, maps) in as_bytes.told.iter().zip(&as_maps.told) {
-        assert_eq!(bytes, maps);
+    for (bytes, frames) in as_bytes.exchanges.iter().zip(&as_frames.exchanges) {
+        assert_eq!(bytes, frames);
     }
-    assert_eq!((as_bytes.told.len(), as_maps.told.len()), (requests.len(), requests.len()));
+    assert_eq!((as_bytes.exchanges.len(), as_frames.exchanges.len()), (requests.len(), requests.len()));
 }
 
 /// Headers that belong to no hop.
