@@ -244,9 +244,9 @@ pub fn clients_beyond_the_limit_wait_outside() {
 }
 
 /// A small generator: the same bytes on every run.
-struct Draw(u64);
+struct Generator(u64);
 
-impl Draw {
+impl Generator {
     fn below(&mut self, bound: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -286,16 +286,16 @@ pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
     let mut config = config(&master, &[&shadow]);
     config.shadows[0].queue = 100_000;
     let proxy = start(config);
-    let mut draw = Draw(1);
+    let mut generator = Generator(1);
     for _ in 0..1500 {
-        let mut bytes = SEEDS[draw.below(SEEDS.len())].as_bytes().to_vec();
-        bytes.extend_from_slice(SEEDS[draw.below(SEEDS.len())].as_bytes());
-        for _ in 0..draw.below(4) {
-            let at = draw.below(bytes.len());
-            match draw.below(3) {
+        let mut bytes = SEEDS[generator.below(SEEDS.len())].as_bytes().to_vec();
+        bytes.extend_from_slice(SEEDS[generator.below(SEEDS.len())].as_bytes());
+        for _ in 0..generator.below(4) {
+            let at = generator.below(bytes.len());
+            match generator.below(3) {
                 0 => drop(bytes.remove(at)),
-                1 => bytes[at] ^= 1 << draw.below(8),
-                _ => drop(bytes.splice(at..at, PIECES[draw.below(PIECES.len())].bytes())),
+                1 => bytes[at] ^= 1 << generator.below(8),
+                _ => drop(bytes.splice(at..at, PIECES[generator.below(PIECES.len())].bytes())),
             }
         }
         send_and_shutdown(proxy.addr(), bytes);
