@@ -36,14 +36,14 @@ const COST: (f64, Duration) = (2.0, Duration::from_millis(5));
 const BODY: usize = 256 << 10;
 
 /// One way to the master.
-struct Way {
+struct ProxyCase {
     name: &'static str,
     proxy: RunningProxy,
     kept: Client,
     waits: Vec<Duration>,
 }
 
-impl Way {
+impl ProxyCase {
     fn new(name: &'static str, master: &Backend, shadow: Option<&Backend>) -> Self {
         let mut config = config(master, &[]);
         config.threads = 1;
@@ -107,22 +107,22 @@ fn a_bad_shadow_does_not_move_the_masters_percentiles() {
         ("floods", bad::floods().0),
         ("never reads", bad::never_reads()),
     ];
-    let mut ways = vec![Way::new("none", &master, None), Way::new("none again", &master, None)];
-    ways.extend(shadows.iter().map(|(name, shadow)| Way::new(name, &master, Some(shadow))));
+    let mut cases = vec![ProxyCase::new("none", &master, None), ProxyCase::new("none again", &master, None)];
+    cases.extend(shadows.iter().map(|(name, shadow)| ProxyCase::new(name, &master, Some(shadow))));
     let body = "x".repeat(BODY);
     // Where clients do wait, that is known early.
     for turns in [0..100, 100..TURNS] {
         for turn in turns {
-            order(turn).for_each(|at| ways[at].ask(turn, &body));
+            order(turn).for_each(|at| cases[at].ask(turn, &body));
         }
-        let p99s: Vec<_> = ways.iter().map(|way| (way.name, way.p99())).collect();
-        for way in &ways[2..] {
-            let compared = compare(&ways[0].waits, &ways[1].waits, &way.waits);
-            assert_eq!(compared, Ok(()), "{}; 99th percentiles: {p99s:?}", way.name);
+        let p99s: Vec<_> = cases.iter().map(|case| (case.name, case.p99())).collect();
+        for case in &cases[2..] {
+            let compared = compare(&cases[0].waits, &cases[1].waits, &case.waits);
+            assert_eq!(compared, Ok(()), "{}; 99th percentiles: {p99s:?}", case.name);
         }
     }
     // Copies that are under way are waited for.
-    let ends: Vec<_> = ways.into_iter().map(|way| std::thread::spawn(|| way.end())).collect();
+    let ends: Vec<_> = cases.into_iter().map(|case| std::thread::spawn(|| case.end())).collect();
     ends.into_iter().for_each(|end| end.join().unwrap());
 }
 
@@ -134,11 +134,11 @@ fn order(turn: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Whether clients of a way waited longer than those of two identical ones.
-fn compare(a: &[Duration], again: &[Duration], way: &[Duration]) -> Result<(), String> {
+fn compare(a: &[Duration], again: &[Duration], case: &[Duration]) -> Result<(), String> {
     let without = [a, again].concat();
-    late(&without, way)?;
+    late(&without, case)?;
     let allowed: Vec<_> = without.iter().map(|wait| wait.mul_f64(COST.0) + COST.1).collect();
-    let z = rank_sum(&allowed, way);
+    let z = rank_sum(&allowed, case);
     if z > ALPHA_Z {
         return Err(format!("all of it is slower, by {z:.1} standard deviations"));
     }
@@ -151,9 +151,9 @@ fn compare(a: &[Duration], again: &[Duration], way: &[Duration]) -> Result<(), S
 /// late is binomial. It is granted a half instead of a third, for it has a thread more to wait
 /// for. Twenty of 2000 (a hundredth, what moves a 99th percentile) that are late alone are 1 in
 /// 2^20; and any number that are late because the machine stands still mean nothing.
-fn late(without: &[Duration], way: &[Duration]) -> Result<(), String> {
+fn late(without: &[Duration], case: &[Duration]) -> Result<(), String> {
     let count = |waits: &[Duration]| waits.iter().filter(|wait| **wait > LATE).count();
-    let (others, own) = (count(without), count(way));
+    let (others, own) = (count(without), count(case));
     let chance = tail_of_half(others + own, own);
     if chance < ALPHA {
         return Err(format!("{own} were over {LATE:?}, and {others} of twice as many without"));
