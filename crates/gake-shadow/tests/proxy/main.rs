@@ -52,13 +52,13 @@ pub fn shadow_at(number: usize, url: &str) -> Shadow {
 
 thread_local! {
     /// Whether this test's proxies take every request apart.
-    pub static IN_PARTS: Cell<bool> = const { Cell::new(false) };
+    pub static ON_FRAME_PATH: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Starts a proxy.
 pub fn start(config: Config) -> RunningProxy {
     let mut proxy = Proxy::new(config).unwrap();
-    if IN_PARTS.get() {
+    if ON_FRAME_PATH.get() {
         // It might choose, so that nothing passes as bytes.
         proxy = proxy.hooks(HookSet::new().on_select_backends(|_| Selection::All));
     }
