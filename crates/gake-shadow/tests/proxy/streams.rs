@@ -19,23 +19,23 @@ use crate::client::{Client, get};
 use crate::{config, shadow_at, start, stop, until, until_count};
 
 /// A small piece of a body.
-const PIECE: &[u8] = &[b'x'; 100];
+const DATA: &[u8] = &[b'x'; 100];
 /// More of them than all that the kernel keeps between two processes.
-const PIECES: usize = 80_000;
+const FRAMES: usize = 80_000;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// Sends `pieces` pieces, each as soon as there is room for it, and counts them.
-async fn send(mut body: SendStream<Bytes>, pieces: usize, sent: Arc<AtomicUsize>) {
-    for _ in 0..pieces {
-        body.reserve_capacity(PIECE.len());
-        while body.capacity() < PIECE.len() {
+async fn send(mut body: SendStream<Bytes>, frames: usize, sent: Arc<AtomicUsize>) {
+    for _ in 0..frames {
+        body.reserve_capacity(DATA.len());
+        while body.capacity() < DATA.len() {
             // A peer that has gone takes no more.
             let Some(Ok(_)) = poll_fn(|cx| body.poll_capacity(cx)).await else { return };
         }
-        if body.send_data(Bytes::from_static(PIECE), false).is_err() {
+        if body.send_data(Bytes::from_static(DATA), false).is_err() {
             return;
         }
         sent.fetch_add(1, Ordering::SeqCst);
@@ -44,7 +44,7 @@ async fn send(mut body: SendStream<Bytes>, pieces: usize, sent: Arc<AtomicUsize>
 }
 
 /// Waits until a count has not moved for a while.
-fn stands_still(count: &AtomicUsize) {
+fn wait_until_stalled(count: &AtomicUsize) {
     let (mut last, mut times) = (0, 0);
     until("nothing moves", || {
         let now = count.load(Ordering::SeqCst);
@@ -103,12 +103,12 @@ async fn response(
     mut respond: SendResponse<Bytes>,
     sent: Arc<AtomicUsize>,
 ) {
-    let streams = request.uri().path() == "/stream";
-    let (pieces, sent) = if streams { (PIECES, sent) } else { (1, Arc::default()) };
-    let length = pieces * PIECE.len();
+    let is_stream = request.uri().path() == "/stream";
+    let (frames, sent) = if is_stream { (FRAMES, sent) } else { (1, Arc::default()) };
+    let length = frames * DATA.len();
     let head = Response::builder().header("content-length", length).body(()).unwrap();
     if let Ok(body) = respond.send_response(head, false) {
-        send(body, pieces, sent).await;
+        send(body, frames, sent).await;
     }
 }
 
@@ -122,20 +122,20 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     config.limits.response_body = u64::MAX;
     let proxy = start(config);
     // Pieces come faster than they are passed on.
-    assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
+    assert_eq!(get(proxy.addr(), "/stream").body.len(), FRAMES * DATA.len());
     until_count(&proxy, 0, Category::Ok, 1);
 
     master.sent.store(0, Ordering::SeqCst);
     let mut slow = Client::new(proxy.addr());
     slow.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
-    stands_still(&master.sent);
+    wait_until_stalled(&master.sent);
     let sent = master.sent.load(Ordering::SeqCst);
-    assert!(sent < PIECES, "it has all been taken");
+    assert!(sent < FRAMES, "it has all been taken");
     let mut other = Client::new(proxy.addr());
     for _ in 0..50 {
-        assert_eq!(other.get("/").body.as_bytes(), PIECE);
+        assert_eq!(other.get("/").body.as_bytes(), DATA);
     }
-    assert_eq!(slow.response(false).body.len(), PIECES * PIECE.len(), "it goes on where it stood");
+    assert_eq!(slow.response(false).body.len(), FRAMES * DATA.len(), "it goes on where it stood");
     until_count(&proxy, 0, Category::Ok, 52);
     assert_eq!((master.connections(), shadow.connections()), (1, 1), "none was ended");
     let stats = stop(proxy).stats;
@@ -155,7 +155,7 @@ fn a_client_that_leaves_ends_its_stream_alone() {
         assert_eq!(response.status, 200, "{response:?} {}", client.rest());
     }
     // What they left unread is given back.
-    assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
+    assert_eq!(get(proxy.addr(), "/stream").body.len(), FRAMES * DATA.len());
     assert_eq!(master.connections(), 1);
     stop(proxy);
 }
@@ -229,14 +229,14 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
         let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
         let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
-        let total = PIECES * PIECE.len();
+        let total = FRAMES * DATA.len();
         let url = format!("http://{}/", proxy.addr());
         let post = Request::post(&url).header("content-length", total).body(()).unwrap();
         let (response, body) = requests.send_request(post, false).unwrap();
-        tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
+        tokio::spawn(send(body, FRAMES, Arc::clone(&sent)));
         let counted = Arc::clone(&sent);
-        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
-        assert!(sent.load(Ordering::SeqCst) < PIECES, "it has all been taken");
+        tokio::task::spawn_blocking(move || wait_until_stalled(&counted)).await.unwrap();
+        assert!(sent.load(Ordering::SeqCst) < FRAMES, "it has all been taken");
         for _ in 0..50 {
             let get = Request::get(&url).body(()).unwrap();
             let (response, _) = requests.send_request(get, true).unwrap();
@@ -278,11 +278,11 @@ fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
             requests = requests.ready().await.unwrap();
             let post = Request::post(format!("http://{}/x", proxy.addr())).body(()).unwrap();
             let (response, body) = requests.send_request(post, false).unwrap();
-            tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
+            tokio::spawn(send(body, FRAMES, Arc::clone(&sent)));
             responses.push(response);
         }
         let counted = Arc::clone(&sent);
-        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
+        tokio::task::spawn_blocking(move || wait_until_stalled(&counted)).await.unwrap();
         let url = format!("http://{}/y", proxy.addr());
         let post = Request::post(url).header("content-length", 1000).body(()).unwrap();
         let (response, body) = requests.send_request(post, false).unwrap();
