@@ -22,7 +22,7 @@ fn all_are_answered(proxy: &RunningProxy) {
 
 /// Runs a proxy with a bad shadow beside a good one: the master answers everything, and the good
 /// one gets everything.
-fn beside(
+fn with_bad_shadow(
     bad: &Backend,
     change: impl FnOnce(&mut gake_shadow::config::Config),
 ) -> (ProxySummary, u64) {
@@ -50,7 +50,7 @@ fn narrow(config: &mut gake_shadow::config::Config) {
 
 #[test]
 fn a_shadow_that_hangs_is_shed() {
-    let (summary, good) = beside(&bad::hangs(), |config| {
+    let (summary, good) = with_bad_shadow(&bad::hangs(), |config| {
         narrow(config);
         config.shadows[0].timeout = Duration::from_secs(1);
     });
@@ -65,7 +65,7 @@ fn a_shadow_that_hangs_is_shed() {
 #[test]
 fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
     for bad in [Backend::refusing(), bad::resets()] {
-        let (summary, _) = beside(&bad, |config| {
+        let (summary, _) = with_bad_shadow(&bad, |config| {
             config.shadows[0].queue = 8;
             config.shadows[0].breaker.failures = 5;
             config.shadows[0].breaker.pause = Duration::from_secs(3600);
@@ -80,7 +80,7 @@ fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
 
 #[test]
 fn a_shadow_that_drips_is_cut_off_in_time() {
-    let (summary, _) = beside(&bad::drips(), narrow);
+    let (summary, _) = with_bad_shadow(&bad::drips(), narrow);
     let ledger = &summary.ledgers[0];
     assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
     assert_eq!(ledger.count(Category::Ok), 0);
@@ -90,7 +90,7 @@ fn a_shadow_that_drips_is_cut_off_in_time() {
 fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
     let (bad, sent) = bad::floods();
     let limit = 100_000;
-    let (summary, _) = beside(&bad, |config| {
+    let (summary, _) = with_bad_shadow(&bad, |config| {
         narrow(config);
         config.limits.response_body = limit;
         config.shadows[0].timeout = Duration::from_secs(30);
