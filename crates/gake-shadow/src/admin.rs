@@ -1,5 +1,5 @@
-//! The admin service: status, ledger and metrics for everybody on this machine, changes for those
-//! who know the token.
+//! The admin service: anyone on this machine may read status, ledger and metrics; changes need the
+//! token.
 
 mod host;
 mod serve;
@@ -17,14 +17,13 @@ use crate::mirror::ledger::Category;
 
 pub(crate) use serve::serve;
 
-/// Text as a body.
 type AdminResponse = Response<http_body_util::Full<Bytes>>;
 
 fn page<B>(control: &ProxyControl, request: &Request<B>) -> AdminResponse {
     if !host::is_ours(request) {
         return text(
             StatusCode::FORBIDDEN,
-            "say one Host, an address or localhost, and a path as the target\n",
+            "send exactly one Host header (an address or localhost) and a path as the target\n",
         );
     }
     let get = request.method() == Method::GET;
@@ -53,16 +52,15 @@ fn page<B>(control: &ProxyControl, request: &Request<B>) -> AdminResponse {
 }
 
 const INDEX: &str = "\
-GET  /status                                   what goes on
-GET  /ledger                                   what became of every request at every shadow
-GET  /metrics                                  the same for Prometheus
+GET  /status                                   the current state
+GET  /ledger                                   the outcomes of all requests, by shadow
+GET  /metrics                                  counters for Prometheus
 POST /percentage?shadow=NAME&value=10          change a percentage; &over=60s ramps it
-POST /kill  or  /kill?shadow=NAME              send no more copies
-POST /resume  or  /resume?shadow=NAME          send them again
+POST /kill  or  /kill?shadow=NAME              stop sending copies
+POST /resume  or  /resume?shadow=NAME          resume
 Changes need the header `Authorization: Bearer TOKEN`.
 ";
 
-/// Whether somebody who knows the token asks for a change.
 fn is_change<B>(control: &ProxyControl, request: &Request<B>) -> bool {
     request.method() == Method::POST && is_allowed(control, request.headers())
 }
@@ -74,7 +72,7 @@ fn is_allowed(control: &ProxyControl, headers: &HeaderMap) -> bool {
     shown.is_some_and(|shown| is_same(shown.trim_ascii(), token.as_bytes()))
 }
 
-/// Takes as long whether the first or the last byte differs.
+/// Compares in constant time.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
@@ -94,7 +92,7 @@ fn change(control: &ProxyControl, path: &str, query: &str) -> AdminResponse {
                     Err(error) => return text_of(StatusCode::BAD_REQUEST, &format!("{error}\n")),
                 }
             }
-            _ => return text_of(StatusCode::BAD_REQUEST, &format!("{pair:?} is not known\n")),
+            _ => return text_of(StatusCode::BAD_REQUEST, &format!("unknown parameter {pair:?}\n")),
         }
     }
     let changed = match (path, shadow, value) {
@@ -194,17 +192,25 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         ("requests_total", "Requests received.", stats.requests),
         ("connections_total", "Clients' connections accepted.", stats.connections),
         ("refused_total", "Requests refused.", stats.refused),
-        ("malformed_total", "Connections ended for bytes that are not HTTP.", stats.malformed),
-        ("client_timeouts_total", "Clients that were too slow.", stats.client_timeouts),
-        ("master_faults_total", "Requests that the master did not answer.", stats.master_faults),
-        ("broken_answers_total", "Answers of the master that broke off.", stats.broken_responses),
+        ("malformed_total", "Connections closed for input that is not HTTP.", stats.malformed),
+        ("client_timeouts_total", "Client timeouts.", stats.client_timeouts),
+        (
+            "master_faults_total",
+            "Requests without a response from the master.",
+            stats.master_faults,
+        ),
+        (
+            "broken_answers_total",
+            "Responses of the master that ended early.",
+            stats.broken_responses,
+        ),
         ("stale_reconnects_total", "Idle connections found closed.", stats.stale_reconnects),
-        ("upgrades_total", "Requests that switched the protocol.", stats.upgrades),
-        ("accept_errors_total", "Connections that could not be accepted.", stats.accept_errors),
-        ("odd_names_total", "Header names not passed on for their characters.", stats.odd_names),
+        ("upgrades_total", "Requests that switched protocols.", stats.upgrades),
+        ("accept_errors_total", "Failed accepts.", stats.accept_errors),
+        ("odd_names_total", "Header names dropped for ambiguous characters.", stats.odd_names),
         (
             "exchanges_dropped_total",
-            "Exchanges dropped by a full queue.",
+            "Exchanges dropped because a queue was full.",
             control.exchanges_dropped(),
         ),
     ] {
@@ -222,7 +228,7 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         &mut out,
         "master_answers_total",
         "counter",
-        "Answers of the master.",
+        "Responses of the master.",
         responses.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
     );
     let hooks = control.hooks();
@@ -238,7 +244,7 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         &mut out,
         "hook_failures_total",
         "counter",
-        "Times that a hook did not do its part.",
+        "Failed hook calls.",
         failures.map(|(kind, count)| (format!("{{kind=\"{kind}\"}}"), count as f64)),
     );
     let shadows = control.shadows();
@@ -247,7 +253,7 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         &mut out,
         "shadow_received_total",
         "counter",
-        "Requests seen for a shadow.",
+        "Requests received, by shadow.",
         shadows.iter().map(|shadow| (label(shadow), shadow.ledger.received as f64)),
     );
     let outcomes = shadows.iter().flat_map(|shadow| {
@@ -257,17 +263,23 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
             (labels, shadow.ledger.count(category) as f64)
         })
     });
-    metric(&mut out, "shadow_requests_total", "counter", "What became of them.", outcomes);
+    metric(
+        &mut out,
+        "shadow_requests_total",
+        "counter",
+        "Outcomes of requests, by shadow.",
+        outcomes,
+    );
     for (name, help, value) in [
         (
             "shadow_in_flight",
-            "Copies waiting or under way.",
+            "Copies queued or running.",
             (|s| s.ledger.in_flight as f64) as fn(&ShadowState) -> f64,
         ),
-        ("shadow_waiting", "Copies waiting.", |s| s.waiting as f64),
-        ("shadow_bytes", "Bytes of bodies waiting or under way.", |s| s.bytes as f64),
-        ("shadow_percentage", "The percentage in force.", |s| s.percentage),
-        ("shadow_killed", "Whether nothing is sent.", |s| f64::from(u8::from(s.killed))),
+        ("shadow_waiting", "Copies queued.", |s| s.waiting as f64),
+        ("shadow_bytes", "Bytes of bodies of queued and running copies.", |s| s.bytes as f64),
+        ("shadow_percentage", "The current percentage.", |s| s.percentage),
+        ("shadow_killed", "Whether the kill switch is on.", |s| f64::from(u8::from(s.killed))),
         ("shadow_breaker_open", "Whether the breaker is open.", |s| {
             f64::from(u8::from(s.breaker_open))
         }),

@@ -1,4 +1,4 @@
-//! A circuit breaker, without a lock: for shadows and for hooks.
+//! A lock-free circuit breaker, for shadows and for hooks.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -7,19 +7,18 @@ use gake_core::clock::nanos;
 
 use crate::config::BreakerConfig;
 
-/// A breaker and its state, for all threads.
+/// A breaker's state, shared by all threads.
 #[derive(Debug)]
 pub(crate) struct CircuitBreaker {
     breaker: BreakerConfig,
     epoch: Instant,
-    /// In a row.
+    /// Consecutive ones.
     failures: AtomicU32,
-    /// Until when it is open, in nanoseconds from the epoch; 0 when it is closed.
+    /// When an open breaker lets a probe through, in nanoseconds from `epoch`; 0 when closed.
     open_until: AtomicU64,
 }
 
 impl CircuitBreaker {
-    /// Closed.
     pub(crate) fn new(breaker: BreakerConfig, epoch: Instant) -> Self {
         Self { breaker, epoch, failures: AtomicU32::new(0), open_until: AtomicU64::new(0) }
     }
@@ -28,8 +27,7 @@ impl CircuitBreaker {
         self.open_until.load(Relaxed) != 0
     }
 
-    /// Open: nothing passes until the pause is over; then one, which also opens it for another
-    /// pause, until its success closes it.
+    /// Whether a call may pass. While open, one probe passes per pause until one succeeds.
     pub(crate) fn allows(&self) -> bool {
         let until = self.open_until.load(Relaxed);
         if until == 0 {
@@ -40,10 +38,10 @@ impl CircuitBreaker {
         now >= until && self.open_until.compare_exchange(until, again, Relaxed, Relaxed).is_ok()
     }
 
-    /// How what was allowed has ended.
-    pub(crate) fn record(&self, well: bool) {
-        if well {
-            // Most of the time there is nothing to forget, and nothing is written.
+    /// Records the result of a call that was allowed.
+    pub(crate) fn record(&self, is_success: bool) {
+        if is_success {
+            // Avoids writing to the shared cache line in the usual case.
             if self.failures.load(Relaxed) != 0 {
                 self.failures.store(0, Relaxed);
             }

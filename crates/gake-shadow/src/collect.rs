@@ -1,4 +1,4 @@
-//! Exchanges put together from what each backend's sender saw, and handed to whoever listens.
+//! Assembles exchanges from the outcomes of the backends and feeds them to listeners.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,12 +18,11 @@ use crate::exchange::{
 use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::message::head::RequestHead;
 
-/// Bytes of exchanges that one listener may have waiting.
-const WAITING_BYTES: u64 = 64 << 20;
-/// What an exchange weighs besides its bodies.
+/// Bytes queued for one listener.
+const QUEUE_BYTES: u64 = 64 << 20;
+/// Bytes of an exchange besides its bodies, roughly.
 const EXCHANGE_BYTES: u64 = 2048;
 
-/// All who listen to exchanges.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeFeed {
     listeners: Vec<FeedListener>,
@@ -32,7 +31,7 @@ pub(crate) struct ExchangeFeed {
 
 #[derive(Debug)]
 struct FeedListener {
-    /// None once the proxy has ended.
+    /// `None` once the proxy has ended.
     sender: RwLock<Option<SyncSender<Arc<MirroredExchange>>>>,
     state: Arc<ListenerState>,
 }
@@ -43,8 +42,7 @@ struct ListenerState {
     dropped: AtomicU64,
 }
 
-/// The exchanges of a proxy, as they end. They wait in a bounded queue; those that find it full
-/// are dropped and counted, and no client waits for it.
+/// A bounded queue of finished exchanges. When it is full, new ones are dropped and counted.
 #[derive(Debug)]
 pub struct Exchanges {
     receiver: Receiver<Arc<MirroredExchange>>,
@@ -52,21 +50,21 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// The next one; `None` when the proxy has ended and no more will come.
+    /// Blocks for the next exchange; `None` when the proxy has ended and the queue is empty.
     #[must_use]
     pub fn next(&self) -> Option<Arc<MirroredExchange>> {
         self.receiver.recv().ok().inspect(|exchange| self.release(exchange))
     }
 
-    /// The next one within some time.
+    /// Like [`next`](Self::next), for at most `time`.
     ///
     /// # Errors
-    /// When none came, or none will.
+    /// When the time is over, or the proxy has ended.
     pub fn next_within(&self, time: Duration) -> Result<Arc<MirroredExchange>, RecvTimeoutError> {
         self.receiver.recv_timeout(time).inspect(|exchange| self.release(exchange))
     }
 
-    /// How many found the queue full.
+    /// Exchanges dropped because the queue was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.state.dropped.load(Relaxed)
@@ -78,7 +76,7 @@ impl Exchanges {
 }
 
 impl ExchangeFeed {
-    /// Another listener, with a bound on the exchanges that wait.
+    /// Adds a listener whose queue holds `capacity` exchanges.
     pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
         let (sender, receiver) = sync_channel(capacity.max(1));
         let state = Arc::new(ListenerState::default());
@@ -87,19 +85,17 @@ impl ExchangeFeed {
         Exchanges { receiver, state }
     }
 
-    /// Whether nobody listens.
     pub(crate) fn is_empty(&self) -> bool {
         self.listeners.is_empty()
     }
 
-    /// No more will come: the listeners end, whoever still holds the proxy's control.
+    /// Ends the listeners, even while handles to the proxy remain.
     pub(crate) fn close(&self) {
         for listener in &self.listeners {
             *listener.sender.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// How many exchanges found a listener's queue full.
     pub(crate) fn dropped(&self) -> u64 {
         self.listeners.iter().map(|listener| listener.state.dropped.load(Relaxed)).sum()
     }
@@ -108,7 +104,7 @@ impl ExchangeFeed {
         let weight = weight(&exchange);
         let exchange = Arc::new(exchange);
         for listener in &self.listeners {
-            let full = listener.state.bytes.fetch_add(weight, Relaxed) > WAITING_BYTES;
+            let full = listener.state.bytes.fetch_add(weight, Relaxed) > QUEUE_BYTES;
             let sender = listener.sender.read().unwrap_or_else(PoisonError::into_inner);
             let send = |sender: &SyncSender<_>| sender.try_send(Arc::clone(&exchange)).is_ok();
             if full || !sender.as_ref().is_some_and(send) {
@@ -125,7 +121,7 @@ fn weight(exchange: &MirroredExchange) -> u64 {
     (bodies + exchange.request.body.bytes.len()) as u64 + EXCHANGE_BYTES
 }
 
-/// An exchange that is going on; it is handed over when the last who knows it has let go.
+/// A running exchange. Dropping the last reference hands it to the listeners.
 #[derive(Debug)]
 pub(crate) struct ExchangeCollector {
     feed: Arc<ExchangeFeed>,
@@ -166,13 +162,12 @@ impl ExchangeCollector {
         })
     }
 
-    /// The request's body, as far as it was kept.
     pub(crate) fn body(&self, kept: &BufferedBody, seen: u64, truncated: bool) {
         let body = CapturedBody { bytes: kept.bytes(), truncated, len: seen };
         self.collected.lock().unwrap_or_else(PoisonError::into_inner).body = body;
     }
 
-    /// A place for a backend's outcome; `order` is its place among the others.
+    /// A slot for a backend's outcome; outcomes are sorted by `order`.
     pub(crate) fn slot(
         self: &Arc<Self>,
         order: usize,
@@ -184,13 +179,13 @@ impl ExchangeCollector {
             order,
             name: Arc::clone(name),
             role,
-            turn: Instant::now(),
+            started: Instant::now(),
             connect_ns: 0,
             first_byte_ns: None,
             head: None,
             body: BodyBuffer::default(),
-            // Whoever holds it is dropped: the client's task with its client, a shadow's with the
-            // proxy.
+            // Recorded when the slot's owner is dropped: the client's task when the client
+            // disconnects, a shadow's when the proxy ends.
             default_failure: match role {
                 Role::Master => BackendFailure::ClientGone,
                 _ => BackendFailure::NotSent("unfinished"),
@@ -220,47 +215,44 @@ impl Drop for ExchangeCollector {
     }
 }
 
-/// One backend's part of an exchange while it goes on.
+/// Collects one backend's outcome of a running exchange.
 #[derive(Debug)]
 pub(crate) struct OutcomeSlot {
     collector: Arc<ExchangeCollector>,
     order: usize,
     name: Arc<str>,
     role: Role,
-    turn: Instant,
+    started: Instant,
     connect_ns: u64,
     first_byte_ns: Option<u64>,
     head: Option<(StatusCode, HeaderMap)>,
     body: BodyBuffer,
-    /// What is said when nobody says anything.
     default_failure: BackendFailure,
     ended: bool,
 }
 
 impl OutcomeSlot {
-    /// What is said when nobody says anything.
     pub(crate) fn set_default_failure(&mut self, failure: BackendFailure) {
         self.default_failure = failure;
     }
 
-    /// Its turn begins now.
-    pub(crate) fn turn(&mut self) {
-        self.turn = Instant::now();
+    /// Restarts the clock of this outcome.
+    pub(crate) fn restart(&mut self) {
+        self.started = Instant::now();
     }
 
-    /// A connection had to be opened, and is.
+    /// A new connection is open.
     pub(crate) fn connected(&mut self) {
         self.connect_ns = self.elapsed();
     }
 
-    /// The answer's head has come.
     pub(crate) fn head(&mut self, status: StatusCode, headers: &HeaderMap) {
         self.first_byte_ns = Some(self.elapsed());
         self.head = Some((status, headers.clone()));
     }
 
-    /// A part of the answer behind its head. Of the trailers those of gRPC count as headers: they
-    /// are the status of a call. Other trailers are not compared.
+    /// Records data or trailers. gRPC's trailers, which carry the status of a call, count as
+    /// headers; others are ignored.
     pub(crate) fn frame(&mut self, frame: &Frame<Bytes>) {
         if let Some(data) = frame.data_ref() {
             self.data(data);
@@ -269,19 +261,17 @@ impl OutcomeSlot {
         }
     }
 
-    /// The trailers.
     pub(crate) fn trailers(&mut self, trailers: &HeaderMap) {
         let Some((_, headers)) = &mut self.head else { return };
         let grpc = trailers.iter().filter(|(name, _)| name.as_str().starts_with("grpc-"));
         headers.extend(grpc.map(|(name, value)| (name.clone(), value.clone())));
     }
 
-    /// A piece of the answer's body.
     pub(crate) fn data(&mut self, data: &Bytes) {
         self.body.take(data, self.collector.limit);
     }
 
-    /// The answer is whole, or as much of it as was wanted.
+    /// The response is complete, or `cut` at the limit.
     pub(crate) fn done(mut self: Box<Self>, cut: bool) {
         let Some((status, headers)) = self.head.take() else { return };
         let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
@@ -293,13 +283,12 @@ impl OutcomeSlot {
         }));
     }
 
-    /// There is no answer.
     pub(crate) fn failed(mut self: Box<Self>, failure: BackendFailure) {
         self.put(Err(failure));
     }
 
     fn elapsed(&self) -> u64 {
-        nanos(self.turn.elapsed())
+        nanos(self.started.elapsed())
     }
 
     fn put(&mut self, result: Result<BackendResponse, BackendFailure>) {

@@ -1,6 +1,6 @@
-//! Connections to the admin service: one request each, and nobody keeps another from the kill
-//! switch. Who has sent no whole head is in a crowd whose oldest gives way to whoever comes; of
-//! those who have, some places are for changes alone.
+//! Connections to the admin service, one request each. Idle clients cannot block the kill switch:
+//! of connections without a complete head the oldest is evicted when there are too many, and some
+//! request slots are reserved for changes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -26,27 +26,24 @@ use super::{is_change, page, text};
 use crate::control::ProxyControl;
 use crate::proxy::client::head_buffer::HeadBuffer;
 
-/// For a whole request head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes of a head.
 const HEAD_BYTES: usize = 8 << 10;
-/// For taking the answer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections without a whole head.
+/// Connections without a complete head.
 const PENDING_MAX: usize = 64;
-/// Requests that are answered at once.
+/// Concurrent requests.
 const SLOTS: usize = 64;
-/// More places for changes of those who know the token.
+/// Additional ones reserved for authorised changes.
 const CHANGE_SLOTS: usize = 8;
 
-/// Those without a whole head, in the order in which they came.
+/// Connections without a complete head, oldest first.
 #[derive(Default)]
 struct PendingHeads {
     waiting: RefCell<VecDeque<Rc<Notify>>>,
 }
 
 impl PendingHeads {
-    /// Takes somebody in. Who has waited longest is told to go when there are too many.
+    /// Adds a connection, evicting the oldest beyond the bound.
     fn enter(&self) -> Rc<Notify> {
         let evicted = Rc::new(Notify::new());
         let mut waiting = self.waiting.borrow_mut();
@@ -64,7 +61,7 @@ impl PendingHeads {
     }
 }
 
-/// A request that is answered, until it is dropped.
+/// Held while a request is served.
 struct RequestSlot(Rc<Cell<usize>>);
 
 impl RequestSlot {
@@ -83,7 +80,6 @@ impl Drop for RequestSlot {
     }
 }
 
-/// Serves until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let (pending, taken) = (Rc::new(PendingHeads::default()), Rc::new(Cell::new(0)));
@@ -95,49 +91,47 @@ pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
         let evicted = pending.enter();
         let (control, pending, taken) = (control.clone(), Rc::clone(&pending), Rc::clone(&taken));
         tokio::task::spawn_local(async move {
-            let connection = connection(stream, &evicted).await;
+            let connection = read_head(stream, &evicted).await;
             pending.leave(&evicted);
             if let Some(connection) = connection {
-                // A client that breaks off, or takes no answer, is no news.
-                let _ =
-                    tokio::time::timeout(RESPONSE_TIMEOUT, response(connection, &control, &taken))
-                        .await;
+                // A client that disconnects or does not read is no error.
+                let response = respond(connection, &control, &taken);
+                let _ = tokio::time::timeout(RESPONSE_TIMEOUT, response).await;
             }
         });
-        // Everybody is listened to once before the next comes in.
+        // Lets every connection read once before the next is accepted.
         tokio::task::yield_now().await;
     }
 }
 
-/// Waits for a whole head.
-async fn connection(mut stream: TcpStream, evicted: &Notify) -> Option<AdminConnection> {
+async fn read_head(mut stream: TcpStream, evicted: &Notify) -> Option<AdminConnection> {
     let mut received = HeadBuffer::new(HEAD_BYTES);
     let head = std::future::poll_fn(|cx| received.poll(&mut stream, cx));
-    let came = tokio::select! {
+    let is_complete = tokio::select! {
         biased;
-        came = tokio::time::timeout(HEAD_TIMEOUT, head) => came.ok()?.ok()?,
+        read = tokio::time::timeout(HEAD_TIMEOUT, head) => read.ok()?.ok()?,
         () = evicted.notified() => false,
     };
-    came.then(|| AdminConnection { stream, early: received.take() })
+    is_complete.then(|| AdminConnection { stream, early: received.take() })
 }
 
-async fn response(connection: AdminConnection, control: &ProxyControl, taken: &Rc<Cell<usize>>) {
+async fn respond(connection: AdminConnection, control: &ProxyControl, taken: &Rc<Cell<usize>>) {
     let slot = RefCell::new(None);
     let service = service_fn(|request: Request<Incoming>| {
         *slot.borrow_mut() = RequestSlot::take(taken, is_change(control, &request));
         let page = match &*slot.borrow() {
             Some(_) => page(control, &request),
-            None => text(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once\n"),
+            None => text(StatusCode::SERVICE_UNAVAILABLE, "too many concurrent requests\n"),
         };
         async move { Ok::<_, Infallible>(page) }
     });
     let mut http = http1::Builder::new();
     http.keep_alive(false).header_read_timeout(None).max_buf_size(HEAD_BYTES);
-    // It fails when the client breaks off.
+    // An error means that the client has disconnected.
     let _ = http.serve_connection(TokioIo::new(connection), service).await;
 }
 
-/// A connection whose head has come.
+/// A connection with the bytes already read from it.
 struct AdminConnection {
     stream: TcpStream,
     early: Bytes,
@@ -183,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_places_are_for_changes_alone() {
+    fn some_slots_are_reserved_for_changes() {
         let taken = Rc::new(Cell::new(0));
         let mut slots: Vec<_> = std::iter::from_fn(|| RequestSlot::take(&taken, false)).collect();
         assert_eq!(slots.len(), SLOTS);
@@ -198,17 +192,17 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_longest_gives_way() {
+    fn the_oldest_connection_is_evicted() {
         let pending = PendingHeads::default();
         let waiting: Vec<_> = (0..PENDING_MAX + 2).map(|_| pending.enter()).collect();
         pending.leave(&waiting[5]);
         let last = pending.enter();
         let mut cx = Context::from_waker(Waker::noop());
-        let is_told =
+        let is_notified =
             |evicted: &Notify| std::pin::pin!(evicted.notified()).poll(&mut cx).is_ready();
-        let told: Vec<_> =
-            waiting.iter().chain([&last]).map(|evicted| &**evicted).map(is_told).collect();
-        assert_eq!(told.iter().filter(|told| **told).count(), 2, "{told:?}");
-        assert!(told[0] && told[1]);
+        let notified: Vec<_> =
+            waiting.iter().chain([&last]).map(|evicted| &**evicted).map(is_notified).collect();
+        assert_eq!(notified.iter().filter(|done| **done).count(), 2, "{notified:?}");
+        assert!(notified[0] && notified[1]);
     }
 }

@@ -98,7 +98,7 @@ fn summary(bytes: &[u8]) -> String {
 fn decoded(response: &BackendResponse) -> Cow<'_, [u8]> {
     let bytes = &response.body.bytes[..];
     let coding = response.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
-    let plain = coding.and_then(|coding| coding::undo(coding, bytes));
+    let plain = coding.and_then(|coding| coding::decode(coding, bytes));
     plain.map_or(Cow::Borrowed(bytes), Cow::Owned)
 }
 

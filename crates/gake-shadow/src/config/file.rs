@@ -1,4 +1,4 @@
-//! The TOML file: the settings under the names of the flags; unknown names are refused.
+//! The TOML file, whose keys are the names of the flags; unknown keys are errors.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,46 +15,45 @@ use super::{
 };
 use crate::exchange::Role;
 
-/// Bytes of a file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a file is of no use.
+/// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigFileError {
-    /// It cannot be read, or is larger than settings are.
+    /// It cannot be read, or is too large.
     #[error(transparent)]
     Read(#[from] gake_files::InputError),
-    /// It is not what it should be; the text says where.
+    /// It is not valid TOML, or has an unknown key.
     #[error("{}: {reason}", path.display())]
     Parse {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Line, column and what is wrong.
+        /// Line, column and error.
         reason: String,
     },
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{}: {reason}", path.display())]
     Value {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: ConfigError,
     },
 }
 
 impl Config {
-    /// Reads a file.
+    /// Reads a configuration file.
     ///
     /// # Errors
-    /// When it cannot be read, holds an unknown name or a value that cannot be.
+    /// When it cannot be read, or has an unknown key or an invalid value.
     pub fn from_file(path: &Path) -> Result<Self, ConfigFileError> {
         Self::parse(&gake_files::read_to_string(path, "settings", FILE_BYTES_MAX)?, path)
     }
 
-    /// The settings of a file of this text.
+    /// Parses the text of a configuration file; `path` is for error messages.
     ///
     /// # Errors
-    /// When it holds an unknown name or a value that cannot be; `path` is what they call it.
+    /// When the text has an unknown key or an invalid value.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigFileError> {
         let file: ConfigFile = toml::from_str(text).map_err(|error| ConfigFileError::Parse {
             path: path.to_owned(),
@@ -89,7 +88,7 @@ struct ConfigFile {
     master: BackendTable,
     #[serde(default)]
     shadow: Vec<ShadowTable>,
-    /// For every shadow, before its own.
+    /// Rules for every shadow, before its own.
     #[serde(default)]
     rule: Vec<RuleTable>,
 }
@@ -130,12 +129,12 @@ struct EditsTable {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ShadowTable {
     name: String,
-    /// What is noise may lack it: then it is the master, asked again.
+    /// Optional with `noise`: by default the master itself gets the copies.
     url: Option<String>,
     host: Option<String>,
     #[serde(default)]
     headers: EditsTable,
-    /// A second instance of the master, whose differences are noise.
+    /// A second instance of the master.
     #[serde(default)]
     noise: bool,
     percentage: Option<f64>,
@@ -162,7 +161,7 @@ struct RuleTable {
     methods: Option<Vec<String>>,
 }
 
-/// A duration as the flags have it.
+/// A duration in the syntax of the flags.
 struct TimeText(Duration);
 
 impl<'de> Deserialize<'de> for TimeText {
@@ -176,7 +175,7 @@ impl<'de> Deserialize<'de> for TimeText {
     }
 }
 
-/// Bytes: a number, or text with a unit.
+/// Bytes: a number, or a string with a unit.
 struct SizeText(u64);
 
 impl<'de> Deserialize<'de> for SizeText {
@@ -215,7 +214,7 @@ impl ConfigFile {
             (Some(cert), key) => Some(ServerTls { key: key.unwrap_or_else(|| cert.clone()), cert }),
             (None, None) => None,
             (None, Some(_)) => {
-                return Err(value("tls-key", "", "it needs a tls-cert"));
+                return Err(value("tls-key", "", "tls-cert is missing"));
             }
         };
         config.forwarded = match self.forwarded {
@@ -229,14 +228,14 @@ impl ConfigFile {
         limits.shadow_body = self.shadow_body_limit.map_or(limits.shadow_body, |size| size.0);
         limits.response_body = self.answer_body_limit.map_or(limits.response_body, |size| size.0);
         let timeouts = &mut config.timeouts;
-        for (setting, told) in [
+        for (setting, given) in [
             (&mut timeouts.head, self.head_timeout),
             (&mut timeouts.client, self.client_timeout),
             (&mut timeouts.connect, self.connect_timeout),
             (&mut timeouts.first_byte, self.first_byte_timeout),
             (&mut timeouts.idle, self.idle_timeout),
         ] {
-            if let Some(time) = told {
+            if let Some(time) = given {
                 *setting = time.0;
             }
         }
@@ -256,11 +255,11 @@ fn shadow(
     let mut shadow = match table.url {
         Some(url) => Shadow::new(backend(table.name, &url, table.host, table.headers)?),
         None if table.noise && (table.host.is_some() || !table.headers.is_empty()) => {
-            let reason = "without a url it is the master, and has its host and headers";
+            let reason = "without a url the copies go to the master, with its host and headers";
             return Err(value("shadow", &table.name, reason));
         }
         None if table.noise => Shadow::repeat_of(master, &table.name),
-        None => return Err(value("shadow", &table.name, "it has no url")),
+        None => return Err(value("shadow", &table.name, "url is missing")),
     };
     if table.noise {
         shadow.role = Role::Secondary;
@@ -296,7 +295,7 @@ fn rule(table: &RuleTable) -> Result<PathRule, ConfigError> {
     let (pattern, verdict) = match (&table.allow, &table.deny) {
         (Some(pattern), None) => (pattern, RuleVerdict::Allow),
         (None, Some(pattern)) => (pattern, RuleVerdict::Deny),
-        _ => return Err(value("rule", "", "it has either `allow` or `deny`, with a path")),
+        _ => return Err(value("rule", "", "write either `allow` or `deny`, with a path")),
     };
     let methods = table.methods.as_deref().map(methods).transpose()?;
     Ok(PathRule { path: PathGlob::new(pattern), verdict, methods })
@@ -332,7 +331,7 @@ impl EditsTable {
         }
         for (name, text) in &self.suffix {
             let text = string(name, text)?;
-            // It must do as the end of any value.
+            // Any suffix of a valid value must itself be valid.
             header_value(text)?;
             edits.suffix.push((header_name(name)?, text.to_owned()));
         }
@@ -378,10 +377,10 @@ impl FromStr for Sampling {
     }
 }
 
-/// Reads method names; `all` stands for every method, `safe` for those that change nothing.
+/// Parses method names; `all` means every method, `safe` the safe ones (RFC 9110, section 9.2.1).
 ///
 /// # Errors
-/// When one is no method.
+/// When a name is not a valid method.
 pub fn methods(names: &[String]) -> Result<Vec<Method>, ConfigError> {
     let safe = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE];
     let unsafe_ones = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];

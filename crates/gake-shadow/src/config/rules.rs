@@ -1,29 +1,29 @@
-//! Rules by path: which requests a shadow may see.
+//! Rules by path: which requests are copied to a shadow.
 
 use http::Method;
 
-/// What a rule says of the requests it fits.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleVerdict {
-    /// They may be copied.
+    /// Matching requests may be copied.
     Allow,
-    /// They may not.
+    /// Matching requests are not copied.
     Deny,
 }
 
 /// A rule by path.
 #[derive(Debug, Clone)]
 pub struct PathRule {
-    /// The paths it is about.
+    /// The paths it matches.
     pub path: PathGlob,
-    /// What becomes of them.
+    /// The decision.
     pub verdict: RuleVerdict,
-    /// The methods that may be copied here, instead of the shadow's own: `POST /search` is safe.
+    /// Methods that may be copied here, in place of the shadow's: `POST /search` is safe.
     pub methods: Option<Vec<Method>>,
 }
 
-/// A pattern for paths: `*` is any part of one segment, `**` any number of them, `?` one character,
-/// and a pattern without any of them is a prefix at a segment's edge.
+/// A pattern for paths: `*` matches within a segment, `**` across segments, `?` one character. A
+/// pattern without wildcards matches as a prefix of whole segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathGlob(Vec<GlobToken>);
 
@@ -31,16 +31,16 @@ pub struct PathGlob(Vec<GlobToken>);
 enum GlobToken {
     Byte(u8),
     AnyChar,
-    /// Within a segment.
+    /// `*`
     AnyInSegment,
-    /// Across segments.
+    /// `**`
     Any,
-    /// The end, or a slash and whatever follows.
+    /// The end of the path, or a slash and anything after it.
     Boundary,
 }
 
 impl PathGlob {
-    /// Reads a pattern.
+    /// Parses a pattern; every string is one.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
         let mut tokens = Vec::with_capacity(pattern.len());
@@ -63,12 +63,13 @@ impl PathGlob {
         Self(tokens)
     }
 
-    /// Whether a path (without its query) fits. Time is bounded by the product of both lengths.
+    /// Whether a path (without its query) matches, in time proportional to the product of both
+    /// lengths.
     #[must_use]
     pub fn fits(&self, path: &str) -> bool {
         let path = path.as_bytes();
-        // Where the path may stand when this many parts are used up: all states at once, so that
-        // no pattern can make it slow.
+        // The set of positions reachable after each token (an NFA), so that no pattern can make it
+        // slow.
         let mut at = vec![false; path.len() + 1];
         at[0] = true;
         for token in &self.0 {

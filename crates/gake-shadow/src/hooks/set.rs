@@ -1,4 +1,4 @@
-//! Hooks from closures, as many of each kind as wanted.
+//! Hooks from closures, any number of each kind.
 
 use super::{ChangeScope, HookError, HookRequest, HookRequestHead, Hooks, Selection};
 use crate::exchange::MirroredExchange;
@@ -7,7 +7,7 @@ type Select = Box<dyn Fn(&HookRequestHead) -> Selection + Send + Sync>;
 type Change = Box<dyn Fn(&str, &mut HookRequest) + Send + Sync>;
 type Finish = Box<dyn Fn(&MirroredExchange) + Send + Sync>;
 
-/// Callbacks, called in the order in which they were added.
+/// Callbacks, called in the order of their registration.
 #[derive(Default)]
 pub struct HookSet {
     select: Vec<Select>,
@@ -16,14 +16,14 @@ pub struct HookSet {
 }
 
 impl HookSet {
-    /// Without any callback.
+    /// An empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Chooses who gets a request. Of several, the last that does not say [`Selection::All`]
-    /// counts.
+    /// Selects the backends of a request. Of several results the last other than
+    /// [`Selection::All`] applies.
     #[must_use]
     pub fn on_select_backends(
         mut self,
@@ -33,7 +33,7 @@ impl HookSet {
         self
     }
 
-    /// Changes method, target and headers of a request to a backend, which is named.
+    /// Changes method, target and headers of a request to the backend of the given name.
     #[must_use]
     pub fn on_munge_request(
         mut self,
@@ -43,7 +43,7 @@ impl HookSet {
         self
     }
 
-    /// Changes the body as well, which is read whole before it is sent.
+    /// Changes the body as well, which is buffered before it is sent.
     #[must_use]
     pub fn on_munge_body(
         mut self,
@@ -53,7 +53,7 @@ impl HookSet {
         self
     }
 
-    /// Is told what came of a request at every backend.
+    /// Receives the outcomes of a request at every backend.
     #[must_use]
     pub fn on_backends_finished(
         mut self,
@@ -70,8 +70,8 @@ impl Hooks for HookSet {
     }
 
     fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
-        let said = self.select.iter().map(|hook| hook(request));
-        Ok(said.filter(|said| *said != Selection::All).last().unwrap_or_default())
+        let selections = self.select.iter().map(|hook| hook(request));
+        Ok(selections.filter(|selection| *selection != Selection::All).last().unwrap_or_default())
     }
 
     fn munges(&self, _backend: &str) -> ChangeScope {

@@ -1,4 +1,4 @@
-//! Bodies that are kept, and requests that were received whole: shared by all that send them.
+//! Buffered bodies, and complete requests shared by the backends that get copies.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,29 +11,28 @@ use http_body::{Frame, SizeHint};
 
 use super::head::{Framing, RequestHead};
 
-/// Pieces below this are put together: a small piece of a large read buffer keeps all of it.
+/// Smaller segments are copied together: a small slice of a large read buffer keeps all of it alive.
 const SMALL: usize = 4096;
 
-/// A request that was received whole.
+/// A complete request.
 #[derive(Debug, Clone)]
 pub(crate) struct ShadowRequest {
-    /// As for the master, before its own edits; its framing is the body's.
+    /// The head for the master, before per-backend edits; its framing matches `body`.
     pub(crate) head: RequestHead,
     pub(crate) body: BufferedBody,
 }
 
-/// A body that was kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BufferedBody {
     pub(crate) segments: Vec<Bytes>,
     pub(crate) len: u64,
-    /// Of a chunked body; then it is sent chunked again.
+    /// Trailers of a chunked body.
     pub(crate) trailers: Option<HeaderMap>,
     pub(crate) chunked: bool,
 }
 
 impl BufferedBody {
-    /// The body in one piece.
+    /// The body as contiguous bytes.
     pub(crate) fn bytes(&self) -> Bytes {
         match &self.segments[..] {
             [] => Bytes::new(),
@@ -42,30 +41,27 @@ impl BufferedBody {
         }
     }
 
-    /// How it is framed.
     pub(crate) fn framing(&self) -> Framing {
         if self.chunked { Framing::Chunked } else { Framing::Length(self.len) }
     }
 
-    /// Another body in its place.
     pub(crate) fn replace(&mut self, bytes: Bytes) {
         self.len = bytes.len() as u64;
         self.segments = if bytes.is_empty() { Vec::new() } else { vec![bytes] };
     }
 }
 
-/// Keeps a body as it passes, up to a limit.
+/// Buffers a body as it passes, up to a limit.
 #[derive(Debug, Default)]
 pub(crate) struct BodyBuffer {
     kept: BufferedBody,
     small: BytesMut,
-    /// All bytes that passed.
+    /// Bytes passed in all.
     seen: u64,
     over: bool,
 }
 
 impl BodyBuffer {
-    /// Takes note of a piece.
     pub(crate) fn take(&mut self, data: &Bytes, limit: u64) {
         self.seen += data.len() as u64;
         let room = usize::try_from(limit - self.kept.len).unwrap_or(usize::MAX);
@@ -80,22 +76,19 @@ impl BodyBuffer {
         }
     }
 
-    /// Takes note of trailers.
     pub(crate) fn trailers(&mut self, trailers: &HeaderMap) {
         self.kept.trailers = Some(trailers.clone());
     }
 
-    /// Whether there was more than the limit.
+    /// Whether the body exceeds the limit.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// How many bytes passed.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// What was kept.
     pub(crate) fn finish(&mut self) -> BufferedBody {
         self.gather();
         std::mem::take(&mut self.kept)
@@ -108,7 +101,7 @@ impl BodyBuffer {
     }
 }
 
-/// A request's body while it is sent.
+/// The body of a [`ShadowRequest`] as a stream of frames.
 #[derive(Debug)]
 pub(crate) struct ShadowBody {
     request: Arc<ShadowRequest>,
@@ -165,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_kept_up_to_its_limit() {
+    fn a_body_is_buffered_up_to_its_limit() {
         let mut body_buffer = BodyBuffer::default();
         for data in ["ab", "cd", "ef"] {
             body_buffer.take(&Bytes::from_static(data.as_bytes()), 5);
@@ -177,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pieces_are_put_together_and_large_ones_shared() {
+    fn small_segments_are_joined_and_large_ones_shared() {
         let mut body_buffer = BodyBuffer::default();
         let large = Bytes::from(vec![b'x'; SMALL]);
         for _ in 0..10 {

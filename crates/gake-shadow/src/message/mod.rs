@@ -1,4 +1,4 @@
-//! HTTP/1.1 messages as they pass through: heads as bytes, kept bodies, chunks.
+//! HTTP/1.1 messages as they pass through: heads as bytes, buffered bodies, chunks.
 
 pub(crate) mod body;
 pub(crate) mod chunks;

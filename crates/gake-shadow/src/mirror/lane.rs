@@ -44,7 +44,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
             }
         }
         if let Some(slot) = &mut slot {
-            slot.turn();
+            slot.restart();
         }
         deadline.set(time);
         let secret = shared.config.marker_secret.as_ref();

@@ -1,8 +1,8 @@
-//! Requests and exchanges as a script sees them, and what it says of them.
+//! Converts requests and exchanges to script values, and return values back.
 //!
-//! Headers are an object: names in lower case, a string for each, an array of strings for one that
-//! is repeated. A byte of a value is a character up to U+00FF, as in the Fetch standard, so that
-//! every value comes back as it went in.
+//! Headers are an object: names in lower case, values strings, or arrays of strings for repeated
+//! headers. Each byte of a value is a character up to U+00FF, as in the Fetch standard, so that
+//! values survive the round trip.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::options::{BodyFormat, ScriptHookOptions};
 
-/// What `selectBackends` is asked about.
+/// The argument of `selectBackends`.
 pub(super) fn head(request: &HookRequestHead) -> Value {
     Value::map([
         ("method", Value::text(request.method.as_str())),
@@ -24,10 +24,10 @@ pub(super) fn head(request: &HookRequestHead) -> Value {
     ])
 }
 
-/// What `selectBackends` said.
-pub(super) fn selection(said: Value) -> Result<Selection, String> {
-    let wrong = || "returned something else than \"all\", \"race\" or an array of names".to_owned();
-    match said {
+/// The result of `selectBackends`.
+pub(super) fn selection(returned: Value) -> Result<Selection, String> {
+    let wrong = || "must return \"all\", \"race\" or an array of names".to_owned();
+    match returned {
         Value::Null => Ok(Selection::All),
         Value::Text(text) if text == "all" => Ok(Selection::All),
         Value::Text(text) if text == "race" => Ok(Selection::Race),
@@ -43,7 +43,7 @@ pub(super) fn selection(said: Value) -> Result<Selection, String> {
     }
 }
 
-/// What `mungeRequest` may change.
+/// The argument of `mungeRequest`.
 pub(super) fn request(request: &HookRequest, how: BodyFormat) -> Value {
     let mut properties = vec![
         ("method".to_owned(), Value::text(request.method.as_str())),
@@ -55,16 +55,16 @@ pub(super) fn request(request: &HookRequest, how: BodyFormat) -> Value {
     Value::Map(properties)
 }
 
-/// Changes a request as `mungeRequest` said, as a whole or not at all.
+/// Applies the result of `mungeRequest`, completely or, on an error, not at all.
 pub(super) fn change(
     request: &mut HookRequest,
-    said: Value,
+    returned: Value,
     how: BodyFormat,
 ) -> Result<(), String> {
-    let properties = match said {
+    let properties = match returned {
         Value::Null => return Ok(()),
         Value::Map(properties) => properties,
-        _ => return Err("returned something else than a request or undefined".to_owned()),
+        _ => return Err("must return a request or undefined".to_owned()),
     };
     let mut changed = request.clone();
     for (name, value) in properties {
@@ -102,7 +102,7 @@ fn new_body(value: Value, old: Option<Bytes>, how: BodyFormat) -> Result<Bytes, 
         );
     };
     match value {
-        // What was no UTF-8 and was not touched stays what it was.
+        // An untouched body that is not UTF-8 must stay the same.
         value if body(&old, how).as_ref() == Some(&value) => Ok(old),
         Value::Text(text) => Ok(text.into()),
         Value::Bytes(bytes) => Ok(bytes),
@@ -111,15 +111,15 @@ fn new_body(value: Value, old: Option<Bytes>, how: BodyFormat) -> Result<Bytes, 
     }
 }
 
-/// What `backendsFinished` is told.
+/// The argument of `backendsFinished`.
 pub(super) fn exchange(exchange: &MirroredExchange, options: &ScriptHookOptions) -> Value {
-    let asked = &exchange.request;
+    let received = &exchange.request;
     let mut request = vec![
-        ("method".to_owned(), Value::text(asked.method.as_str())),
-        ("uri".to_owned(), Value::Text(asked.uri.to_string())),
-        ("headers".to_owned(), headers(&asked.headers)),
+        ("method".to_owned(), Value::text(received.method.as_str())),
+        ("uri".to_owned(), Value::Text(received.uri.to_string())),
+        ("headers".to_owned(), headers(&received.headers)),
     ];
-    add_body(&mut request, &asked.body, options.request_body);
+    add_body(&mut request, &received.body, options.request_body);
     let backends = exchange.backends.iter();
     let backends = backends.map(|one| (one.name.to_string(), outcome(one, options)));
     Value::map([
@@ -176,9 +176,9 @@ fn headers(map: &HeaderMap) -> Value {
     let mut properties: Vec<(String, Value)> = Vec::with_capacity(map.keys_len());
     let mut repeated = HashMap::new();
     for (name, value) in map {
-        // A map may give the values of one name far apart.
-        let place = *repeated.entry(name).or_insert(properties.len());
-        match properties.get_mut(place) {
+        // The values of one name need not be adjacent in the map.
+        let index = *repeated.entry(name).or_insert(properties.len());
+        match properties.get_mut(index) {
             None => properties.push((name.to_string(), text(value))),
             Some((_, Value::List(values))) => values.push(text(value)),
             Some((_, first)) => *first = Value::List(vec![std::mem::take(first), text(value)]),

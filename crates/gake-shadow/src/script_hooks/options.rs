@@ -1,11 +1,9 @@
-//! What a script says of itself: `export const options = {...}`.
+//! A script's `export const options = {...}`.
 
 use gake_script::{Export, Value};
 
-/// How a script wants bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum BodyFormat {
-    /// Not at all.
     #[default]
     None,
     /// As a string, with U+FFFD for bytes that are not UTF-8.
@@ -14,20 +12,16 @@ pub(super) enum BodyFormat {
     Bytes,
 }
 
-/// The options of a script.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ScriptHookOptions {
-    /// The backends whose requests `mungeRequest` is called for; `None`: all.
+    /// The backends that `mungeRequest` is called for; `None` means all.
     munge: Option<Vec<String>>,
     pub(super) request_body: BodyFormat,
     pub(super) response_body: BodyFormat,
 }
 
 impl ScriptHookOptions {
-    /// Reads what the script exports.
-    ///
-    /// # Errors
-    /// What is wrong with it, for its author.
+    /// Parses the export; the error is for the script's author.
     pub(super) fn of(export: Option<&Export>, backends: &[&str]) -> Result<Self, String> {
         let mut options = Self::default();
         let properties = match export {
@@ -42,7 +36,7 @@ impl ScriptHookOptions {
                 "answerBody" => options.response_body = body(name, value)?,
                 _ => {
                     return Err(format!(
-                        "options.{name} is not known; there are munge, requestBody and answerBody"
+                        "options.{name} is unknown; the options are munge, requestBody and answerBody"
                     ));
                 }
             }
@@ -50,7 +44,6 @@ impl ScriptHookOptions {
         Ok(options)
     }
 
-    /// Whether a backend's requests are to be changed.
     pub(super) fn munges(&self, backend: &str) -> bool {
         self.munge.as_ref().is_none_or(|names| names.iter().any(|name| name == backend))
     }
@@ -102,15 +95,15 @@ mod tests {
         .unwrap();
         assert!(some.munges("sandbox") && !some.munges("production"));
         assert_eq!((some.request_body, some.response_body), (BodyFormat::Text, BodyFormat::Bytes));
-        for (name, value, told) in [
-            ("body", Value::Null, "options.body is not known"),
+        for (name, value, message) in [
+            ("body", Value::Null, "options.body is unknown"),
             ("munge", Value::text("sandbox"), "not an array"),
             ("munge", Value::List(vec![Value::text("sandbx")]), "production, sandbox"),
             ("requestBody", Value::text("string"), "write \"none\""),
             ("answerBody", Value::Bool(true), "not a string"),
         ] {
             let wrong = read(&[(name, value)]).unwrap_err();
-            assert!(wrong.contains(told), "{wrong}");
+            assert!(wrong.contains(message), "{wrong}");
         }
         assert!(ScriptHookOptions::of(Some(&Export::Function), &[]).is_err());
     }

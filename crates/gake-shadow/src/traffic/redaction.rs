@@ -37,7 +37,7 @@ pub fn redact(redactor: &Redactor, record: &mut Record) {
     let plain = codings
         .iter()
         .rev()
-        .try_fold(record.body.clone(), |body, coding| coding::undo(coding.as_bytes(), &body));
+        .try_fold(record.body.clone(), |body, coding| coding::decode(coding.as_bytes(), &body));
     let Some(plain) = plain else {
         record.body.clear();
         record.truncated = true;

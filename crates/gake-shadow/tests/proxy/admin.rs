@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gake_shadow::Category;
 
 use crate::backend::Backend;
-use crate::client::{Response, Client, get};
+use crate::client::{Client, Response, get};
 use crate::{config, start, stop, until, until_count};
 
 fn ask(addr: SocketAddr, method: &str, path: &str, line: &str) -> Response {

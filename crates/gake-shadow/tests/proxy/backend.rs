@@ -50,7 +50,9 @@ pub fn ok(body: &str) -> Vec<u8> {
 
 impl Backend {
     /// Answers each request with what `answer` says; an empty answer closes the connection.
-    pub fn answering(response: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub fn answering(
+        response: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (kept, leftovers) = (Arc::clone(&seen), Arc::new(AtomicUsize::new(0)));
         let left = Arc::clone(&leftovers);

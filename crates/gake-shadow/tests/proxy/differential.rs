@@ -283,7 +283,8 @@ fn send(
     let mut at_shadow = normalize_all(&at_shadow);
     at_shadow.sort_by(|a, b| (&a.line, &a.headers, &a.body).cmp(&(&b.line, &b.headers, &b.body)));
     let exchanges = listener.join().unwrap();
-    let mut exchanges: Vec<String> = exchanges.iter().map(|exchange| describe(exchange, &normalized)).collect();
+    let mut exchanges: Vec<String> =
+        exchanges.iter().map(|exchange| describe(exchange, &normalized)).collect();
     exchanges.sort();
     RunResult { at_master: normalize_all(&at_master), responses, at_shadow, exchanges }
 }
@@ -292,7 +293,10 @@ fn send(
 fn describe(exchange: &MirroredExchange, normalized: &impl Fn(&str, &str) -> String) -> String {
     let lines = |headers: &http::HeaderMap| {
         let line = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            format!("{name}: {}", normalized(name.as_str(), &String::from_utf8_lossy(value.as_bytes())))
+            format!(
+                "{name}: {}",
+                normalized(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
+            )
         };
         let mut lines: Vec<String> = headers.iter().map(line).collect();
         lines.sort();
@@ -337,7 +341,10 @@ fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     for (bytes, frames) in as_bytes.exchanges.iter().zip(&as_frames.exchanges) {
         assert_eq!(bytes, frames);
     }
-    assert_eq!((as_bytes.exchanges.len(), as_frames.exchanges.len()), (requests.len(), requests.len()));
+    assert_eq!(
+        (as_bytes.exchanges.len(), as_frames.exchanges.len()),
+        (requests.len(), requests.len())
+    );
 }
 
 /// Headers that belong to no hop.
@@ -401,8 +408,9 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
         }
     }
     stop(proxy);
-    let seen =
-        |seen: &Mutex<Vec<ReceivedRequest>>| seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>();
+    let seen = |seen: &Mutex<Vec<ReceivedRequest>>| {
+        seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>()
+    };
     let (ours, other) = (seen(&at_ours), seen(&at_other));
     for (ours, other) in ours.iter().zip(&other) {
         assert_eq!(ours, other);

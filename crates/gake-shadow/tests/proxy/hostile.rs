@@ -95,7 +95,10 @@ pub fn a_bad_chunk_never_becomes_a_whole_request() {
     for body in bodies {
         let head = "POST /evil HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
         let response = send_and_shutdown(proxy.addr(), format!("{head}{body}"));
-        assert!(response.is_empty() || response.starts_with("HTTP/1.1 400"), "{body:?}: {response:?}");
+        assert!(
+            response.is_empty() || response.starts_with("HTTP/1.1 400"),
+            "{body:?}: {response:?}"
+        );
     }
     until_count(&proxy, 0, Category::Aborted, bodies.len() as u64);
     assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));

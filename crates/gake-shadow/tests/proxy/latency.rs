@@ -107,7 +107,8 @@ fn a_bad_shadow_does_not_move_the_masters_percentiles() {
         ("floods", bad::floods().0),
         ("never reads", bad::never_reads()),
     ];
-    let mut cases = vec![ProxyCase::new("none", &master, None), ProxyCase::new("none again", &master, None)];
+    let mut cases =
+        vec![ProxyCase::new("none", &master, None), ProxyCase::new("none again", &master, None)];
     cases.extend(shadows.iter().map(|(name, shadow)| ProxyCase::new(name, &master, Some(shadow))));
     let body = "x".repeat(BODY);
     // Where clients do wait, that is known early.

@@ -35,7 +35,10 @@ pub fn a_request_arrives_as_it_was_sent_at_both() {
          Proxy-Connection: x\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
     );
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
-    assert!(response.contains("via: 1.1 gake\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
+    assert!(
+        response.contains("via: 1.1 gake\r\n") && response.ends_with("\r\n\r\nhello"),
+        "{response}"
+    );
     until_count(&proxy, 0, Category::Ok, 1);
     let seen = master.requests().remove(0);
     assert_eq!(seen.line, "GET //a/../b?x=%2f&&y HTTP/1.1");

@@ -1,4 +1,4 @@
-//! What goes to a script comes back as it was, and nonsense is refused as a whole.
+//! Round trips through script values, and invalid ones.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn changed(said: Value, how: BodyFormat) -> Result<HookRequest, String> {
 }
 
 #[test]
-fn a_request_that_comes_back_untouched_is_the_same_to_the_byte() {
+fn an_untouched_request_survives_the_round_trip() {
     for how in [BodyFormat::Text, BodyFormat::Bytes] {
         let same = changed(request(&sample(), how), how).unwrap();
         assert_eq!(format!("{same:?}"), format!("{:?}", sample()));
@@ -40,7 +40,7 @@ fn headers_are_an_object_and_repeated_ones_an_array() {
 }
 
 #[test]
-fn what_is_left_out_stays_and_what_is_named_is_replaced() {
+fn only_returned_properties_are_replaced() {
     let headers = Value::map([
         ("N", Value::Number(7.0)),
         ("gone", Value::Null),
@@ -54,15 +54,15 @@ fn what_is_left_out_stays_and_what_is_named_is_replaced() {
     let request = changed(said, BodyFormat::Text).unwrap();
     assert_eq!((request.method, request.uri.to_string()), (Method::POST, "/new?q".to_owned()));
     assert_eq!(request.body.unwrap(), "ö".as_bytes());
-    let told: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
-    assert_eq!(told.len(), 3);
+    let headers: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
+    assert_eq!(headers.len(), 3);
     for one in [("n", b"7"), ("two", b"1"), ("two", b"2")] {
-        assert!(told.contains(&(one.0, &one.1[..])), "{told:?}");
+        assert!(headers.contains(&(one.0, &one.1[..])), "{headers:?}");
     }
 }
 
 #[test]
-fn nonsense_changes_nothing() {
+fn an_invalid_return_value_changes_nothing() {
     let header = |name: &str, value: Value| Value::map([("headers", Value::map([(name, value)]))]);
     for said in [
         Value::text("request"),
