@@ -126,7 +126,7 @@ impl Proxied {
         let report = self.report.as_ref();
         let real = report.into_iter().flat_map(|report| report.of(FieldVerdict::Real));
         let mut real: Vec<_> = real.map(|real| real.path.clone()).collect();
-        let paced = report.and_then(|report| report.paced(Pace::Slower).next());
+        let paced = report.and_then(|report| report.with_pace(Pace::Slower).next());
         let met = real == fields && paced.is_some() == slower;
         if let Some(endpoint) = paced {
             let ratio = endpoint.latency.ratio.as_ref().map_or(f64::NAN, |ratio| ratio.middle);

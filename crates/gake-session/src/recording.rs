@@ -278,7 +278,7 @@ impl<'a> Reading<'a> {
         }
         // Labels of places that were learned to hold names only later.
         for request in &mut self.requests {
-            request.label = request.label.as_deref().map(|label| self.templates.again(label));
+            request.label = request.label.as_deref().map(|label| self.templates.rename(label));
         }
         let whole = self.scenario.duration.filter(|_| self.cut);
         let trace = self.trace.finish(whole.map(|whole| whole.as_nanos() as u64));

@@ -1,4 +1,4 @@
-//! Bodies: decoded, told apart by kind, and compared as that kind.
+//! Compares bodies, decoded, as JSON, text or bytes.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -13,7 +13,6 @@ use super::{json, text};
 use crate::coding;
 use crate::exchange::BackendResponse;
 
-/// A body as it is compared.
 enum BodyContent {
     Json(Value),
     Text(String),
@@ -27,10 +26,10 @@ impl BodyContent {
         let is_text =
             ["text/", "message/", "html", "xml", "javascript", "csv", "yaml", "urlencoded"]
                 .iter()
-                .any(|part| kind.contains(part));
-        let starts = bytes.trim_ascii_start().first();
-        let looks = kind.is_empty() || is_text || kind.contains("octet-stream");
-        if (kind.contains("json") || (looks && matches!(starts, Some(b'{' | b'['))))
+                .any(|word| kind.contains(word));
+        let first = bytes.trim_ascii_start().first();
+        let may_be_json = kind.is_empty() || is_text || kind.contains("octet-stream");
+        if (kind.contains("json") || (may_be_json && matches!(first, Some(b'{' | b'['))))
             && let Ok(value) = serde_json::from_slice(bytes)
         {
             return Self::Json(value);
@@ -52,7 +51,7 @@ impl BodyContent {
     }
 }
 
-/// Compares the bodies of two answers, both held whole.
+/// Compares two complete bodies.
 pub(super) fn compare(
     expected: &BackendResponse,
     actual: &BackendResponse,
@@ -67,8 +66,8 @@ pub(super) fn compare(
         (BodyContent::of(&expected.headers, &left), BodyContent::of(&actual.headers, &right));
     match contents {
         (BodyContent::Json(mut left), BodyContent::Json(mut right)) => {
-            markers.take_from(&mut left);
-            markers.take_from(&mut right);
+            markers.remove_from(&mut left);
+            markers.remove_from(&mut right);
             json::compare(&left, &right, out);
         }
         (BodyContent::Text(left), BodyContent::Text(right)) => {
@@ -82,7 +81,7 @@ pub(super) fn compare(
             let shown = |content: &BodyContent, bytes: &[u8]| {
                 format!("{} of {} bytes", content.name(), bytes.len())
             };
-            // An error page instead of a document, or nothing at all.
+            // For example an error page in place of a document.
             out.note("$", DifferenceKind::Type, || (shown(&a, &left), shown(&b, &right)));
         }
     }
@@ -94,7 +93,7 @@ fn summary(bytes: &[u8]) -> String {
     format!("{} bytes, hash {:016x}", bytes.len(), hasher.finish())
 }
 
-/// The body without its content coding; as it came when that is unknown or broken.
+/// The decoded body, or the raw one if its coding is unknown or broken.
 fn decoded(response: &BackendResponse) -> Cow<'_, [u8]> {
     let bytes = &response.body.bytes[..];
     let coding = response.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_is_not_a_difference_of_the_body() {
+    fn a_content_coding_is_no_difference() {
         let plain = response("application/json", None, br#"{"a":1}"#.to_vec());
         // `{"a":2}` as brotli -q 0 writes it: an uncompressed meta-block.
         let brotli = b"\x0b\x03\x80{\"a\":2}\x03".to_vec();
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn json_text_and_bytes_are_distinguished() {
         let json = response("application/json", None, b"[1]".to_vec());
         let page = response("text/html", None, b"<b>no</b>".to_vec());
         let image = |last| response("image/png", None, vec![0x89, b'P', 0xff, last]);

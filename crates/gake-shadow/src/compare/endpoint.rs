@@ -1,4 +1,4 @@
-//! What was seen of one endpoint. Bounded, and merged by adding.
+//! The counts of one endpoint: bounded, and merged by addition.
 
 use std::collections::BTreeMap;
 
@@ -10,89 +10,90 @@ use super::field::{DifferenceField, Differences, ValuePair};
 use super::histogram::{RatioHistogram, TimeHistogram};
 use super::value_shapes::ValueShapes;
 
-/// Fields of an endpoint that are told apart.
+/// Distinct fields of an endpoint.
 const FIELDS_MAX: usize = 200;
 
-/// Pairs of statuses of an endpoint that are told apart.
+/// Distinct pairs of statuses of an endpoint.
 const STATUSES_MAX: usize = 100;
 
 /// Counts of one endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Endpoint {
-    /// Requests that both master and shadow were asked.
+    /// Requests sent to both master and shadow.
     #[serde(deserialize_with = "bounded::count")]
     pub exchanges: u64,
-    /// Those of them that the master's second instance was asked too.
+    /// Of these, requests also sent to the master's second instance.
     #[serde(deserialize_with = "bounded::count")]
     pub paired: u64,
-    /// Those whose bodies were not compared, because not all of one was kept.
+    /// Of these, requests whose bodies were not compared because one exceeded the capture limit.
     #[serde(deserialize_with = "bounded::count")]
     pub bodies_cut: u64,
-    /// By the codes of master and shadow, as `200 503`.
+    /// Exchanges by the statuses of master and shadow, such as `200 503`.
     #[serde(deserialize_with = "statuses")]
     pub statuses: BTreeMap<String, u64>,
-    /// What differed.
+    /// Fields that differed.
     #[serde(with = "as_list")]
     pub fields: BTreeMap<DifferenceField, EndpointFigures>,
-    /// Differences in fields beyond those that are told apart.
+    /// Differences in fields beyond the bound.
     #[serde(deserialize_with = "bounded::count")]
     pub fields_lost: u64,
-    /// How long answers took.
+    /// Times to the responses' heads.
     pub latency: EndpointLatency,
 }
 
-/// How often a field differed.
+/// Counts of the differences in one field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointFigures {
     /// Exchanges in which shadow and master differed.
     #[serde(deserialize_with = "bounded::count")]
     pub shadow: u64,
-    /// Of those with a second instance: only the shadow differed from the master.
+    /// Exchanges with a second instance in which only the shadow differed from the master.
     #[serde(deserialize_with = "bounded::count")]
     pub only_shadow: u64,
-    /// Only the second instance did.
+    /// Exchanges in which only the second instance differed.
     #[serde(deserialize_with = "bounded::count")]
     pub only_secondary: u64,
-    /// Both did.
+    /// Exchanges in which both differed.
     #[serde(deserialize_with = "bounded::count")]
     pub both: u64,
-    /// What the values looked like.
-    pub looks: ValueShapes,
-    /// The first difference of the shadow, or else of the second instance.
+    /// The shapes of the differing values.
+    #[serde(rename = "looks")]
+    pub shapes: ValueShapes,
+    /// The first difference of the shadow, or, without one, of the second instance.
     pub example: Option<Example>,
 }
 
-/// One difference, without secrets.
+/// An example of a difference, redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The request line.
     pub request: Foreign,
-    /// What the master answered.
+    /// The master's value.
     pub expected: Foreign,
-    /// What the other answered.
+    /// The other backend's value.
     pub actual: Foreign,
 }
 
-/// Times to the answers' heads.
+/// Histograms of the times to the responses' heads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointLatency {
-    /// The master's.
+    /// The master's times.
     pub master: TimeHistogram,
-    /// The shadow's.
+    /// The shadow's times.
     pub shadow: TimeHistogram,
-    /// The second instance's.
+    /// The second instance's times.
     pub secondary: TimeHistogram,
-    /// Shadow against master, by request.
+    /// Ratios of the shadow's time to the master's, by request.
     pub against_master: RatioHistogram,
-    /// Shadow against the second instance, by request.
+    /// Ratios of the shadow's time to the second instance's, by request.
     pub against_secondary: RatioHistogram,
 }
 
 impl Endpoint {
-    /// Counts one exchange. `request` is the request line, made only for an example.
+    /// Counts one exchange. `request` renders the request line, and is called for examples only.
     pub(super) fn count(
         &mut self,
         shadow: Differences<'_>,
@@ -138,7 +139,7 @@ impl Endpoint {
         Some(self.fields.entry(field).or_default())
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another process or period.
     pub fn merge(&mut self, other: Self) {
         self.exchanges += other.exchanges;
         self.paired += other.paired;
@@ -160,7 +161,7 @@ impl Endpoint {
 
 impl EndpointFigures {
     fn note(&mut self, values: ValuePair, request: impl Fn() -> String) {
-        self.looks.count(&values);
+        self.shapes.count(&values);
         let of_shadow = self.shadow == 1;
         if self.example.is_none() || of_shadow {
             let ValuePair { expected, actual } = values;
@@ -177,7 +178,7 @@ impl EndpointFigures {
         self.only_shadow += other.only_shadow;
         self.only_secondary += other.only_secondary;
         self.both += other.both;
-        self.looks.merge(other.looks);
+        self.shapes.merge(other.shapes);
     }
 }
 
@@ -202,13 +203,13 @@ impl EndpointLatency {
     }
 }
 
-/// Pairs of statuses, and the place for those beyond the bound.
+/// Pairs of statuses, including the one that stands for those beyond the bound.
 fn statuses<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, u64>, D::Error> {
     let read = bounded::map::<{ STATUSES_MAX + 1 }, _, String, bounded::Count>(input)?;
     Ok(read.into_iter().map(|(pair, count)| (pair, count.0)).collect())
 }
 
-/// A map whose keys are no texts, as the list that JSON can hold.
+/// Serialises a map with structured keys as a list, for JSON has string keys only.
 mod as_list {
     use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Histograms of anything, in bins of equal ratio: bounded, mergeable, and nothing when empty.
+//! Sparse histograms with bins of equal ratio: bounded and mergeable.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
 
-/// Counts by bin. A bin is all values that round to the same `value / width`.
+/// Counts by bin: values with the same rounded `value / width` share a bin.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LogBins(#[serde(deserialize_with = "bins")] BTreeMap<i32, u64>);
 
-/// Bins on each side of zero at most: what lies farther out is in the last.
+/// Bins on each side of zero; values farther out are in the last.
 const BINS_MAX: i32 = 5_000;
 
-/// Bins within the bounds.
 fn bins<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<i32, u64>, D::Error> {
     let read = bounded::map::<{ 2 * BINS_MAX as usize + 1 }, _, i32, bounded::Count>(input)?;
     let within = |bin: i32| bin.clamp(-BINS_MAX, BINS_MAX);
@@ -27,13 +26,13 @@ impl LogBins {
         *self.0.entry(bin).or_default() += 1;
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The bin that holds the value of a rank, from 0.
+    /// The bin of the value with this rank, counted from 0.
     fn at_rank(&self, rank: u64) -> Option<i32> {
         let mut before = 0;
         for (bin, count) in &self.0 {
@@ -52,21 +51,21 @@ impl LogBins {
     }
 }
 
-/// The logarithm of a bin's width: each is 1 % wide.
+/// The width of a bin in ln: 1 %.
 const TIME_WIDTH: f64 = 0.01;
 
-/// Times, each within half a percent.
+/// A histogram of times, accurate to half a percent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TimeHistogram(LogBins);
 
 impl TimeHistogram {
-    /// Adds a time.
+    /// Adds a time in nanoseconds.
     pub fn add(&mut self, ns: u64) {
         self.0.add((ns.max(1) as f64).ln(), TIME_WIDTH);
     }
 
-    /// The time in nanoseconds below which the part `quantile` lies; 0 without samples.
+    /// A quantile in nanoseconds; 0 without samples.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> f64 {
         let count = self.0.count();
@@ -74,22 +73,22 @@ impl TimeHistogram {
         self.0.at_rank(rank).map_or(0.0, |bin| (f64::from(bin) * TIME_WIDTH).exp())
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 
-    /// Adds another's.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
     }
 }
 
-/// The logarithm of a ratio's bin: 0.2 % wide.
+/// The width of a bin in ln: 0.2 %.
 const RATIO_WIDTH: f64 = 0.002;
 
-/// Ratios of two times, each within a thousandth.
+/// A histogram of ratios of times, accurate to a thousandth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RatioHistogram(LogBins);
@@ -100,15 +99,15 @@ impl RatioHistogram {
         self.0.add((a.max(1) as f64 / b.max(1) as f64).ln(), RATIO_WIDTH);
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 
-    /// The median, and the interval between two order statistics that holds the true median with
-    /// 95 % confidence whatever the distribution: ranks n/2 ± 0.98·√n (the normal approximation
-    /// of the binomial; Conover 1999, section 3.2). `None` below 10 values.
+    /// The median with its distribution-free 95 % confidence interval, between the order statistics
+    /// of rank n/2 ± 0.98·√n (normal approximation of the binomial; Conover 1999, section 3.2).
+    /// `None` below 10 values.
     #[must_use]
     pub fn median(&self) -> Option<Median> {
         let count = self.0.count();
@@ -128,7 +127,7 @@ impl RatioHistogram {
         })
     }
 
-    /// How many ratios are above and below `ratio`; those in its own bin are neither.
+    /// The numbers of ratios above and below `ratio`, excluding its own bin.
     #[must_use]
     pub fn sides(&self, ratio: f64) -> (u64, u64) {
         let edge = (ratio.ln() / RATIO_WIDTH).round() as i32;
@@ -137,7 +136,7 @@ impl RatioHistogram {
         (above, below)
     }
 
-    /// Adds another's.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
     }

@@ -1,7 +1,7 @@
-//! JSON compared by structure.
+//! Compares JSON by structure.
 //!
-//! Elements of an array share one path, `[*]`, and keys that look like identifiers share one,
-//! `.{id}`: a path means a place in the shape of the answer, not in one answer.
+//! All elements of an array share the path `[*]`, and all keys that look like identifiers `.{id}`: a
+//! path denotes a field of the schema, not of one document.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::field::{DifferenceKind, Differences};
 use super::template::placeholder;
 
-/// Members by which elements of an array are recognised, the first that all have.
+/// Members that may identify the elements of an array, in order of preference.
 const IDENTITIES: &[&str] = &["id", "_id", "uuid", "key", "name", "code", "slug"];
 
 /// Compares two documents.
@@ -23,7 +23,7 @@ pub(super) fn compare(expected: &Value, actual: &Value, out: &mut Differences<'_
 
 struct Walk {
     path: String,
-    /// Whether a name on the way says that what is below must not be shown.
+    /// Whether an enclosing name is secret.
     secret: bool,
 }
 
@@ -33,11 +33,11 @@ impl Walk {
             (Value::Object(expected), Value::Object(actual)) => self.objects(expected, actual, out),
             (Value::Array(expected), Value::Array(actual)) => self.arrays(expected, actual, out),
             (Value::Number(a), Value::Number(b)) => {
-                let near = || {
+                let is_within_tolerance = || {
                     let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) else { return false };
-                    out.tolerances.near(&self.path, a, b)
+                    out.tolerances.allow(&self.path, a, b)
                 };
-                if a != b && !near() {
+                if a != b && !is_within_tolerance() {
                     self.note(DifferenceKind::Value, Some(expected), Some(actual), out);
                 }
             }
@@ -85,7 +85,7 @@ impl Walk {
         self.path.truncate(before);
     }
 
-    /// Elements that carry their identity are compared with their own kind, wherever they stand.
+    /// Compares elements with the same identity, whatever their positions.
     fn by_identity(
         &mut self,
         identity: &str,
@@ -93,7 +93,7 @@ impl Walk {
         actual: &[Value],
         out: &mut Differences<'_>,
     ) {
-        let places: HashMap<String, usize> = actual
+        let positions: HashMap<String, usize> = actual
             .iter()
             .enumerate()
             .map(|(at, value)| (value[identity].to_string(), at))
@@ -102,7 +102,7 @@ impl Walk {
         let mut last = 0;
         let mut in_order = true;
         for value in expected {
-            let Some(&at) = places.get(&value[identity].to_string()) else {
+            let Some(&at) = positions.get(&value[identity].to_string()) else {
                 self.note(DifferenceKind::Missing, Some(value), None, out);
                 continue;
             };
@@ -119,8 +119,8 @@ impl Walk {
         }
     }
 
-    /// Elements without an identity: those that are equal are taken out wherever they stand; what
-    /// is left is compared in its order.
+    /// Compares elements without an identity: equal ones are matched whatever their positions, the
+    /// rest in order.
     fn by_value(&mut self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
         if expected.len() == actual.len() {
             let mut hashes = [expected, actual].map(|all| all.iter().map(hash).collect::<Vec<_>>());
@@ -195,15 +195,14 @@ impl Walk {
         out.note(&self.path, kind, || (shown(expected), shown(actual)));
     }
 
-    /// A value without its secrets. What stands for a value is the same wherever it stands, so that
-    /// two that differ are seen to.
+    /// A redacted value. Equal values have equal placeholders, so differences stay visible.
     fn shown(&self, value: Option<&Value>, redactor: &Redactor) -> String {
         let Some(value) = value else { return "nothing".to_owned() };
         let written = value.to_string();
         if self.secret {
             return redactor.json(&written, true).into_owned();
         }
-        // The last name of the path is not in the value.
+        // Redaction depends on the member's name, which is the last of the path.
         let name = self.path.rsplit('.').next().unwrap_or_default();
         let member = format!("{{{}:{written}}}", Value::from(name));
         let hidden = redactor.json(&member, false);
@@ -214,7 +213,7 @@ impl Walk {
     }
 }
 
-/// The member that every element of both arrays has, different in each.
+/// The member that identifies the elements of both arrays: present in all, and unique.
 fn identity(expected: &[Value], actual: &[Value]) -> Option<&'static str> {
     if expected.is_empty() || actual.is_empty() {
         return None;
@@ -230,7 +229,7 @@ fn identity(expected: &[Value], actual: &[Value]) -> Option<&'static str> {
     };
     IDENTITIES.iter().copied().find(|name| {
         let (Some(a), Some(b)) = (names(expected, name), names(actual, name)) else { return false };
-        // Identities that are drawn anew for each answer say nothing.
+        // Identities generated per response match nothing.
         a.iter().any(|id| b.binary_search(id).is_ok())
     })
 }
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_name_the_place_and_the_kind() {
+    fn differences_have_a_path_and_a_kind() {
         let expected =
             json!({"a": {"b": 1, "c": [1, 2]}, "s": "x", "gone": {"deep": 1}, "n": null});
         let actual = json!({"a": {"b": 2, "c": [1, "2"]}, "s": "y", "new": 1, "n": false});
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_recognised_wherever_they_stand() {
+    fn elements_are_matched_by_identity() {
         let of = |ids: &[i32], price: i32| {
             json!(ids.iter().map(|id| json!({"id": id, "price": price})).collect::<Vec<_>>())
         };
@@ -307,7 +306,7 @@ mod tests {
         assert_eq!(found(&of(&[1, 2, 3], 5), &of(&[3, 1, 2], 5)), ["$[*] order"]);
         assert_eq!(found(&of(&[1, 2, 3], 5), &of(&[1, 3], 5)), ["$[*] missing"]);
         assert_eq!(found(&of(&[1, 3], 5), &of(&[1, 2, 3], 6)), ["$[*] added", "$[*].price value"]);
-        // Identities that are new each time are values like others.
+        // Identities generated per response are ordinary values.
         assert_eq!(found(&of(&[1, 2], 5), &of(&[7, 8], 5)), ["$[*].id value"]);
     }
 
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn secrets_are_redacted() {
         let redactor = redactor();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         let of = |n: u32| json!({"token": {"value": n}, "list": [{"password": n}], "x": n});

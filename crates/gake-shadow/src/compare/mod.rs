@@ -1,10 +1,10 @@
-//! The comparison: what master and shadow answered, side by side.
+//! Compares the responses of master and shadow.
 //!
-//! A [`ShadowComparison`] is fed with finished exchanges. By endpoint (a method and a path in which
-//! identifiers are placeholders) it counts in which fields the answers differed, and, where a
-//! second instance of the master was asked too, in which fields the master differed from itself.
-//! [`judge`](judge::judge) tells the one from the other. What is kept is bounded whatever the traffic, merges by
-//! adding, and is a file; see [`mod@file`].
+//! A [`ShadowComparison`] is fed with finished exchanges. By endpoint (a method and a path with
+//! placeholders for identifiers) it counts the fields in which the responses differed, and those in
+//! which a second instance of the master differed from it. [`judge`](judge::judge) separates
+//! differences from noise. A comparison is bounded in size whatever the traffic, merges by addition,
+//! and is stored as a [file](mod@file).
 
 mod body;
 mod bounded;
@@ -36,64 +36,64 @@ pub use rules::{ComparisonRules, RulesError};
 use crate::exchange::{BackendFailure, BackendOutcome, MirroredExchange, Role};
 use template::Templates;
 
-/// Endpoints told apart; the rest is one, [`OTHER`].
+/// Distinct endpoints; the rest is counted as [`OTHER`].
 const ENDPOINTS_MAX: usize = 300;
 
-/// Those and [`OTHER`] are in a file.
 const ENDPOINTS_READ: usize = ENDPOINTS_MAX + 1;
 
-/// The endpoint of requests beyond those that are told apart.
+/// The endpoint of requests beyond the bound.
 const OTHER: &str = "other";
 
-/// Answers of a master and one shadow, compared.
+/// The comparison of the master with one shadow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShadowComparison {
     /// The master's name.
     pub master: String,
     /// The shadow's name.
     pub shadow: String,
-    /// The name of the second instance of the master, once it was asked.
+    /// The name of the master's second instance, once an exchange had one.
     pub secondary: Option<String>,
-    /// Exchanges that were not compared: the shadow was not asked, or the client had left.
+    /// Exchanges that were not compared, because they were not sent to the shadow or the client
+    /// disconnected.
     #[serde(deserialize_with = "bounded::count")]
     pub skipped: u64,
-    /// By endpoint.
+    /// The counts by endpoint.
     #[serde(deserialize_with = "bounded::map::<ENDPOINTS_READ, _, _, _>")]
     pub endpoints: BTreeMap<String, Endpoint>,
     templates: Templates,
 }
 
 impl ShadowComparison {
-    /// An empty comparison of the master with the shadow of this name.
+    /// An empty comparison with the shadow of this name.
     #[must_use]
     pub fn new(shadow: &str) -> Self {
         Self { shadow: shadow.to_owned(), ..Self::default() }
     }
 
-    /// Requests compared.
+    /// Exchanges compared.
     #[must_use]
     pub fn exchanges(&self) -> u64 {
         self.endpoints.values().map(|endpoint| endpoint.exchanges).sum()
     }
 
-    /// Takes an exchange in, and keeps nothing of it that `redactor` hides.
+    /// Adds an exchange. Stored values are redacted by `redactor`.
     pub fn observe(
         &mut self,
         exchange: &MirroredExchange,
         rules: &ComparisonRules,
         redactor: &Redactor,
     ) {
-        let asked = |outcome: &&BackendOutcome| {
+        let was_sent = |outcome: &&BackendOutcome| {
             !matches!(outcome.result, Err(BackendFailure::NotSent(_) | BackendFailure::ClientGone))
         };
-        let master = exchange.master().filter(asked);
-        let shadow = exchange.backend(&self.shadow).filter(asked);
+        let master = exchange.master().filter(was_sent);
+        let shadow = exchange.backend(&self.shadow).filter(was_sent);
         let (Some(master), Some(shadow)) = (master, shadow) else {
             self.skipped += 1;
             return;
         };
         let mut others = exchange.backends.iter();
-        let secondary = others.find(|outcome| outcome.role == Role::Secondary).filter(asked);
+        let secondary = others.find(|outcome| outcome.role == Role::Secondary).filter(was_sent);
         if self.master.is_empty() {
             self.master = master.name.to_string();
         }
@@ -118,7 +118,7 @@ impl ShadowComparison {
         }
     }
 
-    /// Hides secrets that were kept, in comparisons of earlier versions or without redaction.
+    /// Redacts stored values, for comparisons of earlier versions or without redaction.
     pub fn redact(&mut self, redactor: &Redactor) {
         for endpoint in self.endpoints.values_mut() {
             for (field, seen) in &mut endpoint.fields {
@@ -127,7 +127,7 @@ impl ShadowComparison {
                 let secret = redactor.is_secret_name(name);
                 example.request = redactor.text(example.request.raw_text()).into_owned().into();
                 for value in [&mut example.expected, &mut example.actual] {
-                    // What is cut short, or says how much there was, is no value.
+                    // "nothing" stands for a missing value.
                     let raw = value.raw_text();
                     let hidden = if secret && raw != "nothing" {
                         redactor.json(raw, true)
@@ -140,11 +140,10 @@ impl ShadowComparison {
         }
     }
 
-    /// The name under which a request is counted.
     fn endpoint(&mut self, method: &str, target: &str) -> String {
         let (name, learned) = self.templates.endpoint(method, target);
         if learned {
-            self.rename();
+            self.rename_endpoints();
         }
         if self.endpoints.len() >= ENDPOINTS_MAX && !self.endpoints.contains_key(&name) {
             return OTHER.to_owned();
@@ -152,15 +151,15 @@ impl ShadowComparison {
         name
     }
 
-    /// Joins endpoints that turned out to be one.
-    fn rename(&mut self) {
+    /// Merges endpoints that have got the same name.
+    fn rename_endpoints(&mut self) {
         for (name, endpoint) in std::mem::take(&mut self.endpoints) {
-            let name = self.templates.again(&name);
+            let name = self.templates.rename(&name);
             self.endpoints.entry(name).or_default().merge(endpoint);
         }
     }
 
-    /// Adds another comparison of the same two.
+    /// Adds another comparison of the same backends.
     pub fn merge(&mut self, other: Self) {
         self.skipped += other.skipped;
         self.secondary = self.secondary.take().or(other.secondary);
@@ -168,10 +167,10 @@ impl ShadowComparison {
             self.master = other.master;
         }
         if self.templates.merge(&other.templates) {
-            self.rename();
+            self.rename_endpoints();
         }
         for (name, endpoint) in other.endpoints {
-            let mut name = self.templates.again(&name);
+            let mut name = self.templates.rename(&name);
             if self.endpoints.len() >= ENDPOINTS_MAX && !self.endpoints.contains_key(&name) {
                 name = OTHER.to_owned();
             }

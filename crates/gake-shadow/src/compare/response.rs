@@ -1,4 +1,4 @@
-//! Two outcomes of one request, compared: status, then headers and body.
+//! Compares two outcomes of a request: status, then headers and body.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::field::{DifferenceKind, Differences};
 use super::rules::ComparisonRules;
 use crate::exchange::{BackendOutcome, BackendResponse};
 
-/// Where outcomes of one request differ, by what `rules` say for `endpoint`.
+/// The differences of two outcomes, by the rules for `endpoint`.
 pub(super) fn differences<'a>(
     expected: &BackendOutcome,
     actual: &BackendOutcome,
@@ -21,7 +21,7 @@ pub(super) fn differences<'a>(
     let mut out = Differences::new(rules.tolerances(endpoint), redactor);
     let (left, right) = (code(expected), code(actual));
     if left != right {
-        // What else differs is a consequence.
+        // Other differences are consequences.
         out.note("status", DifferenceKind::Value, || (left, right));
         return out;
     }
@@ -34,7 +34,7 @@ pub(super) fn differences<'a>(
     out
 }
 
-/// The status, or the name of what went wrong.
+/// The status, or the name of the failure.
 pub(super) fn code(outcome: &BackendOutcome) -> String {
     match &outcome.result {
         Ok(response) => response.status.as_str().to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn code(outcome: &BackendOutcome) -> String {
     }
 }
 
-/// Whether not all of the body was kept.
+/// Whether the captured body is incomplete.
 pub(super) fn is_cut(response: &BackendResponse) -> bool {
     response.body.truncated || response.body.len != response.body.bytes.len() as u64
 }
@@ -67,7 +67,7 @@ fn headers(
         };
         let shown = |values: &[String]| match values {
             [] => "nothing".to_owned(),
-            // What is left of a cookie holds no secret.
+            // The compared form of a cookie contains no secret.
             _ if name == "set-cookie" => values.join(", "),
             _ => {
                 let joined = values.join(", ");
@@ -86,11 +86,12 @@ fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
     all.map(|value| value.trim().to_owned()).collect()
 }
 
-/// A cookie without its value, which is another one for each session, and without its expiry.
+/// A cookie without value and expiry, which differ between sessions.
 fn cookie(value: &str) -> String {
-    let mut parts = value.split(';').map(str::trim);
-    let name = parts.next().and_then(|pair| pair.split('=').next()).unwrap_or_default();
-    let kept = parts.filter(|part| !part.to_ascii_lowercase().starts_with("expires="));
+    let mut attributes = value.split(';').map(str::trim);
+    let name = attributes.next().and_then(|pair| pair.split('=').next()).unwrap_or_default();
+    let kept =
+        attributes.filter(|attribute| !attribute.to_ascii_lowercase().starts_with("expires="));
     std::iter::once(format!("{name}=…"))
         .chain(kept.map(str::to_owned))
         .collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The comparison on simulated applications whose differences are known.
+//! Tests the comparison on simulated applications with known differences.
 
 use std::sync::Arc;
 
@@ -16,14 +16,13 @@ fn redactor() -> Redactor {
     Redactor::new([1; 16], gake_text::redact::Names::default())
 }
 
-/// An application: its answer to a request, and how long it takes.
+/// A simulated application.
 struct App {
     random: Xoshiro256PlusPlus,
-    /// The part of the time it takes more.
+    /// Relative additional latency.
     slower: f64,
-    /// Whether the price is another one.
     price: i64,
-    /// One answer in this number is an error.
+    /// One in this number of responses is an error.
     errors: Option<u64>,
 }
 
@@ -48,7 +47,7 @@ impl App {
                 .collect::<Vec<_>>(),
             "note": if self.below(10) == 0 { Value::Null } else { json!("fine") },
         });
-        // About log-normal around 10 ms, as ratios of two such times are.
+        // Roughly log-normal around 10 ms.
         let noise: f64 = (0..4).map(|_| self.below(1_000) as f64 / 1_000.0 - 0.5).sum();
         let time = 1e7 * (noise / 2.0).exp() * (1.0 + self.slower);
         let failed =
@@ -80,7 +79,7 @@ fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
     }
 }
 
-/// One request to all of them; without `secondary` there is no second instance.
+/// One request to all backends.
 fn exchange(
     target: &str,
     master: &mut App,
@@ -99,12 +98,12 @@ fn exchange(
     MirroredExchange { id: 0, received_unix_ns: 0, client: None, request, backends }
 }
 
-/// Compares `requests` requests to two endpoints; `odd` changes the shadow for the second.
-fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> ShadowComparison {
+/// Compares `requests` requests to two endpoints; `change` applies to the shadow of the second.
+fn compared(seed: u64, requests: u64, noise: bool, change: impl Fn(&mut App)) -> ShadowComparison {
     let rules = ComparisonRules::default();
     let mut comparison = ShadowComparison::new("shadow");
     let mut apps: Vec<App> = (0..4).map(|n| App::new(seed * 4 + n)).collect();
-    odd(&mut apps[3]);
+    change(&mut apps[3]);
     let [master, plain, secondary, shadow] = &mut apps[..] else { unreachable!() };
     for n in 0..requests {
         let (target, shadow) = if n % 2 == 0 {
@@ -145,7 +144,7 @@ fn known_differences_are_found_and_nothing_else() {
     );
     assert!(names(&report, FieldVerdict::Noise).contains(&format!("{orders} $.at value")));
     assert!(report.differs);
-    let slower: Vec<_> = report.paced(Pace::Slower).collect();
+    let slower: Vec<_> = report.with_pace(Pace::Slower).collect();
     assert_eq!(slower.len(), 1);
     let ratio = slower[0].latency.ratio.unwrap();
     assert_eq!(slower[0].name, orders);
@@ -157,7 +156,7 @@ fn known_differences_are_found_and_nothing_else() {
         example.request.raw_text(),
         format!("GET /orders/1?token={}", redactor().tag(b"t0p"))
     );
-    // Where the status differs nothing else is compared.
+    // If the status differs, nothing else is compared.
     assert!(price.rate > 0.99 && price.shadow < price.exchanges, "{price:?}");
     let text = show::text(&report);
     assert!(text.contains("2 differences, 1 endpoint slower"), "{text}");
@@ -165,22 +164,23 @@ fn known_differences_are_found_and_nothing_else() {
 }
 
 #[test]
-fn twins_that_differ_by_themselves_are_rarely_called_different() {
+fn identical_backends_with_noise_are_rarely_called_different() {
     const RUNS: u64 = 200;
     let found = (0..RUNS)
         .filter(|run| {
             let report = judged(&compared(100 + run, 200, true, |_| {}));
-            let paced = report.paced(Pace::Slower).count() + report.paced(Pace::Faster).count();
+            let paced =
+                report.with_pace(Pace::Slower).count() + report.with_pace(Pace::Faster).count();
             report.of(FieldVerdict::Real).count() + paced > 0
         })
         .count();
-    // With nothing real every discovery is false, so a run has one with probability 0.05 at most:
-    // binomial(200, 0.05) is above 25 once in 100,000 times.
+    // Every discovery is false, so a run has one with probability 0.05 at most:
+    // binomial(200, 0.05) exceeds 25 with probability 1e-5.
     assert!(found <= 25, "{found} of {RUNS} runs");
 }
 
 #[test]
-fn what_is_rare_is_told_as_unproven() {
+fn rare_differences_are_unproven() {
     let mut comparison = compared(7, 2_000, true, |_| {});
     let mut apps = [App::new(71), App::new(72), App::new(73)];
     for n in 0..2 {
@@ -195,7 +195,7 @@ fn what_is_rare_is_told_as_unproven() {
 }
 
 #[test]
-fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested() {
+fn without_a_second_instance_all_differences_are_reported_and_rules_suggested() {
     let comparison = compared(3, 500, false, |shadow| shadow.price = 7);
     let report = judged(&comparison);
     assert!(report.differs && report.of(FieldVerdict::Real).count() == 0);
@@ -206,7 +206,7 @@ fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested(
     assert!(report.suggestions.contains("\"$.trace\", # looks like an identifier"));
     assert!(!report.suggestions.contains("price"));
     assert!(show::text(&report).contains("not tested against noise"));
-    // What is suggested is what the rules read, and leaves these out.
+    // The suggestions parse as rules, and ignore these differences.
     let rules = ComparisonRules::parse(&report.suggestions).unwrap();
     let again = judge(&comparison, &rules, Terms::default());
     assert!(
@@ -215,12 +215,11 @@ fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested(
     assert!(again.ignored > 900);
 }
 
-/// The master is asked on the clients' path and the shadow is not: nothing like it is known.
 #[test]
-fn without_a_second_instance_nobody_is_called_slower_or_faster() {
+fn without_a_second_instance_latency_is_not_judged() {
     for slower in [-0.5, 0.0, 1.0] {
         let report = judged(&compared(3, 2_000, false, |shadow| shadow.slower = slower));
-        assert!(report.paced(Pace::Untested).count() == report.endpoints.len(), "{slower}");
+        assert!(report.with_pace(Pace::Untested).count() == report.endpoints.len(), "{slower}");
         assert!(report.endpoints.iter().all(|endpoint| endpoint.latency.q == 1.0), "{slower}");
         let text = show::text(&report);
         assert!(text.contains("not judged") && text.contains("--noise"), "{text}");
@@ -228,14 +227,14 @@ fn without_a_second_instance_nobody_is_called_slower_or_faster() {
 }
 
 #[test]
-fn a_clock_that_is_read_later_is_no_difference() {
+fn a_later_clock_reading_is_no_difference() {
     let mut comparison = ShadowComparison::new("shadow");
     let mut apps = [App::new(1), App::new(2), App::new(3)];
     for n in 0..300u64 {
         let [master, shadow, secondary] = &mut apps;
         let mut exchange = exchange("/users/1", master, shadow, Some(secondary));
-        // The second instance reads the same second as the master two times in three; the shadow
-        // never does.
+        // The second instance reads the same second as the master in two of three exchanges, the
+        // shadow in none.
         for (outcome, second) in exchange.backends.iter_mut().zip([0, 1, u64::from(n % 3 == 0)]) {
             let Ok(response) = &mut outcome.result else { unreachable!() };
             let body = json!({"at": format!("2026-11-22T01:02:{second:02}Z")}).to_string();
@@ -250,7 +249,7 @@ fn a_clock_that_is_read_later_is_no_difference() {
 }
 
 #[test]
-fn a_tolerance_bounds_what_makes_a_difference() {
+fn differences_within_the_tolerance_do_not_count() {
     let comparison = compared(5, 6_000, true, |shadow| shadow.errors = Some(100));
     let at = |tolerance| {
         let terms = Terms { tolerance, ..Terms::default() };
@@ -260,27 +259,27 @@ fn a_tolerance_bounds_what_makes_a_difference() {
 }
 
 #[test]
-fn parts_add_up_to_the_whole() {
+fn merged_comparisons_equal_the_whole() {
     let rules = ComparisonRules::default();
     let mut apps: Vec<App> = (0..3).map(App::new).collect();
     let mut whole = ShadowComparison::new("shadow");
-    let mut parts = vec![ShadowComparison::new("shadow"); 3];
+    let mut slices = vec![ShadowComparison::new("shadow"); 3];
     for n in 0..900 {
         let [master, shadow, secondary] = &mut apps[..] else { unreachable!() };
         let exchange = exchange(&format!("/users/{n}"), master, shadow, Some(secondary));
         whole.observe(&exchange, &rules, &redactor());
-        parts[n * 3 / 900].observe(&exchange, &rules, &redactor());
+        slices[n * 3 / 900].observe(&exchange, &rules, &redactor());
     }
     let folder = tempfile::tempdir().unwrap();
-    let read = |(n, part): (usize, &ShadowComparison)| {
+    let read = |(n, slice): (usize, &ShadowComparison)| {
         let path = folder.path().join(format!("{n}.json"));
-        file::write(&path, std::slice::from_ref(part)).unwrap();
+        file::write(&path, std::slice::from_ref(slice)).unwrap();
         file::read(&path).unwrap().remove(0)
     };
-    let again: Vec<_> = parts.iter().enumerate().map(read).collect();
+    let again: Vec<_> = slices.iter().enumerate().map(read).collect();
     assert_eq!(
         again.iter().map(|c| &c.endpoints).collect::<Vec<_>>(),
-        parts.iter().map(|c| &c.endpoints).collect::<Vec<_>>()
+        slices.iter().map(|c| &c.endpoints).collect::<Vec<_>>()
     );
     let joined = file::join(again);
     assert_eq!(joined.len(), 1);
@@ -289,22 +288,22 @@ fn parts_add_up_to_the_whole() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn memory_is_bounded() {
     let rules = ComparisonRules::default();
     let mut comparison = ShadowComparison::new("shadow");
     let mut master = App::new(1);
     for n in 0..3_000u64 {
         let word: String = n.to_string().bytes().map(|b| (b - b'0' + b'a') as char).collect();
-        let mut apart = exchange("/users/1", &mut master, &mut App::new(2), None);
-        apart.request.uri = format!("/{}/{word}/x/{word}", word.len()).parse().unwrap();
-        apart.request.method = Method::from_bytes(format!("M{}", n % 400).as_bytes()).unwrap();
-        if let Ok(response) = &mut apart.backends[1].result {
+        let mut distinct = exchange("/users/1", &mut master, &mut App::new(2), None);
+        distinct.request.uri = format!("/{}/{word}/x/{word}", word.len()).parse().unwrap();
+        distinct.request.method = Method::from_bytes(format!("M{}", n % 400).as_bytes()).unwrap();
+        if let Ok(response) = &mut distinct.backends[1].result {
             let members: serde_json::Map<_, _> =
                 (0..300).map(|m| (format!("{word}{m}x"), json!(m))).collect();
             response.body.bytes = Bytes::from(Value::from(members).to_string());
             response.body.len = response.body.bytes.len() as u64;
         }
-        comparison.observe(&apart, &rules, &redactor());
+        comparison.observe(&distinct, &rules, &redactor());
     }
     assert!(comparison.endpoints.len() <= ENDPOINTS_MAX + 1);
     assert!(comparison.endpoints.values().all(|endpoint| endpoint.fields.len() <= 200));
@@ -315,7 +314,7 @@ fn what_is_kept_is_bounded() {
 }
 
 #[test]
-fn a_shadow_that_was_not_asked_is_not_compared() {
+fn requests_not_sent_to_the_shadow_are_not_compared() {
     let mut comparison = ShadowComparison::new("shadow");
     let mut skipped = exchange("/users/1", &mut App::new(1), &mut App::new(2), None);
     skipped.backends[1].result = Err(BackendFailure::NotSent("shed_queue"));

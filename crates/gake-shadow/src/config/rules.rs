@@ -66,7 +66,7 @@ impl PathGlob {
     /// Whether a path (without its query) matches, in time proportional to the product of both
     /// lengths.
     #[must_use]
-    pub fn fits(&self, path: &str) -> bool {
+    pub fn matches(&self, path: &str) -> bool {
         let path = path.as_bytes();
         // The set of positions reachable after each token (an NFA), so that no pattern can make it
         // slow.
@@ -84,11 +84,11 @@ fn step(token: &GlobToken, path: &[u8], at: &mut [bool]) {
         GlobToken::Byte(_) | GlobToken::AnyChar => {
             for end in (1..=path.len()).rev() {
                 let byte = path[end - 1];
-                let fits = match token {
+                let is_match = match token {
                     GlobToken::Byte(want) => byte == *want,
                     _ => byte != b'/',
                 };
-                at[end] = at[end - 1] && fits;
+                at[end] = at[end - 1] && is_match;
             }
             at[0] = false;
         }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_fit_as_in_a_shell() {
+    fn patterns_match_as_in_a_shell() {
         for (pattern, path, fits) in [
             ("/api", "/api", true),
             ("/api", "/api/x/y", true),
@@ -130,14 +130,16 @@ mod tests {
             ("**", "", true),
             ("/a**b**c", "/a/x/b/y/c", true),
         ] {
-            assert_eq!(PathGlob::new(pattern).fits(path), fits, "{pattern} on {path}");
+            assert_eq!(PathGlob::new(pattern).matches(path), fits, "{pattern} on {path}");
         }
     }
 
     #[test]
     fn no_pattern_is_slow() {
         let glob = PathGlob::new(&"*a".repeat(50));
-        assert!(!glob.fits(&"a".repeat(10_000).replace("aaaa", "aaab")[..9_999].replace('a', "b")));
-        assert!(glob.fits(&"a".repeat(10_000)));
+        assert!(
+            !glob.matches(&"a".repeat(10_000).replace("aaaa", "aaab")[..9_999].replace('a', "b"))
+        );
+        assert!(glob.matches(&"a".repeat(10_000)));
     }
 }

@@ -1,17 +1,16 @@
-//! A shadow as all threads see it.
+//! The state of a shadow, shared by all threads.
 
 use super::gate::Gate;
 use super::ledger::LedgerPage;
 use crate::config::Shadow;
 use crate::proxy::upstream::target::BackendTarget;
 
-/// What the threads share about one shadow.
 #[derive(Debug)]
 pub(crate) struct ShadowBackend {
     pub(crate) config: Shadow,
     pub(crate) target: BackendTarget,
     pub(crate) gate: Gate,
-    /// Two for each worker: its own, and that of the thread for shadows beside it.
+    /// Two per worker: one for its thread, one for its shadow thread.
     pages: Vec<LedgerPage>,
 }
 
@@ -25,12 +24,11 @@ impl ShadowBackend {
         }
     }
 
-    /// The page that a worker writes.
     pub(crate) fn worker_page(&self, worker: usize) -> &LedgerPage {
         &self.pages[2 * worker]
     }
 
-    /// The page that the thread for shadows beside it writes.
+    /// The page of the worker's shadow thread.
     pub(super) fn mirror_page(&self, worker: usize) -> &LedgerPage {
         &self.pages[2 * worker + 1]
     }

@@ -1,4 +1,4 @@
-//! A copy as the bytes that go to a shadow.
+//! Writes a copy to an HTTP/1.1 connection.
 
 use std::task::{Context, Poll, ready};
 
@@ -10,23 +10,21 @@ use crate::message::chunks::{write_end, write_size};
 use crate::message::head::RequestHead;
 use crate::proxy::upstream::link::BackendLink;
 
-/// A body up to this size is written with its head.
 const WITH_HEAD: u64 = 16 << 10;
 
-/// What is still to be written.
+/// The unwritten rest of a copy.
 #[derive(Debug, Default)]
 pub(super) struct CopyWriter {
-    /// The head, and all that is small.
+    /// The head, and a small body.
     first: Vec<u8>,
     rest: Vec<Bytes>,
-    /// Which of them is written now: 0 is `first`.
-    place: usize,
-    /// Bytes of it that were written.
+    /// The buffer being written: 0 is `first`.
+    index: usize,
+    /// Bytes of it already written.
     sent: usize,
 }
 
 impl CopyWriter {
-    /// A request with this head, and a body that the head frames.
     pub(super) fn new(head: RequestHead, body: &BufferedBody) -> Self {
         let mut end = Vec::new();
         if body.chunked {
@@ -61,21 +59,20 @@ impl CopyWriter {
         }
     }
 
-    /// Whether nothing has been written.
     pub(super) fn is_untouched(&self) -> bool {
-        self.place == 0 && self.sent == 0
+        self.index == 0 && self.sent == 0
     }
 
-    /// Writes what the connection takes; ready when all is written.
+    /// Writes as much as possible; ready when all is written.
     pub(super) fn poll(
         &mut self,
         link: &mut BackendLink,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         loop {
-            let data: &[u8] = match self.place.checked_sub(1) {
+            let data: &[u8] = match self.index.checked_sub(1) {
                 None => &self.first,
-                Some(place) => match self.rest.get(place) {
+                Some(index) => match self.rest.get(index) {
                     Some(data) => data,
                     None => return link.poll_flush(cx),
                 },
@@ -83,7 +80,7 @@ impl CopyWriter {
             if self.sent < data.len() {
                 self.sent += ready!(link.poll_write(cx, &data[self.sent..]))?;
             } else {
-                (self.place, self.sent) = (self.place + 1, 0);
+                (self.index, self.sent) = (self.index + 1, 0);
             }
         }
     }

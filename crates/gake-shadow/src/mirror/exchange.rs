@@ -1,4 +1,4 @@
-//! A copy and its answer, whatever the shadow speaks.
+//! A copy and its response, independent of the protocol.
 
 use std::time::SystemTime;
 
@@ -14,27 +14,26 @@ use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::Scratch;
 
-/// The answer to a copy.
 pub(super) struct ShadowResponse {
     pub(super) status: u16,
     pub(super) bytes: u64,
-    /// It went over the limit.
+    /// The body exceeded the limit.
     pub(super) cut: bool,
 }
 
-/// What a copy is sent with.
+/// The context in which a copy is sent.
 pub(super) struct ShadowExchange<'a> {
     pub(super) backend: &'a ShadowBackend,
     pub(super) secret: Option<&'a MarkerSecret>,
     pub(super) deadline: &'a Deadline,
     pub(super) scratch: &'a Scratch,
-    /// Bytes of an answer's body that are read, more or less.
+    /// Bytes of a response's body to read, roughly.
     pub(super) limit: u64,
     pub(super) slot: Option<&'a mut OutcomeSlot>,
 }
 
 impl ShadowExchange<'_> {
-    /// A new stream to the shadow.
+    /// Opens a connection to the shadow.
     pub(super) async fn stream(&mut self) -> Result<SocketStream, Fault> {
         let stream = before(self.deadline, self.backend.target.connect())
             .await
@@ -45,7 +44,7 @@ impl ShadowExchange<'_> {
         Ok(stream)
     }
 
-    /// The head of a copy as this shadow gets it, with what marks it as one.
+    /// The head of the copy for this shadow, with the marker.
     pub(super) fn head(&self, request: &ShadowRequest) -> RequestHead {
         let (head, target) = (&request.head, &self.backend.target);
         let Some((name, value)) = &self.backend.config.marker else {

@@ -1,4 +1,4 @@
-//! Whether a shadow gets a copy: switches, sampling, rate and breaker, all without a lock.
+//! Decides whether a shadow gets a copy: kill switch, sampling, rate and breaker, all lock-free.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -13,29 +13,27 @@ use crate::breaker::CircuitBreaker;
 use crate::config::{RuleVerdict, Sampling, Shadow};
 use crate::message::head::RequestHead;
 
-/// A percentage is kept in parts of this.
 const MILLION: f64 = 1_000_000.0;
 
-/// What the threads share about one shadow.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// In millionths.
+    /// The sampled share in millionths.
     share: AtomicU32,
     killed: AtomicBool,
     epoch: Instant,
     rate: Option<RateCap>,
     breaker: CircuitBreaker,
-    /// Copies that wait.
+    /// Queued copies.
     waiting: AtomicUsize,
-    /// Bytes of bodies that wait or are under way.
+    /// Bytes of bodies of queued and running copies.
     bytes: AtomicU64,
 }
 
-/// The generic cell rate algorithm: the instant at which the next copy would be due at the rate.
+/// The generic cell rate algorithm.
 #[derive(Debug)]
 struct RateCap {
     gap_ns: f64,
-    /// How far ahead of time it may be: a tenth of a second's copies may come at once.
+    /// Allowed burst: a tenth of a second.
     burst_ns: f64,
     due_ns: AtomicU64,
 }
@@ -87,18 +85,18 @@ impl Gate {
         self.bytes.load(Relaxed)
     }
 
-    /// Whether the sample takes a request; `key` is a hash when the sample has one.
+    /// Whether a request is sampled, by the hash `key` or at random.
     fn samples(&self, key: Option<u64>, draw: &mut Xoshiro256PlusPlus) -> bool {
         let share = u64::from(self.share.load(Relaxed));
         if share == MILLION as u64 {
             return true;
         }
-        // The high half scaled to the whole: no remainder, no bias worth speaking of.
+        // Scaling the high half avoids a division; the bias is negligible.
         let at = key.unwrap_or_else(|| draw.next_u64()) >> 32;
         (at * MILLION as u64) >> 32 < share
     }
 
-    /// A place in the queue for a copy with a body of this size, if everything allows.
+    /// Reserves a place in the queue for a copy with a body of this size.
     pub(crate) fn admit(&self, shadow: &Shadow, bytes: u64) -> Result<(), Category> {
         if self.is_killed() {
             return Err(Category::Killed);
@@ -124,12 +122,11 @@ impl Gate {
         Err(refused)
     }
 
-    /// A copy is no longer waiting.
     pub(crate) fn left_queue(&self) {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
-    /// A copy has ended.
+    /// Releases the bytes of a finished copy.
     pub(crate) fn ended(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
@@ -144,18 +141,17 @@ impl Gate {
         cap.due_ns.try_update(Relaxed, Relaxed, next).is_ok()
     }
 
-    /// Tells the breaker how a copy ended.
     pub(crate) fn record_result(&self, answered: bool) {
         self.breaker.record(answered);
     }
 }
 
-/// One thread's draws.
+/// The random numbers of one thread.
 pub(crate) fn draws(seed: u64, thread: usize) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add((thread as u64) << 32))
 }
 
-/// Whether a shadow may have a copy of a request, by policy and sample; `Err` says why not.
+/// Whether a request may be copied to a shadow, by policy and sampling.
 pub(crate) fn may_copy(
     shadow: &Shadow,
     gate: &Gate,
@@ -175,9 +171,9 @@ pub(crate) fn may_copy(
     if gate.samples(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
 }
 
-/// Whether policy lets a shadow see a request at all.
+/// Whether the policy allows copying a request to a shadow.
 pub(crate) fn may_see(shadow: &Shadow, method: &Method, path: &str) -> Result<(), Category> {
-    let rule = shadow.rules.iter().find(|rule| rule.path.fits(path));
+    let rule = shadow.rules.iter().find(|rule| rule.path.matches(path));
     if rule.is_some_and(|rule| rule.verdict == RuleVerdict::Deny) {
         return Err(Category::Denied);
     }
@@ -188,7 +184,7 @@ pub(crate) fn may_see(shadow: &Shadow, method: &Method, path: &str) -> Result<()
     if methods.contains(method) { Ok(()) } else { Err(Category::Unsafe) }
 }
 
-/// FNV-1a with MurmurHash3's finaliser: FNV alone leaves the high bits of short keys alike.
+/// FNV-1a with MurmurHash3's finaliser: FNV alone hardly mixes the high bits of short keys.
 fn hash(bytes: &[u8]) -> u64 {
     let mut hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -224,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_kept_and_a_key_always_decides_alike() {
+    fn sampling_keeps_the_percentage_and_is_stable_by_key() {
         let mut shadow = shadow();
         shadow.percentage = 20.0;
         let gate = gate(&shadow);
@@ -245,7 +241,7 @@ mod tests {
         let at_50 = keys(&gate, &mut draw);
         assert!(
             at_20.iter().all(|key| at_50.binary_search(key).is_ok()),
-            "a raise keeps who is in"
+            "raising the percentage keeps the sampled keys"
         );
         gate.set_percentage(0.0);
         assert!(keys(&gate, &mut draw).is_empty());
@@ -254,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn policy_comes_by_method_and_path() {
+    fn the_policy_is_by_method_and_path() {
         let mut shadow = shadow();
         let rule =
             |path: &str, verdict, methods| PathRule { path: PathGlob::new(path), verdict, methods };
@@ -294,17 +290,17 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_cap_holds_over_any_time() {
+    fn the_rate_cap_holds() {
         let mut shadow = shadow();
         shadow.rate = Some(100.0);
         let mut gate = gate(&shadow);
         let mut passed = 0;
-        // Ten seconds on a clock of our own: the epoch moves back a millisecond a try.
+        // Ten simulated seconds: the epoch moves back a millisecond per try.
         for _ in 0..10_000 {
             gate.epoch -= Duration::from_millis(1);
             passed += u32::from(gate.rate_allows());
         }
-        // The burst comes on top; the time the test takes may add a few.
+        // Plus the burst, and a few for the run time of the test.
         assert!((1000..1100).contains(&passed), "{passed}");
     }
 

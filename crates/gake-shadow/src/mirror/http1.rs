@@ -1,4 +1,4 @@
-//! A copy to a shadow that speaks HTTP/1.1, over a connection of its lane.
+//! Sends a copy to a shadow in HTTP/1.1, over its lane's connection.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -16,11 +16,11 @@ use crate::proxy::deadline::before;
 use crate::proxy::policy::headers::ResponseLines;
 use crate::proxy::upstream::link::{BackendLink, Scratch, is_stale};
 
-/// How often a connection is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// One copy and its answer, on a new connection if the old one turns out to be closed. The
-/// connection is kept when it can be used again.
+/// Sends a copy and reads the response, retrying on a new connection if the kept one was stale. A
+/// reusable connection is stored in `kept`.
 pub(super) async fn send(
     exchange: &mut ShadowExchange<'_>,
     request: &ShadowRequest,
@@ -48,7 +48,7 @@ pub(super) async fn send(
                 *kept = Some(link).filter(|_| reusable);
                 Ok(ShadowResponse { status, bytes, cut: false })
             }
-            // The connection goes with what it still has to say.
+            // The connection is dropped with the unread rest.
             Some(Ok(ResponseEnd::Cut)) => Ok(ShadowResponse { status, bytes, cut: true }),
             Some(Err(fault)) => {
                 let again = writer.is_untouched() || method.is_idempotent();
@@ -61,17 +61,15 @@ pub(super) async fn send(
     }
 }
 
-/// How an answer ended.
 enum ResponseEnd {
     Whole {
-        /// The connection can take another copy.
         reusable: bool,
     },
-    /// It went over the limit.
+    /// At the limit.
     Cut,
 }
 
-/// Writes a copy, and reads its answer meanwhile.
+/// Writes a copy while reading its response.
 async fn exchange_on(
     link: &mut BackendLink,
     writer: &mut CopyWriter,
@@ -84,7 +82,7 @@ async fn exchange_on(
         if !is_written && broken.is_none() {
             match writer.poll(link, cx) {
                 Poll::Ready(Ok(())) => is_written = true,
-                // An answer may have come before.
+                // The response may have arrived already.
                 Poll::Ready(Err(fault)) => broken = Some(fault),
                 Poll::Pending => {}
             }
@@ -111,7 +109,7 @@ async fn exchange_on(
     .await
 }
 
-/// Takes note of an answer as it comes.
+/// Records a response as it is parsed.
 struct ResponseRecorder<'a> {
     /// 0 before the head.
     status: u16,

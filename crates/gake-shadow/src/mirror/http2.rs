@@ -1,4 +1,4 @@
-//! A copy to a shadow that speaks HTTP/2: a stream of a connection that the thread's lanes share.
+//! Sends a copy to a shadow in HTTP/2, on connections shared by the thread's lanes.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::proxy::http2::shared_streams::{self, SharedStreams};
 use crate::proxy::upstream::fault;
 use crate::proxy::upstream::link::is_stale;
 
-/// One copy and its answer, on a new connection if the old one turns out to be closed; `now` is
-/// the present tick.
+/// Sends a copy and reads the response, retrying on a new connection if the old one was stale;
+/// `now` is the current tick.
 pub(super) async fn send(
     exchange: &mut ShadowExchange<'_>,
-    asked: &Arc<ShadowRequest>,
+    copy: &Arc<ShadowRequest>,
     streams: &SharedStreams,
     now: u64,
 ) -> Result<ShadowResponse, Fault> {
-    let (head, method) = (exchange.head(asked), asked.head.method());
+    let (head, method) = (exchange.head(copy), copy.head.method());
     let mut taken = streams.take(now);
     loop {
         let mut lease = match taken.take() {
@@ -34,11 +34,11 @@ pub(super) async fn send(
                 opened.map_err(|error| fault::of(&error, Phase::Connect))?
             }
         };
-        let body = ShadowBody::new(Arc::clone(asked));
+        let body = ShadowBody::new(Arc::clone(copy));
         let request = shared_streams::request(&head, &exchange.backend.target, body)?;
         let (error, unsent) = match lease.ask(request) {
             Err(unsent) => (unsent.error, unsent.request.is_some()),
-            Ok(asked) => match before(exchange.deadline, asked).await {
+            Ok(pending) => match before(exchange.deadline, pending).await {
                 Some(Ok(response)) => return read(exchange, response).await,
                 Some(Err(error)) => (error, false),
                 None => {
@@ -56,7 +56,7 @@ pub(super) async fn send(
     }
 }
 
-/// Reads an answer up to the limit. Dropped before its end, its stream is reset.
+/// Reads a response up to the limit. Dropping it before its end resets the stream.
 async fn read(
     exchange: &mut ShadowExchange<'_>,
     response: Response<StreamBody>,

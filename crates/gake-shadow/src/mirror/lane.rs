@@ -1,4 +1,4 @@
-//! One lane to a shadow: sends copy after copy.
+//! A lane to a shadow: sends one copy at a time.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::exchange::BackendFailure;
 use crate::hooks;
 use crate::message::body::ShadowRequest;
 
-/// Takes copies for ever.
+/// Sends queued copies until it is dropped.
 pub(super) async fn run(queue: Rc<LaneQueue>) {
     let shared = Arc::clone(&queue.shared);
     let backend = &shared.shadows[queue.shadow];
@@ -71,8 +71,8 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
                 }
             }
             Err(fault) => {
-                let late = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
-                ticket.end(if late { Category::Timeout } else { Category::ConnErr });
+                let is_timeout = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
+                ticket.end(if is_timeout { Category::Timeout } else { Category::ConnErr });
                 if let Some(slot) = slot {
                     slot.failed(BackendFailure::Fault(fault));
                 }
@@ -82,7 +82,7 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
     }
 }
 
-/// A request that a hook has changed, without a marker of the hook's own.
+/// Removes a marker set by a hook.
 fn unmarked(request: Arc<ShadowRequest>, backend: &ShadowBackend) -> Arc<ShadowRequest> {
     match &backend.config.marker {
         Some((name, _)) if request.head.has(name.as_str()) => {

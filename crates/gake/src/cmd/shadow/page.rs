@@ -19,7 +19,7 @@ pub fn shown(report: &ShadowReport, rows: usize) -> Value {
     let more = json!({
         "bodies_cut": bodies_cut,
         "fields": report.differences.iter().filter(real).count(),
-        "slower": report.paced(Pace::Slower).count(),
+        "slower": report.with_pace(Pace::Slower).count(),
         "more_differences": report.differences.len().saturating_sub(rows),
         "all_endpoints": report.endpoints.len(),
     });
