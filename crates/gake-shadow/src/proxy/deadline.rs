@@ -1,4 +1,4 @@
-//! Time-outs without a timer a request: deadlines in coarse ticks, looked at by one task a thread.
+//! Timeouts without a timer per request: deadlines in coarse ticks, checked by one task per thread.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Watches that there is always room for.
-const ROOM: usize = 64;
+/// Minimum capacity for deadlines.
+const CAPACITY_MIN: usize = 64;
 
-/// The coarse time of one thread, and what waits on it.
+/// The coarse clock of one thread, and its deadlines.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     length: Duration,
@@ -17,7 +17,7 @@ pub(crate) struct Ticker {
     deadlines: RefCell<Vec<Rc<DeadlineState>>>,
 }
 
-/// One task's deadline. Firing wakes the task, which asks [`Watch::fired`].
+/// The deadline of a task. Firing wakes the task, which checks [`Deadline::fired`].
 #[derive(Debug)]
 pub(crate) struct Deadline {
     ticker: Rc<Ticker>,
@@ -26,9 +26,9 @@ pub(crate) struct Deadline {
 
 #[derive(Debug)]
 struct DeadlineState {
-    /// In ticks; 0 means none.
+    /// In ticks; 0 for none.
     due: Cell<u64>,
-    /// What it was last set to.
+    /// The last timeout set.
     span: Cell<u64>,
     fired: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -36,16 +36,16 @@ struct DeadlineState {
 }
 
 impl Ticker {
-    /// A tick is a twentieth of the shortest time-out, within 5 and 100 ms.
+    /// A tick is a twentieth of the shortest timeout, at least 5 and at most 100 ms.
     pub(crate) fn new(shortest: Duration) -> Rc<Self> {
         let length = (shortest / 20).clamp(Duration::from_millis(5), Duration::from_millis(100));
         Rc::new(Self { length, now: Cell::new(1), deadlines: RefCell::default() })
     }
 
-    /// Counts the ticks and wakes whose deadline has passed, for ever.
+    /// Advances the clock and wakes tasks with expired deadlines, until dropped.
     pub(crate) async fn run(self: Rc<Self>) {
         let mut interval = tokio::time::interval(self.length);
-        // A thread that was held up must not make up for it: time-outs would come early.
+        // Catching up after a stall would expire deadlines early.
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
@@ -65,14 +65,14 @@ impl Ticker {
             }
             !state.dropped.get()
         });
-        // What a crowd needed is given back when it has left.
-        let (needed, room) = (deadlines.len().max(ROOM), deadlines.capacity());
+        // Release the memory of a past peak.
+        let (needed, room) = (deadlines.len().max(CAPACITY_MIN), deadlines.capacity());
         if room > 4 * needed {
             deadlines.shrink_to(2 * needed);
         }
     }
 
-    /// Wakes everybody, to look around.
+    /// Wakes all tasks.
     pub(crate) fn wake_all(&self) {
         for state in &*self.deadlines.borrow() {
             if let Some(waker) = state.waker.borrow().as_ref() {
@@ -81,7 +81,7 @@ impl Ticker {
         }
     }
 
-    /// A new watch without a deadline.
+    /// A new deadline, not set.
     pub(crate) fn deadline(self: &Rc<Self>) -> Deadline {
         let state = Rc::new(DeadlineState {
             due: Cell::new(0),
@@ -94,7 +94,7 @@ impl Ticker {
         Deadline { ticker: Rc::clone(self), state }
     }
 
-    /// The present tick.
+    /// The current tick.
     pub(crate) fn now(&self) -> u64 {
         self.now.get()
     }
@@ -105,7 +105,7 @@ impl Ticker {
     }
 }
 
-/// Notes that a tick has passed, once.
+/// Clears an expired `tick` and sets `note`.
 fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
     let passed = tick.get() != 0 && tick.get() < now;
     if passed {
@@ -116,32 +116,30 @@ fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
 }
 
 impl Deadline {
-    /// Fires after this number of ticks (and at most one more), unless reset before.
+    /// Expires after this number of ticks, or one more.
     pub(crate) fn set(&self, ticks: u64) {
         self.state.fired.set(false);
         self.state.span.set(ticks);
         self.state.due.set(self.ticker.now().saturating_add(ticks));
     }
 
-    /// Something moves: the time begins anew, if there is a deadline.
+    /// Restarts the timeout, if one is set.
     pub(crate) fn extend(&self) {
         if self.state.due.get() != 0 {
             self.state.due.set(self.ticker.now().saturating_add(self.state.span.get()));
         }
     }
 
-    /// No deadline.
     pub(crate) fn clear(&self) {
         self.state.fired.set(false);
         self.state.due.set(0);
     }
 
-    /// Whether the deadline has passed.
     pub(crate) fn fired(&self) -> bool {
         self.state.fired.get()
     }
 
-    /// Says whom to wake.
+    /// Registers the task to wake.
     pub(crate) fn register(&self, cx: &Context<'_>) {
         let mut waker = self.state.waker.borrow_mut();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
@@ -158,7 +156,7 @@ impl Drop for Deadline {
     }
 }
 
-/// What a future brings, unless the watch fires first.
+/// The output of a future, or `None` if the deadline expires first.
 pub(crate) async fn before<F: Future>(deadline: &Deadline, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -176,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_fires_once_its_ticks_are_over_and_not_before() {
+    fn a_deadline_fires_after_its_ticks() {
         let ticker = Ticker::new(Duration::from_secs(1));
         let deadline = ticker.deadline();
         deadline.set(2);
@@ -199,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_is_a_small_part_of_the_shortest_time_out() {
+    fn a_tick_is_a_twentieth_of_the_shortest_timeout() {
         let ticker = Ticker::new(Duration::from_millis(200));
         assert_eq!(ticker.ticks(Duration::from_secs(1)), 100);
         assert_eq!(ticker.ticks(Duration::from_nanos(1)), 1);

@@ -1,4 +1,4 @@
-//! Starting a proxy and ending it.
+//! Starts and stops a proxy.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -29,23 +29,18 @@ use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::target::{BackendTarget, BackendTls};
 use crate::proxy::worker::{ProxyPhase, ProxyWorker};
 
-/// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;
 
-/// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// Exchanges that wait for a hook.
+/// Exchanges queued for `Hooks::finished`.
 const FINISHED: usize = 1024;
-/// Time to tell a hook of the last exchanges when all else has ended.
+/// Time limit at the end for the remaining calls of `Hooks::finished`.
 const LAST_EXCHANGES: Duration = Duration::from_secs(5);
-/// Threads that hooks are asked on.
 const HOOK_THREADS: usize = 2;
-/// How long a hook may run for a request.
 const HOOK_LIMIT: Duration = Duration::from_millis(50);
-/// How long a request may wait for a thread that runs hooks.
 const HOOK_WAIT: Duration = Duration::from_secs(1);
 
-/// A proxy that has not been started.
+/// A configured proxy that has not been started.
 pub struct Proxy {
     config: Config,
     hooks: Option<Arc<dyn Hooks>>,
@@ -53,21 +48,21 @@ pub struct Proxy {
     feed: ExchangeFeed,
 }
 
-/// A proxy that runs. Dropping it ends it at once.
+/// A running proxy. Dropping it stops it without a drain.
 pub struct RunningProxy {
     addr: SocketAddr,
     admin: Option<SocketAddr>,
     control: ProxyControl,
     workers: Vec<JoinHandle<()>>,
     mirrors: Vec<JoinHandle<()>>,
-    side: Option<JoinHandle<()>>,
+    background: Option<JoinHandle<()>>,
 }
 
 impl Proxy {
     /// A proxy with these settings.
     ///
     /// # Errors
-    /// When they contradict each other.
+    /// See [`Config::check`].
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -84,62 +79,60 @@ impl Proxy {
         })
     }
 
-    /// With these hooks.
+    /// Sets the hooks.
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks = Some(Arc::new(hooks));
         self
     }
 
-    /// Who gets a request when the hook that selects fails or takes too long; the master alone
-    /// unless told.
+    /// The selection when the selecting hook fails or times out; by default only the master.
     #[must_use]
     pub fn on_select_failure(mut self, who: SelectFailure) -> Self {
         self.hook_limits.select_failure = who;
         self
     }
 
-    /// On how many threads hooks are asked, at least one; 2 unless told. One more tells them what
-    /// is finished.
+    /// The number of hook threads, at least one; by default 2. Another one calls
+    /// [`Hooks::finished`].
     #[must_use]
     pub fn hook_threads(mut self, threads: usize) -> Self {
         self.hook_limits.threads = threads.max(1);
         self
     }
 
-    /// How long a hook may run for a request before the default applies; 50 ms unless told.
+    /// The time limit of a hook per request; by default 50 ms.
     #[must_use]
     pub fn hook_limit(mut self, limit: Duration) -> Self {
         self.hook_limits.time = limit;
         self
     }
 
-    /// How long a request may wait until a thread is free to run its hook; 1 s unless told. When
-    /// the threads all hang it does not wait that long.
+    /// The time limit of a request's wait for a hook thread; by default 1 s. It is cut short when
+    /// all threads hang.
     #[must_use]
     pub fn hook_wait(mut self, wait: Duration) -> Self {
         self.hook_limits.wait = wait;
         self
     }
 
-    /// When a hook that passes its limit again and again is not asked, so that the default applies
-    /// at once; after 20 times in a row for 5 s unless told. Selection and each backend's changes
-    /// count by themselves.
+    /// When hooks are skipped after consecutive timeouts; by default for 5 s after 20. Selection
+    /// and each backend's changes have separate breakers.
     #[must_use]
     pub fn hook_breaker(mut self, breaker: BreakerConfig) -> Self {
         self.hook_limits.breaker = breaker;
         self
     }
 
-    /// Listens to the exchanges; `waiting` bounds how many may wait.
+    /// Adds a listener for finished exchanges, with a queue of `capacity`.
     pub fn exchanges(&mut self, capacity: usize) -> Exchanges {
         self.feed.listen(capacity)
     }
 
-    /// Starts it. Blocks for name resolution.
+    /// Starts the proxy. Blocks for name resolution.
     ///
     /// # Errors
-    /// When it cannot listen, resolve a name or use a certificate.
+    /// When it cannot listen, resolve a name or load a certificate.
     pub fn start(mut self) -> Result<RunningProxy, ProxyStartError> {
         let mut config = self.config;
         let threads = match config.threads {
@@ -187,7 +180,7 @@ impl Proxy {
             control: ProxyControl::new(Arc::clone(&shared), phase),
             workers: Vec::new(),
             mirrors: Vec::new(),
-            side: None,
+            background: None,
         };
         for (index, listener) in listeners.into_iter().enumerate() {
             let setup = WorkerSetup {
@@ -202,7 +195,7 @@ impl Proxy {
         }
         let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
         let control = running.control.clone();
-        running.side = Some(thread("gake-control", move |ready| async move {
+        running.background = Some(thread("gake-control", move |ready| async move {
             ready.signal();
             background::run(control, admin).await;
         })?);
@@ -210,7 +203,7 @@ impl Proxy {
     }
 }
 
-/// What a worker's thread is made of.
+/// The ingredients of a worker thread.
 struct WorkerSetup {
     shared: Arc<ProxyState>,
     index: usize,
@@ -233,39 +226,39 @@ impl RunningProxy {
         self.workers.push(thread("gake-proxy", move |ready| async move {
             let worker = ProxyWorker::new(shared, index, acceptor, mirror, &contenders);
             ready.signal();
-            // It fails only when the listener cannot be watched, and then no client is served here:
-            // the other workers take the connections.
+            // Fails only if the listener cannot be registered. The other workers then take the
+            // connections.
             let _ = accept::run(Rc::clone(&worker), listener, phases).await;
         })?);
         Ok(())
     }
 
-    /// Where clients come.
+    /// The address for clients.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Where the admin service listens.
+    /// The address of the admin service.
     #[must_use]
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin
     }
 
-    /// Looks at it and changes it, from anywhere.
+    /// The handle for reading and changing the proxy.
     #[must_use]
     pub fn control(&self) -> &ProxyControl {
         &self.control
     }
 
-    /// Ends it: no new clients, and those inside may finish within `drain`, copies too.
+    /// Stops accepting clients, and waits up to `drain` for running requests and copies.
     #[must_use]
     pub fn stop(self, drain: Duration) -> ProxySummary {
         self.control.drain(drain);
         self.join()
     }
 
-    /// Waits until it is ended through its control.
+    /// Waits until the proxy is ended through its control.
     #[must_use]
     pub fn join(mut self) -> ProxySummary {
         self.wait();
@@ -273,7 +266,7 @@ impl RunningProxy {
     }
 
     fn wait(&mut self) {
-        // A thread that panicked has told so already.
+        // A panic has already been printed.
         for thread in self.workers.drain(..).chain(self.mirrors.drain(..)) {
             let _ = thread.join();
         }
@@ -283,22 +276,22 @@ impl RunningProxy {
             hooks.finish(LAST_EXCHANGES);
         }
         self.control.end();
-        if let Some(side) = self.side.take() {
-            let _ = side.join();
+        if let Some(background) = self.background.take() {
+            let _ = background.join();
         }
     }
 }
 
 impl Drop for RunningProxy {
     fn drop(&mut self) {
-        if !self.workers.is_empty() || self.side.is_some() {
+        if !self.workers.is_empty() || self.background.is_some() {
             self.control.stop_now();
             self.wait();
         }
     }
 }
 
-/// Reports that a thread runs.
+/// Signals that a thread has started.
 struct Ready(SyncSender<io::Result<()>>);
 
 impl Ready {
@@ -307,7 +300,7 @@ impl Ready {
     }
 }
 
-/// A thread with a runtime of its own, which runs until its future ends.
+/// Starts a thread with its own runtime, and waits for its signal.
 fn thread<F: Future<Output = ()>>(
     name: &str,
     run: impl FnOnce(Ready) -> F + Send + 'static,
@@ -320,7 +313,7 @@ fn thread<F: Future<Output = ()>>(
         })?;
     match ready.recv() {
         Ok(started) => started.map(|()| thread),
-        Err(_) => Err(io::Error::other("it ended at once")),
+        Err(_) => Err(io::Error::other("the thread ended during its start")),
     }
 }
 
@@ -328,7 +321,7 @@ fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
-/// Listeners on one address, one for each thread: the kernel deals the connections out.
+/// Opens a listener per thread on one address; the kernel distributes the connections.
 fn listen(
     addr: SocketAddr,
     count: usize,
@@ -343,7 +336,7 @@ fn listen(
     };
     let failed = |source| ProxyStartError::Listen { addr, source };
     if addr.port() != 0 {
-        // With SO_REUSEPORT a second proxy of the same user would silently share the port.
+        // SO_REUSEPORT would let a second proxy of the same user silently share the port.
         drop(open(addr, false).map_err(failed)?);
     }
     let first = open(addr, count > 1).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! A byte stream: TCP, or TLS over it, to either side.
+//! A byte stream to client or backend: TCP, or TLS over TCP.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-/// A connected stream.
 #[derive(Debug)]
 pub(crate) enum SocketStream {
     Plain(TcpStream),
@@ -18,16 +17,16 @@ pub(crate) enum SocketStream {
 }
 
 impl SocketStream {
-    /// Whether the other side sees an error when the connection is closed, by whatever ends it, even
-    /// the end of the process: TCP is reset then. TLS without its last word is an error anyway.
+    /// Makes closing the connection an error (a TCP reset) to the peer, even when the process ends.
+    /// TLS needs none: without `close_notify` a close is an error anyway.
     pub(crate) fn set_close_is_error(&self, is_error: bool) {
         if let Self::Plain(stream) = self {
-            // An error means that it has been reset already.
+            // An error means that the connection is already reset.
             let _ = SockRef::from(stream).set_linger(is_error.then_some(Duration::ZERO));
         }
     }
 
-    /// Whether both sides agreed on HTTP/2 in the TLS handshake.
+    /// Whether HTTP/2 was negotiated in the TLS handshake.
     pub(crate) fn has_chosen_http2(&self) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -67,7 +66,7 @@ impl AsyncWrite for SocketStream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if let [slice] = slices {
-            // The kernel has a shorter way for it.
+            // `write` is cheaper than `writev`.
             return self.poll_write(cx, slice);
         }
         match self.get_mut() {

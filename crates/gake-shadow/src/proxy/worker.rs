@@ -1,4 +1,4 @@
-//! What the tasks of one thread share: pools, buffers, the clock.
+//! The state shared by the tasks of one thread: pools, buffers, clock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,17 +16,14 @@ use crate::proxy::upstream::link::Scratch;
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::target::BackendTarget;
 
-/// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProxyPhase {
     Running,
-    /// No new clients; those inside may finish.
+    /// No new clients; running requests may finish.
     Draining,
-    /// At once.
     Stopped,
 }
 
-/// What the tasks of one thread share.
 pub(crate) struct ProxyWorker {
     pub(crate) shared: Arc<ProxyState>,
     pub(crate) index: usize,
@@ -34,23 +31,23 @@ pub(crate) struct ProxyWorker {
     pub(crate) ticker: Rc<Ticker>,
     pub(crate) timeout_ticks: TimeoutTicks,
     pub(crate) master: Rc<BackendPool>,
-    /// For races alone: copies have connections of their own.
+    /// The shadows' pools for races; copies use other connections.
     pub(crate) contenders: Vec<Rc<BackendPool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
-    /// Requests of HTTP/1.1 pass as bytes: no hook wants to see or change them.
+    /// See [`ProxyState::passes_bytes`].
     pub(crate) passes_bytes: bool,
     pub(crate) scratch: Scratch,
-    /// What is written to clients goes through it.
+    /// A reusable buffer for writes to clients.
     pub(crate) spare: Cell<Vec<u8>>,
     pub(crate) date: DateCache,
     phase: Cell<ProxyPhase>,
     open: Cell<usize>,
-    /// A client has left.
+    /// Notified when a client connection closes.
     closed: Notify,
 }
 
-/// The time-outs in ticks.
+/// The timeouts in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeoutTicks {
     pub(crate) head: u64,
@@ -112,28 +109,24 @@ impl ProxyWorker {
         self.phase.get() == ProxyPhase::Stopped
     }
 
-    /// Clients that are there.
+    /// Open client connections.
     pub(crate) fn open(&self) -> usize {
         self.open.get()
     }
 
-    /// A client has come.
     pub(crate) fn connection_opened(&self) {
         self.open.set(self.open.get() + 1);
     }
 
-    /// Waits until a client leaves.
     pub(crate) async fn wait_for_close(&self) {
         self.closed.notified().await;
     }
 
-    /// Those who are inside may finish.
     pub(crate) fn drain(&self) {
         self.phase.set(ProxyPhase::Draining);
         self.ticker.wake_all();
     }
 
-    /// A client has left.
     pub(crate) fn connection_closed(&self) {
         self.open.set(self.open.get() - 1);
         self.closed.notify_one();

@@ -1,5 +1,4 @@
-//! The client's side of a request in parts: the stream that its body is read from and its answer is
-//! written to.
+//! The client's side of a framed request: reads the body, and writes the response.
 
 use std::cell::{RefCell, RefMut};
 use std::fmt;
@@ -18,42 +17,41 @@ use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::stream::SocketStream;
 
-/// A client's stream, and what is still to come of its request.
+/// A client's connection with the unread rest of the request.
 pub(crate) struct ClientStream(RefCell<Inner>);
 
 struct Inner {
-    /// `None` when the answer is written and the next request may come.
+    /// `None` after the exchange.
     stream: Option<SocketStream>,
-    /// What has come behind the head.
+    /// Bytes received after the head.
     received: HeadBuffer,
     incoming: IncomingBody,
     frames: BodyFrames,
-    /// Who waits for the body.
+    /// The task that waits for body data.
     reader: Option<Waker>,
 }
 
-/// A request's body as it comes from a client that speaks HTTP/1.1.
+/// The body of an HTTP/1.1 request.
 pub(crate) struct ClientBody {
     side: Rc<ClientStream>,
     client: Rc<ClientState>,
-    /// Bytes that are still to be passed on, where the head says it.
+    /// Remaining bytes, if the length is known.
     left: Option<u64>,
 }
 
-/// The client did not bring its body.
+/// The client did not send its complete body.
 #[derive(Debug)]
 pub(crate) struct BodyAborted;
 
 impl fmt::Display for BodyAborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client's body did not come to its end")
+        f.write_str("the client's body is incomplete")
     }
 }
 
 impl std::error::Error for BodyAborted {}
 
 impl ClientStream {
-    /// Of a request whose head has come.
     pub(crate) fn new(
         stream: SocketStream,
         received: HeadBuffer,
@@ -69,27 +67,26 @@ impl ClientStream {
         })))
     }
 
-    /// The body of the request.
     pub(crate) fn body(self: &Rc<Self>, client: &Rc<ClientState>) -> ClientBody {
         let left = self.0.borrow().incoming.left();
         ClientBody { side: Rc::clone(self), client: Rc::clone(client), left }
     }
 
-    /// The answer begins: it is too late for an interim one, except for what is cut in the middle.
+    /// Called when the response begins: cancels a `100 Continue`, or completes a partly written one.
     pub(crate) fn begin_response(&self, out: &mut Vec<u8>) {
         if let Some(rest) = self.0.borrow_mut().incoming.take_interim() {
             out.extend_from_slice(rest);
         }
     }
 
-    /// The client sees an error when the connection is closed, unless the stream is told otherwise.
+    /// Makes closing the connection an error to the client.
     pub(crate) fn set_close_is_error(&self) {
         if let Some(stream) = self.stream() {
             stream.set_close_is_error(true);
         }
     }
 
-    /// Writes what the client takes, and returns how much that was; `false` when it is gone.
+    /// Writes once; returns the number of bytes written, or `None` if the client is gone.
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Option<usize>> {
         let Some(mut stream) = self.stream() else { return Poll::Ready(None) };
         match ready!(Pin::new(&mut *stream).poll_write(cx, bytes)) {
@@ -98,14 +95,14 @@ impl ClientStream {
         }
     }
 
-    /// Hands over what TLS still holds; `false` when the client is gone.
+    /// Flushes the TLS buffer; `false` if the client is gone.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let Some(mut stream) = self.stream() else { return Poll::Ready(false) };
         Pin::new(&mut *stream).poll_flush(cx).map(|flushed| flushed.is_ok())
     }
 
-    /// Whether the client has left, once its request is whole: before, the body's reader sees
-    /// it. One that has sent more already is taken to stay.
+    /// Whether the client has disconnected after a complete request; before that, the reader of the
+    /// body notices. A client with pipelined data counts as connected.
     pub(crate) fn is_gone(&self, cx: &mut Context<'_>) -> bool {
         let inner = &mut *self.0.borrow_mut();
         let Some(stream) = &mut inner.stream else { return false };
@@ -114,8 +111,8 @@ impl ClientStream {
             && inner.received.has_ended(stream, cx)
     }
 
-    /// The stream and what has come behind the request, and whether the request has come to its
-    /// end. Who still waits for more of it hears that none comes.
+    /// Ends the exchange: returns the stream, the bytes received after the request, and whether the
+    /// request was complete. A waiting reader gets an error.
     pub(crate) fn end(&self) -> Option<(SocketStream, HeadBuffer, bool)> {
         let inner = &mut *self.0.borrow_mut();
         let is_complete = inner.incoming.is_complete();
@@ -135,7 +132,7 @@ impl ClientStream {
 }
 
 impl Inner {
-    /// Takes in more of the body; `false` when the client broke off.
+    /// Receives more of the body; `false` if the client aborted.
     fn poll_more(&mut self, client: &ClientState, cx: &mut Context<'_>) -> Poll<bool> {
         let Some(mut stream) = self.stream.take() else { return Poll::Ready(false) };
         let more = self.poll_stream(&mut stream, client, cx);
@@ -166,8 +163,8 @@ impl Inner {
         })
     }
 
-    /// Bytes have come. What belongs to the body is kept for its reader, the rest for the next
-    /// request; `false` when it is no body.
+    /// Takes the bytes of the body, and keeps the rest for the next request; `false` if the body is
+    /// invalid.
     fn receive(&mut self, bytes: &[u8]) -> bool {
         let Some(taken) = self.incoming.take(bytes, &mut self.frames) else { return false };
         self.received.put_back(&bytes[taken..]);

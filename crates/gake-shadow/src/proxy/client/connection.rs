@@ -1,4 +1,4 @@
-//! One client's connection: served until it ends, is too slow, or becomes a tunnel.
+//! Serves a client's connection until it closes, times out, or becomes a tunnel.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -21,21 +21,20 @@ use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::worker::ProxyWorker;
 
-/// A TLS handshake may take this long.
+/// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Once we have said our last word, the client may take this long to see it, and send this much
-/// that is discarded: a close with bytes unread is a reset, which takes away what was written.
+/// Lingering close: time and bytes to read and discard after our FIN. Closing with unread bytes would
+/// send a reset, which can destroy the response.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
-/// Serves a connection to its end.
 pub(crate) async fn serve(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let counters = worker.shared.counters.get(worker.index);
     if let Some(counters) = counters {
         count(&counters.connections);
         count(&counters.open);
     }
-    // In a scope of its own, so that the count follows the close.
+    // In its own scope, so that the connection is closed before it is discounted.
     serve_open(Rc::clone(&worker), stream, peer).await;
     if let Some(counters) = counters {
         counters.open.fetch_sub(1, Relaxed);
@@ -46,7 +45,7 @@ pub(crate) async fn serve(worker: Rc<ProxyWorker>, stream: TcpStream, peer: Sock
 async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let (stream, tls) = match &worker.acceptor {
         None => (SocketStream::Plain(stream), false),
-        // Boxed, like all that is not there as long as the connection: thousands may wait.
+        // Boxed, like all state that not every idle connection needs.
         Some(acceptor) => {
             let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
             match Box::pin(handshake).await {
@@ -63,9 +62,9 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
     let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
     let mut is_first = true;
-    let chosen = stream.has_chosen_http2();
-    while chosen || opened(&client, &mut stream, &mut received).await {
-        if chosen || (is_first && http2::connection::is_preface(received.bytes())) {
+    let is_http2 = stream.has_chosen_http2();
+    while is_http2 || read_head(&client, &mut stream, &mut received).await {
+        if is_http2 || (is_first && http2::connection::is_preface(received.bytes())) {
             let early = received.take();
             let io = http2::connection::ClientIo::new(stream, early, &client);
             return Box::pin(http2::connection::serve(&client, io)).await;
@@ -91,7 +90,6 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
                 then => return end(stream, then).await,
             }
         }
-        // The same for all others.
         let serving = Box::pin(frame_path::serve(&client, stream, received, request));
         let (then, rest, behind) = match serving.await {
             Some(after) => after,
@@ -104,7 +102,6 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
     }
 }
 
-/// Ends a connection as the last request on it wants it.
 async fn end(stream: SocketStream, then: NextStep) {
     match then {
         NextStep::Close => Box::pin(linger(stream)).await,
@@ -113,8 +110,8 @@ async fn end(stream: SocketStream, then: NextStep) {
     }
 }
 
-/// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
-async fn opened(
+/// Waits for a request's head; `false` on a disconnect, a timeout, or, when idle, a drain.
+async fn read_head(
     client: &Rc<ClientState>,
     stream: &mut SocketStream,
     received: &mut HeadBuffer,
@@ -124,13 +121,13 @@ async fn opened(
         if let Poll::Ready(came) = received.poll(stream, cx) {
             return Poll::Ready(matches!(came, Ok(true)));
         }
-        let leaves = client.worker.is_stopping() && received.is_empty();
-        if leaves || client.deadline.fired() { Poll::Ready(false) } else { Poll::Pending }
+        let is_drained = client.worker.is_stopping() && received.is_empty();
+        if is_drained || client.deadline.fired() { Poll::Ready(false) } else { Poll::Pending }
     })
     .await
 }
 
-/// Says goodbye, and waits a moment for the client to hear it.
+/// Closes the connection gracefully.
 async fn linger(mut stream: SocketStream) {
     if stream.shutdown().await.is_err() {
         return;
@@ -145,6 +142,5 @@ async fn linger(mut stream: SocketStream) {
             }
         }
     };
-    // A client that has left already ends it at once.
     let _ = tokio::time::timeout(LINGER, drain).await;
 }

@@ -1,4 +1,4 @@
-//! Requests served as bytes: one write to the master, the copies, one write to the client.
+//! The direct path: requests and responses pass as bytes.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -24,7 +24,6 @@ use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::{BackendLink, is_stale};
 
-/// Answers a request.
 pub(crate) async fn serve(
     client: &Rc<ClientState>,
     stream: &mut SocketStream,
@@ -50,11 +49,11 @@ pub(crate) async fn serve(
     DirectExchange { side, request, head: head.bytes().clone(), upload, slot }.run().await
 }
 
-/// A request under way.
+/// A running request.
 struct DirectExchange<'a> {
     side: ClientSide<'a>,
     request: ClientRequest,
-    /// As the master gets it.
+    /// The head for the master.
     head: Bytes,
     upload: Upload,
     slot: Option<Box<OutcomeSlot>>,
@@ -68,11 +67,11 @@ impl DirectExchange<'_> {
             let was_open = open.is_some();
             let mut link = match open.take() {
                 Some(link) => link,
-                // Boxed because it is rare: a request's future is kept small.
+                // Boxed because it is rare, to keep the future small.
                 None => match Box::pin(self.side.connect()).await {
                     Some(Ok(link)) => link,
                     Some(Err(fault)) => {
-                        // A backend that cannot be reached keeps nothing from the shadows.
+                        // An unreachable master does not affect the shadows.
                         self.upload.send_copies(&self.request);
                         return self.fault(fault, self.request.closes).await;
                     }
@@ -92,7 +91,7 @@ impl DirectExchange<'_> {
             let end = poll_fn(|cx| transaction.poll(cx)).await;
             let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
             let is_ended_by_close = transaction.state.is_ended_by_close;
-            // Asking twice must not do anything twice, and the body is gone after the first time.
+            // Only repeat what cannot take effect twice, and whose body is still available.
             let is_idempotent = request.head.method().is_idempotent();
             let repeats = transaction.sent == 0 || (!request.has_body() && is_idempotent);
             let link = transaction.link.take();
@@ -119,7 +118,7 @@ impl DirectExchange<'_> {
         }
     }
 
-    /// Passes on what both sides say in the other protocol.
+    /// Runs a tunnel after a protocol switch.
     async fn switched(mut self, link: BackendLink) -> NextStep {
         count(&self.side.client.worker.counters().upgrades);
         if let Some(slot) = self.slot.take() {
@@ -127,12 +126,11 @@ impl DirectExchange<'_> {
         }
         let ClientSide { client, stream, received } = self.side;
         let side = (stream, received.take());
-        // Boxed because it is rare.
         Box::pin(tunnel::run(client, side, link.into_stream())).await;
         NextStep::Gone
     }
 
-    /// An answer has begun, and the client has at least some of it.
+    /// Ends an exchange whose response has begun.
     fn ended(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
             TransactionEnd::Answered => {
@@ -142,12 +140,12 @@ impl DirectExchange<'_> {
                 self.side.finish_response(closes || !self.upload.is_complete())
             }
             TransactionEnd::Aborted(fault) => {
-                self.tell(fault);
+                self.record_fault(fault);
                 NextStep::Close
             }
             TransactionEnd::TooSlow => {
                 if self.side.client.waiting_on() == WaitingOn::Backend {
-                    self.tell(Fault::Timeout(Phase::Body));
+                    self.record_fault(Fault::Timeout(Phase::Body));
                 }
                 self.side.too_slow()
             }
@@ -158,7 +156,7 @@ impl DirectExchange<'_> {
         }
     }
 
-    /// The client has nothing of an answer yet.
+    /// Ends an exchange without a response from the master.
     async fn failed(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
             TransactionEnd::Failed(fault) | TransactionEnd::Aborted(fault) => {
@@ -166,14 +164,14 @@ impl DirectExchange<'_> {
             }
             TransactionEnd::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
-                self.tell(Fault::Timeout(Phase::FirstByte));
-                let reason = "the request's body did not come in time";
+                self.record_fault(Fault::Timeout(Phase::FirstByte));
+                let reason = "the request body timed out";
                 let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
                 self.refuse(refusal, true).await
             }
             TransactionEnd::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
             TransactionEnd::BodyAborted => {
-                let refusal = Refusal::bad("the request's body did not come to its end");
+                let refusal = Refusal::bad("the request body is incomplete");
                 self.refuse(refusal, true).await
             }
             TransactionEnd::Answered | TransactionEnd::Switched | TransactionEnd::Gone => {
@@ -182,10 +180,10 @@ impl DirectExchange<'_> {
         }
     }
 
-    /// The master has no answer. What has not come of the request's body keeps the next request
-    /// from being read.
+    /// Responds to a fault of the master. The connection must close if the request's body was not
+    /// read completely.
     async fn fault(&mut self, fault: Fault, closes: bool) -> NextStep {
-        self.tell(fault);
+        self.record_fault(fault);
         let name = &self.side.client.worker.master.target.backend.name;
         let refusal = Refusal::of_fault(name, fault);
         let closes = closes || !self.upload.is_complete();
@@ -197,8 +195,8 @@ impl DirectExchange<'_> {
         self.side.refuse(refusal, RefusalContext { is_head, is_http10, closes }).await
     }
 
-    /// Tells who listens why there is no answer.
-    fn tell(&mut self, fault: Fault) {
+    /// Records a fault for listeners.
+    fn record_fault(&mut self, fault: Fault) {
         if let Some(slot) = self.slot.take() {
             slot.failed(BackendFailure::Fault(fault));
         }

@@ -1,4 +1,5 @@
-//! A request in HTTP/1.1 that does not pass as bytes: its body comes and is answered in parts.
+//! The frame path: serves HTTP/1.1 requests whose bodies pass as frames through
+//! [`exchange`](crate::proxy::exchange).
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::client::response_writer::{
-    ResponseContext, ResponseState, ResponseWriter, TOGETHER,
+    ResponseContext, ResponseState, ResponseWriter, WRITE_BYTES,
 };
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
@@ -28,18 +29,17 @@ use crate::proxy::upstream::Upstream;
 
 type Handling = Pin<Box<dyn Future<Output = Result<UpstreamResponse, Refusal>>>>;
 
-/// How a request ends.
 #[derive(Debug, Clone, Copy)]
 enum FrameEnd {
     Answered,
-    /// The answer broke off; its beginning was passed on.
+    /// The response ended early; its beginning was passed on.
     Aborted,
-    /// The client has left.
+    /// The client has disconnected.
     Gone,
     TooSlow,
 }
 
-/// A request under way.
+/// A running request.
 struct FrameExchange<'a> {
     client: &'a Rc<ClientState>,
     side: Rc<ClientStream>,
@@ -48,22 +48,22 @@ struct FrameExchange<'a> {
     is_head: bool,
     is_http10: bool,
     takes_trailers: bool,
-    /// The client was told that the connection ends, or wants it to.
+    /// The connection closes after the response.
     closes: bool,
-    /// What the client has not taken yet.
+    /// Unwritten bytes for the client.
     out: Vec<u8>,
     taken: usize,
     end: Option<FrameEnd>,
 }
 
 enum Stage {
-    /// The head of the answer is awaited.
+    /// Waiting for the response's head.
     Handling(Handling),
     Body(ResponseBody),
 }
 
-/// Answers a request. Returns what comes after it, and the client's stream with what came behind the
-/// request; `None` when the client is gone.
+/// Serves a request. Returns the next step, and the stream with the bytes received after the request;
+/// `None` if the client is gone.
 pub(crate) async fn serve(
     client: &Rc<ClientState>,
     stream: SocketStream,
@@ -105,7 +105,6 @@ pub(crate) async fn serve(
     Some((if is_cut { NextStep::Gone } else { then }, stream, received))
 }
 
-/// What comes after a request.
 async fn next_step(
     client: &Rc<ClientState>,
     side: &ClientStream,
@@ -118,14 +117,14 @@ async fn next_step(
         FrameEnd::Gone => None,
         FrameEnd::TooSlow => {
             match client.waiting_on() {
-                // Closing an idle connection is not a fault.
+                // Closing an idle connection is no fault.
                 WaitingOn::Idle => {}
                 WaitingOn::Client | WaitingOn::ClientAborted => {
                     count(&worker.counters().client_timeouts)
                 }
                 WaitingOn::Backend => count(&worker.counters().broken_responses),
             }
-            // The connection is dropped with all it had.
+            // The connection is dropped.
             Some((NextStep::Gone, stream, received))
         }
         FrameEnd::Aborted => Some((NextStep::Close, stream, received)),
@@ -135,7 +134,7 @@ async fn next_step(
                 tunnel::run(client, near, far).await;
                 return None;
             }
-            // What has not come of the request keeps the next one from being read.
+            // After an incomplete request the next one cannot be read.
             let closes = closes || !is_complete || worker.is_stopping();
             Some((if closes { NextStep::Close } else { NextStep::Next }, stream, received))
         }
@@ -143,14 +142,14 @@ async fn next_step(
 }
 
 impl FrameExchange<'_> {
-    /// Reads and writes what can be read and written.
+    /// Makes progress in both directions.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FrameEnd> {
         loop {
-            let mut moves = true;
-            while moves && self.end.is_none() && self.out.len() < TOGETHER {
-                moves = self.advance(cx);
+            let mut progress = true;
+            while progress && self.end.is_none() && self.out.len() < WRITE_BYTES {
+                progress = self.advance(cx);
             }
-            match self.pass_on(cx) {
+            match self.write_out(cx) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(FrameEnd::Gone),
                 Poll::Pending => return self.wait(cx),
@@ -158,13 +157,13 @@ impl FrameExchange<'_> {
             if let Some(end) = self.end {
                 return Poll::Ready(end);
             }
-            if !moves {
+            if !progress {
                 return self.wait(cx);
             }
         }
     }
 
-    /// Adds what has come of the answer; whether there was something.
+    /// Processes available response data; `false` if there is none.
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         match &mut self.stage {
             Stage::Handling(handling) => match handling.as_mut().poll(cx) {
@@ -188,12 +187,12 @@ impl FrameExchange<'_> {
         }
     }
 
-    /// The head of the answer has come, or there will be none.
+    /// Begins the response, or a refusal.
     fn begin(&mut self, response: Result<UpstreamResponse, Refusal>) {
         let worker = &self.client.worker;
         self.side.begin_response(&mut self.out);
         self.closes |= worker.is_stopping();
-        // Nothing that follows on a connection with a doubtful request is trusted.
+        // After a refused request the connection is not trusted any more.
         self.closes |= response.as_ref().is_err_and(|refusal| !refusal.is_backends());
         let context = ResponseContext {
             request_is_head: self.is_head,
@@ -215,7 +214,7 @@ impl FrameExchange<'_> {
         let mut writer = ResponseWriter { state, context, out, slot: None };
         head.with_parsed(|head| writer.head(head));
         if self.state.is_ended_by_close {
-            // Until the answer is whole, a close would make it seem so.
+            // Until the response is complete, a normal close would look like its end.
             self.side.set_close_is_error();
             self.closes = true;
         }
@@ -223,7 +222,6 @@ impl FrameExchange<'_> {
         self.end_if_whole();
     }
 
-    /// A part of the body has come.
     fn add(&mut self, frame: Frame<Bytes>) {
         match frame.into_data() {
             Ok(data) => self.state.body(&data, &mut self.out),
@@ -244,14 +242,13 @@ impl FrameExchange<'_> {
         }
     }
 
-    /// The body has ended.
     fn finish(&mut self) {
         self.state.finish(&mut self.out);
         self.end = Some(FrameEnd::Answered);
     }
 
-    /// Writes to the client what there is for it; `false` when it takes no more.
-    fn pass_on(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+    /// Writes buffered bytes to the client; `false` if it is gone.
+    fn write_out(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if self.out.is_empty() {
             return Poll::Ready(true);
         }
@@ -265,12 +262,12 @@ impl FrameExchange<'_> {
             }
         }
         let flushed = ready!(self.side.poll_flush(cx));
-        // While nothing is on its way no buffer is kept.
+        // Idle exchanges keep no buffer.
         (self.out, self.taken) = (Vec::new(), 0);
         Poll::Ready(flushed)
     }
 
-    /// Nothing can be done now.
+    /// Waits for progress, unless the client is gone or the deadline has passed.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<FrameEnd> {
         if self.side.is_gone(cx) {
             return Poll::Ready(FrameEnd::Gone);

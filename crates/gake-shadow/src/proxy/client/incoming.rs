@@ -1,4 +1,4 @@
-//! What of a request's body is still to come from a client that speaks HTTP/1.1.
+//! Tracks the body of an HTTP/1.1 request as it is received.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,31 +9,30 @@ use tokio::io::AsyncWrite;
 use crate::message::head::Framing;
 use crate::proxy::stream::SocketStream;
 
-/// The interim answer to `Expect: 100-continue`.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What bounds the framing of a body in chunks.
+/// Limits of the chunked coding.
 const LIMITS: ResponseLimits =
     ResponseLimits { head_bytes: 16 << 10, headers: 100, interim: 0, chunk_line: 1024 };
 
-/// A body that comes.
+/// The receiving state of a body.
 pub(crate) struct IncomingBody {
     remaining: BodyRemaining,
-    /// What is still to be written of the interim answer that the client waits for.
+    /// The unwritten rest of a `100 Continue`.
     interim: Option<&'static [u8]>,
 }
 
 enum BodyRemaining {
-    /// A number of bytes that is still to come.
+    /// Remaining bytes.
     Length(u64),
     Chunked(Box<ChunkDecoder>),
     Nothing,
-    /// The client broke off, or sent an invalid body.
+    /// The client aborted, or the body is invalid.
     Broken,
 }
 
 impl IncomingBody {
-    /// Of a request whose head has come; `expects` when the client waits for an interim answer.
+    /// `expects`: the client waits for `100 Continue`.
     pub(crate) fn new(framing: Framing, expects: bool) -> Self {
         let remaining = match framing {
             Framing::Length(0) => BodyRemaining::Nothing,
@@ -43,22 +42,19 @@ impl IncomingBody {
         Self { remaining, interim: expects.then_some(CONTINUE) }
     }
 
-    /// Whether all of it has come.
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.remaining, BodyRemaining::Nothing)
     }
 
-    /// Whether the client broke off, or sent an invalid body.
     pub(crate) fn is_broken(&self) -> bool {
         matches!(self.remaining, BodyRemaining::Broken)
     }
 
-    /// No more of it comes.
     pub(crate) fn abort(&mut self) {
         self.remaining = BodyRemaining::Broken;
     }
 
-    /// Bytes that are still to come, where that is known.
+    /// Remaining bytes, if known.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.remaining {
             BodyRemaining::Length(bytes) => Some(bytes),
@@ -67,7 +63,7 @@ impl IncomingBody {
         }
     }
 
-    /// How many of so many bytes may be read: what is behind a body of a known length is left.
+    /// Limits a read of `bytes` to the body, if its length is known.
     pub(crate) fn wanted(&self, bytes: usize) -> usize {
         match self.remaining {
             BodyRemaining::Length(left) => bytes.min(usize::try_from(left).unwrap_or(usize::MAX)),
@@ -75,8 +71,8 @@ impl IncomingBody {
         }
     }
 
-    /// Shows what of `bytes` belongs to the body to `visitor`. Returns how many that are; `None`
-    /// when the body is not valid.
+    /// Feeds `bytes` to `visitor` up to the end of the body. Returns the number consumed; `None` if
+    /// the body is invalid.
     pub(crate) fn take<V: Visitor>(&mut self, bytes: &[u8], visitor: &mut V) -> Option<usize> {
         let taken = self.wanted(bytes.len());
         match &mut self.remaining {
@@ -99,23 +95,22 @@ impl IncomingBody {
         }
     }
 
-    /// Whether the client waits to be told to send it.
+    /// Whether the client waits for `100 Continue`.
     pub(crate) fn expects_continue(&self) -> bool {
         self.interim.is_some()
     }
 
-    /// Whether the client has a part of the interim answer: nothing may be written in between.
+    /// Whether the interim response is partly written, so that it must be completed first.
     pub(crate) fn is_interim_cut(&self) -> bool {
         self.interim.is_some_and(|rest| rest.len() < CONTINUE.len())
     }
 
-    /// The final answer begins: it is too late for an interim one. Returns the rest of one that is
-    /// cut in the middle.
+    /// Cancels the interim response. Returns the rest of a partly written one.
     pub(crate) fn take_interim(&mut self) -> Option<&'static [u8]> {
         self.interim.take().filter(|rest| rest.len() < CONTINUE.len())
     }
 
-    /// Tells a client that waits for it to send the body; `false` when it is gone.
+    /// Writes the interim response; `false` if the client is gone.
     pub(crate) fn poll_continue(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! What the requests of one client's connection share, and whose turn it is.
+//! The clients' side: connections, requests, responses.
 
 pub(crate) mod body;
 pub(crate) mod connection;
@@ -28,7 +28,7 @@ use crate::proxy::deadline::Deadline;
 use crate::proxy::policy::forwarded::ClientOrigin;
 use crate::proxy::worker::ProxyWorker;
 
-/// What the requests of one connection share.
+/// The state of a client's connection, shared by its requests.
 pub(crate) struct ClientState {
     pub(crate) worker: Rc<ProxyWorker>,
     pub(crate) peer: SocketAddr,
@@ -37,16 +37,16 @@ pub(crate) struct ClientState {
     waiting_on: Cell<WaitingOn>,
 }
 
-/// Who has to do something next, and is to blame when it takes too long.
+/// The peer that must act next, and to which a timeout is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitingOn {
-    /// The client may ask, or not.
+    /// Neither: no request is running.
     Idle,
-    /// The client must send more of its body, or take more of the answer.
+    /// The client must send more of its body, or read more of the response.
     Client,
-    /// The client broke off in the middle of its body, or sent one that is not valid.
+    /// Neither: the client aborted its body, or sent an invalid one.
     ClientAborted,
-    /// The backend must take more of the request, or send more of the answer.
+    /// The backend must read more of the request, or send more of the response.
     Backend,
 }
 
@@ -61,14 +61,13 @@ impl ClientState {
         Self { worker, peer, deadline, origin, waiting_on }
     }
 
-    /// Counts names of a request that were taken out for their characters.
     pub(crate) fn note_odd(&self, names: u64) {
         if names > 0 {
             self.worker.counters().odd_names.fetch_add(names, Relaxed);
         }
     }
 
-    /// A piece of a request's body, or the fields behind it without what may not stand there.
+    /// Cleans a frame of a request's body: see [`clean_trailers`](Self::clean_trailers).
     pub(crate) fn cleaned(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.into_trailers() {
             Ok(mut trailers) => {
@@ -79,63 +78,59 @@ impl ClientState {
         }
     }
 
-    /// Takes out of the fields behind a body what may not stand there.
+    /// Removes trailers that clients may not send.
     pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) {
         self.note_odd(self.worker.shared.inbound.clean_trailers(trailers));
     }
 
-    /// A request has come, its head or all of it; it is the backend's turn.
+    /// A request's head or all of it has been received: wait for the backend.
     pub(crate) fn request_received(&self) {
         self.waiting_on.set(WaitingOn::Backend);
         self.deadline.set(self.worker.timeout_ticks.first_byte);
     }
 
-    /// A piece of the request's body has come.
     pub(crate) fn body_received(&self) {
         self.waiting_on.set(WaitingOn::Backend);
         self.deadline.set(self.worker.timeout_ticks.client);
     }
 
-    /// The next piece of the request's body has not come yet.
+    /// No body data is available: wait for the client.
     pub(crate) fn body_starved(&self) {
         self.waiting_on.set(WaitingOn::Client);
     }
 
-    /// No more of the request's body will come.
     pub(crate) fn body_aborted(&self) {
         self.waiting_on.set(WaitingOn::ClientAborted);
     }
 
-    /// Whose turn it is.
     pub(crate) fn waiting_on(&self) -> WaitingOn {
         self.waiting_on.get()
     }
 
-    /// The answer's body begins to flow, as soon as the client takes it.
+    /// The response has begun: wait for the client to read it.
     pub(crate) fn response_begun(&self) {
         self.waiting_on.set(WaitingOn::Client);
         self.deadline.set(self.worker.timeout_ticks.idle);
     }
 
-    /// A piece of the answer has come.
     pub(crate) fn response_received(&self) {
         self.waiting_on.set(WaitingOn::Client);
         self.deadline.extend();
     }
 
-    /// The next piece of the answer has not come yet.
+    /// No response data is available: wait for the backend.
     pub(crate) fn response_starved(&self) {
         self.waiting_on.set(WaitingOn::Backend);
     }
 
-    /// The answer is whole; the next request may come.
+    /// The response is complete; the next request may come.
     pub(crate) fn response_sent(&self) {
         self.waiting_on.set(WaitingOn::Idle);
         self.worker.mirror.response_sent();
         self.deadline.set(self.worker.timeout_ticks.head);
     }
 
-    /// The same client as one of several requests at once sees it.
+    /// The state for one of several concurrent requests (HTTP/2).
     pub(crate) fn stream(&self, deadline: Rc<Deadline>) -> Self {
         Self {
             worker: Rc::clone(&self.worker),

@@ -1,4 +1,4 @@
-//! Answers of our own: what was refused or failed, and why, in a line of text.
+//! The proxy's own responses to refused and failed requests: a status and a line of text.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::message::line::write_line;
 use crate::proxy::client::response_writer::ResponseContext;
 use crate::proxy::upstream::fault;
 
-/// A request that gets no backend's answer.
+/// A response in place of a backend's.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -22,12 +22,11 @@ impl Refusal {
         Self { status, reason: reason.into() }
     }
 
-    /// 400.
     pub(crate) fn bad(reason: &'static str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, reason)
     }
 
-    /// 502, or 504 when time was over.
+    /// 502, or 504 for a timeout.
     pub(crate) fn of_fault(backend: &str, fault: Fault) -> Self {
         let status = match fault {
             Fault::Timeout(Phase::Connect | Phase::FirstByte) | Fault::ConnectTimeout => {
@@ -38,12 +37,12 @@ impl Refusal {
         Self::new(status, format!("backend {backend:?}: {}", fault::sentence(fault)))
     }
 
-    /// Whether it is a backend that is to blame.
+    /// Whether it is for a fault of a backend.
     pub(crate) fn is_backends(&self) -> bool {
         matches!(self.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
     }
 
-    /// The answer as bytes, without its body for HEAD.
+    /// The response as bytes, without a body for HEAD.
     pub(crate) fn bytes(self, context: &ResponseContext<'_>) -> Vec<u8> {
         let (status, text) = self.into_text();
         let mut bytes = context.version().to_vec();
@@ -59,13 +58,13 @@ impl Refusal {
         bytes
     }
 
-    /// The status of the answer, and its body.
+    /// The status and the body.
     pub(crate) fn into_text(self) -> (StatusCode, Bytes) {
         (self.status, format!("gake: {} {}\n", self.status, self.reason).into())
     }
 }
 
-/// The answer to bytes that are no valid request.
+/// The response to an invalid request.
 pub(crate) fn malformed(status: StatusCode, date: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status}\r\n").into_bytes();
     write_line(&mut bytes, b"content-length", b"0");

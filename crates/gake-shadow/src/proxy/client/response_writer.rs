@@ -1,5 +1,4 @@
-//! An answer on its way to the client as bytes: the head without what belonged to the backend's
-//! hop, the body in a framing of ours.
+//! Writes responses to clients as bytes: the end-to-end headers, and the body in our own framing.
 
 use bytes::Bytes;
 use gake_wire::http1::{Header, ResponseHead, Visitor};
@@ -11,55 +10,54 @@ use crate::message::line::{is, is_one_of, write_line};
 use crate::proxy::policy::headers::{self, ResponseLines, VIA_US};
 use crate::proxy::upstream::link::SWITCHING;
 
-/// What is ready of a message is put together up to this size before it is written.
-pub(crate) const TOGETHER: usize = 16 << 10;
+/// Bytes to collect before a write.
+pub(crate) const WRITE_BYTES: usize = 16 << 10;
 
-/// What is known of an answer before it comes.
+/// The context in which a response is written.
 pub(crate) struct ResponseContext<'a> {
     pub(crate) request_is_head: bool,
     /// The client speaks HTTP/1.0.
     pub(crate) is_http10: bool,
-    /// Trailers may stand behind it.
+    /// The client accepts trailers.
     pub(crate) takes_trailers: bool,
-    /// It is known to have no body, whatever its head says.
+    /// The response is known to have no body.
     pub(crate) is_empty: bool,
-    /// The connection ends behind it.
+    /// The connection closes after the response.
     pub(crate) closes: bool,
-    /// The value of `Date`, where the backend sends none.
+    /// The `Date` for responses without one.
     pub(crate) date: &'a [u8],
 }
 
-/// How far an answer has been written.
+/// The progress of a response.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseState {
-    /// Of the final head; 0 before.
+    /// The status of the final head; 0 before it.
     pub(crate) status: u16,
-    /// The backend's framing cannot be passed on; nothing was written.
+    /// The framing is not supported, and nothing was written.
     pub(crate) is_unsupported: bool,
-    /// Its end is the connection's: the client knows no chunks.
+    /// The body ends with the connection, because an HTTP/1.0 client knows no chunks.
     pub(crate) is_ended_by_close: bool,
     is_chunked: bool,
-    /// The `Trailer` lines, when the client takes what they announce.
+    /// The `Trailer` lines, if the client accepts trailers.
     announced: Vec<Box<[u8]>>,
     trailers: Option<HeaderMap>,
 }
 
-/// Writes an answer as it is parsed.
+/// Writes a response as it is parsed.
 pub(crate) struct ResponseWriter<'a> {
     pub(crate) state: &'a mut ResponseState,
     pub(crate) context: ResponseContext<'a>,
     pub(crate) out: &'a mut Vec<u8>,
-    /// Takes note of it for those who listen to exchanges.
+    /// Records the response for listeners.
     pub(crate) slot: Option<&'a mut OutcomeSlot>,
 }
 
 impl ResponseContext<'_> {
-    /// The version in the status line.
     pub(crate) fn version(&self) -> &'static [u8] {
         if self.is_http10 { b"HTTP/1.0" } else { b"HTTP/1.1" }
     }
 
-    /// Says what becomes of the connection, where the version does not say it.
+    /// Writes a `Connection` line unless the version implies it.
     pub(crate) fn write_connection(&self, has_end: bool, out: &mut Vec<u8>) {
         match (self.is_http10, self.closes) {
             (true, false) if has_end => write_line(out, b"connection", b"keep-alive"),
@@ -70,27 +68,25 @@ impl ResponseContext<'_> {
 }
 
 impl ResponseState {
-    /// Whether the client gets something of it.
+    /// Whether anything was written to the client.
     pub(crate) fn has_begun(&self) -> bool {
         self.status != 0 && !self.is_unsupported
     }
 
-    /// Takes note of the fields behind the body.
     pub(crate) fn trailers(&mut self, trailers: HeaderMap) {
         self.trailers = Some(trailers);
     }
 
-    /// Writes data of the body.
     pub(crate) fn body(&self, bytes: &[u8], out: &mut Vec<u8>) {
         match self.is_chunked {
-            // It would be the end.
+            // An empty chunk would end the body.
             true if bytes.is_empty() => {}
             true => write_chunk(out, bytes),
             false => out.extend_from_slice(bytes),
         }
     }
 
-    /// Writes the end of a whole body.
+    /// Writes the end of a complete body.
     pub(crate) fn finish(&self, out: &mut Vec<u8>) {
         if self.is_chunked {
             write_end(out, self.announced.iter().map(|line| &**line), self.trailers.as_ref());
@@ -118,7 +114,7 @@ impl Visitor for ResponseWriter<'_> {
         let can_body = !self.context.request_is_head && !matches!(head.status, 204 | 304);
         for (name, value) in lines.end_to_end() {
             let is_left_out = match name.len() {
-                // Without a body only the answer to HEAD says one's length.
+                // Without a body, only a response to HEAD has a length.
                 14 if is(name.as_bytes(), "content-length") => {
                     !can_body && !self.context.request_is_head
                 }
@@ -175,7 +171,7 @@ impl Visitor for ResponseWriter<'_> {
 }
 
 impl ResponseWriter<'_> {
-    /// Writes the head that switches protocols. What it says of the connection is for the client.
+    /// Writes the head of a protocol switch, with its `Connection` headers.
     fn switched(&mut self, head: &ResponseHead<'_>, has_date: bool) {
         if let Some(slot) = &mut self.slot {
             let mut headers = headers::map_of(head.headers);
@@ -185,7 +181,7 @@ impl ResponseWriter<'_> {
         self.status_line(head);
         for header in head.headers {
             let name = header.name.as_bytes();
-            // There is no body that they could be about.
+            // They would describe a body.
             if !is_one_of(name, &["content-length", "transfer-encoding", "trailer"]) {
                 write_line(self.out, name, header.value);
             }

@@ -1,4 +1,4 @@
-//! The client's side of a request.
+//! The client's side of a request on the direct path.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,41 +18,40 @@ use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::link::BackendLink;
 
-/// What comes after a request.
+/// What happens after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextStep {
-    /// The next request.
+    /// Read the next request.
     Next,
-    /// The client is told that the connection ends.
+    /// Close the connection gracefully.
     Close,
-    /// The client is gone, or the connection breaks off.
+    /// Drop the connection.
     Gone,
 }
 
-/// A request that is answered in the master's place.
+/// The context of a refusal.
 pub(crate) struct RefusalContext {
     pub(crate) is_head: bool,
     /// The client speaks HTTP/1.0.
     pub(crate) is_http10: bool,
-    /// The connection ends behind the answer.
+    /// The connection closes after the response.
     pub(crate) closes: bool,
 }
 
-/// The client's side.
 pub(crate) struct ClientSide<'a> {
     pub(crate) client: &'a Rc<ClientState>,
     pub(crate) stream: &'a mut SocketStream,
-    /// What has come behind the request.
+    /// Bytes received after the request's head.
     pub(crate) received: &'a mut HeadBuffer,
 }
 
 impl ClientSide<'_> {
-    /// Whether the client has left. One that has sent more already is taken to stay.
+    /// Whether the client has disconnected. A client with pipelined data counts as connected.
     pub(crate) fn is_gone(&mut self, cx: &mut Context<'_>) -> bool {
         self.received.is_empty() && self.received.has_ended(self.stream, cx)
     }
 
-    /// A connection to the master; `None` when the client has left before it was made.
+    /// Connects to the master; `None` if the client disconnects meanwhile.
     pub(crate) async fn connect(&mut self) -> Option<Result<BackendLink, Fault>> {
         let Self { client, .. } = *self;
         let worker = &client.worker;
@@ -76,13 +75,12 @@ impl ClientSide<'_> {
         Some(connected.map(BackendLink::new))
     }
 
-    /// The answer is with the client.
     pub(crate) fn finish_response(&self, closes: bool) -> NextStep {
         self.client.response_sent();
         if closes || self.client.worker.is_stopping() { NextStep::Close } else { NextStep::Next }
     }
 
-    /// Time was over in the middle of an answer.
+    /// Counts a timeout within a response.
     pub(crate) fn too_slow(&self) -> NextStep {
         let counters = self.client.worker.counters();
         match self.client.waiting_on() {
@@ -92,7 +90,7 @@ impl ClientSide<'_> {
         NextStep::Gone
     }
 
-    /// Answers a request that goes no further.
+    /// Responds to a rejected request.
     pub(crate) async fn reject(&mut self, rejection: Rejection) -> NextStep {
         let worker = &self.client.worker;
         match rejection {
@@ -108,7 +106,7 @@ impl ClientSide<'_> {
         }
     }
 
-    /// Answers a request in the master's place.
+    /// Responds in place of the master.
     pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: RefusalContext) -> NextStep {
         let RefusalContext { is_head, is_http10, closes } = refused;
         let worker = &self.client.worker;
@@ -129,7 +127,6 @@ impl ClientSide<'_> {
     async fn write(&mut self, response: &[u8], then: NextStep) -> NextStep {
         let written = async {
             self.stream.write_all(response).await?;
-            // TLS may hold some of it.
             self.stream.flush().await
         };
         match before(&self.client.deadline, written).await {

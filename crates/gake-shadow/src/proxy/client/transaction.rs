@@ -1,7 +1,6 @@
-//! One request at the master, and its answer on the way to the client.
+//! Sends one request to the master and passes the response to the client, on the direct path.
 //!
-//! Nothing here keeps a buffer while nothing is on its way: what is read goes through the thread's
-//! scratch buffer, what is written through its spare one.
+//! Idle transactions own no buffers: reads use the thread's scratch buffer, writes its spare one.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,51 +17,48 @@ use crate::proxy::client::upload::{Upload, UploadError};
 use crate::proxy::state::count;
 use crate::proxy::upstream::link::{BackendLink, SWITCHING};
 
-/// How often a connection is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// How a transaction ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TransactionEnd {
     Answered,
-    /// Both sides speak another protocol now.
+    /// The protocol was switched.
     Switched,
-    /// There is no answer that can be passed on.
+    /// There is no response to pass on.
     Failed(Fault),
-    /// The answer broke off; its beginning was passed on.
+    /// The response ended early; its beginning was passed on.
     Aborted(Fault),
-    /// The client broke off in the middle of its request's body.
+    /// The client aborted the request's body.
     BodyAborted,
-    /// The client has left.
+    /// The client has disconnected.
     Gone,
     TooSlow,
 }
 
-/// One request at the master, and its answer on the way to the client.
 pub(crate) struct Transaction<'a, 'n> {
     side: &'a mut ClientSide<'n>,
     request: &'a ClientRequest,
-    /// As the master gets it.
+    /// The head for the master.
     head: &'a [u8],
     pub(crate) link: Option<BackendLink>,
-    /// Bytes of the request's head that were written.
+    /// Bytes of the head already written.
     pub(crate) sent: usize,
     is_flushed: bool,
-    /// Why no more of the request can be written; an answer may have come before.
+    /// The error of a failed write; the response may have arrived already.
     broken: Option<Fault>,
     upload: &'a mut Upload,
     slot: Option<&'a mut OutcomeSlot>,
     pub(crate) state: ResponseState,
-    /// What the client has not taken yet.
+    /// Unwritten bytes for the client.
     out: Vec<u8>,
     taken: usize,
-    /// The client was told that the connection ends, or wants it to.
+    /// The connection closes after the response.
     pub(crate) closes: bool,
     end: Option<TransactionEnd>,
 }
 
 impl<'a, 'n> Transaction<'a, 'n> {
-    /// A request that is about to be written on `link`, its head as the master gets it.
     pub(crate) fn new(
         side: &'a mut ClientSide<'n>,
         (request, head): (&'a ClientRequest, &'a [u8]),
@@ -88,16 +84,16 @@ impl<'a, 'n> Transaction<'a, 'n> {
         }
     }
 
-    /// Writes and reads what can be written and read.
+    /// Makes progress in both directions.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
         if !self.is_flushed && self.broken.is_none() && self.end.is_none() {
-            self.ask(cx);
+            self.write_request(cx);
         }
         if self.upload.is_interim_cut() && self.end.is_none() {
             return self.wait(cx);
         }
         for _ in 0..READS {
-            match self.pass_on(cx) {
+            match self.write_out(cx) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(TransactionEnd::Gone),
                 Poll::Pending => return self.wait(cx),
@@ -116,8 +112,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         Poll::Pending
     }
 
-    /// Writes the request.
-    fn ask(&mut self, cx: &mut Context<'_>) {
+    fn write_request(&mut self, cx: &mut Context<'_>) {
         let Some(link) = &mut self.link else { return };
         let head = self.head;
         while self.sent < head.len() {
@@ -142,7 +137,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         }
     }
 
-    /// Reads a piece of the answer, if there is one, and writes it to `out`.
+    /// Reads once from the master, writing the response to `out`.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let client = self.side.client;
         let worker = &client.worker;
@@ -177,7 +172,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             Poll::Ready(read) => read,
         };
         if self.state.is_unsupported {
-            self.fail(Fault::Malformed("an answer nobody asked for"));
+            self.fail(Fault::Malformed("an unsupported response"));
             return Poll::Ready(());
         }
         if !begun && self.state.status != 0 {
@@ -186,13 +181,13 @@ impl<'a, 'n> Transaction<'a, 'n> {
             client.response_begun();
             self.upload.forget_interim();
             if self.state.is_ended_by_close {
-                // Until the answer is whole, a close would make it seem so.
+                // Until the response is complete, a normal close would look like its end.
                 self.side.stream.set_close_is_error(true);
                 self.closes = true;
             }
         }
         match read {
-            // Before the final head nothing of an answer moves: its time runs on.
+            // Before the final head, the deadline is not extended.
             Ok(None) if self.state.status == 0 => {}
             Ok(None) => client.response_received(),
             Ok(Some(response)) if response.status == SWITCHING => {
@@ -223,8 +218,8 @@ impl<'a, 'n> Transaction<'a, 'n> {
         });
     }
 
-    /// Writes to the client what there is for it; `false` when it takes no more.
-    fn pass_on(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+    /// Writes buffered bytes to the client; `false` if it is gone.
+    fn write_out(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if self.out.is_empty() {
             return Poll::Ready(true);
         }
@@ -252,9 +247,9 @@ impl<'a, 'n> Transaction<'a, 'n> {
         self.taken = 0;
     }
 
-    /// Nothing can be done now.
+    /// Waits for progress, unless the client is gone or the deadline has passed.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
-        // While a body comes, its reader sees the end.
+        // During an upload, its reads notice the disconnect.
         if self.upload.is_complete() && self.side.is_gone(cx) {
             return Poll::Ready(TransactionEnd::Gone);
         }

@@ -1,4 +1,4 @@
-//! After the protocol was switched: bytes both ways, until both sides are done or nothing moves.
+//! A tunnel after a protocol switch: copies bytes both ways until both ends close, or on a timeout.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,10 +12,9 @@ use crate::proxy::client::ClientState;
 use crate::proxy::deadline::Deadline;
 use crate::proxy::stream::SocketStream;
 
-/// Bytes copied at once.
 const BUFFER: usize = 16 << 10;
 
-/// Joins the client with the master, each with what was read from it early.
+/// Connects client and master, each with the bytes already read from it.
 pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     client: &Rc<ClientState>,
     (near, early): (S, Bytes),
@@ -38,7 +37,8 @@ pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     .await;
 }
 
-/// One direction: what was read early, then all that comes; an end is passed on.
+/// Copies one direction: the bytes already read, then the stream; shuts down the other side at the
+/// end.
 async fn copy<R, W>(early: Bytes, mut from: R, mut to: W, deadline: &Deadline)
 where
     R: AsyncRead + Unpin,
@@ -51,6 +51,6 @@ where
         deadline.extend();
         written = to.write_all(&buffer[..read]).await;
     }
-    // The other side may be gone, and then needs no telling.
+    // Fails if the other side is gone.
     let _ = to.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! The body of a request on its way to the master, and its copy beside it.
+//! Passes a request's body to the master on the direct path, buffering it for copies.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,37 +23,35 @@ use crate::proxy::policy::headers::map_of;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::link::{BackendLink, Scratch};
 
-/// How often is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// What of a body is still to come and to be written.
+/// The state of an upload.
 pub(crate) struct Upload {
     incoming: IncomingBody,
     is_chunked: bool,
-    /// Came, and were not taken by the master.
+    /// Received and not yet written to the master.
     unsent: Vec<u8>,
     written: usize,
     body_buffer: BodyBuffer,
-    /// Bytes that are kept for copies.
+    /// Bytes to buffer for copies.
     limit: u64,
-    /// The copies go out when the body is whole.
+    /// Sent when the body is complete.
     copies: Option<PendingCopies>,
-    /// Is told the body in any case.
+    /// Gets the body even if incomplete.
     collector: Option<Arc<ExchangeCollector>>,
 }
 
-/// Why an upload does not go on.
+/// Why an upload failed.
 pub(crate) enum UploadError {
-    /// The client broke off, or sent an invalid body.
+    /// The client aborted, or the body is invalid.
     Client,
     Master(Fault),
 }
 
-/// A client as an upload sees it.
 type UploadSource<'a> = (&'a ClientState, &'a mut SocketStream, &'a mut HeadBuffer);
 
 impl Upload {
-    /// Of a request whose head has come.
     pub(crate) fn new(
         request: &ClientRequest,
         limit: u64,
@@ -68,27 +66,25 @@ impl Upload {
             body_buffer: BodyBuffer::default(),
             limit,
             copies,
-            // Without a body there is nothing to be told.
+            // Without a body there is nothing to collect.
             collector: collector.filter(|_| request.has_body()),
         }
     }
 
-    /// Whether all of it has come.
     pub(crate) fn is_complete(&self) -> bool {
         self.incoming.is_complete()
     }
 
-    /// Whether the client has a part of the interim answer: nothing may be written in between.
+    /// Whether the interim response is partly written, so that it must be completed first.
     pub(crate) fn is_interim_cut(&self) -> bool {
         self.incoming.is_interim_cut()
     }
 
-    /// The final answer has begun: it is too late for an interim one.
     pub(crate) fn forget_interim(&mut self) {
         self.incoming.take_interim();
     }
 
-    /// Passes on what has come; ready when all of it is with the master.
+    /// Passes available data on; ready when the upload is complete.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -143,7 +139,7 @@ impl Upload {
             match Pin::new(stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
                     client.body_starved();
-                    // TLS may hold what was written; an error is seen by the next write.
+                    // Flushes TLS; errors surface at the next write.
                     let _ = link.poll_flush(cx);
                     Poll::Pending
                 }
@@ -157,8 +153,8 @@ impl Upload {
         })
     }
 
-    /// Bytes have come. Those of the body are kept for the copies, and written as far as the master
-    /// takes them; returns how many they are.
+    /// Processes received bytes: buffers those of the body and writes them to the master. Returns
+    /// the number consumed.
     fn receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -167,12 +163,12 @@ impl Upload {
         bytes: &[u8],
     ) -> Result<usize, UploadError> {
         client.body_received();
-        let is_kept = self.copies.is_some() || self.collector.is_some();
+        let is_buffered = self.copies.is_some() || self.collector.is_some();
         let mut passing = UploadVisitor {
             out: &mut self.unsent,
             link: (!self.is_chunked).then_some((cx, link)),
             fault: None,
-            body_buffer: is_kept.then_some(&mut self.body_buffer),
+            body_buffer: is_buffered.then_some(&mut self.body_buffer),
             limit: self.limit,
             trailers: None,
         };
@@ -198,7 +194,7 @@ impl Upload {
         Ok(taken)
     }
 
-    /// Hands over the copies of a request that is whole.
+    /// Sends the copies if the request is complete.
     pub(crate) fn send_copies(&mut self, request: &ClientRequest) {
         if !self.is_complete() || (self.copies.is_none() && self.collector.is_none()) {
             return;
@@ -209,7 +205,7 @@ impl Upload {
         }
     }
 
-    /// What was kept of the body, which is told to who listens.
+    /// Finishes the buffered body, and passes it to the collector.
     fn keep(&mut self) -> BufferedBody {
         let (over, seen) = (self.body_buffer.is_over(), self.body_buffer.seen());
         let mut kept = self.body_buffer.finish();
@@ -221,16 +217,15 @@ impl Upload {
     }
 }
 
-/// Passes on and keeps the data of a body.
+/// Passes on and buffers the data of a body.
 struct UploadVisitor<'a, 'c> {
-    /// What the master has not taken, framed as it gets it.
+    /// Unwritten bytes, framed for the master.
     out: &'a mut Vec<u8>,
-    /// Where data of a known length goes at once; other data is framed anew.
+    /// For direct writes of unchunked data.
     link: Option<(&'a mut Context<'c>, &'a mut BackendLink)>,
-    /// The master takes no more.
+    /// The error of a failed write.
     fault: Option<Fault>,
     body_buffer: Option<&'a mut BodyBuffer>,
-    /// Bytes that are kept.
     limit: u64,
     trailers: Option<HeaderMap>,
 }

@@ -1,4 +1,4 @@
-//! What every exchange with backends needs, whichever way its bodies go.
+//! Exchanges with backends: the frame path, and helpers for both paths.
 
 pub(crate) mod outbound;
 pub(crate) mod race;
@@ -30,12 +30,12 @@ use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::worker::ProxyWorker;
 
-/// The headers of an answer that are not about the backend's hop.
+/// The end-to-end headers of a response.
 pub(crate) fn end_to_end(head: &BackendResponseHead) -> HeaderMap {
     head.with_parsed(|head| ResponseLines::of(head.headers).map())
 }
 
-/// No answer, or none that can be passed on.
+/// Records a failure, and returns the refusal for it.
 pub(crate) fn failed(
     client: &Rc<ClientState>,
     pool: &BackendPool,
@@ -51,15 +51,15 @@ pub(crate) fn failed(
     match client.waiting_on() {
         WaitingOn::Client => {
             count(&client.worker.counters().client_timeouts);
-            let reason = "the request's body did not come in time";
+            let reason = "the request body timed out";
             Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
         }
-        WaitingOn::ClientAborted => Refusal::bad("the request's body did not come to its end"),
+        WaitingOn::ClientAborted => Refusal::bad("the request body is incomplete"),
         WaitingOn::Idle | WaitingOn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
     }
 }
 
-/// The answer's head has come.
+/// Passes on a response whose head has arrived.
 pub(crate) fn relay_response(
     client: &Rc<ClientState>,
     pool: &Rc<BackendPool>,
@@ -74,7 +74,7 @@ pub(crate) fn relay_response(
     if head.with_parsed(|head| ResponseLines::of(head.headers).is_unsupported)
         || (switched && !upgrade)
     {
-        return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
+        return Err(failed(client, pool, slot, Fault::Malformed("an unsupported response")));
     }
     counters.responses[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
     if switched {
@@ -94,12 +94,12 @@ pub(crate) fn relay_response(
     Ok(UpstreamResponse { head, body })
 }
 
-/// The lines of a head that asks to switch protocols.
+/// The header lines of a protocol switch.
 pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
     [(b"upgrade", protocol), (b"connection", b"upgrade")]
 }
 
-/// Collects an exchange, if there are listeners.
+/// A collector, if there are listeners.
 pub(crate) fn collector(
     client: &ClientState,
     head: &RequestHead,
@@ -118,7 +118,7 @@ pub(crate) fn collector(
     ))
 }
 
-/// The entries of the chosen shadows.
+/// Opens the entries of the chosen shadows.
 pub(crate) fn entries(
     worker: &ProxyWorker,
     shadows: u32,

@@ -1,5 +1,4 @@
-//! Asking a backend on the client's path: a connection from the pool or a new one, and once more
-//! when an idle one turns out to be closed.
+//! Sends a request to a backend on the client's path, repeating it if a pooled connection was stale.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,21 +20,20 @@ use crate::proxy::upstream::link::BackendLink;
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::{Upstream, UpstreamRequest};
 
-/// What is asked.
+/// A request to send.
 pub(crate) struct OutboundRequest {
     pub(crate) head: RequestHead,
-    /// The head asks to switch protocols.
+    /// The head requests a protocol switch.
     pub(crate) is_upgrade: bool,
     pub(crate) body: SendBody,
-    /// The same, should its body have to be sent again.
+    /// The complete request, if its body can be repeated.
     pub(crate) again: Option<Arc<ShadowRequest>>,
-    /// The shadows' copies of a request that is whole already. They go out with the request: were
-    /// they sent before, a client that leaves while a connection is made would have asked the
-    /// shadows alone.
+    /// The copies of a complete request. They are sent once there is a connection, so that a client
+    /// that disconnects before does not reach only the shadows.
     pub(crate) copies: Option<(PendingCopies, Arc<ShadowRequest>)>,
 }
 
-/// Asks, and waits for the answer's head.
+/// Sends the request and waits for the response's head.
 pub(crate) async fn send(
     client: &Rc<ClientState>,
     pool: &BackendPool,
@@ -51,12 +49,12 @@ pub(crate) async fn send(
             Some(upstream) => Ok(upstream),
             None => Box::pin(connect(client, pool, slot.as_deref_mut())).await,
         };
-        // A backend that cannot be reached keeps nothing from the shadows.
+        // An unreachable backend does not affect the shadows.
         if let Some((pending, request)) = copies.take() {
             pending.send(&request);
         }
         let mut upstream = connected?;
-        // Asking twice must not do anything twice, and the body is gone after the first time.
+        // Only repeat what cannot take effect twice, and whose body is still available.
         let is_empty = body.is_end_stream();
         let request = UpstreamRequest { head: &head, is_upgrade, body, target: &pool.target };
         let error = match upstream.ask(request, &client.deadline, &worker.scratch).await {
@@ -68,7 +66,7 @@ pub(crate) async fn send(
         let repeats = untouched || head.method().is_idempotent();
         body = match (error.unsent, &again) {
             _ if !stale || !(closed || untouched) => return Err(fault),
-            // Not a byte of it was written.
+            // Nothing was sent.
             (Some(body), _) => body,
             (None, Some(request)) if repeats => {
                 SendBody::Copy(ShadowBody::new(Arc::clone(request)))

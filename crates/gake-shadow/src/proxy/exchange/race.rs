@@ -1,4 +1,4 @@
-//! A race: several backends are asked, and the first to answer answers the client.
+//! A race: the request goes to several backends, and the first response to the client.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,14 +27,12 @@ use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::pool::BackendPool;
 
-/// Who runs.
 pub(crate) struct Contenders {
     pub(crate) master: bool,
     pub(crate) shadows: u32,
     pub(crate) collector: Option<Arc<ExchangeCollector>>,
 }
 
-/// One backend's answer, or none.
 struct RaceResult {
     pool: Rc<BackendPool>,
     slot: Option<Box<OutcomeSlot>>,
@@ -43,7 +41,7 @@ struct RaceResult {
 
 type Running = Pin<Box<dyn Future<Output = RaceResult>>>;
 
-/// Asks everybody with a body that is read whole before.
+/// Sends the request, with its body buffered, to all contenders.
 pub(crate) async fn run(
     client: &Rc<ClientState>,
     head: RequestHead,
@@ -74,26 +72,26 @@ pub(crate) async fn run(
     drop(collector);
     let mut last = None;
     while !running.is_empty() {
-        let (place, finish) = std::future::poll_fn(|cx| {
+        let (index, result) = std::future::poll_fn(|cx| {
             let mut all = running.iter_mut().enumerate();
-            let first = all.find_map(|(place, one)| match one.as_mut().poll(cx) {
-                Poll::Ready(finish) => Some((place, finish)),
+            let first = all.find_map(|(index, one)| match one.as_mut().poll(cx) {
+                Poll::Ready(result) => Some((index, result)),
                 Poll::Pending => None,
             });
             first.map_or(Poll::Pending, Poll::Ready)
         })
         .await;
-        drop(running.swap_remove(place));
-        let RaceResult { pool, slot, response } = finish;
+        drop(running.swap_remove(index));
+        let RaceResult { pool, slot, response } = result;
         match response {
-            // The others are dropped with their connections.
+            // The losers are dropped with their connections.
             Ok((upstream, response)) => {
                 return exchange::relay_response(client, &pool, upstream, response, slot, false);
             }
             Err(fault) => last = Some(exchange::failed(client, &pool, slot, fault)),
         }
     }
-    Err(last.unwrap_or_else(|| Refusal::bad("no backend was asked")))
+    Err(last.unwrap_or_else(|| Refusal::bad("there is no backend in the race")))
 }
 
 fn runner(

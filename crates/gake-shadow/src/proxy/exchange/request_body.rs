@@ -1,5 +1,4 @@
-//! The body of a request as it comes from a client, and as it goes to a backend: the client's own,
-//! or a copy.
+//! Request bodies on the frame path: from the client, and to a backend.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,7 +16,6 @@ use crate::proxy::client::ClientState;
 use crate::proxy::client::body::{BodyAborted, ClientBody};
 use crate::proxy::http2::intake::StreamBody;
 
-/// A client's body.
 pub(crate) enum RequestBody {
     Http1(ClientBody),
     Http2(StreamBody),
@@ -52,15 +50,14 @@ impl Body for RequestBody {
     }
 }
 
-/// A request's body.
 pub(crate) enum SendBody {
     Empty,
-    /// The client's, as it comes.
+    /// Streamed from the client.
     Client(Tee),
     Copy(ShadowBody),
 }
 
-/// The client's body on its way to the master; its copy is kept beside.
+/// Streams the client's body to the master while buffering it for copies.
 pub(crate) struct Tee {
     incoming: RequestBody,
     client: Rc<ClientState>,
@@ -68,15 +65,15 @@ pub(crate) struct Tee {
     ended: bool,
 }
 
-/// What becomes of the copy.
+/// The buffered copy and its recipients.
 pub(crate) struct CopyPlan {
     pub(crate) body_buffer: BodyBuffer,
     pub(crate) limit: u64,
-    /// Of the copies.
+    /// The head of the copies.
     pub(crate) head: RequestHead,
-    /// Goes out when the body is whole.
+    /// Sent when the body is complete.
     pub(crate) pending: Option<PendingCopies>,
-    /// Is told the body in any case.
+    /// Gets the body even if incomplete.
     pub(crate) collector: Option<Arc<ExchangeCollector>>,
 }
 
@@ -114,7 +111,6 @@ impl Tee {
 }
 
 impl CopyPlan {
-    /// The body has ended, at its end or before.
     fn end(mut self, whole: bool) {
         let (over, seen) = (self.body_buffer.is_over(), self.body_buffer.seen());
         let mut body = self.body_buffer.finish();
@@ -135,7 +131,7 @@ impl CopyPlan {
 impl Drop for Tee {
     fn drop(&mut self) {
         if !self.ended && self.incoming.is_end_stream() {
-            // Its end came behind its last piece, when no more was asked for.
+            // The end arrived after the last data, and was not polled for.
             self.end();
         }
         if let Some(keep) = self.keep.take() {
@@ -167,7 +163,7 @@ impl Body for SendBody {
             Poll::Ready(Some(Ok(frame))) => {
                 let frame = tee.client.cleaned(frame);
                 tee.note(&frame);
-                // Behind trailers or the last byte no more is asked for.
+                // The body is not polled after its trailers or last byte.
                 if frame.is_trailers() || tee.incoming.is_end_stream() {
                     tee.end();
                 }

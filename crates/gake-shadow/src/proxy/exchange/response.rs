@@ -1,4 +1,4 @@
-//! The body of an answer on its way to the client.
+//! Response bodies on the frame path.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,22 +17,21 @@ use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::BackendPool;
 
-/// An answer as it comes from a backend.
+/// A response for a client.
 pub(crate) struct UpstreamResponse {
     pub(crate) head: BackendResponseHead,
     pub(crate) body: ResponseBody,
 }
 
-/// An answer's body.
 pub(crate) enum ResponseBody {
     Empty,
-    /// None: the protocol has been switched.
+    /// No body: the protocol was switched.
     Switched(Box<Upstream>),
     Text(Option<Bytes>),
     Relay(Box<Relay>),
 }
 
-/// A backend's answer as it comes; its connection goes back to the pool at the end.
+/// Streams a backend's response; returns the connection to the pool at the end.
 pub(crate) struct Relay {
     upstream: Option<Upstream>,
     pool: Rc<BackendPool>,
@@ -41,20 +40,19 @@ pub(crate) struct Relay {
     broken: bool,
 }
 
-/// The answer broke off; the client's connection must, too.
+/// The response ended early, and the client must see an error too.
 #[derive(Debug)]
 pub(crate) struct ResponseAborted;
 
 impl fmt::Display for ResponseAborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the backend's answer broke off")
+        f.write_str("the backend's response ended early")
     }
 }
 
 impl std::error::Error for ResponseAborted {}
 
 impl Relay {
-    /// The body of an answer whose head has come.
     pub(crate) fn body(
         upstream: Upstream,
         pool: Rc<BackendPool>,
@@ -100,7 +98,7 @@ impl Relay {
                 if let Some(slot) = &mut self.slot {
                     slot.frame(&frame);
                 }
-                // Behind trailers or the last byte no more is asked for.
+                // The body is not polled after its trailers or last byte.
                 if frame.is_trailers() || upstream.is_at_end() {
                     self.end();
                 }
@@ -112,8 +110,8 @@ impl Relay {
                 if let Some(slot) = self.slot.take() {
                     slot.failed(BackendFailure::Fault(fault));
                 }
-                // In HTTP/2 an error discards what is still to be written: it is written when
-                // there is nothing to wait for but us.
+                // An error discards unwritten data in HTTP/2. Pending once lets it be written
+                // first.
                 self.broken = true;
                 cx.waker().wake_by_ref();
                 Poll::Pending
@@ -128,8 +126,9 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        let late = self.client.waiting_on() == WaitingOn::Backend && self.client.deadline.fired();
-        if late && let Some(slot) = self.slot.take() {
+        let is_timeout =
+            self.client.waiting_on() == WaitingOn::Backend && self.client.deadline.fired();
+        if is_timeout && let Some(slot) = self.slot.take() {
             slot.failed(BackendFailure::Fault(Fault::Timeout(Phase::Body)));
         }
     }

@@ -1,4 +1,4 @@
-//! One request: checked, chosen for, sent to the master, and copied.
+//! Serves a request on the frame path: chooses backends, sends it to the master, copies it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,10 +30,9 @@ use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::worker::ProxyWorker;
 use choice::BackendChoice;
 
-/// Bytes of a body, at most, that is read whole so that it can be sent again.
-const KEPT_BYTES: u64 = 64 << 10;
+/// Maximum bytes of a body that is buffered to be repeatable.
+const BUFFERED_BYTES: u64 = 64 << 10;
 
-/// Answers a request of HTTP/2.
 pub(crate) async fn handle_http2(
     client: Rc<ClientState>,
     request: Request<RequestBody>,
@@ -57,7 +56,7 @@ pub(crate) async fn handle_http2(
     }
 }
 
-/// Answers a request; `upgrade` is the protocol that its client wants to switch to.
+/// Serves a request; `upgrade` is the protocol that the client wants to switch to.
 pub(crate) async fn handle(
     client: Rc<ClientState>,
     head: RequestHead,
@@ -79,13 +78,13 @@ async fn serve(
     upgrade: Option<Bytes>,
     incoming: RequestBody,
 ) -> Result<UpstreamResponse, Refusal> {
-    // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
+    // HTTP/2 has no upgrades; ignoring the request for one is always allowed.
     let upgrade = upgrade.filter(|_| !client.worker.shared.master.backend.http2);
     let collector = collector(client, &head);
     match choice::choose(client, &head, upgrade.is_some()).await? {
         BackendChoice::Race { master, shadows } => {
             let contenders = race::Contenders { master, shadows, collector };
-            // Boxed because it is rare: a request's future is moved, so it is kept small.
+            // Boxed because it is rare, to keep the future small.
             Box::pin(race::run(client, head, incoming, contenders)).await
         }
         BackendChoice::Master { shadows } => {
@@ -94,7 +93,7 @@ async fn serve(
     }
 }
 
-/// The usual way: the master answers, and the shadows get copies.
+/// The master responds, and the shadows get copies.
 async fn to_master(
     client: &Rc<ClientState>,
     head: RequestHead,
@@ -112,20 +111,20 @@ async fn to_master(
         Some(hooks) => hooks.munges(&pool.target.backend.name),
         None => ChangeScope::No,
     };
-    let mut ask = if munge == ChangeScope::No && is_kept_whole(pool, &incoming, worker) {
-        Box::pin(kept_whole(client, head, incoming, shadows, collector)).await?
+    let mut outbound = if munge == ChangeScope::No && is_buffered(pool, &incoming, worker) {
+        Box::pin(buffered(client, head, incoming, shadows, collector)).await?
     } else if munge == ChangeScope::No {
-        body_as_it_comes(client, head, incoming, shadows, collector)
+        streamed(client, head, incoming, shadows, collector)
     } else {
         let whole = munge == ChangeScope::Body;
         Box::pin(munged(client, head, incoming, shadows, collector, whole)).await?
     };
-    ask.head = match &upgrade {
-        Some(protocol) => edits::for_backend(&ask.head, &pool.target, &switching(protocol)),
-        None => edits::for_backend(&ask.head, &pool.target, &[]),
+    outbound.head = match &upgrade {
+        Some(protocol) => edits::for_backend(&outbound.head, &pool.target, &switching(protocol)),
+        None => edits::for_backend(&outbound.head, &pool.target, &[]),
     };
-    ask.is_upgrade = upgrade.is_some();
-    match outbound::send(client, pool, ask, slot.as_deref_mut()).await {
+    outbound.is_upgrade = upgrade.is_some();
+    match outbound::send(client, pool, outbound, slot.as_deref_mut()).await {
         Ok((upstream, response)) => {
             relay_response(client, pool, upstream, response, slot, upgrade.is_some())
         }
@@ -133,8 +132,8 @@ async fn to_master(
     }
 }
 
-/// Streams the body; the copies go out when it is whole.
-fn body_as_it_comes(
+/// Streams the body; the copies are sent when it is complete.
+fn streamed(
     client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
@@ -164,16 +163,16 @@ fn body_as_it_comes(
     OutboundRequest { head, is_upgrade: false, body, again: None, copies: None }
 }
 
-/// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
-/// has been sent, as nginx does with the last ones of a connection: a small one can be sent again.
-fn is_kept_whole(pool: &BackendPool, incoming: &RequestBody, worker: &ProxyWorker) -> bool {
-    let most = KEPT_BYTES.min(worker.shared.config.limits.shadow_body);
+/// Whether to buffer a body before sending it. HTTP/2 servers may refuse requests already sent, as
+/// nginx does before it closes a connection; a buffered one can be repeated.
+fn is_buffered(pool: &BackendPool, incoming: &RequestBody, worker: &ProxyWorker) -> bool {
+    let most = BUFFERED_BYTES.min(worker.shared.config.limits.shadow_body);
     let length = incoming.size_hint().exact();
     pool.target.backend.http2 && length.is_some_and(|length| length > 0 && length <= most)
 }
 
-/// The same with a body that is whole before.
-async fn kept_whole(
+/// Buffers the body first.
+async fn buffered(
     client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
@@ -189,8 +188,7 @@ async fn kept_whole(
     Ok(OutboundRequest { head, is_upgrade: false, body, again: Some(request), copies })
 }
 
-/// The same when a hook changes what the master gets. The shadows' copies are changed on their own
-/// way.
+/// Applies a hook to the master's request. The shadows' copies are changed in their lanes.
 async fn munged(
     client: &Rc<ClientState>,
     head: RequestHead,
@@ -200,19 +198,19 @@ async fn munged(
     whole: bool,
 ) -> Result<OutboundRequest, Refusal> {
     let Some(hooks) = &client.worker.shared.hooks else {
-        return Ok(body_as_it_comes(client, head, incoming, shadows, collector));
+        return Ok(streamed(client, head, incoming, shadows, collector));
     };
     let backend = &client.worker.master.target.backend.name;
     if !whole {
-        let mut ask = body_as_it_comes(client, head, incoming, shadows, collector);
-        if let Some(changed) = hooks::munge_head(hooks, backend, &ask.head).await {
-            ask.head = changed;
+        let mut outbound = streamed(client, head, incoming, shadows, collector);
+        if let Some(changed) = hooks::munge_head(hooks, backend, &outbound.head).await {
+            outbound.head = changed;
         }
         client.request_received();
-        return Ok(ask);
+        return Ok(outbound);
     }
     let body = whole_body::read(client, incoming, collector.as_deref()).await?;
-    // It has a length now, whatever its framing was.
+    // A buffered body has a length, whatever its framing was.
     let request = Arc::new(ShadowRequest { head: head.framed(body.framing()), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
     let copies = pending.map(|pending| (pending, Arc::clone(&request)));

@@ -1,4 +1,4 @@
-//! A request's body read whole, where it must be whole before it is passed on.
+//! Buffers a complete request body.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::proxy::deadline::before;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::state::count;
 
-/// Reads a body up to the limit on copies.
+/// Reads a body up to the limit for copies.
 pub(crate) async fn read(
     client: &Rc<ClientState>,
     mut incoming: RequestBody,
@@ -28,12 +28,11 @@ pub(crate) async fn read(
         let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
         let Some(frame) = before(&client.deadline, next).await else {
             count(&worker.counters().client_timeouts);
-            let reason = "the request's body did not come in time";
+            let reason = "the request body timed out";
             return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, reason));
         };
         let Some(frame) = frame else { break };
-        let frame =
-            frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
+        let frame = frame.map_err(|_| Refusal::bad("the request body is incomplete"))?;
         let frame = client.cleaned(frame);
         client.deadline.set(worker.timeout_ticks.client);
         if let Some(data) = frame.data_ref() {
@@ -42,7 +41,7 @@ pub(crate) async fn read(
             body_buffer.trailers(trailers);
         }
         if body_buffer.is_over() {
-            let reason = "the request's body is over the limit for what must be read whole";
+            let reason = "the request body exceeds the buffer limit";
             return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
         }
     }

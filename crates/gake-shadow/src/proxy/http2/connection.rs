@@ -1,5 +1,4 @@
-//! Clients that speak HTTP/2: each request passes in parts, beside the others of its connection and
-//! with a watch of its own.
+//! Serves HTTP/2 clients: concurrent requests on the frame path, each with its own deadline.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -30,26 +29,25 @@ use crate::proxy::policy::headers;
 use crate::proxy::state::count;
 use crate::proxy::stream::SocketStream;
 
-/// Requests of a connection at once.
+/// Concurrent requests of a connection.
 const STREAMS: u32 = 128;
-/// Bytes of a request's body that may come before they are passed on.
+/// Flow-control window of a request's body.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The same for all requests of a connection: bodies that are not read hold up no others.
+/// Large enough for all streams, so that unread bodies do not block others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
-/// Bytes of an answer that wait for the client.
+/// Bytes of a response buffered for the client.
 const SEND_BUFFER: usize = 32 << 10;
-/// Requests of a connection that were reset because they broke the protocol, at most.
+/// Maximum streams of a connection reset for protocol errors.
 const BROKEN_STREAMS: usize = 1_024;
 
-/// What a client that knows that we speak HTTP/2 begins with, as far as no other request can.
+/// The distinctive part of the preface of HTTP/2 with prior knowledge.
 const PREFACE: &[u8] = b"PRI * HTTP/2";
 
-/// Whether a connection begins as one of HTTP/2.
 pub(crate) fn is_preface(bytes: &[u8]) -> bool {
     bytes.starts_with(PREFACE)
 }
 
-/// Serves a connection until the client leaves, asks nothing for a while, or is to leave.
+/// Serves a connection until a disconnect, an idle timeout, or the end of a drain.
 pub(crate) async fn serve(client: &Rc<ClientState>, io: ClientIo) {
     let worker = &client.worker;
     let room = ReadBudget::new();
@@ -63,17 +61,16 @@ pub(crate) async fn serve(client: &Rc<ClientState>, io: ClientIo) {
         .max_local_error_reset_streams(Some(BROKEN_STREAMS))
         .data_frame_budget(CODEC_BUDGET)
         .handshake(BudgetedStream::new(io, &room));
-    // One that does not even begin is let go.
     let Some(Ok(mut connection)) = before(&client.deadline, handshake).await else { return };
     let streams = Streams::new(client);
-    let mut told = false;
+    let mut is_draining = false;
     poll_fn(|cx| {
         client.deadline.register(cx);
         if streams.poll(&mut connection, cx).is_ready() {
             return Poll::Ready(());
         }
-        if worker.is_stopping() && !told {
-            told = true;
+        if worker.is_stopping() && !is_draining {
+            is_draining = true;
             connection.graceful_shutdown();
             if streams.poll(&mut connection, cx).is_ready() {
                 return Poll::Ready(());
@@ -82,30 +79,29 @@ pub(crate) async fn serve(client: &Rc<ClientState>, io: ClientIo) {
         if room.renew() {
             cx.waker().wake_by_ref();
         }
-        // Requests have watches of their own.
-        let rests = streams.0.open.get() == 0;
-        if rests && client.deadline.fired() { Poll::Ready(()) } else { Poll::Pending }
+        // Requests have their own deadlines.
+        let is_idle = streams.0.open.get() == 0;
+        if is_idle && client.deadline.fired() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    // The requests that are under way are told by this.
+    // This fails the running requests.
     drop(connection);
     streams.0.intakes.take_in();
 }
 
-/// The requests of one connection, each a task.
+/// The requests of a connection, each with a task.
 #[derive(Clone)]
 struct Streams(Rc<RequestTable>);
 
 struct RequestTable {
     connection: Rc<ClientState>,
     open: Cell<u32>,
-    /// Watches of requests that have ended.
+    /// Reusable deadlines.
     spare: RefCell<Vec<Rc<Deadline>>>,
-    /// Their bodies.
     intakes: Intakes,
 }
 
-/// A request that is under way.
+/// A running request.
 struct OpenRequest {
     streams: Streams,
     client: Rc<ClientState>,
@@ -121,23 +117,23 @@ impl Streams {
         }))
     }
 
-    /// Reads and writes the connection, and begins what is asked; ready when it has ended.
+    /// Drives the connection and starts requests; ready at the end of the connection.
     fn poll(
         &self,
         connection: &mut Connection<BudgetedStream<ClientIo>, Bytes>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        let asked = loop {
+        let ended = loop {
             match connection.poll_accept(cx) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond),
-                // The codec has told the client what it did wrong.
+                // On an error the codec has sent a GOAWAY.
                 Poll::Ready(_) => break Poll::Ready(()),
                 Poll::Pending => break Poll::Pending,
             }
         };
-        // Once for all requests that came: it looks at every stream.
+        // Once for all new requests, because it visits every stream.
         self.0.intakes.take_in();
-        asked
+        ended
     }
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
@@ -157,12 +153,12 @@ impl Streams {
 }
 
 impl OpenRequest {
-    /// Answers the request, unless whose turn it is takes too long: the stream is reset then.
+    /// Serves the request; a timeout resets the stream.
     async fn run(self, request: Request<RequestBody>, respond: SendResponse<Bytes>) {
         let client = &self.client;
-        let mut answering = pin!(answer(client, request, respond));
+        let mut serving = pin!(respond_to(client, request, respond));
         poll_fn(|cx| {
-            if answering.as_mut().poll(cx).is_ready() {
+            if serving.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             client.deadline.register(cx);
@@ -170,7 +166,7 @@ impl OpenRequest {
                 let counters = client.worker.counters();
                 match client.waiting_on() {
                     WaitingOn::Backend => count(&counters.broken_responses),
-                    // Also one who does not take the end of an answer that is whole.
+                    // Includes a client that does not read the end of a response.
                     _ => count(&counters.client_timeouts),
                 }
                 return Poll::Ready(());
@@ -189,27 +185,27 @@ impl Drop for OpenRequest {
             connection.deadline.set(connection.worker.timeout_ticks.head);
         }
         self.client.deadline.clear();
-        // The rest of a request that is still passed on keeps its own.
+        // An upload that is still running keeps the deadline.
         if Rc::strong_count(&self.client) == 1 {
             spare.borrow_mut().push(Rc::clone(&self.client.deadline));
         }
     }
 }
 
-/// Answers a request, unless the client resets it.
-async fn answer(
+/// Serves a request, unless the client resets its stream.
+async fn respond_to(
     client: &Rc<ClientState>,
     request: Request<RequestBody>,
     mut respond: SendResponse<Bytes>,
 ) {
     let is_head = request.method() == Method::HEAD;
     let mut handling = pin!(service::handle_http2(Rc::clone(client), request));
-    let answer = poll_fn(|cx| match handling.as_mut().poll(cx) {
-        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+    let result = poll_fn(|cx| match handling.as_mut().poll(cx) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
         Poll::Pending => respond.poll_reset(cx).map(|_| None),
     });
-    let Some(answer) = answer.await else { return };
-    let (head, body) = in_http2(client, answer);
+    let Some(result) = result.await else { return };
+    let (head, body) = in_http2(client, result);
     let is_whole = is_head || body.is_end_stream();
     match respond.send_response(head, is_whole) {
         Ok(to) if !is_whole => Outflow::new(to, body, Reason::INTERNAL_ERROR).await,
@@ -218,7 +214,7 @@ async fn answer(
     }
 }
 
-/// Reads an answer to HEAD to its end, which may come behind its head: only then it is whole.
+/// Reads a response to HEAD to its end, which may follow the head.
 async fn read_out(mut body: ResponseBody) {
     while !body.is_end_stream() {
         let next = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
@@ -228,12 +224,12 @@ async fn read_out(mut body: ResponseBody) {
     }
 }
 
-/// An answer as HTTP/2 says it.
+/// Converts a response to HTTP/2.
 fn in_http2(
     client: &ClientState,
-    answer: Result<UpstreamResponse, Refusal>,
+    result: Result<UpstreamResponse, Refusal>,
 ) -> (Response<()>, ResponseBody) {
-    let (mut head, body) = match answer {
+    let (mut head, body) = match result {
         Ok(UpstreamResponse { head, body }) => {
             let mut response = Response::new(body);
             *response.status_mut() = head.status();
@@ -263,10 +259,10 @@ fn in_http2(
     (Response::from_parts(head, ()), body)
 }
 
-/// The stream as a codec sees it; every byte the client takes gives it more time.
+/// The client's stream for the codec; writes extend the deadline.
 pub(crate) struct ClientIo {
     stream: SocketStream,
-    /// Read before the codec was there.
+    /// Bytes read before the codec started.
     early: Bytes,
     client: Rc<ClientState>,
 }

@@ -1,9 +1,8 @@
-//! What comes on the streams of a connection of HTTP/2, taken out of the codec as soon as it is
-//! there: one who does not read a body holds up no other stream of the connection.
+//! Takes received data out of the HTTP/2 codec immediately, so that a reader that stalls does not
+//! block the other streams of its connection.
 //!
-//! What waits here for its reader is bounded by the window of its stream: the other side may send
-//! more only when something has been passed on. Small pieces that wait are put together, so that
-//! they take no more memory than their bytes.
+//! Buffered data is bounded by the window of its stream, which opens as the data is consumed. Small
+//! segments are joined to save memory.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,62 +20,59 @@ use tokio::task::JoinHandle;
 
 use crate::message::line::digits;
 
-/// Pieces below this are put together while they wait.
+/// Segments below this size are joined while they wait.
 const SMALL: usize = 4096;
 
-/// The streams of one connection that are read.
+/// The intakes of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Intakes(RefCell<Vec<Rc<RefCell<Intake>>>>);
 
-/// What has come on one stream and was not passed on.
+/// The received and not yet consumed data of one stream.
 #[derive(Debug)]
 struct Intake {
     source: IntakeSource,
-    /// The head of an answer.
     head: Option<Result<Response<()>, h2::Error>>,
     flow: Option<FlowControl>,
     segments: VecDeque<Bytes>,
-    /// What came behind `pieces`.
+    /// Small data received after `segments`.
     small: BytesMut,
     trailers: Option<HeaderMap>,
-    /// What is behind all that; `None` when more may come.
+    /// The end of the stream; `None` while more may arrive.
     end: Option<Result<(), h2::Error>>,
     reader: Option<Waker>,
 }
 
-/// Where an intake takes from.
+/// The source of an intake.
 #[derive(Debug)]
 enum IntakeSource {
-    /// The head of an answer is awaited.
+    /// Waiting for a response's head.
     Head(ResponseFuture),
     Body(RecvStream),
-    /// The body has ended; there may be fields behind it.
+    /// Waiting for trailers.
     Trailers(RecvStream),
     Ended,
 }
 
-/// A body that comes on a stream. Dropped before its end, the stream is reset.
+/// The body of a stream. Dropping it before its end resets the stream.
 #[derive(Debug)]
 pub(crate) struct StreamBody {
     intake: Rc<RefCell<Intake>>,
-    /// Bytes that are still to come, where the head says it.
+    /// Remaining bytes, if the length is known.
     left: Option<u64>,
-    /// The task that passes on the rest of the request that this is the answer to.
+    /// The task that uploads the rest of the request, for a response.
     upload: Option<JoinHandle<()>>,
 }
 
 impl Intakes {
-    /// The answer to a request, as it comes.
     pub(crate) fn response(&self, response: ResponseFuture) -> StreamBody {
         self.add(IntakeSource::Head(response), None)
     }
 
-    /// The body of a request that has this head.
     pub(crate) fn request(&self, mut body: RecvStream, headers: &HeaderMap) -> StreamBody {
         let flow = body.flow_control().clone();
         let mut body = self.add(IntakeSource::Body(body), Some(flow));
         body.left = length(headers);
-        // Some of it may be there already.
+        // Some of it may have arrived.
         body.intake.borrow_mut().take_in();
         body
     }
@@ -96,14 +92,14 @@ impl Intakes {
         StreamBody { intake, left: None, upload: None }
     }
 
-    /// Takes out all that has come. To be called whenever the connection has read.
+    /// Takes all received data. Must be called after each read of the connection.
     pub(crate) fn take_in(&self) {
         self.0.borrow_mut().retain(|intake| intake.borrow_mut().take_in());
     }
 }
 
 impl Intake {
-    /// Takes out what has come; whether more may come.
+    /// Takes received data; returns whether more may arrive.
     fn take_in(&mut self) -> bool {
         let mut took = false;
         while self.take_next() {
@@ -115,9 +111,9 @@ impl Intake {
         !matches!(self.source, IntakeSource::Ended)
     }
 
-    /// Takes out the next thing that has come, if there is one.
+    /// Takes the next received item; `false` if there is none.
     fn take_next(&mut self) -> bool {
-        // Only the connection brings anything, and its driver looks here afterwards.
+        // No waker: the driver of the connection calls this after each read.
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.source {
             IntakeSource::Head(response) => match Pin::new(response).poll(&mut cx) {
@@ -173,7 +169,7 @@ impl Intake {
         if data.is_empty() {
             return;
         }
-        // A reader that waits takes the first one now.
+        // A waiting reader consumes the first one immediately.
         let is_taken = self.reader.is_some() && self.segments.is_empty() && self.small.is_empty();
         if !is_taken && data.len() < SMALL {
             return self.small.extend_from_slice(&data);
@@ -184,13 +180,13 @@ impl Intake {
         self.segments.push_back(data);
     }
 
-    /// The next piece, whose room the other side gets back.
+    /// The next segment; releases its capacity to the peer.
     fn next_segment(&mut self) -> Option<Bytes> {
         let data = self.segments.pop_front().or_else(|| {
             (!self.small.is_empty()).then(|| std::mem::take(&mut self.small).freeze())
         })?;
         if let Some(flow) = &mut self.flow {
-            // A stream that was reset has no more room to give.
+            // Fails on a reset stream.
             let _ = flow.release_capacity(data.len());
         }
         Some(data)
@@ -212,7 +208,7 @@ impl Intake {
 }
 
 impl StreamBody {
-    /// The head of an answer, once.
+    /// The head of a response, once.
     pub(crate) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -228,7 +224,7 @@ impl StreamBody {
         Poll::Ready(head)
     }
 
-    /// Ends this task when the answer is not wanted any more.
+    /// Aborts this task if the body is dropped before its end.
     pub(crate) fn with_upload(mut self, upload: JoinHandle<()>) -> Self {
         self.upload = Some(upload);
         self
@@ -258,7 +254,7 @@ impl Body for StreamBody {
                 Poll::Ready(None)
             }
             Some(Err(error)) => {
-                // Who asks again hears it again.
+                // Repeated polls repeat the error.
                 let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
                 intake.end = Some(Err(reason.into()));
                 Poll::Ready(Some(Err(error)))
@@ -291,7 +287,7 @@ impl Drop for StreamBody {
             upload.abort();
         }
         let mut intake = self.intake.borrow_mut();
-        // What is not read is given back at once, and the stream ends when it is not sent on.
+        // Releases the capacity of unread data; dropping the source resets the stream.
         let unread = intake.segments.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
         if let Some(flow) = &mut intake.flow {
             let _ = flow.release_capacity(unread);
@@ -301,7 +297,7 @@ impl Drop for StreamBody {
     }
 }
 
-/// The length that a head says once.
+/// The value of a single `Content-Length`.
 pub(crate) fn length(headers: &HeaderMap) -> Option<u64> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     match (lengths.next(), lengths.next()) {

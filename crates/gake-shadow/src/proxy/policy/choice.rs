@@ -1,4 +1,4 @@
-//! Who gets a request.
+//! Chooses the backends of a request.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,16 +13,20 @@ use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::worker::ProxyWorker;
 
-/// Who gets a request; shadows are a bit each.
+/// The chosen backends; shadows are a bit mask.
 pub(crate) enum BackendChoice {
-    /// The master answers.
-    Master { shadows: u32 },
-    /// The first to answer answers.
-    Race { master: bool, shadows: u32 },
+    Master {
+        shadows: u32,
+    },
+    /// The first response goes to the client.
+    Race {
+        master: bool,
+        shadows: u32,
+    },
 }
 
-/// Asks the hook, if there is one, then each shadow's policy; every shadow's ledger gets its entry
-/// or will get it from who sends the copy.
+/// Applies the selecting hook, if any, then each shadow's policy. Shadows that get no copy get their
+/// ledger entry here, the others when the copy is sent.
 pub(crate) async fn choose(
     client: &Rc<ClientState>,
     head: &RequestHead,
@@ -63,22 +67,20 @@ pub(crate) async fn choose(
     }
 }
 
-/// What is asked of the shadows' policies.
 struct PolicyContext {
-    /// The shadows that are chosen.
+    /// The shadows selected by the hook.
     named: u32,
     upgrade: bool,
     race: bool,
 }
 
-/// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
-/// [`choose`].
+/// Like [`choose`], without hooks.
 pub(crate) fn all(worker: &ProxyWorker, head: &RequestHead, upgrade: bool) -> u32 {
     by_policy(worker, head, PolicyContext { named: u32::MAX, upgrade, race: false })
 }
 
-fn by_policy(worker: &ProxyWorker, head: &RequestHead, question: PolicyContext) -> u32 {
-    let PolicyContext { named, upgrade, race } = question;
+fn by_policy(worker: &ProxyWorker, head: &RequestHead, context: PolicyContext) -> u32 {
+    let PolicyContext { named, upgrade, race } = context;
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
     for (number, backend) in worker.shared.shadows.iter().enumerate() {
@@ -108,11 +110,11 @@ fn by_policy(worker: &ProxyWorker, head: &RequestHead, question: PolicyContext) 
     shadows
 }
 
-/// Whether the master is chosen, and which shadows are.
+/// Whether the master is selected, and the selected shadows.
 fn named(client: &ClientState, selection: &Selection) -> (bool, u32) {
     let shared = &client.worker.shared;
     let Selection::Names(names) = selection else {
-        // The number of shadows is checked before the start.
+        // SHADOWS_MAX is the number of bits.
         return (true, u32::MAX);
     };
     let (mut master, mut shadows) = (false, 0);

@@ -1,4 +1,4 @@
-//! What passes: who gets a request, and which headers go through.
+//! Decides which backends get a request, and which headers pass.
 
 pub(crate) mod choice;
 pub(crate) mod forwarded;

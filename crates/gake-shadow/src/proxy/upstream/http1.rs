@@ -1,4 +1,4 @@
-//! A request in parts and its answer on a connection of HTTP/1.1.
+//! A framed request and its response on an HTTP/1.1 connection.
 
 use std::task::{Context, Poll, ready};
 
@@ -17,29 +17,28 @@ use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::link::{BackendLink, Scratch};
 use crate::proxy::upstream::request_writer::RequestWriter;
 
-/// How often a connection is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// A connection, the request on it, and the answer.
+/// A connection with the request and response on it.
 pub(crate) struct Http1 {
     link: BackendLink,
-    /// What is left of the request.
+    /// The unwritten rest of the request.
     writer: Option<RequestWriter>,
-    /// Why no more of the request can be written; an answer may have come before.
+    /// The error of a failed write; the response may have arrived already.
     broken: Option<Fault>,
     response: BufferedResponse,
-    /// The connection can take another request.
     is_reusable: bool,
 }
 
-/// What has come of an answer and was not passed on.
+/// The received and not yet consumed part of a response.
 #[derive(Default)]
 struct BufferedResponse {
     head: Option<BackendResponseHead>,
     frames: BodyFrames,
-    /// Bytes that are still to be passed on, where the head says it.
+    /// Remaining bytes of the body, if its length is known.
     left: Option<u64>,
-    /// What is behind all that; `None` when more may come.
+    /// The end of the response; `None` while more may arrive.
     end: Option<Result<(), Fault>>,
 }
 
@@ -54,17 +53,16 @@ impl Http1 {
         }
     }
 
-    /// The connection, if it can take another request.
+    /// The connection, if it is reusable.
     pub(crate) fn into_link(self) -> Option<BackendLink> {
         self.is_reusable.then_some(self.link)
     }
 
-    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
+    /// After a protocol switch: the stream, and the bytes read after the response.
     pub(crate) fn into_stream(self) -> (SocketStream, Bytes) {
         self.link.into_stream()
     }
 
-    /// Begins a request.
     pub(crate) fn start(&mut self, head: &RequestHead, is_upgrade: bool, body: SendBody) {
         if is_upgrade {
             self.link.start_upgrade();
@@ -75,12 +73,10 @@ impl Http1 {
         self.writer = Some(RequestWriter::new(head, body));
     }
 
-    /// Whether nothing of the request has been written.
     pub(crate) fn is_untouched(&self) -> bool {
         self.writer.as_ref().is_some_and(RequestWriter::is_untouched)
     }
 
-    /// The head of the answer.
     pub(crate) fn poll_head(
         &mut self,
         scratch: &Scratch,
@@ -90,11 +86,11 @@ impl Http1 {
         Poll::Ready(match (self.response.head.take(), self.response.end) {
             (Some(head), _) => Ok(head),
             (None, Some(Err(fault))) => Err(fault),
-            (None, _) => Err(Fault::Malformed("not an HTTP/1.1 answer")),
+            (None, _) => Err(Fault::Malformed("not an HTTP/1.1 response")),
         })
     }
 
-    /// The next part of the answer's body.
+    /// The next frame of the response's body.
     pub(crate) fn poll_body(
         &mut self,
         scratch: &Scratch,
@@ -112,12 +108,11 @@ impl Http1 {
         Poll::Ready(response.end.and_then(Result::err).map(Err))
     }
 
-    /// Whether nothing more of the answer comes.
+    /// Whether the response is complete and consumed.
     pub(crate) fn is_at_end(&self) -> bool {
         matches!(self.response.end, Some(Ok(()))) && self.response.frames.is_empty()
     }
 
-    /// How many bytes of the answer's body come, where that is known.
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self.response.left {
             _ if self.is_at_end() => SizeHint::with_exact(0),
@@ -126,7 +121,7 @@ impl Http1 {
         }
     }
 
-    /// Writes what is left of the request, and reads until something of the answer has come.
+    /// Writes the request, and reads until there is a head, a frame or the end.
     fn poll(&mut self, scratch: &Scratch, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if self.broken.is_none()
             && let Some(writer) = &mut self.writer
@@ -134,7 +129,7 @@ impl Http1 {
             match writer.poll(&mut self.link, cx) {
                 Poll::Ready(Ok(())) => self.writer = None,
                 Poll::Ready(Err(UploadError::Master(fault))) => self.broken = Some(fault),
-                // The client is to blame, and the backend waits for the rest.
+                // The client aborted its body, so the request cannot be completed.
                 Poll::Ready(Err(UploadError::Client)) => return Poll::Ready(Err(Fault::Write)),
                 Poll::Pending => {}
             }
@@ -158,7 +153,6 @@ impl Http1 {
 }
 
 impl BufferedResponse {
-    /// Whether there is something to be told.
     fn has_next(&self) -> bool {
         self.head.is_some() || !self.frames.is_empty() || self.end.is_some()
     }

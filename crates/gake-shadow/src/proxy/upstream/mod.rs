@@ -1,5 +1,5 @@
-//! A backend's connection as a request in parts uses it: of HTTP/1.1, driven by the reader of the
-//! answer, or a place on one of HTTP/2.
+//! A backend's connection for framed requests: an HTTP/1.1 connection driven by the reader of the
+//! response, or a stream lease on a shared HTTP/2 connection.
 
 pub(crate) mod edits;
 pub(crate) mod fault;
@@ -29,25 +29,24 @@ use crate::proxy::upstream::link::{BackendLink, Scratch};
 use crate::proxy::upstream::pool::BackendPool;
 use crate::proxy::upstream::target::BackendTarget;
 
-/// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
+/// A connection or lease, and the response on it.
 pub(crate) enum Upstream {
     Http1(Box<Http1>),
     Http2 { lease: StreamLease, response: Option<StreamBody> },
 }
 
-/// Why there is no answer's head.
+/// Why there is no response.
 pub(crate) struct UpstreamError {
     pub(crate) fault: Fault,
-    /// The request's body, when not a byte of it was written.
+    /// The request's body, if none of it was written.
     pub(crate) unsent: Option<SendBody>,
-    /// The backend did nothing with the request, whatever was written of it.
+    /// The backend has not processed the request.
     pub(crate) is_untouched: bool,
 }
 
-/// A request to a backend.
 pub(crate) struct UpstreamRequest<'a> {
     pub(crate) head: &'a RequestHead,
-    /// The head asks to switch protocols.
+    /// The head requests a protocol switch.
     pub(crate) is_upgrade: bool,
     pub(crate) body: SendBody,
     pub(crate) target: &'a BackendTarget,
@@ -60,7 +59,7 @@ impl From<Fault> for UpstreamError {
 }
 
 impl Upstream {
-    /// An idle connection, or a place on one that is shared; `now` is the present tick.
+    /// An idle connection, or a lease on a shared one; `now` is the current tick.
     pub(crate) fn idle(pool: &BackendPool, now: u64) -> Option<Self> {
         if pool.target.backend.http2 {
             pool.streams.take(now).map(Self::shared)
@@ -69,7 +68,7 @@ impl Upstream {
         }
     }
 
-    /// Keeps the connection for the next request, if it can take one and is not shared.
+    /// Returns a reusable connection to the pool.
     pub(crate) fn give_back(self, pool: &BackendPool, now: u64) {
         if let Self::Http1(http1) = self
             && let Some(link) = http1.into_link()
@@ -78,18 +77,16 @@ impl Upstream {
         }
     }
 
-    /// A connection of HTTP/1.1.
     pub(crate) fn new(link: BackendLink) -> Self {
         Self::Http1(Box::new(Http1::new(link)))
     }
 
-    /// One of HTTP/2, which is shared.
     pub(crate) fn shared(lease: StreamLease) -> Self {
         Self::Http2 { lease, response: None }
     }
 
-    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
-    /// HTTP/2 switches to nothing.
+    /// After a protocol switch: the stream, and the bytes read after the response. `None` for
+    /// HTTP/2, which does not switch.
     pub(crate) fn into_stream(self) -> Option<(SocketStream, Bytes)> {
         match self {
             Self::Http1(http1) => Some(http1.into_stream()),
@@ -97,8 +94,7 @@ impl Upstream {
         }
     }
 
-    /// Sends a request and waits for the answer's head, until the watch fires. What is read goes
-    /// through `scratch`.
+    /// Sends a request and waits for the response's head, until the deadline.
     pub(crate) async fn ask(
         &mut self,
         request: UpstreamRequest<'_>,
@@ -148,7 +144,7 @@ impl Upstream {
         }
     }
 
-    /// The next part of the answer's body.
+    /// The next frame of the response's body.
     pub(crate) fn poll_body(
         &mut self,
         scratch: &Scratch,
@@ -163,7 +159,7 @@ impl Upstream {
         }
     }
 
-    /// Whether nothing more of the answer comes.
+    /// Whether the response is complete and consumed.
     pub(crate) fn is_at_end(&self) -> bool {
         match self {
             Self::Http1(http1) => http1.is_at_end(),
@@ -171,7 +167,6 @@ impl Upstream {
         }
     }
 
-    /// How many bytes of the answer's body come, where that is known.
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Http1(http1) => http1.size_hint(),

@@ -1,4 +1,4 @@
-//! Idle connections of one thread to one backend.
+//! One thread's idle connections to one backend.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,14 +7,13 @@ use crate::proxy::http2::shared_streams::SharedStreams;
 use crate::proxy::upstream::link::BackendLink;
 use crate::proxy::upstream::target::BackendTarget;
 
-/// A backend and its idle connections.
 pub(crate) struct BackendPool {
     pub(crate) target: Arc<BackendTarget>,
     links: RefCell<Vec<BackendLink>>,
-    /// Those of a backend that speaks HTTP/2.
+    /// Connections, if the backend speaks HTTP/2.
     pub(crate) streams: SharedStreams,
     most: usize,
-    /// Ticks after which an idle connection is not trusted any more.
+    /// Ticks after which an idle connection is discarded.
     keep: u64,
 }
 
@@ -23,7 +22,7 @@ impl BackendPool {
         Self { target, links: RefCell::default(), streams: SharedStreams::new(keep), most, keep }
     }
 
-    /// The connection that was used last, which is the likeliest to be open still.
+    /// The most recently used connection, which is the most likely to be open.
     pub(crate) fn take_link(&self, now: u64) -> Option<BackendLink> {
         loop {
             let link = self.links.borrow_mut().pop()?;
@@ -35,7 +34,6 @@ impl BackendPool {
         }
     }
 
-    /// Keeps a connection for the next request.
     pub(crate) fn keep_link(&self, mut link: BackendLink, now: u64) {
         link.since = now;
         let mut links = self.links.borrow_mut();

@@ -1,4 +1,4 @@
-//! A backend as a place to connect to.
+//! Connecting to a backend.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,17 +18,17 @@ use crate::proxy::policy::loop_detector;
 use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::stream::SocketStream;
 
-/// TLS towards backends, by the protocol that is spoken over it.
+/// TLS settings by protocol.
 pub(crate) struct BackendTls {
     pub(crate) http1: Arc<ClientConfig>,
     pub(crate) http2: Arc<ClientConfig>,
 }
 
-/// What the threads share about one backend's place.
+/// A backend's addresses and TLS settings, shared by all threads.
 #[derive(Debug)]
 pub(crate) struct BackendTarget {
     pub(crate) backend: Backend,
-    /// What `Host` is set to, unless it stays.
+    /// The `Host` to set; `None` keeps the client's.
     pub(crate) host: Option<HeaderValue>,
     /// The backend's own host and port.
     pub(crate) own_host: HeaderValue,
@@ -38,7 +38,7 @@ pub(crate) struct BackendTarget {
 }
 
 impl BackendTarget {
-    /// Resolves the backend's name. Blocks. `tls` has the settings for each protocol.
+    /// Resolves the backend's name. Blocks.
     pub(crate) fn new(backend: &Backend, tls: &BackendTls) -> Result<Self, ProxyStartError> {
         let origin = &backend.origin;
         let bad =
@@ -70,18 +70,16 @@ impl BackendTarget {
         })
     }
 
-    /// Where it is now.
     fn addresses(&self) -> Arc<[SocketAddr]> {
         Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a connection to it would end at who listens there.
+    /// Whether a connection to it reaches the listener at `listen`.
     pub(crate) fn is_at(&self, listen: SocketAddr) -> bool {
         self.addresses().iter().any(|address| loop_detector::is_same_endpoint(listen, *address))
     }
 
-    /// Resolves the name again, if it is one. Blocks. A name that cannot be resolved any more
-    /// keeps the addresses it had.
+    /// Resolves the name again. Blocks. On an error the old addresses remain.
     pub(crate) fn refresh(&self) {
         let origin = &self.backend.origin;
         if origin.host.parse::<IpAddr>().is_ok() {
@@ -92,8 +90,7 @@ impl BackendTarget {
         }
     }
 
-    /// Opens a connection: the addresses take turns, and when one does not take it, the next is
-    /// tried.
+    /// Opens a connection, rotating over the addresses and trying the next after a failure.
     pub(crate) async fn connect(&self) -> Result<SocketStream, Fault> {
         let addresses = self.addresses();
         let first = self.next_address.fetch_add(1, Relaxed);
@@ -112,7 +109,7 @@ impl BackendTarget {
     }
 
     async fn secure(&self, stream: TcpStream) -> Result<SocketStream, Fault> {
-        // A request is one write; waiting to fill a packet would only delay its end.
+        // Requests are single writes, which Nagle's algorithm would delay.
         stream.set_nodelay(true).map_err(|error| fault::of_connect(&error))?;
         let Some((config, name)) = &self.tls else { return Ok(SocketStream::Plain(stream)) };
         let connector = TlsConnector::from(Arc::clone(config));

@@ -1,4 +1,4 @@
-//! What the lines of a request say of its framing, its connection, and whether it is for us.
+//! Analyses the header lines of a request: framing, connection options, hosts.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -8,15 +8,15 @@ use super::{LINES, Rejection, RequestRules};
 use crate::message::head::{Framing, KEPT_NAMES};
 use crate::message::line::{digits, is, is_one_of, list};
 
-/// With a line that says the framing of a request of HTTP/2.
+/// Including a framing line added to HTTP/2 requests.
 const FRAMED_LINES: usize = LINES + 1;
 
-/// What a header is to us.
+/// The kinds of headers that need special treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderKind {
     Connection,
     Upgrade,
-    /// Belongs to the client's hop.
+    /// Hop-by-hop.
     Hop,
     Host,
     Length,
@@ -24,13 +24,12 @@ pub(crate) enum HeaderKind {
     Expect,
     TransferExtensions,
     Via,
-    /// Its name holds more than letters, digits and `-`.
+    /// The name has characters other than letters, digits and `-`.
     Odd,
     Other,
 }
 
 impl HeaderKind {
-    /// By the name.
     pub(crate) fn of(name: &[u8]) -> Self {
         if !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') {
             return Self::Odd;
@@ -53,16 +52,16 @@ impl HeaderKind {
     }
 }
 
-/// What one pass over a request's lines finds.
+/// The results of one pass over a request's lines.
 pub(crate) struct HeaderFacts<'a> {
     pub(crate) kinds: [HeaderKind; FRAMED_LINES],
-    /// Before any `Transfer-Encoding`: a length behind one is not even read.
+    /// Only lines before a `Transfer-Encoding` are parsed.
     pub(crate) length: Option<u64>,
     pub(crate) has_length: bool,
     pub(crate) codings: usize,
     /// The last transfer coding is `chunked`.
     pub(crate) is_chunked: bool,
-    /// There is one coding, `chunked` and nothing else: we would have to undo any other.
+    /// The only coding is `chunked`; any other would have to be decoded.
     pub(crate) is_sound_coding: bool,
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) hosts: usize,
@@ -70,21 +69,18 @@ pub(crate) struct HeaderFacts<'a> {
     pub(crate) upgrade: Option<&'a [u8]>,
     pub(crate) expects: bool,
     pub(crate) takes_trailers: bool,
-    /// It has been here before.
+    /// The request has passed this proxy before.
     pub(crate) is_loop: bool,
     pub(crate) odd_names: u64,
 }
 
-/// What a client says of its connection.
+/// The client's `Connection` options.
 #[derive(Default)]
 pub(crate) struct ConnectionOptions<'a> {
-    /// It ends.
     closes: bool,
-    /// It stays.
     keeps: bool,
-    /// It becomes one of another protocol.
     upgrades: bool,
-    /// The lines, when they name more than that.
+    /// Lines that nominate headers.
     named: Vec<&'a [u8]>,
 }
 
@@ -104,7 +100,7 @@ impl<'a> ConnectionOptions<'a> {
         }
     }
 
-    /// Whether a header is for the client's hop because a line names it.
+    /// Whether a header is nominated as hop-by-hop.
     pub(crate) fn names(&self, name: &[u8]) -> bool {
         !self.named.is_empty()
             && self
@@ -142,7 +138,6 @@ impl<'a> HeaderFacts<'a> {
         Ok(facts)
     }
 
-    /// Takes note of a line.
     fn take(
         &mut self,
         kind: HeaderKind,
@@ -159,7 +154,7 @@ impl<'a> HeaderFacts<'a> {
             HeaderKind::Length => {
                 self.has_length = true;
                 if self.codings == 0 {
-                    // The same once more says nothing.
+                    // Equal repetitions are allowed.
                     let is_same = |length: &u64| self.length.is_none_or(|before| before == *length);
                     let bad = Rejection::Malformed(StatusCode::BAD_REQUEST);
                     self.length = Some(digits(value).filter(is_same).ok_or(bad)?);
@@ -184,11 +179,11 @@ impl<'a> HeaderFacts<'a> {
     pub(crate) fn framing(&self, is_http10: bool) -> Result<Framing, Rejection> {
         match self.codings {
             0 => Ok(Framing::Length(self.length.unwrap_or(0))),
-            // Who speaks HTTP/1.0 knows no codings, and no other coding has an end.
+            // HTTP/1.0 has no codings, and only `chunked` delimits a body.
             _ if is_http10 || !self.is_chunked => {
                 Err(Rejection::Malformed(StatusCode::BAD_REQUEST))
             }
-            // The chunks count, and a length beside them is a lie to someone.
+            // Chunks take precedence over a length.
             _ => Ok(Framing::Chunked),
         }
     }
@@ -198,11 +193,11 @@ impl<'a> HeaderFacts<'a> {
         self.connection.closes || is_ambiguous || (is_http10 && !self.connection.keeps)
     }
 
-    /// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not:
-    /// requests in such a tunnel would pass unchecked.
+    /// The protocol to switch to, except cleartext HTTP/2: requests in such a tunnel would bypass
+    /// all checks.
     pub(crate) fn upgrade(&self) -> Option<Bytes> {
         let protocol = self.upgrade.filter(|_| self.connection.upgrades)?;
-        let is_http2 = protocol.windows(3).any(|part| is(part, "h2c"));
+        let is_http2 = protocol.windows(3).any(|word| is(word, "h2c"));
         (!is_http2).then(|| Bytes::copy_from_slice(protocol))
     }
 }

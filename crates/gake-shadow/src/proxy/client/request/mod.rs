@@ -1,11 +1,10 @@
-//! A client's request as it is passed on: its head is read once, checked, and written anew.
+//! Parses, checks and rewrites the heads of clients' requests.
 //!
-//! Requests that two servers could read in two ways are refused, or made plain. httparse refuses
-//! lines folded (obs-fold), bytes that are not allowed in names and values and blanks before a
-//! colon, and the codec bad chunks; the rest is here. The rules of framing are those of RFC 9112,
-//! section 6.3, for a server that passes requests on. A line that ends in a bare LF is read, and
-//! `Transfer-Encoding` is preferred to `Content-Length`; what has been read is written anew, so no
-//! backend sees the ambiguity.
+//! Requests that two servers could read differently are refused or normalised. httparse rejects
+//! obs-fold, invalid bytes in names and values, and blanks before a colon; the codec rejects bad
+//! chunks; everything else is here. The framing follows RFC 9112, section 6.3. Bare LF is accepted, and
+//! `Transfer-Encoding` takes precedence over `Content-Length`; since the head is rewritten, no backend
+//! sees the ambiguity.
 
 mod facts;
 mod target;
@@ -29,31 +28,31 @@ use facts::{HeaderFacts, HeaderKind};
 pub(crate) use target::RequestTarget;
 use target::is_host;
 
-/// Header lines of a client's request, at most.
+/// Maximum header lines of a request.
 pub(crate) const LINES: usize = 100;
-/// Bytes of a target, at most.
+/// Maximum bytes of a target.
 const TARGET_BYTES: usize = 65_534;
 
-/// A request that may be passed on.
+/// A request that passed the checks.
 #[derive(Debug)]
 pub(crate) struct ClientRequest {
-    /// As backends get it, before their own edits.
+    /// The head for backends, before per-backend edits.
     pub(crate) head: RequestHead,
-    /// Bytes of what came that it was made of.
+    /// Bytes of the head as received.
     pub(crate) length: usize,
-    /// The body that follows.
+    /// The framing of the body.
     pub(crate) body: Framing,
-    /// The client waits for an interim answer before it sends the body.
+    /// The client waits for `100 Continue`.
     pub(crate) expects: bool,
-    /// The protocol that the client wants to switch to; not in the head.
+    /// The protocol to switch to; not in `head`.
     pub(crate) upgrade: Option<Bytes>,
     /// The client speaks HTTP/1.0.
     pub(crate) is_http10: bool,
-    /// The connection ends behind the answer.
+    /// The connection closes after the response.
     pub(crate) closes: bool,
-    /// Trailers may stand behind the answer.
+    /// The client accepts trailers.
     pub(crate) takes_trailers: bool,
-    /// Names that were taken out for their characters.
+    /// Number of ambiguous names that were removed.
     pub(crate) odd_names: u64,
 }
 
@@ -62,16 +61,16 @@ impl ClientRequest {
         *self.head.method() == Method::HEAD
     }
 
-    /// Whether a body follows, were it one of no bytes in chunks.
+    /// Whether a body follows, even an empty chunked one.
     pub(crate) fn has_body(&self) -> bool {
         self.body != Framing::Length(0)
     }
 }
 
-/// Why a request goes no further.
+/// Why a request is rejected.
 #[derive(Debug)]
 pub(crate) enum Rejection {
-    /// It is no valid HTTP; the status of the answer.
+    /// Invalid HTTP; the status of the response.
     Malformed(StatusCode),
     Refused {
         refusal: Refusal,
@@ -81,7 +80,6 @@ pub(crate) enum Rejection {
 }
 
 impl Rejection {
-    /// The answer that says why.
     pub(crate) fn into_refusal(self) -> Refusal {
         match self {
             Self::Malformed(status) => Refusal::new(status, "the request is not valid"),
@@ -90,28 +88,27 @@ impl Rejection {
     }
 }
 
-/// What of a client's request is left out or added.
+/// The rules for rewriting a request.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestRules<'a> {
     pub(crate) inbound: &'a InboundFilter,
     pub(crate) loops: &'a LoopDetector,
     pub(crate) forwarded: ForwardedPolicy,
-    /// Bytes of a head, at most.
     pub(crate) head_bytes: usize,
 }
 
-/// A request's head as it was parsed.
+/// A parsed head.
 pub(crate) struct ParsedHead<'a> {
     pub(crate) method: Method,
     pub(crate) target: RequestTarget<'a>,
     /// The client speaks HTTP/1.0.
     pub(crate) is_http10: bool,
-    /// A `Host` must be there.
+    /// `Host` is required.
     pub(crate) needs_host: bool,
     pub(crate) lines: &'a [Header<'a>],
 }
 
-/// Reads the request that `bytes` begin with, when no more bytes come.
+/// Reads the request at the start of `bytes`.
 pub(crate) fn read(
     bytes: &[u8],
     rules: RequestRules<'_>,
@@ -141,7 +138,7 @@ pub(crate) fn read(
 }
 
 impl ParsedHead<'_> {
-    /// Checks it, and writes it as it is passed on.
+    /// Checks and rewrites the head.
     pub(crate) fn accept(
         self,
         rules: RequestRules<'_>,
@@ -178,8 +175,7 @@ impl ParsedHead<'_> {
             origin.write(&mut head.bytes, host, &prior);
         }
         head.line(b"via", rules.loops.via());
-        // A proxy before a client of HTTP/1.0 would not know that the connection has changed, and
-        // the answer to HEAD has no body in any case.
+        // HTTP/1.0 proxies would not notice the switch.
         let may_switch = !is_http10 && self.method != Method::HEAD;
         Ok(ClientRequest {
             head: head.finish(),
@@ -194,7 +190,7 @@ impl ParsedHead<'_> {
         })
     }
 
-    /// Why a valid request is not for us, or ambiguous.
+    /// Why a valid request is refused.
     fn refusal(&self, facts: &HeaderFacts<'_>) -> Option<Refusal> {
         if facts.is_loop {
             return Some(loop_detector::refusal());
@@ -207,7 +203,7 @@ impl ParsedHead<'_> {
             let reason = "the transfer coding is not chunked";
             return Some(Refusal::new(StatusCode::NOT_IMPLEMENTED, reason));
         }
-        // Before the target's own host takes its place.
+        // Checked even if the target has its own host.
         match (facts.host, facts.hosts) {
             (Some(host), 1) if is_host(host) => {}
             (Some(_), 1) => return Some(Refusal::bad("the Host header is not a valid host")),
@@ -219,19 +215,19 @@ impl ParsedHead<'_> {
     }
 }
 
-/// A head that is being written.
+/// Rewrites a head.
 struct HeadRewriter<'a> {
     head: HeadWriter,
     rules: RequestRules<'a>,
     body: Framing,
     host: Option<&'a [u8]>,
     has_length: bool,
-    /// The forwarding headers of proxies before this one.
+    /// Forwarding headers of earlier proxies.
     prior: PriorProxies<'a>,
 }
 
 impl<'a> HeadRewriter<'a> {
-    /// Writes a line, unless it belongs to the client's hop or is not the client's to say.
+    /// Writes a line, unless it is hop-by-hop or forbidden.
     fn line(&mut self, line: &Header<'a>, kind: HeaderKind, facts: &HeaderFacts<'_>) {
         let name = line.name.as_bytes();
         if facts.connection.names(name) {
@@ -241,12 +237,12 @@ impl<'a> HeadRewriter<'a> {
             HeaderKind::Connection | HeaderKind::Upgrade | HeaderKind::Hop => {}
             HeaderKind::Host => self.head.line(name, self.host.unwrap_or_default()),
             HeaderKind::Length => self.length(line),
-            // As everybody knows it: a server that does not take `chunKed` for it would see no body,
-            // and then a request.
+            // In lower case: a server that does not recognise `chunKed` would read the body as
+            // another request.
             HeaderKind::Coding => self.head.line(name, b"chunked"),
-            // Kept by us, as soon as the backend's connection wants the body.
+            // The proxy itself sends `100 Continue`.
             HeaderKind::Expect if is(line.value, "100-continue") => {}
-            // Trailers pass through us; other transfer codings do not.
+            // Trailers pass through; other transfer codings do not.
             HeaderKind::TransferExtensions => {
                 if list(line.value).any(|one| is(one, "trailers")) {
                     self.head.line(name, b"trailers");
@@ -261,7 +257,7 @@ impl<'a> HeadRewriter<'a> {
         }
     }
 
-    /// Writes the length once, and without leading zeros: a server may not read that many digits.
+    /// Writes the length once and without leading zeros, which not all servers accept.
     fn length(&mut self, line: &Header<'_>) {
         let Framing::Length(length) = self.body else { return };
         if std::mem::replace(&mut self.has_length, true) {
