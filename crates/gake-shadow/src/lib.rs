@@ -1,4 +1,4 @@
-//! The shadow proxy: the master answers the clients, other backends get copies of the requests.
+//! The shadow proxy: the master serves the clients, other backends get copies of the requests.
 //!
 //! A [`Proxy`] is built from a [`Config`](config::Config), optionally with [`hooks`], and runs on
 //! its own threads until stopped. Finished [exchanges](exchange) go to comparison and recording

@@ -169,7 +169,7 @@ impl<'de> Deserialize<'de> for TimeText {
         let text = String::deserialize(from)?;
         let time = gake_text::duration::parse_duration(&text).map_err(serde::de::Error::custom)?;
         if time.is_zero() {
-            return Err(serde::de::Error::custom("a time-out must be longer than 0"));
+            return Err(serde::de::Error::custom("a timeout must be longer than 0"));
         }
         Ok(Self(time))
     }

@@ -141,8 +141,8 @@ impl Gate {
         cap.due_ns.try_update(Relaxed, Relaxed, next).is_ok()
     }
 
-    pub(crate) fn record_result(&self, answered: bool) {
-        self.breaker.record(answered);
+    pub(crate) fn record_result(&self, is_success: bool) {
+        self.breaker.record(is_success);
     }
 }
 

@@ -18,14 +18,14 @@ const BUFFER: usize = 16 << 10;
 pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     client: &Rc<ClientState>,
     (near, early): (S, Bytes),
-    (far, answered): (SocketStream, Bytes),
+    (far, early_far): (SocketStream, Bytes),
 ) {
     let deadline = &client.deadline;
     deadline.set(client.worker.timeout_ticks.idle);
     let (near_read, near_write) = tokio::io::split(near);
     let (far_read, far_write) = tokio::io::split(far);
     let mut up = pin!(copy(early, near_read, far_write, deadline));
-    let mut down = pin!(copy(answered, far_read, near_write, deadline));
+    let mut down = pin!(copy(early_far, far_read, near_write, deadline));
     let (mut up_done, mut down_done) = (false, false);
     std::future::poll_fn(|cx| {
         deadline.register(cx);

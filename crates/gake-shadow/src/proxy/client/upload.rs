@@ -153,7 +153,7 @@ impl Upload {
         })
     }
 
-    /// Processes received bytes: buffers those of the body and writes them to the master. Returns
+    /// Processes received bytes: buffers the body and writes it to the master. Returns
     /// the number consumed.
     fn receive(
         &mut self,

@@ -60,7 +60,7 @@ pub(crate) async fn choose(
     match (race, master, shadows) {
         (true, false, 0) | (false, false, _) => Err(Refusal::new(
             StatusCode::MISDIRECTED_REQUEST,
-            "no backend was selected that may answer this request",
+            "no backend was selected that may receive this request",
         )),
         (true, true, 0) | (false, true, _) => Ok(BackendChoice::Master { shadows }),
         (true, master, shadows) => Ok(BackendChoice::Race { master, shadows }),

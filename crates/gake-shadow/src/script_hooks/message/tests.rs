@@ -12,9 +12,9 @@ fn sample() -> HookRequest {
     HookRequest { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
 }
 
-fn changed(said: Value, how: BodyFormat) -> Result<HookRequest, String> {
+fn changed(returned: Value, how: BodyFormat) -> Result<HookRequest, String> {
     let mut request = sample();
-    change(&mut request, said, how)?;
+    change(&mut request, returned, how)?;
     Ok(request)
 }
 
@@ -46,12 +46,12 @@ fn only_returned_properties_are_replaced() {
         ("gone", Value::Null),
         ("two", Value::List(vec![Value::text("1"), Value::text("2")])),
     ]);
-    let said = Value::map([
+    let returned = Value::map([
         ("headers", headers),
         ("uri", Value::text("/new?q")),
         ("body", Value::text("ö")),
     ]);
-    let request = changed(said, BodyFormat::Text).unwrap();
+    let request = changed(returned, BodyFormat::Text).unwrap();
     assert_eq!((request.method, request.uri.to_string()), (Method::POST, "/new?q".to_owned()));
     assert_eq!(request.body.unwrap(), "ö".as_bytes());
     let headers: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
@@ -64,7 +64,7 @@ fn only_returned_properties_are_replaced() {
 #[test]
 fn an_invalid_return_value_changes_nothing() {
     let header = |name: &str, value: Value| Value::map([("headers", Value::map([(name, value)]))]);
-    for said in [
+    for returned in [
         Value::text("request"),
         Value::map([("method", Value::text("A B"))]),
         Value::map([("method", Value::Null)]),
@@ -80,8 +80,8 @@ fn an_invalid_return_value_changes_nothing() {
         header("a", Value::map([])),
     ] {
         let mut request = sample();
-        change(&mut request, said.clone(), BodyFormat::Text).unwrap_err();
-        assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{said:?}");
+        change(&mut request, returned.clone(), BodyFormat::Text).unwrap_err();
+        assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{returned:?}");
     }
     let mut head = HookRequest { body: None, ..sample() };
     let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyFormat::None);
