@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let _ = writeln!(&log, "{}: {outcomes}", exchange.request.uri);
         });
     let proxy = Proxy::new(config)?.hooks(hooks).start()?;
-    // Until somebody ends it: proxy.control() does.
+    // Until the proxy is stopped through its control.
     let _ = proxy.join();
     Ok(())
 }

@@ -97,9 +97,7 @@ fn uri(text: &str) -> Result<Uri, String> {
 
 fn new_body(value: Value, old: Option<Bytes>, how: BodyFormat) -> Result<Bytes, String> {
     let Some(old) = old else {
-        return Err(
-            "returned a body; options.requestBody must be \"text\" or \"bytes\"".to_owned()
-        );
+        return Err("returned a body; options.requestBody must be \"text\" or \"bytes\"".to_owned());
     };
     match value {
         // An untouched body that is not UTF-8 must stay the same.

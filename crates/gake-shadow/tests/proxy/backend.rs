@@ -1,28 +1,25 @@
-//! Scripted backends: a thread a connection, and every request kept as its bytes came.
+//! Scripted backends: a thread per connection; requests are recorded as received.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A request as its bytes came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReceivedRequest {
-    /// The request line.
     pub line: String,
-    /// Header lines in their order, names in lower case.
+    /// Header lines in order, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it was framed.
+    /// The body with its framing.
     pub body: Vec<u8>,
 }
 
 impl ReceivedRequest {
-    /// All values of a header.
     pub fn all(&self, name: &str) -> Vec<&str> {
         self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect()
     }
 
-    /// The one value of a header, or nothing.
+    /// The value of a header that occurs at most once.
     pub fn get(&self, name: &str) -> &str {
         let all = self.all(name);
         assert!(all.len() < 2, "{name}: {all:?}");
@@ -34,7 +31,6 @@ impl ReceivedRequest {
     }
 }
 
-/// A backend.
 #[derive(Debug)]
 pub struct Backend {
     pub addr: SocketAddr,
@@ -43,14 +39,13 @@ pub struct Backend {
     connections: Arc<AtomicUsize>,
 }
 
-/// An answer with a body.
 pub fn ok(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
 impl Backend {
-    /// Answers each request with what `answer` says; an empty answer closes the connection.
-    pub fn answering(
+    /// An empty response closes the connection.
+    pub fn responding(
         response: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -72,17 +67,15 @@ impl Backend {
         backend
     }
 
-    /// Says `200 hello` to everything.
     pub fn hello() -> Self {
-        Self::answering(|_| ok("hello"))
+        Self::responding(|_| ok("hello"))
     }
 
-    /// Does with each connection, which has a number, what `serve` does.
+    /// Serves connections, which are numbered, with `serve`.
     pub fn raw(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), serve)
     }
 
-    /// The same on a listener with options of its own.
     pub fn on(
         listener: TcpListener,
         serve: impl Fn(TcpStream, usize) + Send + Sync + 'static,
@@ -100,9 +93,9 @@ impl Backend {
         Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections }
     }
 
-    /// An address where nobody listens.
+    /// Refuses connections.
     pub fn refusing() -> Self {
-        // Bound and not listening: nobody else gets the port while the test runs.
+        // Bound but not listening, so that no other process gets the port.
         let socket =
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
@@ -111,8 +104,7 @@ impl Backend {
         Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections: Arc::default() }
     }
 
-    /// Takes no connection: its backlog is full, so that one more is still being made when its time
-    /// is over.
+    /// Has a full backlog, so that connecting blocks.
     pub fn full() -> Self {
         let socket =
             || socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -123,7 +115,7 @@ impl Backend {
         for _ in 0..4 {
             let client = socket();
             client.set_nonblocking(true).unwrap();
-            // The first is made, the others wait.
+            // The first one connects, the others fill the backlog.
             let _ = client.connect(&addr);
             std::mem::forget(client);
         }
@@ -140,7 +132,7 @@ impl Backend {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Connections that ended in the middle of a request, or with other bytes.
+    /// Connections that ended with an incomplete request.
     pub fn leftovers(&self) -> usize {
         self.leftovers.load(Ordering::SeqCst)
     }
@@ -150,7 +142,7 @@ impl Backend {
     }
 }
 
-/// Reads a plain request; `None` at the end or at anything else.
+/// Reads a request; `None` at the end of the connection.
 pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<ReceivedRequest> {
     let end = loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -184,7 +176,7 @@ pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Rece
     Some(seen)
 }
 
-/// Where a chunked body with its trailers ends.
+/// The end of a chunked body with its trailers.
 pub fn end_of_chunks(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

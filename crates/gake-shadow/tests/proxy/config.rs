@@ -54,7 +54,7 @@ noise = true
 "#;
 
 #[test]
-fn a_file_says_all_that_flags_say_and_more() {
+fn a_file_sets_everything_that_flags_do() {
     let config = read(WHOLE).unwrap();
     assert_eq!((config.threads, config.forwarded), (3, ForwardedPolicy::Replace));
     assert_eq!(config.limits.shadow_body, 65536);
@@ -69,8 +69,8 @@ fn a_file_says_all_that_flags_say_and_more() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
-    for (change, with, said) in [
+fn errors_have_a_position() {
+    for (change, with, message) in [
         ("threads = 3", "thread = 3", "unknown field `thread`"),
         ("threads = 3", "threads = \"3\"", "line 3"),
         ("rate = 100.0", "speed = 1", "unknown field `speed`"),
@@ -82,15 +82,15 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[master]", "[mister]", "unknown field `mister`"),
     ] {
         let error = read(&WHOLE.replacen(change, with, 1)).unwrap_err();
-        assert!(error.contains(said), "{with}: {error}");
+        assert!(error.contains(message), "{with}: {error}");
     }
     assert!(Config::from_file("/nowhere".as_ref()).unwrap_err().to_string().contains("/nowhere"));
 }
 
 #[test]
-fn settings_that_contradict_each_other_are_refused() {
-    for (change, with, said) in [
-        ("\"twin\"", "\"sandbox\"", "two backends are called"),
+fn contradictory_settings_are_rejected() {
+    for (change, with, message) in [
+        ("\"twin\"", "\"sandbox\"", "two backends are named"),
         ("percentage = 12.5", "percentage = 120.0", "0 to 100"),
         ("rate = 100.0", "rate = 0.0", "above 0"),
         ("rate = 100.0", "queue = 0", "at least 1"),
@@ -98,6 +98,6 @@ fn settings_that_contradict_each_other_are_refused() {
     ] {
         let config = read(&WHOLE.replacen(change, with, 1)).unwrap();
         let error = config.check().unwrap_err().to_string();
-        assert!(error.contains(said), "{with}: {error}");
+        assert!(error.contains(message), "{with}: {error}");
     }
 }

@@ -1,6 +1,5 @@
-//! The two ways of a request through the proxy: as bytes, and in parts where a hook has a say.
-//! Generated requests take both, and what reaches master, shadow and client is equal. What no proxy
-//! may change is what reaches a master behind nginx.
+//! Differential tests: generated requests take the direct path and the frame path, and master, shadow
+//! and client must see the same. What no proxy may change is compared with nginx.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -15,17 +14,17 @@ use crate::client::Client;
 use crate::nginx::Nginx;
 use crate::{config, start, stop};
 
-/// Requests each way, unless `GAKE_DIFFERENTIAL` says how many.
+/// Requests per path; overridden by `GAKE_DIFFERENTIAL`.
 const REQUESTS: usize = 10_000;
-/// How many of them also go through nginx.
+/// Requests through nginx.
 const THROUGH_NGINX: usize = 2_000;
 
-/// What `GAKE_DIFFERENTIAL` says, for a long comparison.
+/// `GAKE_DIFFERENTIAL`, for a long comparison.
 fn wanted() -> Option<usize> {
     std::env::var("GAKE_DIFFERENTIAL").ok().map(|number| number.parse().unwrap())
 }
 
-/// A small generator: the same requests on every run.
+/// A deterministic generator.
 struct Generator(u64);
 
 impl Generator {
@@ -40,7 +39,7 @@ impl Generator {
     }
 }
 
-/// What may stand in a head.
+/// Header lines of the requests.
 const LINES: [&str; 25] = [
     "Accept: */*",
     "accept-encoding: gzip, br",
@@ -71,7 +70,7 @@ const LINES: [&str; 25] = [
 
 const METHODS: [&str; 7] = ["GET", "GET", "GET", "HEAD", "OPTIONS", "DELETE", "POST"];
 
-/// Where the master answers in one way each.
+/// Paths, each with another kind of response.
 const PATHS: [&str; 14] = [
     "/length",
     "/long?a=b&&c=%2f",
@@ -115,7 +114,7 @@ fn requests() -> Vec<String> {
         };
         lines += framing;
         let prefix = generator.one(&["", "", "", "", "http://abs.test", "/"]);
-        // One in HTTP/1.0 gets no chunks, and an answer without a length would end the connection.
+        // HTTP/1.0 only with responses that have a length: others would close the connection.
         let is_old = ["/length", "/long", "/204", "/304"].iter().any(|old| path.starts_with(old));
         let version = match generator.below(4) {
             0 if is_old && !framing.starts_with("T") => "1.0\r\nConnection: keep-alive",
@@ -162,7 +161,7 @@ fn response(seen: &ReceivedRequest) -> Vec<u8> {
     format!("{interim}HTTP/1.1 {head}\r\n\r\n{body}").into_bytes()
 }
 
-/// A backend that answers so, and keeps what came.
+/// A backend with these responses that records its requests.
 fn backend() -> (Backend, Arc<Mutex<Vec<ReceivedRequest>>>) {
     let seen: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
     let kept = Arc::clone(&seen);
@@ -178,11 +177,10 @@ fn backend() -> (Backend, Arc<Mutex<Vec<ReceivedRequest>>>) {
     (backend, seen)
 }
 
-/// The head's lines in order of their names, without those that differ from run to run, and the
-/// body.
+/// The sorted lines of the head without `Date`, and the body.
 type Response = (Vec<String>, Vec<u8>);
 
-/// Reads an answer in the framing that its head says.
+/// Reads a response by its framing.
 fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Response {
     let mut fill = |buffer: &mut Vec<u8>| {
         let mut piece = [0; 65536];
@@ -228,15 +226,12 @@ fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Re
     (lines, body)
 }
 
-/// What came of requests.
 struct RunResult {
-    /// In order.
     at_master: Vec<ReceivedRequest>,
-    /// In order.
     responses: Vec<Response>,
     /// Sorted.
     at_shadow: Vec<ReceivedRequest>,
-    /// What a listener is told, sorted.
+    /// Exchanges of a listener, sorted.
     exchanges: Vec<String>,
 }
 
@@ -251,7 +246,7 @@ fn send(
     change(&mut config);
     let mut proxy = through(Proxy::new(config).unwrap());
     let exchanges = proxy.exchanges(requests.len());
-    // Read while they come: those that wait are bounded in bytes, too.
+    // Read concurrently, because the queue is bounded.
     let listener =
         std::thread::spawn(move || std::iter::from_fn(|| exchanges.next()).collect::<Vec<_>>());
     let proxy = proxy.start().unwrap();
@@ -289,7 +284,7 @@ fn send(
     RunResult { at_master: normalize_all(&at_master), responses, at_shadow, exchanges }
 }
 
-/// An exchange in words, without what differs from run to run.
+/// An exchange as text, without what differs between runs.
 fn describe(exchange: &MirroredExchange, normalized: &impl Fn(&str, &str) -> String) -> String {
     let lines = |headers: &http::HeaderMap| {
         let line = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
@@ -325,7 +320,7 @@ fn describe(exchange: &MirroredExchange, normalized: &impl Fn(&str, &str) -> Str
     text
 }
 
-/// Sends requests both ways.
+/// Sends requests on both paths.
 fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     let hooks = || HookSet::new().on_select_backends(|_| Selection::All);
     let as_bytes = send(requests, &change, |proxy| proxy);
@@ -347,7 +342,7 @@ fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     );
 }
 
-/// Headers that belong to no hop.
+/// End-to-end headers.
 const END_TO_END: [&str; 8] = [
     "accept",
     "accept-encoding",
@@ -359,7 +354,7 @@ const END_TO_END: [&str; 8] = [
     "x-twice",
 ];
 
-/// What of a request every proxy passes on: line, host without a port, headers, data of the body.
+/// What every proxy passes on: request line, host without port, headers, data of the body.
 fn essence(seen: &ReceivedRequest) -> (String, String, Vec<(String, String)>, Vec<u8>) {
     let host = seen.get("host").split(':').next().unwrap_or_default().to_owned();
     let mut headers = seen.headers.clone();
@@ -383,12 +378,12 @@ fn essence(seen: &ReceivedRequest) -> (String, String, Vec<(String, String)>, Ve
 }
 
 #[test]
-fn what_is_for_the_master_reaches_it_as_behind_nginx() {
+fn the_master_gets_the_same_as_behind_nginx() {
     let number = |(number, request): (usize, &String)| {
         request.replacen("Host:", &format!("X-Number: {number}\r\nHost:"), 1)
     };
     let requests = requests();
-    // Who is told to go on may leave before the answer; nginx holds back a 103 for what follows.
+    // The client leaves after the first bytes, which may be a 100; nginx delays a 103.
     let is_known = |one: &String| !one.contains("Expect") && !one.contains("/interim");
     let requests = requests.iter().enumerate().map(number).filter(is_known);
     let requests: Vec<String> = requests.take(wanted().unwrap_or(THROUGH_NGINX)).collect();
@@ -403,7 +398,7 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
         for request in &requests {
             let mut client = Client::new(addr);
             client.write(request);
-            // An answer has begun: the master has seen it.
+            // The response has begun, so the master has the request.
             assert!(client.0.read(&mut [0; 16]).unwrap() > 0, "{request}");
         }
     }
@@ -419,7 +414,7 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
 }
 
 #[test]
-fn bytes_and_parts_say_the_same() {
+fn both_paths_behave_the_same() {
     let requests = requests();
     compare(&requests, |_| {});
     compare(&requests[..200], |config| {

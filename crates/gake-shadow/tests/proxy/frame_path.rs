@@ -1,27 +1,25 @@
-//! What holds for requests that pass as bytes holds for those that are taken apart: the same tests
-//! once more, with a hook that has a say and says nothing.
+//! Repeats the tests of the direct path on the frame path.
 
 use crate::{ON_FRAME_PATH, hostile, passing};
 
-/// Runs a test with proxies that take every request apart.
 fn on_frame_path(test: fn()) {
     ON_FRAME_PATH.set(true);
     test();
 }
 
 #[test]
-fn what_two_servers_could_read_in_two_ways_reaches_none() {
-    on_frame_path(hostile::what_two_servers_could_read_in_two_ways_reaches_none);
+fn ambiguous_requests_reach_no_backend() {
+    on_frame_path(hostile::ambiguous_requests_reach_no_backend);
 }
 
 #[test]
-fn a_bad_chunk_never_becomes_a_whole_request() {
-    on_frame_path(hostile::a_bad_chunk_never_becomes_a_whole_request);
+fn bad_chunks_never_become_a_complete_request() {
+    on_frame_path(hostile::bad_chunks_never_become_a_complete_request);
 }
 
 #[test]
-fn what_is_only_odd_is_written_anew_for_both() {
-    on_frame_path(hostile::what_is_only_odd_is_written_anew_for_both);
+fn unusual_requests_are_normalised() {
+    on_frame_path(hostile::unusual_requests_are_normalised);
 }
 
 #[test]
@@ -35,28 +33,28 @@ fn slow_clients_are_closed() {
 }
 
 #[test]
-fn a_client_that_takes_no_answer_does_not_keep_its_place() {
-    on_frame_path(hostile::a_client_that_takes_no_answer_does_not_keep_its_place);
+fn a_client_that_does_not_read_is_closed() {
+    on_frame_path(hostile::a_client_that_does_not_read_is_closed);
 }
 
 #[test]
-fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
-    on_frame_path(hostile::who_leaves_before_the_master_is_asked_has_asked_no_shadow);
+fn a_client_that_leaves_before_the_master_connects_reaches_no_shadow() {
+    on_frame_path(hostile::a_client_that_leaves_before_the_master_connects_reaches_no_shadow);
 }
 
 #[test]
-fn clients_beyond_the_limit_wait_outside() {
-    on_frame_path(hostile::clients_beyond_the_limit_wait_outside);
+fn clients_over_the_limit_wait_in_the_backlog() {
+    on_frame_path(hostile::clients_over_the_limit_wait_in_the_backlog);
 }
 
 #[test]
-fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
-    on_frame_path(hostile::whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too);
+fn a_shadow_gets_only_complete_requests_that_the_master_got() {
+    on_frame_path(hostile::a_shadow_gets_only_complete_requests_that_the_master_got);
 }
 
 #[test]
-fn a_request_arrives_as_it_was_sent_at_both() {
-    on_frame_path(passing::a_request_arrives_as_it_was_sent_at_both);
+fn a_request_arrives_unchanged_at_both_backends() {
+    on_frame_path(passing::a_request_arrives_unchanged_at_both_backends);
 }
 
 #[test]
@@ -65,18 +63,18 @@ fn names_of_a_request_keep_their_case() {
 }
 
 #[test]
-fn names_of_an_answer_keep_their_case() {
-    on_frame_path(passing::names_of_an_answer_keep_their_case);
+fn names_of_a_response_keep_their_case() {
+    on_frame_path(passing::names_of_a_response_keep_their_case);
 }
 
 #[test]
-fn host_and_forwarding_are_as_told() {
-    on_frame_path(passing::host_and_forwarding_are_as_told);
+fn host_and_forwarding_follow_the_settings() {
+    on_frame_path(passing::host_and_forwarding_follow_the_settings);
 }
 
 #[test]
-fn answers_without_a_body_keep_the_connection() {
-    on_frame_path(passing::answers_without_a_body_keep_the_connection);
+fn responses_without_a_body_keep_the_connection() {
+    on_frame_path(passing::responses_without_a_body_keep_the_connection);
 }
 
 #[test]
@@ -90,13 +88,13 @@ fn chunks_and_trailers_arrive_even_on_a_get() {
 }
 
 #[test]
-fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
-    on_frame_path(passing::a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it);
+fn the_proxy_itself_sends_100_continue() {
+    on_frame_path(passing::the_proxy_itself_sends_100_continue);
 }
 
 #[test]
-fn an_old_client_gets_an_answer_it_understands() {
-    on_frame_path(passing::an_old_client_gets_an_answer_it_understands);
+fn an_http10_client_gets_no_chunks() {
+    on_frame_path(passing::an_http10_client_gets_no_chunks);
 }
 
 #[test]
@@ -110,38 +108,38 @@ fn a_body_of_empty_lines_is_a_body() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_breaks_off_for_the_client() {
-    on_frame_path(passing::an_answer_that_breaks_off_breaks_off_for_the_client);
+fn a_response_that_ends_early_does_so_for_the_client() {
+    on_frame_path(passing::a_response_that_ends_early_does_so_for_the_client);
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
-    on_frame_path(passing::an_answer_that_breaks_off_is_an_error_to_an_old_client);
+fn a_response_that_ends_early_is_an_error_to_an_http10_client() {
+    on_frame_path(passing::a_response_that_ends_early_is_an_error_to_an_http10_client);
 }
 
 #[test]
-fn an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client() {
-    on_frame_path(passing::an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client);
+fn a_response_cut_by_shutdown_is_an_error_to_an_http10_client() {
+    on_frame_path(passing::a_response_cut_by_shutdown_is_an_error_to_an_http10_client);
 }
 
 #[test]
-fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
-    on_frame_path(passing::a_connection_that_the_master_closed_is_not_the_clients_trouble);
+fn a_connection_closed_by_the_master_is_retried() {
+    on_frame_path(passing::a_connection_closed_by_the_master_is_retried);
 }
 
 #[test]
-fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
-    on_frame_path(passing::an_upload_that_is_cut_short_is_not_copied_as_whole);
+fn an_aborted_upload_is_not_copied() {
+    on_frame_path(passing::an_aborted_upload_is_not_copied);
 }
 
 #[test]
-fn an_early_answer_reaches_a_client_that_still_sends() {
-    on_frame_path(passing::an_early_answer_reaches_a_client_that_still_sends);
+fn an_early_response_reaches_a_client_that_still_sends() {
+    on_frame_path(passing::an_early_response_reaches_a_client_that_still_sends);
 }
 
 #[test]
-fn a_websocket_goes_to_the_master_alone() {
-    on_frame_path(passing::a_websocket_goes_to_the_master_alone);
+fn a_websocket_goes_to_the_master_only() {
+    on_frame_path(passing::a_websocket_goes_to_the_master_only);
 }
 
 #[test]
@@ -155,6 +153,6 @@ fn only_what_policy_allows_is_copied() {
 }
 
 #[test]
-fn a_proxy_that_is_told_to_stop_finishes_what_it_has() {
-    on_frame_path(passing::a_proxy_that_is_told_to_stop_finishes_what_it_has);
+fn a_draining_proxy_finishes_running_requests() {
+    on_frame_path(passing::a_draining_proxy_finishes_running_requests);
 }

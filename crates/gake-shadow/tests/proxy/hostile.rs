@@ -1,4 +1,4 @@
-//! Clients that mean no good: refused, or made plain so that both backends see the same.
+//! Hostile clients: requests are refused, or normalised so that all backends see the same.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::backend::{Backend, ok};
 use crate::client::{Client, get, send_and_shutdown, send_raw};
 use crate::{config, start, stop, until_count};
 
-/// Requests that nobody but us may see, and what we say.
+/// Requests that must not reach a backend, with the allowed statuses.
 fn refused() -> Vec<(String, &'static [&'static str])> {
     let with = |line: &str| format!("GET /evil HTTP/1.1\r\nHost: h\r\n{line}\r\n\r\n");
     let post = |rest: &str| format!("POST /evil HTTP/1.1\r\nHost: h\r\n{rest}");
@@ -53,7 +53,7 @@ fn refused() -> Vec<(String, &'static [&'static str])> {
 }
 
 #[test]
-pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
+pub fn ambiguous_requests_reach_no_backend() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for (request, statuses) in refused() {
@@ -61,7 +61,7 @@ pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
         let status = response.get(9..12).unwrap_or_default();
         let short: String = request.chars().take(80).collect();
         assert!(statuses.contains(&status), "{short:?}: {response:?}");
-        // Nothing behind it is served on the same connection.
+        // No further request is served on the connection.
         let behind =
             send_raw(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert!(behind.matches("HTTP/1.1 ").count() <= 1, "{short:?}: {behind:?}");
@@ -72,7 +72,7 @@ pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
 }
 
 #[test]
-pub fn a_bad_chunk_never_becomes_a_whole_request() {
+pub fn bad_chunks_never_become_a_complete_request() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let bodies = [
@@ -106,17 +106,17 @@ pub fn a_bad_chunk_never_becomes_a_whole_request() {
 }
 
 #[test]
-pub fn what_is_only_odd_is_written_anew_for_both() {
-    let master = Backend::answering(|seen| ok(&seen.text()));
+pub fn unusual_requests_are_normalised() {
+    let master = Backend::responding(|seen| ok(&seen.text()));
     let shadow = Backend::hello();
     let proxy = start(config(&master, &[&shadow]));
     let odd = [
-        // Two lengths: the chunks count, and the other is gone.
+        // Chunks take precedence, and the length is removed.
         "POST /te HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
          1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
         "POST /te2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunKed\r\nContent-Length: 30\r\n\r\n\
          1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
-        // Bare line feeds, a line before the request, the same length twice, a nominated length.
+        // Bare LF, a leading empty line, equal lengths, a nominated length.
         "\r\nGET /lf HTTP/1.1\nHost: h\nConnection: close\n\n",
         "POST /twice HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\
          Connection: close\r\n\r\nx",
@@ -140,7 +140,7 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
     assert_eq!((seen[3].all("content-length"), seen[3].text()), (vec!["1"], "x".to_owned()));
     assert_eq!((seen[4].get("host"), seen[4].text()), ("h", "x".to_owned()));
     assert_eq!(seen[5].get("host"), "abs.test");
-    // Two threads send copies, each in its own time.
+    // Two threads send copies, in any order.
     let copies = shadow.requests();
     assert_eq!(copies.len(), seen.len());
     for seen in seen {
@@ -179,7 +179,7 @@ pub fn slow_clients_are_closed() {
     config.timeouts.head = Duration::from_millis(300);
     config.timeouts.client = Duration::from_millis(300);
     let proxy = start(config);
-    // A byte now and then does not help: the whole head has one time-out.
+    // The timeout is for the complete head, however it trickles in.
     let mut slow = Client::new(proxy.addr());
     let mut dripped = 0;
     while dripped < 10_000 && std::io::Write::write_all(&mut slow.0, b"G").is_ok() {
@@ -195,8 +195,8 @@ pub fn slow_clients_are_closed() {
 }
 
 #[test]
-pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
-    let master = Backend::answering(|_| {
+pub fn a_client_that_does_not_read_is_closed() {
+    let master = Backend::responding(|_| {
         let mut response = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
         response.resize(response.len() + 100_000_000, b'x');
         response
@@ -204,8 +204,8 @@ pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
     let mut config = config(&master, &[]);
     config.timeouts.idle = Duration::from_millis(300);
     let proxy = start(config);
-    let mut deaf = Client::new(proxy.addr());
-    deaf.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let mut stalled = Client::new(proxy.addr());
+    stalled.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     crate::until("closed", || {
         let stats = proxy.control().stats();
         stats.requests == 1 && stats.open == 0
@@ -214,12 +214,12 @@ pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
 }
 
 #[test]
-pub fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
+pub fn a_client_that_leaves_before_the_master_connects_reaches_no_shadow() {
     let (master, shadow) = (Backend::full(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let mut client = Client::new(proxy.addr());
     client.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    // An end that comes with the request is one before it.
+    // A FIN together with the request would count as an earlier disconnect.
     crate::until("asked", || proxy.control().stats().requests == 1);
     client.0.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(client.rest(), "");
@@ -229,7 +229,7 @@ pub fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
 }
 
 #[test]
-pub fn clients_beyond_the_limit_wait_outside() {
+pub fn clients_over_the_limit_wait_in_the_backlog() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
     (config.threads, config.limits.connections) = (1, 2);
@@ -246,7 +246,7 @@ pub fn clients_beyond_the_limit_wait_outside() {
     stop(proxy);
 }
 
-/// A small generator: the same bytes on every run.
+/// A deterministic generator.
 struct Generator(u64);
 
 impl Generator {
@@ -258,7 +258,7 @@ impl Generator {
 }
 
 #[test]
-pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
+pub fn a_shadow_gets_only_complete_requests_that_the_master_got() {
     const SEEDS: [&str; 6] = [
         "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n",
         "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
@@ -305,13 +305,12 @@ pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
     }
     stop(proxy);
     let (mut seen, copies) = (master.requests(), shadow.requests());
-    // Who says no host gets the backend's own.
+    // A request without a host gets the backend's.
     let own_hosts = [master.addr, shadow.addr].map(|addr| addr.to_string());
     let own = |(name, value): &(String, String)| name == "host" && own_hosts.contains(value);
     seen.iter_mut().for_each(|seen| seen.headers.retain(|header| !own(header)));
-    // Half a copy would be one that the master did not see either.
-    assert_eq!(shadow.leftovers(), 0, "a copy that is no request");
-    assert!(copies.len() > 500, "{} copies show nothing", copies.len());
+    assert_eq!(shadow.leftovers(), 0, "an incomplete copy");
+    assert!(copies.len() > 500, "{} copies are too few", copies.len());
     for mut copy in copies {
         copy.headers.retain(|header| header.0 != "x-gake-shadow" && !own(header));
         assert!(seen.contains(&copy), "{copy:?}");

@@ -1,4 +1,4 @@
-//! A shadow that misbehaves is nobody's trouble but its own.
+//! A misbehaving shadow affects neither clients nor other shadows.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::{bad, config, shadow_at, start, stop, until_count};
 
 const REQUESTS: u64 = 200;
 
-/// Sends requests one after the other, with and without keep-alive, and has an answer to each.
-fn all_are_answered(proxy: &RunningProxy) {
+/// Sends requests with and without keep-alive, and expects a response to each.
+fn expect_responses(proxy: &RunningProxy) {
     let mut kept = Client::new(proxy.addr());
     for _ in 0..REQUESTS / 2 {
         assert_eq!(kept.get("/").body, "hello");
@@ -20,8 +20,7 @@ fn all_are_answered(proxy: &RunningProxy) {
     }
 }
 
-/// Runs a proxy with a bad shadow beside a good one: the master answers everything, and the good
-/// one gets everything.
+/// Runs a proxy with a bad and a good shadow: the master and the good one serve every request.
 fn with_bad_shadow(
     bad: &Backend,
     change: impl FnOnce(&mut gake_shadow::config::Config),
@@ -32,7 +31,7 @@ fn with_bad_shadow(
     change(&mut config);
     let queue_bytes = config.shadows[0].queue_bytes;
     let proxy = start(config);
-    all_are_answered(&proxy);
+    expect_responses(&proxy);
     assert_eq!(master.requests().len() as u64, REQUESTS);
     let state = &proxy.control().shadows()[0];
     assert!(state.waiting <= 8 && state.bytes <= queue_bytes, "{state:?}");
@@ -42,7 +41,7 @@ fn with_bad_shadow(
     (summary, good.requests().len() as u64)
 }
 
-/// Few lanes and a short queue, so that a shadow that hangs must be shed.
+/// Few lanes and a short queue, so that copies must be shed.
 fn narrow(config: &mut gake_shadow::config::Config) {
     (config.shadows[0].queue, config.shadows[0].connections) = (8, 2);
     config.shadows[0].breaker.failures = 0;
@@ -56,7 +55,7 @@ fn a_shadow_that_hangs_is_shed() {
     });
     let ledger = &summary.ledgers[0];
     assert_eq!(ledger.count(Category::Ok), 0);
-    // Two are under way and eight wait; their time-outs make room for two more a second.
+    // Two copies run and eight wait; timeouts admit two more per second.
     assert!(ledger.count(Category::ShedQueue) >= REQUESTS / 2, "{ledger}");
     assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
     assert_eq!(good, REQUESTS);
@@ -73,13 +72,13 @@ fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
         let ledger = &summary.ledgers[0];
         assert!(ledger.count(Category::ConnErr) >= 5, "{ledger}");
         assert!(ledger.count(Category::ShedBreaker) > 0, "{ledger}");
-        // Those that were under way when it opened come on top of the five.
+        // Plus those in flight when the breaker opened.
         assert!(ledger.count(Category::ConnErr) <= 5 + 8 + 64, "{ledger}");
     }
 }
 
 #[test]
-fn a_shadow_that_drips_is_cut_off_in_time() {
+fn a_dripping_shadow_times_out() {
     let (summary, _) = with_bad_shadow(&bad::drips(), narrow);
     let ledger = &summary.ledgers[0];
     assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
@@ -98,14 +97,14 @@ fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
     let ledger = &summary.ledgers[0];
     let cut = ledger.count(Category::Cut);
     assert!(cut > 0, "{ledger}");
-    // At most the limit and one more read, of the connection's buffer.
+    // At most the limit and one more read.
     assert!(ledger.bytes_in <= cut * (limit + (128 << 10)), "{ledger:?}");
-    assert!(sent.load(Ordering::SeqCst) < 1 << 30, "what nobody reads is not even sent");
+    assert!(sent.load(Ordering::SeqCst) < 1 << 30, "unread data is not sent");
 }
 
 #[test]
-fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
-    let (master, size) = (Backend::answering(|seen| ok(&seen.body.len().to_string())), 500_000);
+fn a_shadow_that_never_reads_holds_bounded_memory() {
+    let (master, size) = (Backend::responding(|seen| ok(&seen.body.len().to_string())), 500_000);
     let mut config = config(&master, &[]);
     config.shadows.push(shadow_at(0, &bad::never_reads().url()));
     config.shadows[0].queue_bytes = 4 * size as u64;
@@ -118,15 +117,15 @@ fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
     }
     let ledger = &stop(proxy).ledgers[0];
     assert_eq!(ledger.count(Category::Ok), 0);
-    // Four fit; more only if the test takes longer than their time-out.
+    // Four fit; more only if the test takes longer than their timeout.
     assert!(ledger.count(Category::ShedQueue) >= 4, "{ledger}");
 }
 
 #[test]
-fn clients_that_come_at_once_are_all_answered_and_accounted_for() {
+fn concurrent_clients_are_served_and_accounted_for() {
     let (master, slow) = (
         Backend::hello(),
-        Backend::answering(|_| {
+        Backend::responding(|_| {
             std::thread::sleep(Duration::from_millis(5));
             ok("late")
         }),

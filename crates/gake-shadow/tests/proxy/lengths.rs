@@ -1,4 +1,4 @@
-//! Lengths that clients of HTTP/2 say: a backend of HTTP/1.1 sees one framing.
+//! Lengths of HTTP/2 requests at HTTP/1.1 backends.
 
 use bytes::Bytes;
 use gake_shadow::Category;
@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::{config, start, stop, until_count};
 
 #[test]
-fn a_length_of_many_digits_is_one_framing_to_a_backend_of_http1() {
+fn leading_zeros_of_an_http2_length_are_removed() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -23,7 +23,7 @@ fn a_length_of_many_digits_is_one_framing_to_a_backend_of_http1() {
                 .unwrap();
             let (response, mut body) = requests.send_request(post, false).unwrap();
             let _ = body.send_data(Bytes::from_static(b"hello"), true);
-            // The codec reads no more than 19 digits.
+            // The codec accepts up to 19 digits.
             let status = response.await.map(|response| response.status().as_u16()).ok();
             assert_eq!(status, (digits < 20).then_some(200), "{digits}");
         }

@@ -1,4 +1,4 @@
-//! The proxy between real sockets: scripted backends behind it, raw bytes before it.
+//! Tests of the proxy over sockets, with scripted backends and raw clients.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 
@@ -30,10 +30,10 @@ use gake_shadow::{Category, Ledger, Proxy, RunningProxy};
 
 use backend::Backend;
 
-/// Time enough for anything that must happen on a busy machine.
+/// Generous for a busy machine.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// Settings for a master and shadows, which are called `s0`, `s1` ... and may see every method.
+/// Settings for a master and shadows named `s0`, `s1` ..., which get every method.
 pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
     let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 2;
@@ -43,7 +43,6 @@ pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
     config
 }
 
-/// A shadow with a number, which may see every method.
 pub fn shadow_at(number: usize, url: &str) -> Shadow {
     let mut shadow = Shadow::new(BackendConfig::new(&format!("s{number}"), url).unwrap());
     shadow.methods = gake_shadow::config::methods(&["all".to_owned()]).unwrap();
@@ -51,21 +50,19 @@ pub fn shadow_at(number: usize, url: &str) -> Shadow {
 }
 
 thread_local! {
-    /// Whether this test's proxies take every request apart.
+    /// Whether this test's proxies use the frame path.
     pub static ON_FRAME_PATH: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Starts a proxy.
 pub fn start(config: Config) -> RunningProxy {
     let mut proxy = Proxy::new(config).unwrap();
     if ON_FRAME_PATH.get() {
-        // It might choose, so that nothing passes as bytes.
+        // A selecting hook forces the frame path.
         proxy = proxy.hooks(HookSet::new().on_select_backends(|_| Selection::All));
     }
     proxy.start().unwrap()
 }
 
-/// Waits until something holds.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -74,12 +71,10 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A shadow's ledger now.
 pub fn ledger(proxy: &RunningProxy, shadow: usize) -> Ledger {
     proxy.control().shadows()[shadow].ledger.clone()
 }
 
-/// Waits until a category has `count`.
 pub fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, count: u64) {
     let begun = Instant::now();
     while ledger(proxy, shadow).count(category) < count {
@@ -88,7 +83,7 @@ pub fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, coun
     }
 }
 
-/// Ends a proxy, and holds every ledger to its identity.
+/// Stops a proxy, and checks that every ledger balances.
 pub fn stop(proxy: RunningProxy) -> gake_shadow::ProxySummary {
     let summary = proxy.stop(Duration::from_secs(20));
     for ledger in &summary.ledgers {

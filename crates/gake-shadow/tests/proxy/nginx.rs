@@ -1,4 +1,4 @@
-//! nginx as master and shadow: its access logs count what came. Also as another proxy.
+//! nginx as master and shadow, its access log counting the requests; and as a reference proxy.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,6 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::{shadow_at, stop, until};
 
-/// An nginx with two servers.
 pub struct Nginx {
     child: Child,
     directory: TempDir,
@@ -20,14 +19,14 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts one whose servers have this in their locations.
+    /// Starts nginx with two servers that have this location.
     pub fn start(location: &str) -> Self {
         Self::speaking("", location)
     }
 
-    /// The same with this behind the address to listen at.
+    /// Like [`start`](Self::start), with parameters of `listen`.
     pub fn speaking(protocol: &str, location: &str) -> Self {
-        // Another program may take a port in between.
+        // Another process may take a port in between.
         (0..5)
             .find_map(|_| Self::try_start(protocol, location))
             .expect("nginx does not start on any port")
@@ -75,7 +74,7 @@ impl Nginx {
         format!("http://127.0.0.1:{}", self.ports[number])
     }
 
-    /// Requests in the log with a protocol.
+    /// Requests in the log by protocol.
     fn logged(&self, number: usize, protocol: &str) -> usize {
         let log = fs::read_to_string(self.directory.path().join(number.to_string()));
         log.unwrap_or_default().lines().filter(|line| line.contains(protocol)).count()
@@ -90,8 +89,7 @@ impl Drop for Nginx {
     }
 }
 
-/// What came of a proxy between clients and an nginx that is its master and its shadow, at these
-/// URLs: each of eight clients sends what `ask` does.
+/// Runs eight clients against a proxy whose master and shadow have these URLs.
 fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySummary {
     let [master, shadow] = urls;
     let mut config = Config::new(BackendConfig::new("nginx", &master).unwrap());
@@ -110,7 +108,7 @@ fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySu
 }
 
 #[test]
-fn nginx_answers_everything_and_sees_every_copy() {
+fn nginx_gets_every_request_and_copy() {
     let nginx = Nginx::start(r#"return 200 "hello\n";"#);
     let summary = copied([0, 1].map(|number| nginx.url(number)), |client| {
         for _ in 0..200 {
@@ -124,9 +122,9 @@ fn nginx_answers_everything_and_sees_every_copy() {
     until("both logs are written", || logged(0) == 1600 && logged(1) == 1600);
 }
 
-/// nginx ends a connection after 50 requests and refuses those that were on their way.
+/// nginx closes connections after 50 requests, and refuses the requests in flight.
 #[test]
-fn nginx_is_asked_in_http2_and_no_request_is_lost_with_its_connections() {
+fn no_request_is_lost_when_nginx_closes_http2_connections() {
     let nginx = Nginx::speaking("http2", "return 200 \"$request_method $host$request_uri\\n\";");
     let urls = [0, 1].map(|number| nginx.url(number).replace("http:", "h2c:"));
     let summary = copied(urls, |client| {

@@ -1,4 +1,4 @@
-//! What passes through, and as what it arrives.
+//! What passes through the proxy, and how it arrives.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::backend::{Backend, ReceivedRequest, ok, read_request};
 use crate::client::{Client, get, post, send_raw};
 use crate::{config, ledger, start, stop, until_count};
 
-/// A request as a shadow sees it, without its mark.
+/// A copy without its marker.
 fn unmarked(mut seen: ReceivedRequest) -> ReceivedRequest {
     assert_eq!(seen.get("x-gake-shadow"), "1");
     seen.headers.retain(|(name, _)| name != "x-gake-shadow");
@@ -25,7 +25,7 @@ fn same_headers(mut seen: ReceivedRequest) -> ReceivedRequest {
 }
 
 #[test]
-pub fn a_request_arrives_as_it_was_sent_at_both() {
+pub fn a_request_arrives_unchanged_at_both_backends() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let response = send_raw(
@@ -61,7 +61,7 @@ pub fn a_request_arrives_as_it_was_sent_at_both() {
     stop(proxy);
 }
 
-/// A master that keeps each head as it came and answers with names in several cases.
+/// A master that records heads as text, and responds with names in mixed case.
 fn keeping_heads() -> (Backend, Arc<Mutex<Vec<String>>>) {
     let heads: Arc<Mutex<Vec<String>>> = Arc::default();
     let kept = Arc::clone(&heads);
@@ -96,7 +96,7 @@ pub fn names_of_a_request_keep_their_case() {
 }
 
 #[test]
-pub fn names_of_an_answer_keep_their_case() {
+pub fn names_of_a_response_keep_their_case() {
     let (master, _) = keeping_heads();
     let proxy = start(config(&master, &[]));
     let response = send_raw(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
@@ -107,7 +107,7 @@ pub fn names_of_an_answer_keep_their_case() {
 }
 
 #[test]
-pub fn host_and_forwarding_are_as_told() {
+pub fn host_and_forwarding_follow_the_settings() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.master.host = HostPolicy::Backend;
@@ -123,8 +123,8 @@ pub fn host_and_forwarding_are_as_told() {
 }
 
 #[test]
-pub fn answers_without_a_body_keep_the_connection() {
-    let master = Backend::answering(|seen| match seen.line.split(' ').nth(1).unwrap() {
+pub fn responses_without_a_body_keep_the_connection() {
+    let master = Backend::responding(|seen| match seen.line.split(' ').nth(1).unwrap() {
         "/204" => b"HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n".to_vec(),
         "/304" => {
             b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 99\r\n\r\n".to_vec()
@@ -145,18 +145,24 @@ pub fn answers_without_a_body_keep_the_connection() {
     let head = client.response(true);
     assert!(head.head.contains("content-length: 12345"), "{head:?}");
     let found = client.get("/302");
-    assert!(found.status == 302 && found.head.contains("location: /hello"), "never followed");
-    assert!(client.get("/odd").head.starts_with("http/1.1 299 odd thing"), "the reason stays");
+    assert!(
+        found.status == 302 && found.head.contains("location: /hello"),
+        "redirects are not followed"
+    );
+    assert!(
+        client.get("/odd").head.starts_with("http/1.1 299 odd thing"),
+        "the reason is unchanged"
+    );
     assert_eq!(client.get("/").body, "hello");
     assert_eq!(master.requests().len(), 6);
-    assert_eq!(master.connections(), 1, "one connection to the master does for one client");
+    assert_eq!(master.connections(), 1, "one client needs one connection to the master");
     stop(proxy);
 }
 
 #[test]
 pub fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
-    let master = Backend::answering(|seen| ok(&format!("got {}", seen.body.len())));
-    let shadow = Backend::answering(|seen| ok(&format!("got {}", seen.body.len())));
+    let master = Backend::responding(|seen| ok(&format!("got {}", seen.body.len())));
+    let shadow = Backend::responding(|seen| ok(&format!("got {}", seen.body.len())));
     let mut config = config(&master, &[&shadow]);
     config.limits.shadow_body = 100_000;
     let proxy = start(config);
@@ -173,7 +179,7 @@ pub fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
 pub fn chunks_and_trailers_arrive_even_on_a_get() {
     let response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
                   3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n";
-    let master = Backend::answering(move |_| response.into());
+    let master = Backend::responding(move |_| response.into());
     let shadow = Backend::hello();
     let proxy = start(config(&master, &[&shadow]));
     let response = send_raw(
@@ -191,8 +197,8 @@ pub fn chunks_and_trailers_arrive_even_on_a_get() {
 }
 
 #[test]
-pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
-    let master = Backend::answering(|seen| ok(&seen.text()));
+pub fn the_proxy_itself_sends_100_continue() {
+    let master = Backend::responding(|seen| ok(&seen.text()));
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
     client.write("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -203,7 +209,7 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     let chunked = "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
     client.write(format!("PUT / HTTP/1.1\r\nHost: h\r\n{chunked}"));
     assert_eq!(client.response(false).status, 100);
-    // However the chunks come, and whatever follows at once.
+    // Byte by byte, with a pipelined request.
     let (body, next) = ("2;x\r\nhi\r\n0\r\n\r\n", "GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
     for byte in body[..body.len() - 1].bytes() {
         client.write([byte]);
@@ -215,7 +221,7 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     assert_eq!(client.response(false).body, "");
     assert_eq!(master.requests()[2].line, "GET /next HTTP/1.1");
     stop(proxy);
-    // A body that nobody will read is not asked for.
+    // No 100 Continue without a master.
     let proxy = start(config(&Backend::refusing(), &[]));
     let request = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     assert!(send_raw(proxy.addr(), request).starts_with("HTTP/1.1 502"));
@@ -223,8 +229,8 @@ pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
 }
 
 #[test]
-pub fn an_old_client_gets_an_answer_it_understands() {
-    let master = Backend::answering(|_| {
+pub fn an_http10_client_gets_no_chunks() {
+    let master = Backend::responding(|_| {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec()
     });
     let proxy = start(config(&master, &[]));
@@ -254,16 +260,16 @@ pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
         let proxy = start(config(&master, &[]));
         let (status, body) = reason(get(proxy.addr(), "/"));
         assert_eq!(status, 502, "{body}");
-        assert!(body.contains("closed the connection before it answered"), "{body}");
+        assert!(body.contains("closed the connection before responding"), "{body}");
         stop(proxy);
     }
     for bytes in ["SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"] {
-        let master = Backend::answering(|_| bytes.as_bytes().to_vec());
+        let master = Backend::responding(|_| bytes.as_bytes().to_vec());
         let proxy = start(config(&master, &[]));
         assert_eq!(get(proxy.addr(), "/").status, 502);
         stop(proxy);
     }
-    // Neither an interim answer nor a part of a head is an answer.
+    // Neither an interim response nor an incomplete head is a response.
     for bytes in [&b""[..], b"HTTP/1.1 103 Early\r\n\r\n", b"HTTP/1.1 200 OK\r\nX"] {
         let master = Backend::raw(move |mut stream, _| {
             read_request(&mut stream, &mut Vec::new());
@@ -275,17 +281,17 @@ pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
         let proxy = start(config);
         let (status, body) = reason(get(proxy.addr(), "/"));
         assert_eq!(status, 504, "{body}");
-        assert!(body.contains("it did not answer in time"), "{body}");
+        assert!(body.contains("it did not respond in time"), "{body}");
         assert_eq!(stop(proxy).stats.master_faults, 1);
     }
 }
 
 #[test]
 pub fn a_body_of_empty_lines_is_a_body() {
-    let master = Backend::answering(|request| ok(&format!("{:?}", request.text())));
+    let master = Backend::responding(|request| ok(&format!("{:?}", request.text())));
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
-    // In one piece with its head and the next request, and behind its head on a new connection.
+    // Pipelined with the next request, and in separate writes.
     for pieces in [&["\r\nabcGET /x HTTP/1.1\r\nHost: h\r\n\r\n"][..], &["\n", "\nabc"]] {
         client.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n");
         for piece in pieces {
@@ -302,7 +308,7 @@ pub fn a_body_of_empty_lines_is_a_body() {
 }
 
 #[test]
-pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
+pub fn a_response_that_ends_early_does_so_for_the_client() {
     let master = Backend::raw(|mut stream, _| {
         read_request(&mut stream, &mut Vec::new());
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
@@ -314,7 +320,7 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
 }
 
 #[test]
-pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
+pub fn a_response_that_ends_early_is_an_error_to_an_http10_client() {
     let master = Backend::raw(|mut stream, _| {
         read_request(&mut stream, &mut Vec::new());
         let _ = stream
@@ -331,12 +337,12 @@ pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
 }
 
 #[test]
-pub fn an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client() {
+pub fn a_response_cut_by_shutdown_is_an_error_to_an_http10_client() {
     let master = Backend::raw(|mut stream, _| {
         read_request(&mut stream, &mut Vec::new());
         let _ = stream
             .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
-        // The rest never comes; the proxy leaves.
+        // Never sends the rest.
         let _ = stream.read(&mut [0]);
     });
     let proxy = start(config(&master, &[]));
@@ -354,13 +360,11 @@ pub fn an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client() {
 }
 
 #[test]
-pub fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
-    // Each connection answers once, and closes as soon as it is asked again.
-    let answered = AtomicUsize::new(0);
+pub fn a_connection_closed_by_the_master_is_retried() {
+    // Each connection serves one request, and closes at the second.
     let master = Backend::raw(move |mut stream, _| {
         let mut buffer = Vec::new();
         if read_request(&mut stream, &mut buffer).is_some() {
-            answered.fetch_add(1, Ordering::SeqCst);
             stream.write_all(&ok("hello")).unwrap();
         }
         read_request(&mut stream, &mut buffer);
@@ -377,7 +381,7 @@ pub fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
 }
 
 #[test]
-pub fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
+pub fn an_aborted_upload_is_not_copied() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for head in
@@ -393,12 +397,12 @@ pub fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
 }
 
 #[test]
-pub fn an_early_answer_reaches_a_client_that_still_sends() {
+pub fn an_early_response_reaches_a_client_that_still_sends() {
     let master = Backend::raw(|mut stream, _| {
         let mut some = [0; 1000];
         let _ = stream.read(&mut some);
         let _ = stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
-        // Until the proxy gives up sending.
+        // Until the proxy stops sending.
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
     let shadow = Backend::hello();
@@ -413,7 +417,7 @@ pub fn an_early_answer_reaches_a_client_that_still_sends() {
 }
 
 #[test]
-pub fn a_websocket_goes_to_the_master_alone() {
+pub fn a_websocket_goes_to_the_master_only() {
     let master = Backend::raw(|mut stream, _| {
         let mut buffer = Vec::new();
         let asked = read_request(&mut stream, &mut buffer).unwrap();
@@ -460,8 +464,8 @@ pub fn http2_in_cleartext_is_not_tunnelled() {
 }
 
 #[test]
-pub fn an_old_client_does_not_switch_protocols() {
-    let master = Backend::answering(|seen| {
+pub fn an_http10_client_does_not_switch_protocols() {
+    let master = Backend::responding(|seen| {
         if seen.get("upgrade").is_empty() {
             return ok("hello");
         }
@@ -484,7 +488,7 @@ pub fn only_what_policy_allows_is_copied() {
     let proxy = start(config);
     assert_eq!(post(proxy.addr(), "/", "x").status, 200);
     assert_eq!(get(proxy.addr(), "/a").status, 200);
-    // The switch takes copies that wait as well.
+    // The kill switch also discards queued copies.
     until_count(&proxy, 0, Category::Ok, 1);
     proxy.control().set_percentage("s0", 0.0, Duration::ZERO).unwrap();
     assert_eq!(get(proxy.addr(), "/b").status, 200);
@@ -498,8 +502,8 @@ pub fn only_what_policy_allows_is_copied() {
 }
 
 #[test]
-pub fn a_proxy_that_is_told_to_stop_finishes_what_it_has() {
-    let master = Backend::answering(|_| {
+pub fn a_draining_proxy_finishes_running_requests() {
+    let master = Backend::responding(|_| {
         std::thread::sleep(Duration::from_millis(300));
         ok("hello")
     });
@@ -510,6 +514,6 @@ pub fn a_proxy_that_is_told_to_stop_finishes_what_it_has() {
     let idle = Client::new(addr);
     stop(proxy);
     assert_eq!(asking.join().unwrap(), "hello");
-    assert!(std::net::TcpStream::connect(addr).is_err(), "nobody new");
+    assert!(std::net::TcpStream::connect(addr).is_err(), "no new clients");
     drop(idle);
 }

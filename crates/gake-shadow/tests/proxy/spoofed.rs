@@ -1,5 +1,4 @@
-//! What clients say of themselves and should not: markers of copies, headers under other names,
-//! the way they came; and requests that come back.
+//! Spoofed headers (markers, ambiguous names, hosts), and loops.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -13,7 +12,7 @@ use crate::backend::{Backend, ReceivedRequest, ok, read_request};
 use crate::client::{Client, get, send_raw};
 use crate::{config, start, stop, until, until_count};
 
-/// Every header whose name a lax server takes for the marker's.
+/// The headers that a lenient server reads as the marker.
 fn markers(seen: &ReceivedRequest) -> Vec<(String, String)> {
     let lax = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let all = seen.headers.iter().filter(|(name, _)| lax(name) == "x-gake-shadow");
@@ -66,7 +65,7 @@ fn a_client_cannot_pass_for_a_copy() {
 }
 
 #[test]
-fn every_shadows_marker_is_its_own_to_say() {
+fn each_shadow_gets_only_its_own_marker() {
     let (master, shadows) = (Backend::hello(), [Backend::hello(), Backend::hello()]);
     let mut config = config(&master, &[&shadows[0], &shadows[1]]);
     config.shadows[0].marker = parse_marker("X-Copy: yes").unwrap();
@@ -77,18 +76,18 @@ fn every_shadows_marker_is_its_own_to_say() {
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nx_copy: no\r\nX-Gake-Shadow: 1\r\n\r\n",
     );
     (0..2).for_each(|shadow| until_count(&proxy, shadow, Category::Ok, 1));
-    let said = |backend: &Backend| {
+    let marker = |backend: &Backend| {
         let seen = backend.requests().remove(0);
         assert_eq!(markers(&seen), []);
         assert!(seen.all("x_copy").is_empty());
         seen.get("x-copy").to_owned()
     };
-    assert_eq!([&master, &shadows[0], &shadows[1]].map(said), ["", "yes", ""]);
+    assert_eq!([&master, &shadows[0], &shadows[1]].map(marker), ["", "yes", ""]);
     stop(proxy);
 }
 
 #[test]
-fn a_signed_marker_says_when_and_for_what() {
+fn a_signed_marker_has_time_and_signature() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.marker_secret = Some(MarkerSecret::new("a secret that services share").unwrap());
@@ -103,8 +102,8 @@ fn a_signed_marker_says_when_and_for_what() {
     let mut tags = Vec::new();
     for seen in shadow.requests() {
         let marker = seen.get("x-gake-shadow").to_owned();
-        let parts: Vec<&str> = marker.split(';').collect();
-        let [value, time, tag] = parts[..] else { panic!("{marker}") };
+        let fields: Vec<&str> = marker.split(';').collect();
+        let [value, time, tag] = fields[..] else { panic!("{marker}") };
         let time: u64 = time.strip_prefix("t=").unwrap().parse().unwrap();
         assert!(value == "1" && (before..=now()).contains(&time), "{marker}");
         let tag = tag.strip_prefix("hmac=").unwrap().to_owned();
@@ -112,13 +111,13 @@ fn a_signed_marker_says_when_and_for_what() {
         tags.push((seen.line, tag));
     }
     tags.sort();
-    assert_ne!(tags[0].1, tags[2].1, "the target is signed too");
+    assert_ne!(tags[0].1, tags[2].1, "the target is signed");
     assert!(master.requests().iter().all(|seen| markers(seen).is_empty()));
     stop(proxy);
 }
 
 #[test]
-fn names_that_servers_confuse_stop_here_unless_told() {
+fn ambiguous_names_are_removed_by_default() {
     let request = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\
                    Transfer_Encoding: chunked\r\nContent.Length: 9\r\nX_User: root\r\n\r\nhi";
     for (kept, odd) in [(false, 3), (true, 0)] {
@@ -138,7 +137,7 @@ fn names_that_servers_confuse_stop_here_unless_told() {
 }
 
 #[test]
-fn a_backend_always_hears_a_host() {
+fn a_backend_always_gets_a_host() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     send_raw(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
@@ -180,8 +179,8 @@ fn an_absolute_target_does_not_hide_two_hosts() {
 }
 
 #[test]
-fn an_old_client_is_promised_what_it_gets() {
-    let master = Backend::answering(|seen| match seen.line.split(' ').nth(1).unwrap() {
+fn keep_alive_is_promised_to_http10_clients_only_if_kept() {
+    let master = Backend::responding(|seen| match seen.line.split(' ').nth(1).unwrap() {
         "/known" => ok("hello"),
         "/none" => b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec(),
         _ => {
@@ -209,7 +208,7 @@ fn an_old_client_is_promised_what_it_gets() {
 
 #[test]
 fn a_proxy_is_not_its_own_backend() {
-    // A port that is free: it was ours a moment ago.
+    // A free port.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let shadow = Backend::hello();
     for (listen, url) in [
@@ -236,8 +235,8 @@ fn a_proxy_is_not_its_own_backend() {
 }
 
 #[test]
-fn a_request_that_comes_back_is_refused() {
-    // A backend that passes everything on to the proxy before it.
+fn a_looping_request_is_refused() {
+    // A backend that forwards everything to the proxy.
     let back: Arc<OnceLock<std::net::SocketAddr>> = Arc::default();
     let to = Arc::clone(&back);
     let master = Backend::raw(move |mut stream, _| {

@@ -1,4 +1,4 @@
-//! Streams of HTTP/2 that share a connection: one whose reader does not read holds up no other.
+//! HTTP/2 streams on a shared connection: a stalled reader does not block the others.
 
 use std::future::poll_fn;
 use std::net::{SocketAddr, TcpListener};
@@ -18,21 +18,20 @@ use crate::backend::{Backend, ok, read_request};
 use crate::client::{Client, get};
 use crate::{config, shadow_at, start, stop, until, until_count};
 
-/// A small piece of a body.
 const DATA: &[u8] = &[b'x'; 100];
-/// More of them than all that the kernel keeps between two processes.
+/// More than the kernel buffers between two processes.
 const FRAMES: usize = 80_000;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Sends `pieces` pieces, each as soon as there is room for it, and counts them.
+/// Sends frames within the flow control, counting them.
 async fn send(mut body: SendStream<Bytes>, frames: usize, sent: Arc<AtomicUsize>) {
     for _ in 0..frames {
         body.reserve_capacity(DATA.len());
         while body.capacity() < DATA.len() {
-            // A peer that has gone takes no more.
+            // The peer is gone.
             let Some(Ok(_)) = poll_fn(|cx| body.poll_capacity(cx)).await else { return };
         }
         if body.send_data(Bytes::from_static(DATA), false).is_err() {
@@ -43,7 +42,7 @@ async fn send(mut body: SendStream<Bytes>, frames: usize, sent: Arc<AtomicUsize>
     let _ = body.send_data(Bytes::new(), true);
 }
 
-/// Waits until a count has not moved for a while.
+/// Waits until a count stops increasing.
 fn wait_until_stalled(count: &AtomicUsize) {
     let (mut last, mut times) = (0, 0);
     until("nothing moves", || {
@@ -54,11 +53,11 @@ fn wait_until_stalled(count: &AtomicUsize) {
     });
 }
 
-/// A backend that speaks HTTP/2: many pieces at `/stream`, and one anywhere else.
+/// An HTTP/2 backend: many frames at `/stream`, one at other paths.
 struct Streaming {
     addr: SocketAddr,
     connections: Arc<AtomicUsize>,
-    /// Pieces of `/stream`.
+    /// Frames of `/stream`.
     sent: Arc<AtomicUsize>,
 }
 
@@ -113,7 +112,7 @@ async fn response(
 }
 
 #[test]
-fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
+fn a_client_that_does_not_read_blocks_no_other() {
     let (master, shadow) = (Streaming::start(), Streaming::start());
     let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 1;
@@ -121,7 +120,7 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     config.shadows[0].timeout = crate::LONG;
     config.limits.response_body = u64::MAX;
     let proxy = start(config);
-    // Pieces come faster than they are passed on.
+    // Frames arrive faster than they are passed on.
     assert_eq!(get(proxy.addr(), "/stream").body.len(), FRAMES * DATA.len());
     until_count(&proxy, 0, Category::Ok, 1);
 
@@ -130,20 +129,20 @@ fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
     slow.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
     wait_until_stalled(&master.sent);
     let sent = master.sent.load(Ordering::SeqCst);
-    assert!(sent < FRAMES, "it has all been taken");
+    assert!(sent < FRAMES, "everything was buffered");
     let mut other = Client::new(proxy.addr());
     for _ in 0..50 {
         assert_eq!(other.get("/").body.as_bytes(), DATA);
     }
-    assert_eq!(slow.response(false).body.len(), FRAMES * DATA.len(), "it goes on where it stood");
+    assert_eq!(slow.response(false).body.len(), FRAMES * DATA.len(), "it continues");
     until_count(&proxy, 0, Category::Ok, 52);
-    assert_eq!((master.connections(), shadow.connections()), (1, 1), "none was ended");
+    assert_eq!((master.connections(), shadow.connections()), (1, 1), "no connection was closed");
     let stats = stop(proxy).stats;
     assert_eq!((stats.responses[2], stats.broken_responses, stats.master_faults), (52, 0, 0));
 }
 
 #[test]
-fn a_client_that_leaves_ends_its_stream_alone() {
+fn a_client_that_leaves_ends_only_its_stream() {
     let master = Streaming::start();
     let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 1;
@@ -154,15 +153,15 @@ fn a_client_that_leaves_ends_its_stream_alone() {
         let response = client.response(true);
         assert_eq!(response.status, 200, "{response:?} {}", client.rest());
     }
-    // What they left unread is given back.
+    // Their unread capacity is released.
     assert_eq!(get(proxy.addr(), "/stream").body.len(), FRAMES * DATA.len());
     assert_eq!(master.connections(), 1);
     stop(proxy);
 }
 
 #[test]
-fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
-    let (told, has_head) = std::sync::mpsc::channel::<()>();
+fn a_response_to_head_may_end_after_its_head() {
+    let (head_seen, has_head) = std::sync::mpsc::channel::<()>();
     let has_head = Arc::new(std::sync::Mutex::new(has_head));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("h2c://{}", listener.local_addr().unwrap());
@@ -179,7 +178,7 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
                     let mut body = respond.send_response(head, false).unwrap();
                     let wait = move || has_head.lock().unwrap().recv();
                     tokio::task::spawn_blocking(wait).await.unwrap().unwrap();
-                    // A stream that was reset takes nothing.
+                    // Fails on a reset stream.
                     let _ = body.send_data(Bytes::new(), true);
                 });
             }
@@ -200,7 +199,7 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
             (200, &http::HeaderValue::from_static("5"))
         );
         assert!(response.body().is_end_stream());
-        told.send(()).unwrap();
+        head_seen.send(()).unwrap();
         let wait = move || exchanges.next_within(crate::LONG).unwrap();
         let exchange = tokio::task::spawn_blocking(wait).await.unwrap();
         let response = exchange.master().unwrap().result.as_ref().unwrap();
@@ -210,7 +209,7 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
 }
 
 #[test]
-fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
+fn an_unread_body_blocks_no_other_request() {
     let released = Arc::new(AtomicBool::new(false));
     let may_read = Arc::clone(&released);
     let master = Backend::raw(move |mut stream, _| {
@@ -236,7 +235,7 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
         tokio::spawn(send(body, FRAMES, Arc::clone(&sent)));
         let counted = Arc::clone(&sent);
         tokio::task::spawn_blocking(move || wait_until_stalled(&counted)).await.unwrap();
-        assert!(sent.load(Ordering::SeqCst) < FRAMES, "it has all been taken");
+        assert!(sent.load(Ordering::SeqCst) < FRAMES, "everything was buffered");
         for _ in 0..50 {
             let get = Request::get(&url).body(()).unwrap();
             let (response, _) = requests.send_request(get, true).unwrap();
@@ -250,8 +249,8 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
 }
 
 #[test]
-fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
-    // Little of a body is with the kernel, so that each fills its window soon.
+fn many_unread_bodies_block_no_other_body() {
+    // Small kernel buffers, so that each body fills its window.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = socket2::SockRef::from(&listener);
     options.set_recv_buffer_size(4096).unwrap();

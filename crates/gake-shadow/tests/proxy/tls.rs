@@ -1,4 +1,4 @@
-//! TLS on both sides: a proxy that speaks it to its client, and to a master that is another proxy.
+//! TLS to clients, and to a master that is another proxy.
 
 use std::fs;
 use std::process::Command;
