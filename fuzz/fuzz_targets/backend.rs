@@ -90,7 +90,7 @@ fn serve(name: &str, mut stream: TcpStream, seen: &Mutex<Seen>) {
         match stream.read(&mut piece) {
             Ok(read @ 1..) => buffer.extend_from_slice(&piece[..read]),
             _ if buffer.is_empty() => return,
-            _ if next == Next::CapturedBody => {
+            _ if next == Next::Body => {
                 lock(seen).cut += 1;
                 return;
             }
@@ -105,7 +105,7 @@ enum Next {
     /// A head that has not ended.
     Head,
     /// A body that has not ended.
-    CapturedBody,
+    Body,
     /// A request, of this many bytes.
     Whole(Request, usize),
 }
@@ -134,7 +134,7 @@ fn next(name: &str, bytes: &[u8]) -> Result<Next, &'static str> {
         Framing::Chunked => chunks(body)?,
     };
     Ok(match found {
-        None => Next::CapturedBody,
+        None => Next::Body,
         Some((body, trailers, length)) => {
             Next::Whole(Request { head, body, trailers }, end + 4 + length)
         }

@@ -28,7 +28,7 @@ pub struct Verdict {
     /// The code of the error that ended it, if one did.
     pub broken: Option<u32>,
     /// Each stream's answer, in order.
-    pub responses: Vec<Answer>,
+    pub answers: Vec<Answer>,
 }
 
 /// A server whose bytes are all there, and which reads whatever is sent.
