@@ -82,17 +82,17 @@ fn change(control: &ProxyControl, path: &str, query: &str) -> AdminResponse {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("shadow", name)) => shadow = Some(name),
-            Some(("value", text)) if path == "/percentage" => match text.parse::<f64>() {
+            Some(("value", number)) if path == "/percentage" => match number.parse::<f64>() {
                 Ok(number) if (0.0..=100.0).contains(&number) => value = Some(number),
-                _ => return text_of(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
+                _ => return text(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
             },
-            Some(("over", text)) if path == "/percentage" => {
-                match gake_text::duration::parse_duration(text) {
+            Some(("over", time)) if path == "/percentage" => {
+                match gake_text::duration::parse_duration(time) {
                     Ok(time) => over = time,
-                    Err(error) => return text_of(StatusCode::BAD_REQUEST, &format!("{error}\n")),
+                    Err(error) => return text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
                 }
             }
-            _ => return text_of(StatusCode::BAD_REQUEST, &format!("unknown parameter {pair:?}\n")),
+            _ => return text(StatusCode::BAD_REQUEST, &format!("unknown parameter {pair:?}\n")),
         }
     }
     let changed = match (path, shadow, value) {
@@ -103,7 +103,7 @@ fn change(control: &ProxyControl, path: &str, query: &str) -> AdminResponse {
     };
     match changed {
         Ok(()) => json_page(&status(control)),
-        Err(error) => text_of(StatusCode::NOT_FOUND, &format!("{error}\n")),
+        Err(error) => text(StatusCode::NOT_FOUND, &format!("{error}\n")),
     }
 }
 
@@ -286,7 +286,7 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
     ] {
         metric(&mut out, name, "gauge", help, shadows.iter().map(|s| (label(s), value(s))));
     }
-    let mut page = text_of(StatusCode::OK, &out);
+    let mut page = text(StatusCode::OK, &out);
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     page.headers_mut().insert(CONTENT_TYPE, kind);
     page
@@ -310,22 +310,18 @@ fn metric(
 }
 
 fn wrong_method(allowed: &'static str) -> AdminResponse {
-    let mut page = text_of(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
+    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
     page.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     page
 }
 
 fn json_page(value: &Value) -> AdminResponse {
-    let mut page = text_of(StatusCode::OK, &format!("{value:#}\n"));
+    let mut page = text(StatusCode::OK, &format!("{value:#}\n"));
     page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     page
 }
 
-fn text(status: StatusCode, content: &'static str) -> AdminResponse {
-    text_of(status, content)
-}
-
-fn text_of(status: StatusCode, content: &str) -> AdminResponse {
+fn text(status: StatusCode, content: &str) -> AdminResponse {
     let mut page = Response::new(http_body_util::Full::new(Bytes::from(content.to_owned())));
     *page.status_mut() = status;
     page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));

@@ -5,11 +5,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
+use std::io::Cursor;
 use std::net::TcpListener;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -104,7 +102,7 @@ pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
     }
 }
 
-async fn read_head(mut stream: TcpStream, evicted: &Notify) -> Option<AdminConnection> {
+async fn read_head(mut stream: TcpStream, evicted: &Notify) -> Option<(TcpStream, Bytes)> {
     let mut received = HeadBuffer::new(HEAD_BYTES);
     let head = std::future::poll_fn(|cx| received.poll(&mut stream, cx));
     let is_complete = tokio::select! {
@@ -112,10 +110,15 @@ async fn read_head(mut stream: TcpStream, evicted: &Notify) -> Option<AdminConne
         read = tokio::time::timeout(HEAD_TIMEOUT, head) => read.ok()?.ok()?,
         () = evicted.notified() => false,
     };
-    is_complete.then(|| AdminConnection { stream, early: received.take() })
+    is_complete.then(|| (stream, received.take()))
 }
 
-async fn respond(connection: AdminConnection, control: &ProxyControl, taken: &Rc<Cell<usize>>) {
+/// Serves one request; `early` is what was already read of it.
+async fn respond(
+    (stream, early): (TcpStream, Bytes),
+    control: &ProxyControl,
+    taken: &Rc<Cell<usize>>,
+) {
     let slot = RefCell::new(None);
     let service = service_fn(|request: Request<Incoming>| {
         *slot.borrow_mut() = RequestSlot::take(taken, is_change(control, &request));
@@ -128,51 +131,14 @@ async fn respond(connection: AdminConnection, control: &ProxyControl, taken: &Rc
     let mut http = http1::Builder::new();
     http.keep_alive(false).header_read_timeout(None).max_buf_size(HEAD_BYTES);
     // An error means that the client has disconnected.
-    let _ = http.serve_connection(TokioIo::new(connection), service).await;
-}
-
-/// A connection with the bytes already read from it.
-struct AdminConnection {
-    stream: TcpStream,
-    early: Bytes,
-}
-
-impl AsyncRead for AdminConnection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if !self.early.is_empty() {
-            let most = self.early.len().min(buffer.remaining());
-            buffer.put_slice(&self.early.split_to(most));
-            return Poll::Ready(Ok(()));
-        }
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for AdminConnection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    let (read, write) = stream.into_split();
+    let io = tokio::io::join(Cursor::new(early).chain(read), write);
+    let _ = http.serve_connection(TokioIo::new(io), service).await;
 }
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::task::{Context, Waker};
 
     use super::*;
 

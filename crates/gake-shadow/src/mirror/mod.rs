@@ -1,6 +1,7 @@
 //! Sends copies of requests to the shadows, on separate threads.
 
 pub(crate) mod backend;
+pub(crate) mod copy_plan;
 mod copy_writer;
 mod exchange;
 pub(crate) mod gate;

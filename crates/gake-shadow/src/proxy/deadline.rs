@@ -72,7 +72,6 @@ impl Ticker {
         }
     }
 
-    /// Wakes all tasks.
     pub(crate) fn wake_all(&self) {
         for state in &*self.deadlines.borrow() {
             if let Some(waker) = state.waker.borrow().as_ref() {

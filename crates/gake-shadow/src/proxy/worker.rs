@@ -109,7 +109,6 @@ impl ProxyWorker {
         self.phase.get() == ProxyPhase::Stopped
     }
 
-    /// Open client connections.
     pub(crate) fn open(&self) -> usize {
         self.open.get()
     }

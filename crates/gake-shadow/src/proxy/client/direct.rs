@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::StatusCode;
 
 use crate::collect::OutcomeSlot;
 use crate::exchange::{BackendFailure, Role};
@@ -49,7 +48,6 @@ pub(crate) async fn serve(
     DirectExchange { side, request, head: head.bytes().clone(), upload, slot }.run().await
 }
 
-/// A running request.
 struct DirectExchange<'a> {
     side: ClientSide<'a>,
     request: ClientRequest,
@@ -72,7 +70,7 @@ impl DirectExchange<'_> {
                     Some(Ok(link)) => link,
                     Some(Err(fault)) => {
                         // An unreachable master does not affect the shadows.
-                        self.upload.send_copies(&self.request);
+                        self.upload.send_copies();
                         return self.fault(fault, self.request.closes).await;
                     }
                     None => return NextStep::Gone,
@@ -165,15 +163,10 @@ impl DirectExchange<'_> {
             TransactionEnd::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
                 self.record_fault(Fault::Timeout(Phase::FirstByte));
-                let reason = "the request body timed out";
-                let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
-                self.refuse(refusal, true).await
+                self.refuse(Refusal::body_timeout(), true).await
             }
             TransactionEnd::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
-            TransactionEnd::BodyAborted => {
-                let refusal = Refusal::bad("the request body is incomplete");
-                self.refuse(refusal, true).await
-            }
+            TransactionEnd::BodyAborted => self.refuse(Refusal::body_incomplete(), true).await,
             TransactionEnd::Answered | TransactionEnd::Switched | TransactionEnd::Gone => {
                 NextStep::Gone
             }

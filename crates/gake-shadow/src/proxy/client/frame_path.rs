@@ -39,7 +39,6 @@ enum FrameEnd {
     TooSlow,
 }
 
-/// A running request.
 struct FrameExchange<'a> {
     client: &'a Rc<ClientState>,
     side: Rc<ClientStream>,

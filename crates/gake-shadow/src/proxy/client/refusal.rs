@@ -26,6 +26,14 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, reason)
     }
 
+    pub(crate) fn body_timeout() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "the request body timed out")
+    }
+
+    pub(crate) fn body_incomplete() -> Self {
+        Self::bad("the request body is incomplete")
+    }
+
     /// 502, or 504 for a timeout.
     pub(crate) fn of_fault(backend: &str, fault: Fault) -> Self {
         let status = match fault {

@@ -11,10 +11,10 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::collect::ExchangeCollector;
-use crate::message::body::{BodyBuffer, BufferedBody, ShadowRequest};
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::Framing;
 use crate::mirror::PendingCopies;
+use crate::mirror::copy_plan::CopyPlan;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
@@ -33,13 +33,7 @@ pub(crate) struct Upload {
     /// Received and not yet written to the master.
     unsent: Vec<u8>,
     written: usize,
-    body_buffer: BodyBuffer,
-    /// Bytes to buffer for copies.
-    limit: u64,
-    /// Sent when the body is complete.
-    copies: Option<PendingCopies>,
-    /// Gets the body even if incomplete.
-    collector: Option<Arc<ExchangeCollector>>,
+    copy: Option<CopyPlan>,
 }
 
 /// Why an upload failed.
@@ -58,16 +52,14 @@ impl Upload {
         copies: Option<PendingCopies>,
         collector: Option<Arc<ExchangeCollector>>,
     ) -> Self {
+        // Without a body there is nothing to collect.
+        let collector = collector.filter(|_| request.has_body());
         Self {
             incoming: IncomingBody::new(request.body, request.expects),
             is_chunked: request.body == Framing::Chunked,
             unsent: Vec::new(),
             written: 0,
-            body_buffer: BodyBuffer::default(),
-            limit,
-            copies,
-            // Without a body there is nothing to collect.
-            collector: collector.filter(|_| request.has_body()),
+            copy: CopyPlan::new(&request.head, limit, copies, collector),
         }
     }
 
@@ -92,7 +84,7 @@ impl Upload {
         (client, stream, received): UploadSource<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), UploadError>> {
-        self.send_copies(request);
+        self.send_copies();
         for _ in 0..READS {
             while self.written < self.unsent.len() {
                 let rest = &self.unsent[self.written..];
@@ -117,7 +109,7 @@ impl Upload {
             }
             if self.is_complete() {
                 client.request_received();
-                self.send_copies(request);
+                self.send_copies();
             }
         }
         cx.waker().wake_by_ref();
@@ -163,57 +155,40 @@ impl Upload {
         bytes: &[u8],
     ) -> Result<usize, UploadError> {
         client.body_received();
-        let is_buffered = self.copies.is_some() || self.collector.is_some();
-        let mut passing = UploadVisitor {
+        let mut visitor = UploadVisitor {
             out: &mut self.unsent,
             link: (!self.is_chunked).then_some((cx, link)),
             fault: None,
-            body_buffer: is_buffered.then_some(&mut self.body_buffer),
-            limit: self.limit,
+            copy: self.copy.as_mut(),
             trailers: None,
         };
-        let taken = self.incoming.take(bytes, &mut passing).ok_or(UploadError::Client)?;
-        let UploadVisitor { fault, body_buffer, mut trailers, .. } = passing;
+        let taken = self.incoming.take(bytes, &mut visitor).ok_or(UploadError::Client)?;
+        let UploadVisitor { fault, copy, mut trailers, .. } = visitor;
         if let Some(fault) = fault {
             return Err(UploadError::Master(fault));
         }
         if let Some(trailers) = &mut trailers {
             client.clean_trailers(trailers);
-            if let Some(body_buffer) = body_buffer {
-                body_buffer.trailers(trailers);
+            if let Some(copy) = copy {
+                copy.trailers(trailers);
             }
         }
         if self.is_chunked && self.is_complete() {
             write_end(&mut self.unsent, request.head.values("trailer"), trailers.as_ref());
         }
-        if self.body_buffer.is_over()
-            && let Some(copies) = self.copies.take()
-        {
-            copies.oversize();
+        if self.copy.as_ref().is_some_and(CopyPlan::is_obsolete) {
+            self.copy = None;
         }
         Ok(taken)
     }
 
     /// Sends the copies if the request is complete.
-    pub(crate) fn send_copies(&mut self, request: &ClientRequest) {
-        if !self.is_complete() || (self.copies.is_none() && self.collector.is_none()) {
-            return;
+    pub(crate) fn send_copies(&mut self) {
+        if self.is_complete()
+            && let Some(copy) = self.copy.take()
+        {
+            copy.end(true);
         }
-        let body = self.keep();
-        if let Some(copies) = self.copies.take() {
-            copies.send(&Arc::new(ShadowRequest { head: request.head.clone(), body }));
-        }
-    }
-
-    /// Finishes the buffered body, and passes it to the collector.
-    fn keep(&mut self) -> BufferedBody {
-        let (over, seen) = (self.body_buffer.is_over(), self.body_buffer.seen());
-        let mut kept = self.body_buffer.finish();
-        kept.chunked = self.is_chunked;
-        if let Some(collector) = self.collector.take() {
-            collector.body(&kept, seen, over || !self.is_complete());
-        }
-        kept
     }
 }
 
@@ -225,15 +200,14 @@ struct UploadVisitor<'a, 'c> {
     link: Option<(&'a mut Context<'c>, &'a mut BackendLink)>,
     /// The error of a failed write.
     fault: Option<Fault>,
-    body_buffer: Option<&'a mut BodyBuffer>,
-    limit: u64,
+    copy: Option<&'a mut CopyPlan>,
     trailers: Option<HeaderMap>,
 }
 
 impl Visitor for UploadVisitor<'_, '_> {
     fn body(&mut self, bytes: &[u8]) {
-        if let Some(body_buffer) = &mut self.body_buffer {
-            body_buffer.take(&Bytes::copy_from_slice(bytes), self.limit);
+        if let Some(copy) = &mut self.copy {
+            copy.data(&Bytes::copy_from_slice(bytes));
         }
         let Some((cx, link)) = &mut self.link else { return write_chunk(self.out, bytes) };
         match link.poll_write(cx, bytes) {
@@ -254,8 +228,8 @@ impl Visitor for UploadVisitor<'_, '_> {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if self.collector.is_some() {
-            self.keep();
+        if let Some(copy) = self.copy.take() {
+            copy.end(false);
         }
     }
 }

@@ -51,10 +51,9 @@ pub(crate) fn failed(
     match client.waiting_on() {
         WaitingOn::Client => {
             count(&client.worker.counters().client_timeouts);
-            let reason = "the request body timed out";
-            Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
+            Refusal::body_timeout()
         }
-        WaitingOn::ClientAborted => Refusal::bad("the request body is incomplete"),
+        WaitingOn::ClientAborted => Refusal::body_incomplete(),
         WaitingOn::Idle | WaitingOn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
     }
 }

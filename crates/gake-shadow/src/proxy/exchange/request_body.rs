@@ -2,16 +2,13 @@
 
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::collect::ExchangeCollector;
-use crate::message::body::{BodyBuffer, ShadowBody, ShadowRequest};
-use crate::message::head::{Framing, RequestHead};
-use crate::mirror::PendingCopies;
+use crate::message::body::ShadowBody;
+use crate::mirror::copy_plan::CopyPlan;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::body::{BodyAborted, ClientBody};
 use crate::proxy::http2::intake::StreamBody;
@@ -61,69 +58,34 @@ pub(crate) enum SendBody {
 pub(crate) struct Tee {
     incoming: RequestBody,
     client: Rc<ClientState>,
-    keep: Option<Box<CopyPlan>>,
+    copy: Option<Box<CopyPlan>>,
     ended: bool,
-}
-
-/// The buffered copy and its recipients.
-pub(crate) struct CopyPlan {
-    pub(crate) body_buffer: BodyBuffer,
-    pub(crate) limit: u64,
-    /// The head of the copies.
-    pub(crate) head: RequestHead,
-    /// Sent when the body is complete.
-    pub(crate) pending: Option<PendingCopies>,
-    /// Gets the body even if incomplete.
-    pub(crate) collector: Option<Arc<ExchangeCollector>>,
 }
 
 impl Tee {
     pub(crate) fn new(
         incoming: RequestBody,
         client: Rc<ClientState>,
-        keep: Option<Box<CopyPlan>>,
+        copy: Option<Box<CopyPlan>>,
     ) -> Self {
-        Self { incoming, client, keep, ended: false }
+        Self { incoming, client, copy, ended: false }
     }
 
     fn note(&mut self, frame: &Frame<Bytes>) {
         self.client.body_received();
-        let Some(keep) = &mut self.keep else { return };
+        let Some(copy) = &mut self.copy else { return };
         if let Some(data) = frame.data_ref() {
-            keep.body_buffer.take(data, keep.limit);
-            if keep.body_buffer.is_over()
-                && let Some(pending) = keep.pending.take()
-            {
-                pending.oversize();
-            }
+            copy.data(data);
         } else if let Some(trailers) = frame.trailers_ref() {
-            keep.body_buffer.trailers(trailers);
+            copy.trailers(trailers);
         }
     }
 
     fn end(&mut self) {
         self.ended = true;
         self.client.request_received();
-        if let Some(keep) = self.keep.take() {
-            keep.end(true);
-        }
-    }
-}
-
-impl CopyPlan {
-    fn end(mut self, whole: bool) {
-        let (over, seen) = (self.body_buffer.is_over(), self.body_buffer.seen());
-        let mut body = self.body_buffer.finish();
-        body.chunked = self.head.framing() == Framing::Chunked;
-        if let Some(collector) = self.collector.take() {
-            collector.body(&body, seen, over || !whole);
-        }
-        match self.pending.take() {
-            Some(pending) if whole => {
-                pending.send(&Arc::new(ShadowRequest { head: self.head, body }));
-            }
-            Some(pending) => pending.abort(),
-            None => {}
+        if let Some(copy) = self.copy.take() {
+            copy.end(true);
         }
     }
 }
@@ -134,8 +96,8 @@ impl Drop for Tee {
             // The end arrived after the last data, and was not polled for.
             self.end();
         }
-        if let Some(keep) = self.keep.take() {
-            keep.end(false);
+        if let Some(copy) = self.copy.take() {
+            copy.end(false);
         }
     }
 }

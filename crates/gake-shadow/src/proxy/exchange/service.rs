@@ -10,15 +10,16 @@ use http_body::Body;
 use crate::collect::ExchangeCollector;
 use crate::exchange::Role;
 use crate::hooks::{self, ChangeScope};
-use crate::message::body::{BodyBuffer, BufferedBody, ShadowBody, ShadowRequest};
+use crate::message::body::{BufferedBody, ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
+use crate::mirror::copy_plan::CopyPlan;
 use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::exchange::outbound::{self, OutboundRequest};
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
-use crate::proxy::exchange::request_body::{CopyPlan, SendBody, Tee};
+use crate::proxy::exchange::request_body::{SendBody, Tee};
 use crate::proxy::exchange::response::UpstreamResponse;
 use crate::proxy::exchange::whole_body;
 use crate::proxy::exchange::{collector, entries, failed, relay_response, switching};
@@ -154,12 +155,9 @@ fn streamed(
             copies,
         };
     }
-    let keep = (pending.is_some() || collector.is_some()).then(|| {
-        let (body_buffer, head) = (BodyBuffer::default(), head.clone());
-        let limit = client.worker.shared.config.limits.shadow_body;
-        Box::new(CopyPlan { body_buffer, limit, head, pending, collector })
-    });
-    let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
+    let limit = client.worker.shared.config.limits.shadow_body;
+    let copy = CopyPlan::new(&head, limit, pending, collector).map(Box::new);
+    let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), copy));
     OutboundRequest { head, is_upgrade: false, body, again: None, copies: None }
 }
 

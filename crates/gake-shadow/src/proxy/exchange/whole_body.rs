@@ -28,11 +28,10 @@ pub(crate) async fn read(
         let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
         let Some(frame) = before(&client.deadline, next).await else {
             count(&worker.counters().client_timeouts);
-            let reason = "the request body timed out";
-            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, reason));
+            return Err(Refusal::body_timeout());
         };
         let Some(frame) = frame else { break };
-        let frame = frame.map_err(|_| Refusal::bad("the request body is incomplete"))?;
+        let frame = frame.map_err(|_| Refusal::body_incomplete())?;
         let frame = client.cleaned(frame);
         client.deadline.set(worker.timeout_ticks.client);
         if let Some(data) = frame.data_ref() {

@@ -96,12 +96,10 @@ struct Streams(Rc<RequestTable>);
 struct RequestTable {
     connection: Rc<ClientState>,
     open: Cell<u32>,
-    /// Reusable deadlines.
     spare: RefCell<Vec<Rc<Deadline>>>,
     intakes: Intakes,
 }
 
-/// A running request.
 struct OpenRequest {
     streams: Streams,
     client: Rc<ClientState>,

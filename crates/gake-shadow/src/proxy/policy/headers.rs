@@ -10,7 +10,6 @@ use crate::message::line::{is, is_one_of, list};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-/// Hop-by-hop response headers.
 const RESPONSE_HOP: &[&str] = &[
     "connection",
     "keep-alive",

@@ -117,7 +117,6 @@ impl<'a> HeadEditor<'a> {
 mod tests {
     use super::*;
 
-    /// Lines after edits.
     fn edited(edits: &HeaderEdits, lines: &[(&str, &str)]) -> String {
         let mut writer = HeadWriter::new(&http::Method::GET, "/", 0);
         lines.iter().for_each(|(name, value)| writer.line(name.as_bytes(), value.as_bytes()));

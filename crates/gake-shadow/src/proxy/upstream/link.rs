@@ -21,7 +21,6 @@ const HEAD_BYTES: usize = 128 << 10;
 const HEADERS: usize = 100;
 /// 101 Switching Protocols.
 pub(crate) const SWITCHING: u16 = 101;
-/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
 /// The read buffer of a thread, shared because data is passed on immediately.

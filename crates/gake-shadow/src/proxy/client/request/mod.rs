@@ -97,7 +97,6 @@ pub(crate) struct RequestRules<'a> {
     pub(crate) head_bytes: usize,
 }
 
-/// A parsed head.
 pub(crate) struct ParsedHead<'a> {
     pub(crate) method: Method,
     pub(crate) target: RequestTarget<'a>,
@@ -215,7 +214,6 @@ impl ParsedHead<'_> {
     }
 }
 
-/// Rewrites a head.
 struct HeadRewriter<'a> {
     head: HeadWriter,
     rules: RequestRules<'a>,
