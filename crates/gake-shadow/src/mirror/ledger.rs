@@ -258,6 +258,7 @@ mod tests {
         page.settle(Category::Unsafe);
         page.start();
         let ledger = Ledger::read("new".into(), std::iter::once(&page));
-        assert_eq!(ledger.to_string(), "new: 2 received, 1 unsafe, 1 in flight");
+        expect_test::expect!["new: 2 received, 1 unsafe, 1 in flight"]
+            .assert_eq(&ledger.to_string());
     }
 }

@@ -149,10 +149,10 @@ fn outcome(outcome: &BackendOutcome, options: &ScriptHookOptions) -> Value {
     Value::Map(properties)
 }
 
-fn add_body(properties: &mut Vec<(String, Value)>, kept: &CapturedBody, how: BodyFormat) {
-    properties.extend(body(&kept.bytes, how).map(|body| ("body".to_owned(), body)));
-    properties.push(("bodyLength".to_owned(), Value::Number(kept.len as f64)));
-    properties.push(("bodyTruncated".to_owned(), Value::Bool(kept.truncated)));
+fn add_body(properties: &mut Vec<(String, Value)>, captured: &CapturedBody, how: BodyFormat) {
+    properties.extend(body(&captured.bytes, how).map(|body| ("body".to_owned(), body)));
+    properties.push(("bodyLength".to_owned(), Value::Number(captured.len as f64)));
+    properties.push(("bodyTruncated".to_owned(), Value::Bool(captured.truncated)));
 }
 
 fn body(bytes: &Bytes, how: BodyFormat) -> Option<Value> {

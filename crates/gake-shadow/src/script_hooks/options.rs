@@ -95,16 +95,21 @@ mod tests {
         .unwrap();
         assert!(some.munges("sandbox") && !some.munges("production"));
         assert_eq!((some.request_body, some.response_body), (BodyFormat::Text, BodyFormat::Bytes));
-        for (name, value, message) in [
-            ("body", Value::Null, "options.body is unknown"),
-            ("munge", Value::text("sandbox"), "not an array"),
-            ("munge", Value::List(vec![Value::text("sandbx")]), "production, sandbox"),
-            ("requestBody", Value::text("string"), "write \"none\""),
-            ("answerBody", Value::Bool(true), "not a string"),
-        ] {
-            let wrong = read(&[(name, value)]).unwrap_err();
-            assert!(wrong.contains(message), "{wrong}");
-        }
+        let invalid = [
+            ("body", Value::Null),
+            ("munge", Value::text("sandbox")),
+            ("munge", Value::List(vec![Value::text("sandbx")])),
+            ("requestBody", Value::text("string")),
+            ("answerBody", Value::Bool(true)),
+        ];
+        let errors = invalid.map(|option| read(&[option]).unwrap_err());
+        expect_test::expect![[r#"
+            options.body is unknown; the options are munge, requestBody and answerBody
+            options.munge is not an array of backends' names
+            options.munge names "sandbx"; the backends are production, sandbox
+            options.requestBody is "string"; write "none", "text" or "bytes"
+            options.answerBody is not a string"#]]
+        .assert_eq(&errors.join("\n"));
         assert!(ScriptHookOptions::of(Some(&Export::Function), &[]).is_err());
     }
 }

@@ -1,7 +1,6 @@
 //! What passes through the proxy, and how it arrives.
 
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

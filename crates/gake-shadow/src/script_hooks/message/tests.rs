@@ -64,6 +64,7 @@ fn only_returned_properties_are_replaced() {
 #[test]
 fn an_invalid_return_value_changes_nothing() {
     let header = |name: &str, value: Value| Value::map([("headers", Value::map([(name, value)]))]);
+    let mut errors = Vec::new();
     for returned in [
         Value::text("request"),
         Value::map([("method", Value::text("A B"))]),
@@ -80,12 +81,28 @@ fn an_invalid_return_value_changes_nothing() {
         header("a", Value::map([])),
     ] {
         let mut request = sample();
-        change(&mut request, returned.clone(), BodyFormat::Text).unwrap_err();
+        errors.push(change(&mut request, returned.clone(), BodyFormat::Text).unwrap_err());
         assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{returned:?}");
     }
     let mut head = HookRequest { body: None, ..sample() };
-    let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyFormat::None);
-    assert!(wrong.unwrap_err().contains("options.requestBody"));
+    let body = Value::map([("body", Value::text("x"))]);
+    errors.push(change(&mut head, body, BodyFormat::None).unwrap_err());
+    expect_test::expect![[r#"
+        must return a request or undefined
+        returned the method "A B"
+        returned a method that is not a string
+        returned the uri "no path", which is not a path
+        returned the uri "http://other/", which is not a path
+        returned the uri "/a b", which is not a path
+        returned headers that are not an object
+        returned "header"; a request has method, uri, headers and body
+        returned a body that is neither a string nor a Uint8Array
+        returned a header called "a b"
+        returned an invalid value for a
+        returned an invalid value for a
+        returned an invalid value for a
+        returned a body; options.requestBody must be "text" or "bytes""#]]
+    .assert_eq(&errors.join("\n"));
 }
 
 #[test]
@@ -97,6 +114,8 @@ fn a_selection_is_a_word_or_names() {
     let names = Value::List(vec![Value::text("a"), Value::text("b")]);
     assert_eq!(selection(names), Ok(Selection::Names(vec!["a".to_owned(), "b".to_owned()])));
     for wrong in [Value::text("sandbox"), Value::Bool(true), Value::List(vec![Value::Null])] {
-        assert!(selection(wrong).unwrap_err().contains("\"race\""));
+        let error = selection(wrong).unwrap_err();
+        expect_test::expect![[r#"must return "all", "race" or an array of names"#]]
+            .assert_eq(&error);
     }
 }
