@@ -106,20 +106,20 @@ impl Endpoint {
         let mut noise = secondary.map(|differences| differences.fields);
         for (field, values) in shadow.fields {
             let also = noise.as_mut().map(|noise| noise.remove(&field).is_some());
-            let Some(seen) = self.field(field) else { continue };
-            seen.shadow += 1;
+            let Some(figures) = self.field(field) else { continue };
+            figures.shadow += 1;
             match also {
-                Some(true) => seen.both += 1,
-                Some(false) => seen.only_shadow += 1,
+                Some(true) => figures.both += 1,
+                Some(false) => figures.only_shadow += 1,
                 None => {}
             }
-            seen.note(values, &request);
+            figures.note(values, &request);
         }
         for (field, values) in noise.unwrap_or_default() {
-            let Some(seen) = self.field(field) else { continue };
-            seen.only_secondary += 1;
-            if seen.shadow == 0 {
-                seen.note(values, &request);
+            let Some(figures) = self.field(field) else { continue };
+            figures.only_secondary += 1;
+            if figures.shadow == 0 {
+                figures.note(values, &request);
             }
         }
     }
@@ -150,9 +150,9 @@ impl Endpoint {
             let pair = if full { "other other".to_owned() } else { pair };
             *self.statuses.entry(pair).or_default() += count;
         }
-        for (field, seen) in other.fields {
+        for (field, figures) in other.fields {
             if let Some(own) = self.field(field) {
-                own.merge(seen);
+                own.merge(figures);
             }
         }
         self.latency.merge(&other.latency);
@@ -223,14 +223,14 @@ mod as_list {
         #[serde(flatten)]
         field: F,
         #[serde(flatten)]
-        seen: S,
+        figures: S,
     }
 
     pub(super) fn serialize<S: Serializer>(
         fields: &BTreeMap<DifferenceField, EndpointFigures>,
         out: S,
     ) -> Result<S::Ok, S::Error> {
-        out.collect_seq(fields.iter().map(|(field, seen)| Entry { field, seen }))
+        out.collect_seq(fields.iter().map(|(field, figures)| Entry { field, figures }))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
@@ -238,6 +238,6 @@ mod as_list {
     ) -> Result<BTreeMap<DifferenceField, EndpointFigures>, D::Error> {
         let entries =
             bounded::list::<FIELDS_MAX, _, Entry<DifferenceField, EndpointFigures>>(input)?;
-        Ok(entries.into_iter().map(|entry| (entry.field, entry.seen)).collect())
+        Ok(entries.into_iter().map(|entry| (entry.field, entry.figures)).collect())
     }
 }

@@ -15,7 +15,6 @@ use super::template::placeholder;
 /// Members that may identify the elements of an array, in order of preference.
 const IDENTITIES: &[&str] = &["id", "_id", "uuid", "key", "name", "code", "slug"];
 
-/// Compares two documents.
 pub(super) fn compare(expected: &Value, actual: &Value, out: &mut Differences<'_>) {
     let mut walk = Walk { path: "$".to_owned(), secret: false };
     walk.values(expected, actual, out);
@@ -98,7 +97,7 @@ impl Walk {
             .enumerate()
             .map(|(at, value)| (value[identity].to_string(), at))
             .collect();
-        let mut found = vec![false; actual.len()];
+        let mut matched = vec![false; actual.len()];
         let mut last = 0;
         let mut in_order = true;
         for value in expected {
@@ -108,10 +107,10 @@ impl Walk {
             };
             in_order &= last <= at;
             last = at;
-            found[at] = true;
+            matched[at] = true;
             self.values(value, &actual[at], out);
         }
-        for (value, _) in actual.iter().zip(found).filter(|(_, found)| !found) {
+        for (value, _) in actual.iter().zip(matched).filter(|(_, matched)| !matched) {
             self.note(DifferenceKind::Added, None, Some(value), out);
         }
         if !in_order {
@@ -140,10 +139,10 @@ impl Walk {
             let left = spare.get_mut(&hash(value)).filter(|left| **left > 0);
             left.map(|left| *left -= 1).is_none()
         };
-        let gone: Vec<_> = expected.iter().filter(|value| take(value, &mut spare)).collect();
+        let missing: Vec<_> = expected.iter().filter(|value| take(value, &mut spare)).collect();
         let mut new = actual.iter().filter(|value| !take(value, &mut spare)).collect::<Vec<_>>();
         new.reverse();
-        for value in gone {
+        for value in missing {
             match new.pop() {
                 Some(other) => self.values(value, other, out),
                 None => self.note(DifferenceKind::Missing, Some(value), None, out),

@@ -192,17 +192,20 @@ pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Term
     let mut ignored = 0;
     let mut differences = Vec::new();
     for (name, endpoint) in &comparison.endpoints {
-        for (field, seen) in &endpoint.fields {
+        for (field, figures) in &endpoint.fields {
             if rules.ignores(name, &field.path) {
-                ignored += seen.shadow;
+                ignored += figures.shadow;
                 continue;
             }
-            tests.push(SignTest::sign(seen.only_shadow, seen.only_shadow + seen.only_secondary));
+            tests.push(SignTest::sign(
+                figures.only_shadow,
+                figures.only_shadow + figures.only_secondary,
+            ));
             differences.push(FieldDifference {
                 endpoint: name.clone(),
                 path: field.path.clone(),
                 kind: field.kind.name(),
-                ..difference(endpoint, seen)
+                ..difference(endpoint, figures)
             });
         }
     }
@@ -260,25 +263,25 @@ fn noise(difference: &FieldDifference) -> Option<(&str, &str, Option<&'static st
 }
 
 /// The counts of a field, without name, final verdict and q.
-fn difference(endpoint: &Endpoint, seen: &EndpointFigures) -> FieldDifference {
+fn difference(endpoint: &Endpoint, figures: &EndpointFigures) -> FieldDifference {
     let (differing, all) = if endpoint.paired > 0 {
-        (seen.only_shadow.saturating_sub(seen.only_secondary), endpoint.paired)
+        (figures.only_shadow.saturating_sub(figures.only_secondary), endpoint.paired)
     } else {
-        (seen.shadow, endpoint.exchanges)
+        (figures.shadow, endpoint.exchanges)
     };
     FieldDifference {
         endpoint: String::new(),
         path: String::new(),
         kind: "",
         verdict: if endpoint.paired > 0 { FieldVerdict::Unproven } else { FieldVerdict::Untested },
-        shadow: seen.shadow,
+        shadow: figures.shadow,
         exchanges: endpoint.exchanges,
-        secondary: seen.only_secondary + seen.both,
+        secondary: figures.only_secondary + figures.both,
         paired: endpoint.paired,
         rate: differing as f64 / all.max(1) as f64,
         q: None,
-        looks_like: seen.shapes.dominant(),
-        example: seen.example.clone(),
+        looks_like: figures.shapes.dominant(),
+        example: figures.example.clone(),
     }
 }
 

@@ -121,8 +121,8 @@ impl ShadowComparison {
     /// Redacts stored values, for comparisons of earlier versions or without redaction.
     pub fn redact(&mut self, redactor: &Redactor) {
         for endpoint in self.endpoints.values_mut() {
-            for (field, seen) in &mut endpoint.fields {
-                let Some(example) = &mut seen.example else { continue };
+            for (field, figures) in &mut endpoint.fields {
+                let Some(example) = &mut figures.example else { continue };
                 let name = field.path.rsplit(['.', ' ', '\'']).next().unwrap_or_default();
                 let secret = redactor.is_secret_name(name);
                 example.request = redactor.text(example.request.raw_text()).into_owned().into();

@@ -46,7 +46,7 @@ pub fn text(report: &ShadowReport) -> String {
     latencies(report, &mut out);
     statuses(report, &mut out);
     if !report.suggestions.is_empty() {
-        line(&mut out, "\nRules for what is noise or looks like it, for --rules FILE:\n");
+        line(&mut out, "\nRules that ignore noise and likely noise, for --rules FILE:\n");
         line(&mut out, &report.suggestions);
     }
     out

@@ -27,7 +27,7 @@ const LEARNED: &str = "{name}";
 pub struct Templates {
     /// Segments by position (the path before it).
     #[serde(skip)]
-    seen: BTreeMap<String, BTreeSet<String>>,
+    segments: BTreeMap<String, BTreeSet<String>>,
     /// Positions of names.
     #[serde(deserialize_with = "super::bounded::set::<POSITIONS_MAX, _, _>")]
     names: BTreeSet<String>,
@@ -79,7 +79,7 @@ impl Templates {
     pub fn merge(&mut self, other: &Self) -> bool {
         let before = self.names.len();
         self.names.extend(other.names.iter().cloned());
-        self.seen.retain(|position, _| !self.names.contains(position));
+        self.segments.retain(|position, _| !self.names.contains(position));
         self.names.len() > before
     }
 
@@ -88,19 +88,19 @@ impl Templates {
         if self.names.contains(position) {
             return (true, false);
         }
-        if let Some(seen) = self.seen.get_mut(position) {
-            if !seen.contains(segment) {
-                seen.insert(segment.to_owned());
+        if let Some(segments) = self.segments.get_mut(position) {
+            if !segments.contains(segment) {
+                segments.insert(segment.to_owned());
             }
-            if seen.len() <= SEGMENTS_MAX {
+            if segments.len() <= SEGMENTS_MAX {
                 return (false, false);
             }
-            self.seen.remove(position);
+            self.segments.remove(position);
             self.names.insert(position.to_owned());
             return (true, true);
         }
-        if self.seen.len() < POSITIONS_MAX {
-            self.seen.insert(position.to_owned(), BTreeSet::from([segment.to_owned()]));
+        if self.segments.len() < POSITIONS_MAX {
+            self.segments.insert(position.to_owned(), BTreeSet::from([segment.to_owned()]));
         }
         (false, false)
     }
@@ -191,7 +191,7 @@ mod tests {
             let word: String = n.to_string().bytes().map(|b| (b - b'0' + b'a') as char).collect();
             templates.endpoint("GET", &format!("/{word}/x{word}/y{word}"));
         }
-        assert!(templates.seen.len() <= POSITIONS_MAX);
+        assert!(templates.segments.len() <= POSITIONS_MAX);
         assert!(templates.names.len() < 10);
     }
 }

@@ -11,7 +11,6 @@ const LINES_MAX: usize = 5_000;
 /// Cells of the alignment table. Larger differences are compared in order.
 const CELLS_MAX: usize = 250_000;
 
-/// Compares two texts.
 pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
     let all = |text: &'_ str| text.lines().take(LINES_MAX).map(str::to_owned).collect::<Vec<_>>();
     let (expected, actual) = (all(expected), all(actual));

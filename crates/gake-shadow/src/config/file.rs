@@ -134,7 +134,6 @@ struct ShadowTable {
     host: Option<String>,
     #[serde(default)]
     headers: EditsTable,
-    /// A second instance of the master.
     #[serde(default)]
     noise: bool,
     percentage: Option<f64>,
@@ -213,9 +212,7 @@ impl ConfigFile {
         config.tls = match (self.tls_cert, self.tls_key) {
             (Some(cert), key) => Some(ServerTls { key: key.unwrap_or_else(|| cert.clone()), cert }),
             (None, None) => None,
-            (None, Some(_)) => {
-                return Err(value("tls-key", "", "tls-cert is missing"));
-            }
+            (None, Some(_)) => return Err(value("tls-key", "", "tls-cert is missing")),
         };
         config.forwarded = match self.forwarded {
             None | Some(ForwardedKey::Append) => ForwardedPolicy::Append,

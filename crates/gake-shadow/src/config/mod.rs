@@ -45,8 +45,7 @@ pub struct Config {
     pub admin_token: Option<String>,
     /// How forwarding headers are handled.
     pub forwarded: ForwardedPolicy,
-    /// Whether header names with `_` and other characters that many servers treat as `-` are passed
-    /// on.
+    /// Whether header names with `_` and the like, which many servers treat as `-`, are passed on.
     pub underscores_in_headers: bool,
     /// Signs the markers of copies.
     pub marker_secret: Option<MarkerSecret>,
@@ -284,8 +283,7 @@ impl Config {
 }
 
 impl Backend {
-    /// A backend by its URL, an origin without a path. The schemes `h2` (over TLS) and `h2c`
-    /// (cleartext) select HTTP/2.
+    /// A backend by the URL of its origin. The schemes `h2` (TLS) and `h2c` select HTTP/2.
     ///
     /// # Errors
     /// When the name or the URL is invalid.

@@ -14,7 +14,6 @@ use super::head::{Framing, RequestHead};
 /// Smaller segments are copied together: a small slice of a large read buffer keeps all of it alive.
 const SMALL: usize = 4096;
 
-/// A complete request.
 #[derive(Debug, Clone)]
 pub(crate) struct ShadowRequest {
     /// The head for the master, before per-backend edits; its framing matches `body`.

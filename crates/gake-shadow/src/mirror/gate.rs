@@ -23,7 +23,6 @@ pub(crate) struct Gate {
     epoch: Instant,
     rate: Option<RateCap>,
     breaker: CircuitBreaker,
-    /// Queued copies.
     waiting: AtomicUsize,
     /// Bytes of bodies of queued and running copies.
     bytes: AtomicU64,

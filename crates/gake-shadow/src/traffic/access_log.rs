@@ -44,7 +44,6 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads one line.
     fn take(&mut self) -> io::Result<()> {
         self.line.clear();
         let read = (&mut self.input).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line)?;

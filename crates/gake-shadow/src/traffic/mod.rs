@@ -74,14 +74,14 @@ impl Record {
     #[must_use]
     pub fn is_redacted(&self) -> bool {
         let mut values = self.headers.iter().map(|(_, value)| value.as_slice());
-        values.any(|value| is_redacted(value) || Self::is_taken_out(value))
+        values.any(|value| is_redacted(value) || Self::is_removed(value))
             || is_redacted(self.target.as_bytes())
             || is_redacted(&self.body)
     }
 
     /// Whether a header's value was removed, as in recordings of earlier versions.
     #[must_use]
-    pub fn is_taken_out(value: &[u8]) -> bool {
+    pub fn is_removed(value: &[u8]) -> bool {
         value == b"[redacted]"
     }
 
