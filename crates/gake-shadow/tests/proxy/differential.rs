@@ -12,7 +12,7 @@ use gake_shadow::hooks::{HookSet, Selection};
 use crate::backend::{Backend, ReceivedRequest, end_of_chunks, read_request};
 use crate::client::Client;
 use crate::nginx::Nginx;
-use crate::{config, start, stop};
+use crate::{Generator, config, start, stop};
 
 /// Requests per path; overridden by `GAKE_DIFFERENTIAL`.
 const REQUESTS: usize = 10_000;
@@ -22,21 +22,6 @@ const THROUGH_NGINX: usize = 2_000;
 /// `GAKE_DIFFERENTIAL`, for a long comparison.
 fn wanted() -> Option<usize> {
     std::env::var("GAKE_DIFFERENTIAL").ok().map(|number| number.parse().unwrap())
-}
-
-/// A deterministic generator.
-struct Generator(u64);
-
-impl Generator {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    fn one(&mut self, of: &[&'static str]) -> &'static str {
-        of[self.below(of.len())]
-    }
 }
 
 /// Header lines of the requests.

@@ -6,7 +6,7 @@ use gake_shadow::Category;
 
 use crate::backend::{Backend, ok};
 use crate::client::{Client, get, send_and_shutdown, send_raw};
-use crate::{config, start, stop, until_count};
+use crate::{Generator, config, start, stop, until_count};
 
 /// Requests that must not reach a backend, with the allowed statuses.
 fn refused() -> Vec<(String, &'static [&'static str])> {
@@ -244,17 +244,6 @@ pub fn clients_over_the_limit_wait_in_the_backlog() {
     drop(inside);
     assert_eq!(outside.response(false).status, 200);
     stop(proxy);
-}
-
-/// A deterministic generator.
-struct Generator(u64);
-
-impl Generator {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
 }
 
 #[test]

@@ -91,3 +91,18 @@ pub fn stop(proxy: RunningProxy) -> gake_shadow::ProxySummary {
     }
     summary
 }
+
+/// A deterministic generator.
+pub struct Generator(pub u64);
+
+impl Generator {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    pub fn one(&mut self, of: &[&'static str]) -> &'static str {
+        of[self.below(of.len())]
+    }
+}
