@@ -1,6 +1,6 @@
 //! Repeats the tests of the direct path on the frame path.
 
-use crate::{ON_FRAME_PATH, hostile, passing};
+use crate::{ON_FRAME_PATH, faults, hostile, passing};
 
 macro_rules! on_frame_path {
     ($($module:ident { $($test:ident,)+ })+) => { $($(
@@ -13,6 +13,15 @@ macro_rules! on_frame_path {
 }
 
 on_frame_path! {
+    faults {
+        a_master_that_fails_is_a_502_and_a_slow_one_a_504,
+        a_response_that_ends_early_does_so_for_the_client,
+        a_response_that_ends_early_is_an_error_to_an_http10_client,
+        a_response_cut_by_shutdown_is_an_error_to_an_http10_client,
+        a_connection_closed_by_the_master_is_retried,
+        an_aborted_upload_is_not_copied,
+        a_draining_proxy_finishes_running_requests,
+    }
     hostile {
         ambiguous_requests_reach_no_backend,
         bad_chunks_never_become_a_complete_request,
@@ -34,17 +43,10 @@ on_frame_path! {
         chunks_and_trailers_arrive_even_on_a_get,
         the_proxy_itself_sends_100_continue,
         an_http10_client_gets_no_chunks,
-        a_master_that_fails_is_a_502_and_a_slow_one_a_504,
         a_body_of_empty_lines_is_a_body,
-        a_response_that_ends_early_does_so_for_the_client,
-        a_response_that_ends_early_is_an_error_to_an_http10_client,
-        a_response_cut_by_shutdown_is_an_error_to_an_http10_client,
-        a_connection_closed_by_the_master_is_retried,
-        an_aborted_upload_is_not_copied,
         an_early_response_reaches_a_client_that_still_sends,
         a_websocket_goes_to_the_master_only,
         http2_in_cleartext_is_not_tunnelled,
         only_what_policy_allows_is_copied,
-        a_draining_proxy_finishes_running_requests,
     }
 }

@@ -8,6 +8,7 @@ mod bad;
 mod client;
 mod config;
 mod differential;
+mod faults;
 mod frame_path;
 mod hooks;
 mod hostile;
