@@ -32,10 +32,10 @@ use gake_shadow::{Category, Ledger, Proxy, RunningProxy};
 use backend::Backend;
 
 /// Generous for a busy machine.
-pub const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Settings for a master and shadows named `s0`, `s1` ..., which get every method.
-pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
+pub(crate) fn config(master: &Backend, shadows: &[&Backend]) -> Config {
     let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 2;
     for (number, shadow) in shadows.iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
     config
 }
 
-pub fn shadow_at(number: usize, url: &str) -> Shadow {
+pub(crate) fn shadow_at(number: usize, url: &str) -> Shadow {
     let mut shadow = Shadow::new(BackendConfig::new(&format!("s{number}"), url).unwrap());
     shadow.methods = gake_shadow::config::methods(&["all".to_owned()]).unwrap();
     shadow
@@ -52,10 +52,10 @@ pub fn shadow_at(number: usize, url: &str) -> Shadow {
 
 thread_local! {
     /// Whether this test's proxies use the frame path.
-    pub static ON_FRAME_PATH: Cell<bool> = const { Cell::new(false) };
+    pub(crate) static ON_FRAME_PATH: Cell<bool> = const { Cell::new(false) };
 }
 
-pub fn start(config: Config) -> RunningProxy {
+pub(crate) fn start(config: Config) -> RunningProxy {
     let mut proxy = Proxy::new(config).unwrap();
     if ON_FRAME_PATH.get() {
         // A selecting hook forces the frame path.
@@ -64,7 +64,7 @@ pub fn start(config: Config) -> RunningProxy {
     proxy.start().unwrap()
 }
 
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < LONG, "{what}: not within a minute");
@@ -72,11 +72,11 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-pub fn ledger(proxy: &RunningProxy, shadow: usize) -> Ledger {
+pub(crate) fn ledger(proxy: &RunningProxy, shadow: usize) -> Ledger {
     proxy.control().shadows()[shadow].ledger.clone()
 }
 
-pub fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, count: u64) {
+pub(crate) fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, count: u64) {
     let begun = Instant::now();
     while ledger(proxy, shadow).count(category) < count {
         assert!(begun.elapsed() < LONG, "{count} {}: {}", category.name(), ledger(proxy, shadow));
@@ -85,7 +85,7 @@ pub fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, coun
 }
 
 /// Stops a proxy, and checks that every ledger balances.
-pub fn stop(proxy: RunningProxy) -> gake_shadow::ProxySummary {
+pub(crate) fn stop(proxy: RunningProxy) -> gake_shadow::ProxySummary {
     let summary = proxy.stop(Duration::from_secs(20));
     for ledger in &summary.ledgers {
         assert_eq!((ledger.balance(), ledger.in_flight), (0, 0), "{ledger}");
@@ -94,16 +94,16 @@ pub fn stop(proxy: RunningProxy) -> gake_shadow::ProxySummary {
 }
 
 /// A deterministic generator.
-pub struct Generator(pub u64);
+pub(crate) struct Generator(pub(crate) u64);
 
 impl Generator {
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
     }
 
-    pub fn one(&mut self, of: &[&'static str]) -> &'static str {
+    pub(crate) fn one(&mut self, of: &[&'static str]) -> &'static str {
         of[self.below(of.len())]
     }
 }
