@@ -45,7 +45,16 @@ pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
         });
         pages += &error_page(&master, Duration::from_millis(100));
     }
-    expect![[""]].assert_eq(&pages);
+    expect![[r#"
+        gake: 502 Bad Gateway backend "master": it refused the connection
+        gake: 502 Bad Gateway backend "master": it closed the connection before responding
+        gake: 502 Bad Gateway backend "master": it closed the connection before responding
+        gake: 502 Bad Gateway backend "master": malformed: not an HTTP/1.1 response
+        gake: 502 Bad Gateway backend "master": malformed: an unsupported response
+        gake: 504 Gateway Timeout backend "master": it did not respond in time
+        gake: 504 Gateway Timeout backend "master": it did not respond in time
+        gake: 504 Gateway Timeout backend "master": it did not respond in time
+    "#]].assert_eq(&pages);
 }
 
 #[test]

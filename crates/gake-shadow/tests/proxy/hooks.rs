@@ -54,7 +54,9 @@ fn selected_backends_get_the_request() {
     for path in ["/none", "/missing"] {
         let (status, body) = of(path);
         assert_eq!(status, 421, "{path}");
-        expect![[""]].assert_eq(&body);
+        expect![[r#"
+            gake: 421 Misdirected Request no backend was selected that may receive this request
+        "#]].assert_eq(&body);
     }
     assert_eq!(of("/shadow"), (200, "two:".to_owned()), "a selected shadow responds");
     assert_eq!(proxy.control().hooks().unknown_names, 2);
