@@ -188,41 +188,25 @@ fn ledgers(control: &ProxyControl) -> Value {
 fn metrics(control: &ProxyControl) -> AdminResponse {
     let stats = control.stats();
     let mut out = String::new();
+    let dropped = control.exchanges_dropped();
     for (name, help, value) in [
         ("requests_total", "Requests received.", stats.requests),
         ("connections_total", "Clients' connections accepted.", stats.connections),
         ("refused_total", "Requests refused.", stats.refused),
         ("malformed_total", "Connections closed for input that is not HTTP.", stats.malformed),
         ("client_timeouts_total", "Client timeouts.", stats.client_timeouts),
-        (
-            "master_faults_total",
-            "Requests without a response from the master.",
-            stats.master_faults,
-        ),
-        (
-            "broken_answers_total",
-            "Responses of the master that ended early.",
-            stats.broken_responses,
-        ),
+        ("master_faults_total", "Requests without a response.", stats.master_faults),
+        ("broken_answers_total", "Responses that ended early.", stats.broken_responses),
         ("stale_reconnects_total", "Idle connections found closed.", stats.stale_reconnects),
         ("upgrades_total", "Requests that switched protocols.", stats.upgrades),
         ("accept_errors_total", "Failed accepts.", stats.accept_errors),
         ("odd_names_total", "Header names dropped for ambiguous characters.", stats.odd_names),
-        (
-            "exchanges_dropped_total",
-            "Exchanges dropped because a queue was full.",
-            control.exchanges_dropped(),
-        ),
+        ("exchanges_dropped_total", "Exchanges dropped by full queues.", dropped),
     ] {
         metric(&mut out, name, "counter", help, [(String::new(), value as f64)]);
     }
-    metric(
-        &mut out,
-        "open_connections",
-        "gauge",
-        "Clients' connections.",
-        [(String::new(), stats.open as f64)],
-    );
+    let open = [(String::new(), stats.open as f64)];
+    metric(&mut out, "open_connections", "gauge", "Clients' connections.", open);
     let responses = stats.responses.iter().enumerate();
     metric(
         &mut out,
@@ -247,10 +231,17 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         "Failed hook calls.",
         failures.map(|(kind, count)| (format!("{{kind=\"{kind}\"}}"), count as f64)),
     );
-    let shadows = control.shadows();
+    shadow_metrics(&control.shadows(), &mut out);
+    let mut page = text(StatusCode::OK, &out);
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    page.headers_mut().insert(CONTENT_TYPE, kind);
+    page
+}
+
+fn shadow_metrics(shadows: &[ShadowState], out: &mut String) {
     let label = |shadow: &ShadowState| format!("{{shadow=\"{}\"}}", shadow.ledger.name);
     metric(
-        &mut out,
+        out,
         "shadow_received_total",
         "counter",
         "Requests received, by shadow.",
@@ -263,13 +254,7 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
             (labels, shadow.ledger.count(category) as f64)
         })
     });
-    metric(
-        &mut out,
-        "shadow_requests_total",
-        "counter",
-        "Outcomes of requests, by shadow.",
-        outcomes,
-    );
+    metric(out, "shadow_requests_total", "counter", "Outcomes, by shadow.", outcomes);
     for (name, help, value) in [
         (
             "shadow_in_flight",
@@ -284,12 +269,8 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
             f64::from(u8::from(s.breaker_open))
         }),
     ] {
-        metric(&mut out, name, "gauge", help, shadows.iter().map(|s| (label(s), value(s))));
+        metric(out, name, "gauge", help, shadows.iter().map(|s| (label(s), value(s))));
     }
-    let mut page = text(StatusCode::OK, &out);
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-    page.headers_mut().insert(CONTENT_TYPE, kind);
-    page
 }
 
 fn metric(

@@ -54,7 +54,8 @@ pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
         gake: 504 Gateway Timeout backend "master": it did not respond in time
         gake: 504 Gateway Timeout backend "master": it did not respond in time
         gake: 504 Gateway Timeout backend "master": it did not respond in time
-    "#]].assert_eq(&pages);
+    "#]]
+    .assert_eq(&pages);
 }
 
 #[test]

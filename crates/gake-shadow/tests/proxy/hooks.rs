@@ -56,7 +56,8 @@ fn selected_backends_get_the_request() {
         assert_eq!(status, 421, "{path}");
         expect![[r#"
             gake: 421 Misdirected Request no backend was selected that may receive this request
-        "#]].assert_eq(&body);
+        "#]]
+        .assert_eq(&body);
     }
     assert_eq!(of("/shadow"), (200, "two:".to_owned()), "a selected shadow responds");
     assert_eq!(proxy.control().hooks().unknown_names, 2);
