@@ -3,7 +3,7 @@
 
 use gake_text::redact::{SecretNames, Redactor};
 use gake_shadow::compare::judge::{Terms, judge};
-use gake_shadow::compare::{Rules, file, show};
+use gake_shadow::compare::{ComparisonRules, file, show};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -11,6 +11,6 @@ fuzz_target!(|data: &[u8]| {
     let redactor = Redactor::new([1; 16], SecretNames::default());
     read.iter_mut().for_each(|one| one.redact(&redactor));
     for one in file::join(read) {
-        let _ = show::text(&judge(&one, &Rules::default(), Terms::default()));
+        let _ = show::text(&judge(&one, &ComparisonRules::default(), Terms::default()));
     }
 });

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gake_shadow::compare::Rules;
+use gake_shadow::compare::ComparisonRules;
 use gake_shadow::config::Config;
 use libfuzzer_sys::fuzz_target;
 
@@ -12,5 +12,5 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(config) = Config::parse(text, Path::new("fuzz.toml")) {
         let _ = config.check();
     }
-    let _ = Rules::parse(text);
+    let _ = ComparisonRules::parse(text);
 });

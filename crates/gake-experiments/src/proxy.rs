@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use gake_report::experiment::Expectation;
 use gake_session::Failure;
-use gake_shadow::compare::judge::{FieldVerdict, Pace, Report, Terms, judge};
-use gake_shadow::compare::{Rules, file};
+use gake_shadow::compare::judge::{FieldVerdict, Pace, ShadowReport, Terms, judge};
+use gake_shadow::compare::{ComparisonRules, file};
 use gake_text::units::count;
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ impl ShadowSetup {
         let found = comparisons.iter().find(|one| one.shadow == SANDBOX);
         let found = found
             .ok_or_else(|| Failure::could_not("the proxy compared nothing with the sandbox"))?;
-        self.report = Some(judge(found, &Rules::default(), Terms::default()));
+        self.report = Some(judge(found, &ComparisonRules::default(), Terms::default()));
         Ok(ledger)
     }
 
@@ -123,7 +123,7 @@ impl ShadowSetup {
         let report = self.report.as_ref();
         let real = report.into_iter().flat_map(|report| report.of(FieldVerdict::Real));
         let mut real: Vec<_> = real.map(|real| real.path.clone()).collect();
-        let paced = report.and_then(|report| report.paced(Pace::Slower).next());
+        let paced = report.and_then(|report| report.with_pace(Pace::Slower).next());
         let met = real == fields && paced.is_some() == slower;
         if let Some(endpoint) = paced {
             let ratio = endpoint.latency.ratio.as_ref().map_or(f64::NAN, |ratio| ratio.middle);

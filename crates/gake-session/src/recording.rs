@@ -275,7 +275,7 @@ impl<'a> ReplayBuilder<'a> {
         }
         // Later requests may have shown that a path segment is a variable: relabel earlier ones.
         for request in &mut self.requests {
-            request.label = request.label.as_deref().map(|label| self.templates.again(label));
+            request.label = request.label.as_deref().map(|label| self.templates.rename(label));
         }
         let whole = self.scenario.duration.filter(|_| self.cut);
         let trace = self.trace.finish(whole.map(|whole| whole.as_nanos() as u64));

@@ -24,14 +24,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .on_backends_finished(move |exchange| {
             let outcomes = exchange.backends.iter().map(|outcome| match &outcome.result {
-                Ok(answer) => format!("{} {}", outcome.name, answer.status.as_u16()),
+                Ok(response) => format!("{} {}", outcome.name, response.status.as_u16()),
                 Err(failure) => format!("{} {failure}", outcome.name),
             });
             let outcomes = outcomes.collect::<Vec<_>>().join(", ");
             let _ = writeln!(&log, "{}: {outcomes}", exchange.request.uri);
         });
     let proxy = Proxy::new(config)?.hooks(hooks).start()?;
-    // Until somebody ends it: proxy.control() does.
+    // Until the proxy is stopped through its control.
     let _ = proxy.join();
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The admin service: status, ledger and metrics for everybody on this machine, changes for those
-//! who know the token.
+//! The admin service: anyone on this machine may read status, ledger and metrics; changes need the
+//! token.
 
 mod host;
 mod serve;
@@ -12,19 +12,18 @@ use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::control::{Control, ShadowState};
+use crate::control::{ProxyControl, ShadowState};
 use crate::mirror::ledger::Category;
 
 pub(crate) use serve::serve;
 
-/// Text as a body.
-type Page = Response<http_body_util::Full<Bytes>>;
+type AdminResponse = Response<http_body_util::Full<Bytes>>;
 
-fn page<B>(control: &Control, request: &Request<B>) -> Page {
+fn page<B>(control: &ProxyControl, request: &Request<B>) -> AdminResponse {
     if !host::is_ours(request) {
         return text(
             StatusCode::FORBIDDEN,
-            "say one Host, an address or localhost, and a path as the target\n",
+            "send exactly one Host header (an address or localhost) and a path as the target\n",
         );
     }
     let get = request.method() == Method::GET;
@@ -53,48 +52,47 @@ fn page<B>(control: &Control, request: &Request<B>) -> Page {
 }
 
 const INDEX: &str = "\
-GET  /status                                   what goes on
-GET  /ledger                                   what became of every request at every shadow
-GET  /metrics                                  the same for Prometheus
+GET  /status                                   the current state
+GET  /ledger                                   the outcomes of all requests, by shadow
+GET  /metrics                                  counters for Prometheus
 POST /percentage?shadow=NAME&value=10          change a percentage; &over=60s ramps it
-POST /kill  or  /kill?shadow=NAME              send no more copies
-POST /resume  or  /resume?shadow=NAME          send them again
+POST /kill  or  /kill?shadow=NAME              stop sending copies
+POST /resume  or  /resume?shadow=NAME          resume
 Changes need the header `Authorization: Bearer TOKEN`.
 ";
 
-/// Whether somebody who knows the token asks for a change.
-fn is_change<B>(control: &Control, request: &Request<B>) -> bool {
+fn is_change<B>(control: &ProxyControl, request: &Request<B>) -> bool {
     request.method() == Method::POST && is_allowed(control, request.headers())
 }
 
-fn is_allowed(control: &Control, headers: &HeaderMap) -> bool {
+fn is_allowed(control: &ProxyControl, headers: &HeaderMap) -> bool {
     let Some(token) = &control.shared().config.admin_token else { return false };
     let shown =
         headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
     shown.is_some_and(|shown| is_same(shown.trim_ascii(), token.as_bytes()))
 }
 
-/// Takes as long whether the first or the last byte differs.
+/// Compares in constant time.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-fn change(control: &Control, path: &str, query: &str) -> Page {
+fn change(control: &ProxyControl, path: &str, query: &str) -> AdminResponse {
     let (mut shadow, mut value, mut over) = (None, None, Duration::ZERO);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("shadow", name)) => shadow = Some(name),
-            Some(("value", text)) if path == "/percentage" => match text.parse::<f64>() {
+            Some(("value", number)) if path == "/percentage" => match number.parse::<f64>() {
                 Ok(number) if (0.0..=100.0).contains(&number) => value = Some(number),
-                _ => return text_of(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
+                _ => return text(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
             },
-            Some(("over", text)) if path == "/percentage" => {
-                match gake_text::duration::parse_duration(text) {
+            Some(("over", time)) if path == "/percentage" => {
+                match gake_text::duration::parse_duration(time) {
                     Ok(time) => over = time,
-                    Err(error) => return text_of(StatusCode::BAD_REQUEST, &format!("{error}\n")),
+                    Err(error) => return text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
                 }
             }
-            _ => return text_of(StatusCode::BAD_REQUEST, &format!("{pair:?} is not known\n")),
+            _ => return text(StatusCode::BAD_REQUEST, &format!("unknown parameter {pair:?}\n")),
         }
     }
     let changed = match (path, shadow, value) {
@@ -105,11 +103,11 @@ fn change(control: &Control, path: &str, query: &str) -> Page {
     };
     match changed {
         Ok(()) => json_page(&status(control)),
-        Err(error) => text_of(StatusCode::NOT_FOUND, &format!("{error}\n")),
+        Err(error) => text(StatusCode::NOT_FOUND, &format!("{error}\n")),
     }
 }
 
-fn status(control: &Control) -> Value {
+fn status(control: &ProxyControl) -> Value {
     let stats = control.stats();
     let shared = control.shared();
     let hooks = control.hooks();
@@ -132,9 +130,9 @@ fn status(control: &Control) -> Value {
         "master": {
             "name": &*shared.master.backend.name,
             "url": shared.master.backend.url(),
-            "answers": classes(&stats.answers),
+            "answers": classes(&stats.responses),
             "faults": stats.master_faults,
-            "broken_answers": stats.broken_answers,
+            "broken_answers": stats.broken_responses,
             "stale_reconnects": stats.stale_reconnects,
         },
         "clients": {
@@ -169,7 +167,7 @@ fn classes(counts: &[u64; 6]) -> Value {
         .into()
 }
 
-fn ledgers(control: &Control) -> Value {
+fn ledgers(control: &ProxyControl) -> Value {
     let ledger = |shadow: ShadowState| {
         let ledger = shadow.ledger;
         let mut table = serde_json::Map::new();
@@ -187,43 +185,35 @@ fn ledgers(control: &Control) -> Value {
     control.shadows().into_iter().map(ledger).collect()
 }
 
-fn metrics(control: &Control) -> Page {
+fn metrics(control: &ProxyControl) -> AdminResponse {
     let stats = control.stats();
     let mut out = String::new();
+    let dropped = control.exchanges_dropped();
     for (name, help, value) in [
         ("requests_total", "Requests received.", stats.requests),
         ("connections_total", "Clients' connections accepted.", stats.connections),
         ("refused_total", "Requests refused.", stats.refused),
-        ("malformed_total", "Connections ended for bytes that are not HTTP.", stats.malformed),
-        ("client_timeouts_total", "Clients that were too slow.", stats.client_timeouts),
-        ("master_faults_total", "Requests that the master did not answer.", stats.master_faults),
-        ("broken_answers_total", "Answers of the master that broke off.", stats.broken_answers),
+        ("malformed_total", "Connections closed for input that is not HTTP.", stats.malformed),
+        ("client_timeouts_total", "Client timeouts.", stats.client_timeouts),
+        ("master_faults_total", "Requests without a response.", stats.master_faults),
+        ("broken_answers_total", "Responses that ended early.", stats.broken_responses),
         ("stale_reconnects_total", "Idle connections found closed.", stats.stale_reconnects),
-        ("upgrades_total", "Requests that switched the protocol.", stats.upgrades),
-        ("accept_errors_total", "Connections that could not be accepted.", stats.accept_errors),
-        ("odd_names_total", "Header names not passed on for their characters.", stats.odd_names),
-        (
-            "exchanges_dropped_total",
-            "Exchanges dropped by a full queue.",
-            control.exchanges_dropped(),
-        ),
+        ("upgrades_total", "Requests that switched protocols.", stats.upgrades),
+        ("accept_errors_total", "Failed accepts.", stats.accept_errors),
+        ("odd_names_total", "Header names dropped for ambiguous characters.", stats.odd_names),
+        ("exchanges_dropped_total", "Exchanges dropped by full queues.", dropped),
     ] {
         metric(&mut out, name, "counter", help, [(String::new(), value as f64)]);
     }
-    metric(
-        &mut out,
-        "open_connections",
-        "gauge",
-        "Clients' connections.",
-        [(String::new(), stats.open as f64)],
-    );
-    let answers = stats.answers.iter().enumerate();
+    let open = [(String::new(), stats.open as f64)];
+    metric(&mut out, "open_connections", "gauge", "Clients' connections.", open);
+    let responses = stats.responses.iter().enumerate();
     metric(
         &mut out,
         "master_answers_total",
         "counter",
-        "Answers of the master.",
-        answers.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
+        "Responses of the master.",
+        responses.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
     );
     let hooks = control.hooks();
     let failures = [
@@ -238,16 +228,23 @@ fn metrics(control: &Control) -> Page {
         &mut out,
         "hook_failures_total",
         "counter",
-        "Times that a hook did not do its part.",
+        "Failed hook calls.",
         failures.map(|(kind, count)| (format!("{{kind=\"{kind}\"}}"), count as f64)),
     );
-    let shadows = control.shadows();
+    shadow_metrics(&control.shadows(), &mut out);
+    let mut page = text(StatusCode::OK, &out);
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    page.headers_mut().insert(CONTENT_TYPE, kind);
+    page
+}
+
+fn shadow_metrics(shadows: &[ShadowState], out: &mut String) {
     let label = |shadow: &ShadowState| format!("{{shadow=\"{}\"}}", shadow.ledger.name);
     metric(
-        &mut out,
+        out,
         "shadow_received_total",
         "counter",
-        "Requests seen for a shadow.",
+        "Requests received, by shadow.",
         shadows.iter().map(|shadow| (label(shadow), shadow.ledger.received as f64)),
     );
     let outcomes = shadows.iter().flat_map(|shadow| {
@@ -257,27 +254,23 @@ fn metrics(control: &Control) -> Page {
             (labels, shadow.ledger.count(category) as f64)
         })
     });
-    metric(&mut out, "shadow_requests_total", "counter", "What became of them.", outcomes);
+    metric(out, "shadow_requests_total", "counter", "Outcomes, by shadow.", outcomes);
     for (name, help, value) in [
         (
             "shadow_in_flight",
-            "Copies waiting or under way.",
+            "Copies queued or running.",
             (|s| s.ledger.in_flight as f64) as fn(&ShadowState) -> f64,
         ),
-        ("shadow_waiting", "Copies waiting.", |s| s.waiting as f64),
-        ("shadow_bytes", "Bytes of bodies waiting or under way.", |s| s.bytes as f64),
-        ("shadow_percentage", "The percentage in force.", |s| s.percentage),
-        ("shadow_killed", "Whether nothing is sent.", |s| f64::from(u8::from(s.killed))),
+        ("shadow_waiting", "Copies queued.", |s| s.waiting as f64),
+        ("shadow_bytes", "Bytes of bodies of queued and running copies.", |s| s.bytes as f64),
+        ("shadow_percentage", "The current percentage.", |s| s.percentage),
+        ("shadow_killed", "Whether the kill switch is on.", |s| f64::from(u8::from(s.killed))),
         ("shadow_breaker_open", "Whether the breaker is open.", |s| {
             f64::from(u8::from(s.breaker_open))
         }),
     ] {
-        metric(&mut out, name, "gauge", help, shadows.iter().map(|s| (label(s), value(s))));
+        metric(out, name, "gauge", help, shadows.iter().map(|s| (label(s), value(s))));
     }
-    let mut page = text_of(StatusCode::OK, &out);
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-    page.headers_mut().insert(CONTENT_TYPE, kind);
-    page
 }
 
 fn metric(
@@ -297,23 +290,19 @@ fn metric(
     }
 }
 
-fn wrong_method(allowed: &'static str) -> Page {
-    let mut page = text_of(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
+fn wrong_method(allowed: &'static str) -> AdminResponse {
+    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
     page.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     page
 }
 
-fn json_page(value: &Value) -> Page {
-    let mut page = text_of(StatusCode::OK, &format!("{value:#}\n"));
+fn json_page(value: &Value) -> AdminResponse {
+    let mut page = text(StatusCode::OK, &format!("{value:#}\n"));
     page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     page
 }
 
-fn text(status: StatusCode, content: &'static str) -> Page {
-    text_of(status, content)
-}
-
-fn text_of(status: StatusCode, content: &str) -> Page {
+fn text(status: StatusCode, content: &str) -> AdminResponse {
     let mut page = Response::new(http_body_util::Full::new(Bytes::from(content.to_owned())));
     *page.status_mut() = status;
     page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));

@@ -1,26 +1,25 @@
-//! A circuit breaker, without a lock: for shadows and for hooks.
+//! A lock-free circuit breaker, for shadows and for hooks.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use gake_core::clock::nanos;
 
-use crate::config::Breaker;
+use crate::config::BreakerConfig;
 
-/// A breaker and its state, for all threads.
+/// A breaker's state, shared by all threads.
 #[derive(Debug)]
-pub(crate) struct Circuit {
-    breaker: Breaker,
+pub(crate) struct CircuitBreaker {
+    breaker: BreakerConfig,
     epoch: Instant,
-    /// In a row.
+    /// Consecutive ones.
     failures: AtomicU32,
-    /// Until when it is open, in nanoseconds from the epoch; 0 when it is closed.
+    /// When an open breaker lets a probe through, in nanoseconds from `epoch`; 0 when closed.
     open_until: AtomicU64,
 }
 
-impl Circuit {
-    /// Closed.
-    pub(crate) fn new(breaker: Breaker, epoch: Instant) -> Self {
+impl CircuitBreaker {
+    pub(crate) fn new(breaker: BreakerConfig, epoch: Instant) -> Self {
         Self { breaker, epoch, failures: AtomicU32::new(0), open_until: AtomicU64::new(0) }
     }
 
@@ -28,8 +27,7 @@ impl Circuit {
         self.open_until.load(Relaxed) != 0
     }
 
-    /// Open: nothing passes until the pause is over; then one, which also opens it for another
-    /// pause, until its success closes it.
+    /// Whether a call may pass. While open, one probe passes per pause until one succeeds.
     pub(crate) fn allows(&self) -> bool {
         let until = self.open_until.load(Relaxed);
         if until == 0 {
@@ -40,10 +38,10 @@ impl Circuit {
         now >= until && self.open_until.compare_exchange(until, again, Relaxed, Relaxed).is_ok()
     }
 
-    /// How what was allowed has ended.
-    pub(crate) fn heard(&self, well: bool) {
-        if well {
-            // Most of the time there is nothing to forget, and nothing is written.
+    /// Records the result of a call that was allowed.
+    pub(crate) fn record(&self, is_success: bool) {
+        if is_success {
+            // Avoids writing to the shared cache line in the usual case.
             if self.failures.load(Relaxed) != 0 {
                 self.failures.store(0, Relaxed);
             }
@@ -72,15 +70,15 @@ mod tests {
 
     #[test]
     fn it_opens_lets_one_try_and_closes() {
-        let breaker = Breaker { failures: 3, pause: Duration::from_secs(3600) };
-        let mut circuit = Circuit::new(breaker, Instant::now());
+        let breaker = BreakerConfig { failures: 3, pause: Duration::from_secs(3600) };
+        let mut circuit = CircuitBreaker::new(breaker, Instant::now());
         for _ in 0..2 {
-            circuit.heard(false);
+            circuit.record(false);
         }
-        circuit.heard(true);
+        circuit.record(true);
         for _ in 0..3 {
             assert!(circuit.allows());
-            circuit.heard(false);
+            circuit.record(false);
         }
         assert!(!circuit.allows() && circuit.is_open());
         // The pause is over.
@@ -88,16 +86,16 @@ mod tests {
         circuit.epoch -= Duration::from_secs(1);
         assert!(circuit.allows(), "one may try");
         assert!(!circuit.allows(), "and only one");
-        circuit.heard(true);
+        circuit.record(true);
         assert!(circuit.allows() && !circuit.is_open());
     }
 
     #[test]
     fn without_a_number_of_failures_it_stays_closed() {
-        let breaker = Breaker { failures: 0, pause: Duration::MAX };
-        let circuit = Circuit::new(breaker, Instant::now());
+        let breaker = BreakerConfig { failures: 0, pause: Duration::MAX };
+        let circuit = CircuitBreaker::new(breaker, Instant::now());
         for _ in 0..100 {
-            circuit.heard(false);
+            circuit.record(false);
         }
         assert!(circuit.allows());
     }

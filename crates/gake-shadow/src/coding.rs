@@ -1,12 +1,12 @@
-//! Content codings, undone up to a bound.
+//! Content decoding with a bound on the output.
 
 use std::io::Read;
 
-/// Bytes a body may have when it is decoded.
+/// Bytes of a decoded body.
 const DECODED_MAX: u64 = 16 << 20;
 
-/// A body without its coding; `None` when that is unknown, broken, or there is too much.
-pub(crate) fn undo(coding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+/// The decoded body; `None` if the coding is unknown, the data broken or the output too large.
+pub(crate) fn decode(coding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     match coding.trim_ascii().to_ascii_lowercase().as_slice() {
         b"" | b"identity" => Some(bytes.to_vec()),
         b"gzip" | b"x-gzip" => read(flate2::read::MultiGzDecoder::new(bytes)),

@@ -1,4 +1,4 @@
-//! Exchanges put together from what each backend's sender saw, and handed to whoever listens.
+//! Assembles exchanges from the outcomes of the backends and feeds them to listeners.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,122 +12,119 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
 use crate::exchange::{
-    BackendAnswer, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
+    BackendFailure, BackendOutcome, BackendResponse, CapturedBody, CapturedRequest,
+    MirroredExchange, Role,
 };
-use crate::message::body::{BodyKeeper, KeptBody};
+use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::message::head::RequestHead;
 
-/// Bytes of exchanges that one listener may have waiting.
-const WAITING_BYTES: u64 = 64 << 20;
-/// What an exchange weighs besides its bodies.
+/// Bytes queued for one listener.
+const QUEUE_BYTES: u64 = 64 << 20;
+/// Bytes of an exchange besides its bodies, roughly.
 const EXCHANGE_BYTES: u64 = 2048;
 
-/// All who listen to exchanges.
 #[derive(Debug, Default)]
-pub(crate) struct Feed {
-    taps: Vec<Tap>,
+pub(crate) struct ExchangeFeed {
+    listeners: Vec<FeedListener>,
     next: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Tap {
-    /// None once the proxy has ended.
+struct FeedListener {
+    /// `None` once the proxy has ended.
     sender: RwLock<Option<SyncSender<Arc<MirroredExchange>>>>,
-    state: Arc<TapState>,
+    state: Arc<ListenerState>,
 }
 
 #[derive(Debug, Default)]
-struct TapState {
+struct ListenerState {
     bytes: AtomicU64,
     dropped: AtomicU64,
 }
 
-/// The exchanges of a proxy, as they end. They wait in a bounded queue; those that find it full
-/// are dropped and counted, and no client waits for it.
+/// A bounded queue of finished exchanges. When it is full, new ones are dropped and counted.
 #[derive(Debug)]
 pub struct Exchanges {
     receiver: Receiver<Arc<MirroredExchange>>,
-    state: Arc<TapState>,
+    state: Arc<ListenerState>,
 }
 
 impl Exchanges {
-    /// The next one; `None` when the proxy has ended and no more will come.
+    /// Blocks for the next exchange; `None` when the proxy has ended and the queue is empty.
     #[must_use]
     pub fn next(&self) -> Option<Arc<MirroredExchange>> {
-        self.receiver.recv().ok().inspect(|exchange| self.took(exchange))
+        self.receiver.recv().ok().inspect(|exchange| self.release(exchange))
     }
 
-    /// The next one within some time.
+    /// Like [`next`](Self::next), for at most `time`.
     ///
     /// # Errors
-    /// When none came, or none will.
+    /// When the time is over, or the proxy has ended.
     pub fn next_within(&self, time: Duration) -> Result<Arc<MirroredExchange>, RecvTimeoutError> {
-        self.receiver.recv_timeout(time).inspect(|exchange| self.took(exchange))
+        self.receiver.recv_timeout(time).inspect(|exchange| self.release(exchange))
     }
 
-    /// How many found the queue full.
+    /// Exchanges dropped because the queue was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.state.dropped.load(Relaxed)
     }
 
-    fn took(&self, exchange: &MirroredExchange) {
+    fn release(&self, exchange: &MirroredExchange) {
         self.state.bytes.fetch_sub(weight(exchange), Relaxed);
     }
 }
 
-impl Feed {
-    /// Another listener, with a bound on the exchanges that wait.
+impl ExchangeFeed {
+    /// Adds a listener whose queue holds `capacity` exchanges.
     pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
         let (sender, receiver) = sync_channel(capacity.max(1));
-        let state = Arc::new(TapState::default());
+        let state = Arc::new(ListenerState::default());
         let sender = RwLock::new(Some(sender));
-        self.taps.push(Tap { sender, state: Arc::clone(&state) });
+        self.listeners.push(FeedListener { sender, state: Arc::clone(&state) });
         Exchanges { receiver, state }
     }
 
-    /// Whether nobody listens.
     pub(crate) fn is_empty(&self) -> bool {
-        self.taps.is_empty()
+        self.listeners.is_empty()
     }
 
-    /// No more will come: the listeners end, whoever still holds the proxy's control.
+    /// Ends the listeners, even while handles to the proxy remain.
     pub(crate) fn close(&self) {
-        for tap in &self.taps {
-            *tap.sender.write().unwrap_or_else(PoisonError::into_inner) = None;
+        for listener in &self.listeners {
+            *listener.sender.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// How many exchanges found a listener's queue full.
     pub(crate) fn dropped(&self) -> u64 {
-        self.taps.iter().map(|tap| tap.state.dropped.load(Relaxed)).sum()
+        self.listeners.iter().map(|listener| listener.state.dropped.load(Relaxed)).sum()
     }
 
     fn offer(&self, exchange: MirroredExchange) {
         let weight = weight(&exchange);
         let exchange = Arc::new(exchange);
-        for tap in &self.taps {
-            let full = tap.state.bytes.fetch_add(weight, Relaxed) > WAITING_BYTES;
-            let sender = tap.sender.read().unwrap_or_else(PoisonError::into_inner);
+        for listener in &self.listeners {
+            let full = listener.state.bytes.fetch_add(weight, Relaxed) > QUEUE_BYTES;
+            let sender = listener.sender.read().unwrap_or_else(PoisonError::into_inner);
             let send = |sender: &SyncSender<_>| sender.try_send(Arc::clone(&exchange)).is_ok();
             if full || !sender.as_ref().is_some_and(send) {
-                tap.state.bytes.fetch_sub(weight, Relaxed);
-                tap.state.dropped.fetch_add(1, Relaxed);
+                listener.state.bytes.fetch_sub(weight, Relaxed);
+                listener.state.dropped.fetch_add(1, Relaxed);
             }
         }
     }
 }
 
 fn weight(exchange: &MirroredExchange) -> u64 {
-    let answers = exchange.backends.iter().filter_map(|outcome| outcome.result.as_ref().ok());
-    let bodies: usize = answers.map(|answer| answer.body.bytes.len()).sum();
+    let responses = exchange.backends.iter().filter_map(|outcome| outcome.result.as_ref().ok());
+    let bodies: usize = responses.map(|response| response.body.bytes.len()).sum();
     (bodies + exchange.request.body.bytes.len()) as u64 + EXCHANGE_BYTES
 }
 
-/// An exchange that is going on; it is handed over when the last who knows it has let go.
+/// A running exchange. Dropping the last reference hands it to the listeners.
 #[derive(Debug)]
-pub(crate) struct Collector {
-    feed: Arc<Feed>,
+pub(crate) struct ExchangeCollector {
+    feed: Arc<ExchangeFeed>,
     id: u64,
     received_unix_ns: u64,
     client: SocketAddr,
@@ -135,18 +132,18 @@ pub(crate) struct Collector {
     uri: Uri,
     headers: HeaderMap,
     limit: u64,
-    found: Mutex<Found>,
+    collected: Mutex<Collected>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
-    body: Body,
+struct Collected {
+    body: CapturedBody,
     outcomes: Vec<(usize, BackendOutcome)>,
 }
 
-impl Collector {
+impl ExchangeCollector {
     pub(crate) fn new(
-        feed: &Arc<Feed>,
+        feed: &Arc<ExchangeFeed>,
         received_unix_ns: u64,
         client: SocketAddr,
         request: &RequestHead,
@@ -161,31 +158,35 @@ impl Collector {
             uri: request.uri(),
             headers: request.map(),
             limit,
-            found: Mutex::default(),
+            collected: Mutex::default(),
         })
     }
 
-    /// The request's body, as far as it was kept.
-    pub(crate) fn body(&self, kept: &KeptBody, seen: u64, truncated: bool) {
-        let body = Body { bytes: kept.bytes(), truncated, len: seen };
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).body = body;
+    pub(crate) fn body(&self, kept: &BufferedBody, seen: u64, truncated: bool) {
+        let body = CapturedBody { bytes: kept.bytes(), truncated, len: seen };
+        self.collected.lock().unwrap_or_else(PoisonError::into_inner).body = body;
     }
 
-    /// A place for a backend's outcome; `order` is its place among the others.
-    pub(crate) fn slot(self: &Arc<Self>, order: usize, name: &Arc<str>, role: Role) -> Box<Slot> {
-        Box::new(Slot {
+    /// A slot for a backend's outcome; outcomes are sorted by `order`.
+    pub(crate) fn slot(
+        self: &Arc<Self>,
+        order: usize,
+        name: &Arc<str>,
+        role: Role,
+    ) -> Box<OutcomeSlot> {
+        Box::new(OutcomeSlot {
             collector: Arc::clone(self),
             order,
             name: Arc::clone(name),
             role,
-            turn: Instant::now(),
+            started: Instant::now(),
             connect_ns: 0,
             first_byte_ns: None,
             head: None,
-            body: BodyKeeper::default(),
-            // Whoever holds it is dropped: the client's task with its client, a shadow's with the
-            // proxy.
-            untold: match role {
+            body: BodyBuffer::default(),
+            // Recorded when the slot's owner is dropped: the client's task when the client
+            // disconnects, a shadow's when the proxy ends.
+            default_failure: match role {
                 Role::Master => BackendFailure::ClientGone,
                 _ => BackendFailure::NotSent("unfinished"),
             },
@@ -194,105 +195,103 @@ impl Collector {
     }
 }
 
-impl Drop for Collector {
+impl Drop for ExchangeCollector {
     fn drop(&mut self) {
-        let found = self.found.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut outcomes = std::mem::take(&mut found.outcomes);
+        let collected = self.collected.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut outcomes = std::mem::take(&mut collected.outcomes);
         outcomes.sort_by_key(|(order, _)| *order);
         self.feed.offer(MirroredExchange {
             id: self.id,
             received_unix_ns: self.received_unix_ns,
             client: Some(self.client),
-            request: Captured {
+            request: CapturedRequest {
                 method: self.method.clone(),
                 uri: self.uri.clone(),
                 headers: std::mem::take(&mut self.headers),
-                body: std::mem::take(&mut found.body),
+                body: std::mem::take(&mut collected.body),
             },
             backends: outcomes.into_iter().map(|(_, outcome)| outcome).collect(),
         });
     }
 }
 
-/// One backend's part of an exchange while it goes on.
+/// Collects one backend's outcome of a running exchange.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    collector: Arc<Collector>,
+pub(crate) struct OutcomeSlot {
+    collector: Arc<ExchangeCollector>,
     order: usize,
     name: Arc<str>,
     role: Role,
-    turn: Instant,
+    started: Instant,
     connect_ns: u64,
     first_byte_ns: Option<u64>,
     head: Option<(StatusCode, HeaderMap)>,
-    body: BodyKeeper,
-    /// What is said when nobody says anything.
-    untold: BackendFailure,
+    body: BodyBuffer,
+    default_failure: BackendFailure,
     ended: bool,
 }
 
-impl Slot {
-    /// What is said when nobody says anything.
-    pub(crate) fn unless_told(&mut self, failure: BackendFailure) {
-        self.untold = failure;
+impl OutcomeSlot {
+    pub(crate) fn set_default_failure(&mut self, failure: BackendFailure) {
+        self.default_failure = failure;
     }
 
-    /// Its turn begins now.
-    pub(crate) fn turn(&mut self) {
-        self.turn = Instant::now();
+    /// Restarts the clock of this outcome.
+    pub(crate) fn restart(&mut self) {
+        self.started = Instant::now();
     }
 
-    /// A connection had to be opened, and is.
+    /// A new connection is open.
     pub(crate) fn connected(&mut self) {
         self.connect_ns = self.elapsed();
     }
 
-    /// The answer's head has come.
     pub(crate) fn head(&mut self, status: StatusCode, headers: &HeaderMap) {
         self.first_byte_ns = Some(self.elapsed());
         self.head = Some((status, headers.clone()));
     }
 
-    /// A part of the answer behind its head. Of the trailers those of gRPC count as headers: they
-    /// are the status of a call. Other trailers are not compared.
+    /// Records data or trailers. gRPC's trailers, which carry the status of a call, count as
+    /// headers; others are ignored.
     pub(crate) fn frame(&mut self, frame: &Frame<Bytes>) {
-        if let Some(piece) = frame.data_ref() {
-            self.piece(piece);
+        if let Some(data) = frame.data_ref() {
+            self.data(data);
         } else if let Some(trailers) = frame.trailers_ref() {
             self.trailers(trailers);
         }
     }
 
-    /// The trailers.
     pub(crate) fn trailers(&mut self, trailers: &HeaderMap) {
         let Some((_, headers)) = &mut self.head else { return };
         let grpc = trailers.iter().filter(|(name, _)| name.as_str().starts_with("grpc-"));
         headers.extend(grpc.map(|(name, value)| (name.clone(), value.clone())));
     }
 
-    /// A piece of the answer's body.
-    pub(crate) fn piece(&mut self, piece: &Bytes) {
-        self.body.take(piece, self.collector.limit);
+    pub(crate) fn data(&mut self, data: &Bytes) {
+        self.body.take(data, self.collector.limit);
     }
 
-    /// The answer is whole, or as much of it as was wanted.
+    /// The response is complete, or `cut` at the limit.
     pub(crate) fn done(mut self: Box<Self>, cut: bool) {
         let Some((status, headers)) = self.head.take() else { return };
         let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
         let bytes = self.body.finish().bytes();
-        self.put(Ok(BackendAnswer { status, headers, body: Body { bytes, truncated, len } }));
+        self.put(Ok(BackendResponse {
+            status,
+            headers,
+            body: CapturedBody { bytes, truncated, len },
+        }));
     }
 
-    /// There is no answer.
     pub(crate) fn failed(mut self: Box<Self>, failure: BackendFailure) {
         self.put(Err(failure));
     }
 
     fn elapsed(&self) -> u64 {
-        nanos(self.turn.elapsed())
+        nanos(self.started.elapsed())
     }
 
-    fn put(&mut self, result: Result<BackendAnswer, BackendFailure>) {
+    fn put(&mut self, result: Result<BackendResponse, BackendFailure>) {
         self.ended = true;
         let outcome = BackendOutcome {
             name: Arc::clone(&self.name),
@@ -302,15 +301,15 @@ impl Slot {
             first_byte_ns: self.first_byte_ns,
             total_ns: self.elapsed(),
         };
-        let mut found = self.collector.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.outcomes.push((self.order, outcome));
+        let mut collected = self.collector.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        collected.outcomes.push((self.order, outcome));
     }
 }
 
-impl Drop for Slot {
+impl Drop for OutcomeSlot {
     fn drop(&mut self) {
         if !self.ended {
-            let failure = self.untold.clone();
+            let failure = self.default_failure.clone();
             self.put(Err(failure));
         }
     }

@@ -1,4 +1,4 @@
-//! A running proxy, looked at and changed from outside its threads.
+//! The handle that reads and changes a running proxy from any thread.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,22 +9,22 @@ use tokio::sync::{Notify, watch};
 use crate::hooks::HookCounts;
 use crate::mirror::ledger::Ledger;
 use crate::proxy::ProxyStats;
-use crate::proxy::shared::Shared;
-use crate::proxy::worker::Phase;
+use crate::proxy::state::ProxyState;
+use crate::proxy::worker::ProxyPhase;
 
-/// A running proxy's handle.
+/// A handle to a running proxy.
 #[derive(Debug, Clone)]
-pub struct Control(Arc<Inner>);
+pub struct ProxyControl(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    shared: Arc<Shared>,
-    phase: watch::Sender<Phase>,
+    shared: Arc<ProxyState>,
+    phase: watch::Sender<ProxyPhase>,
     ramps: Mutex<Vec<Ramp>>,
     ended: Notify,
 }
 
-/// A percentage on its way.
+/// A percentage that moves linearly from `from` to `to`.
 #[derive(Debug, Clone, Copy)]
 struct Ramp {
     shadow: usize,
@@ -34,43 +34,43 @@ struct Ramp {
     length: Duration,
 }
 
-/// What a proxy did, told at its end.
+/// The final counts of a proxy.
 #[derive(Debug, Clone)]
 pub struct ProxySummary {
-    /// The client's path.
+    /// Counts of the client's path.
     pub stats: ProxyStats,
-    /// Every shadow's ledger.
+    /// One ledger per shadow.
     pub ledgers: Vec<Ledger>,
-    /// How often hooks did not do their part.
+    /// Counts of failed hook calls.
     pub hooks: HookCounts,
-    /// Exchanges that found the queue of a listener full.
+    /// Exchanges dropped because a listener's queue was full.
     pub exchanges_dropped: u64,
 }
 
-/// A shadow as it is at one moment.
+/// A snapshot of a shadow.
 #[derive(Debug, Clone)]
 pub struct ShadowState {
-    /// Its counts.
+    /// The shadow's counts.
     pub ledger: Ledger,
-    /// The percentage in force.
+    /// The current percentage.
     pub percentage: f64,
-    /// Whether nothing is sent to it.
+    /// Whether the kill switch is on.
     pub killed: bool,
     /// Whether the circuit breaker is open.
     pub breaker_open: bool,
-    /// Copies that wait.
+    /// Copies that wait in the queue.
     pub waiting: usize,
-    /// Bytes of bodies that wait or are under way.
+    /// Bytes of bodies of queued and running copies.
     pub bytes: u64,
 }
 
-/// A name that no shadow has.
+/// No shadow has this name.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no shadow called {0:?}")]
+#[error("there is no shadow named {0:?}")]
 pub struct NoSuchShadow(pub String);
 
-impl Control {
-    pub(crate) fn new(shared: Arc<Shared>, phase: watch::Sender<Phase>) -> Self {
+impl ProxyControl {
+    pub(crate) fn new(shared: Arc<ProxyState>, phase: watch::Sender<ProxyPhase>) -> Self {
         let begun = Instant::now();
         let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, backend)| {
             let (length, to) = (backend.config.ramp?, backend.config.percentage);
@@ -86,7 +86,7 @@ impl Control {
         self.0.shared.stats()
     }
 
-    /// Every shadow's state.
+    /// Snapshots of all shadows.
     #[must_use]
     pub fn shadows(&self) -> Vec<ShadowState> {
         let shadows = self.0.shared.shadows.iter();
@@ -101,19 +101,19 @@ impl Control {
         shadows.map(state).collect()
     }
 
-    /// How often hooks did not do their part.
+    /// Counts of failed hook calls.
     #[must_use]
     pub fn hooks(&self) -> HookCounts {
         self.0.shared.hooks.as_ref().map(|hooks| hooks.counts()).unwrap_or_default()
     }
 
-    /// How many exchanges found a listener's queue full.
+    /// Exchanges dropped because a listener's queue was full.
     #[must_use]
     pub fn exchanges_dropped(&self) -> u64 {
         self.0.shared.feed.dropped()
     }
 
-    /// Changes a percentage, at once or over some time.
+    /// Sets a shadow's percentage, ramping over `over` unless that is zero.
     ///
     /// # Errors
     /// When there is no such shadow.
@@ -141,7 +141,7 @@ impl Control {
         Ok(())
     }
 
-    /// Nothing is sent to a shadow any more, or to any of them; copies that wait go too.
+    /// Stops sending to one shadow, or to all; queued copies are discarded too.
     ///
     /// # Errors
     /// When there is no such shadow.
@@ -149,7 +149,7 @@ impl Control {
         self.set_killed(shadow, true)
     }
 
-    /// Takes it back.
+    /// Undoes [`kill`](Self::kill).
     ///
     /// # Errors
     /// When there is no such shadow.
@@ -171,31 +171,31 @@ impl Control {
         Ok(())
     }
 
-    /// Ends the proxy: no new clients, and those inside may finish within this time.
+    /// Stops accepting clients and ends the proxy after `time` at the latest.
     pub fn drain(&self, time: Duration) {
         self.0.shared.set_drain_ends(Instant::now() + time);
-        self.0.phase.send_replace(Phase::Draining);
+        self.0.phase.send_replace(ProxyPhase::Draining);
     }
 
-    /// Ends the proxy at once.
+    /// Ends the proxy without a drain.
     pub fn stop_now(&self) {
         self.0.shared.set_drain_ends(Instant::now());
-        self.0.phase.send_replace(Phase::Over);
+        self.0.phase.send_replace(ProxyPhase::Stopped);
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<ProxyState> {
         &self.0.shared
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        *self.0.phase.borrow() != Phase::Running
+        *self.0.phase.borrow() != ProxyPhase::Running
     }
 
     pub(crate) fn end(&self) {
         self.0.ended.notify_one();
     }
 
-    /// What was done so far.
+    /// The counts so far.
     #[must_use]
     pub fn summary(&self) -> ProxySummary {
         ProxySummary {
@@ -217,19 +217,17 @@ impl Control {
         self.0.ramps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the proxy's end.
     pub(crate) async fn ended(&self) {
         self.0.ended.notified().await;
     }
 
-    /// Moves the percentages that ramp.
     pub(crate) fn step_ramps(&self, now: Instant) {
         self.ramps().retain(|ramp| {
-            let done = now.saturating_duration_since(ramp.begun).as_secs_f64();
-            let part = (done / ramp.length.as_secs_f64()).min(1.0);
-            let percentage = ramp.from + (ramp.to - ramp.from) * part;
+            let elapsed = now.saturating_duration_since(ramp.begun).as_secs_f64();
+            let share = (elapsed / ramp.length.as_secs_f64()).min(1.0);
+            let percentage = ramp.from + (ramp.to - ramp.from) * share;
             self.0.shared.shadows[ramp.shadow].gate.set_percentage(percentage);
-            part < 1.0
+            share < 1.0
         });
     }
 }

@@ -1,4 +1,4 @@
-//! One request and what every backend made of it.
+//! One mirrored request and its outcome at every backend.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,68 +7,67 @@ use bytes::Bytes;
 use gake_core::record::Fault;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-/// One request and the outcomes of all backends that were chosen for it.
+/// One request and its outcomes at all backends selected for it.
 #[derive(Debug, Clone)]
 pub struct MirroredExchange {
-    /// Unique within one run of the proxy, in no strict order.
+    /// Unique within a run of the proxy; not strictly ordered.
     pub id: u64,
-    /// When the request's head had been read, in nanoseconds since the Unix epoch.
+    /// When the request's head was read, in nanoseconds since the Unix epoch.
     pub received_unix_ns: u64,
-    /// Who sent it.
+    /// The client's address.
     pub client: Option<SocketAddr>,
-    /// The request as it was received, without its hop-by-hop headers.
-    pub request: Captured,
-    /// The master first, the others in the order of the configuration.
+    /// The request as received, without hop-by-hop headers.
+    pub request: CapturedRequest,
+    /// The master first, then the shadows in configuration order.
     pub backends: Vec<BackendOutcome>,
 }
 
 impl MirroredExchange {
-    /// The outcome of the backend whose answer the client got, or was to get.
+    /// The outcome of the master, whose response goes to the client.
     #[must_use]
     pub fn master(&self) -> Option<&BackendOutcome> {
         self.backends.iter().find(|outcome| outcome.role == Role::Master)
     }
 
-    /// The outcome of a backend by its name.
+    /// The outcome at the backend of this name.
     #[must_use]
     pub fn backend(&self, name: &str) -> Option<&BackendOutcome> {
         self.backends.iter().find(|outcome| &*outcome.name == name)
     }
 }
 
-/// A request as it was received.
+/// A request as received.
 #[derive(Debug, Clone)]
-pub struct Captured {
+pub struct CapturedRequest {
     /// The method.
     pub method: Method,
-    /// The target as it stood in the request line: path and query, byte for byte.
+    /// Path and query, byte for byte as in the request line.
     pub uri: Uri,
-    /// The headers, `Host` among them.
+    /// The headers, including `Host`.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Body,
+    pub body: CapturedBody,
 }
 
-/// A body, kept up to a limit.
+/// A body, captured up to a limit.
 #[derive(Debug, Clone, Default)]
-pub struct Body {
-    /// Its first bytes.
+pub struct CapturedBody {
+    /// The captured bytes, from the start.
     pub bytes: Bytes,
-    /// Whether there were more.
+    /// Whether the body is longer than `bytes`.
     pub truncated: bool,
-    /// How many bytes were seen in all; a reader that stopped early has not seen the rest.
+    /// Bytes read in all; less than the whole body where reading stopped early.
     pub len: u64,
 }
 
-/// What a backend is to the proxy.
+/// The role of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Answers the client.
+    /// Its responses go to the clients.
     Master,
-    /// Gets a copy.
+    /// Gets copies.
     Shadow,
-    /// Gets a copy and is known to be the same as the master: what differs between the two is
-    /// noise.
+    /// Gets copies and runs the master's version: its differences from the master are noise.
     Secondary,
 }
 
@@ -84,43 +83,43 @@ impl Role {
     }
 }
 
-/// What came of a request at one backend.
+/// The outcome of a request at one backend.
 #[derive(Debug, Clone)]
 pub struct BackendOutcome {
     /// The backend's name, as in the configuration.
     pub name: std::sync::Arc<str>,
-    /// What it is.
+    /// The backend's role.
     pub role: Role,
-    /// The answer, or why it is missing.
-    pub result: Result<BackendAnswer, BackendFailure>,
-    /// From the request's turn to an open connection, in nanoseconds; 0 when one was open already.
+    /// The response, or why there is none.
+    pub result: Result<BackendResponse, BackendFailure>,
+    /// Time to open a connection, in nanoseconds; 0 on a reused one. All times start when the copy
+    /// leaves its queue.
     pub connect_ns: u64,
-    /// From the request's turn (a copy's wait in its queue not counted) to the answer's head.
-    /// `None` when there was none.
+    /// Time to the response's head, in nanoseconds; `None` without a response.
     pub first_byte_ns: Option<u64>,
-    /// From the request's turn to the end, whatever it was.
+    /// Time to the end of the response or to the failure, in nanoseconds.
     pub total_ns: u64,
 }
 
-/// An answer.
+/// A backend's response.
 #[derive(Debug, Clone)]
-pub struct BackendAnswer {
+pub struct BackendResponse {
     /// The status.
     pub status: StatusCode,
-    /// The headers, without the hop-by-hop ones.
+    /// The headers, without hop-by-hop ones.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Body,
+    pub body: CapturedBody,
 }
 
-/// Why a backend has no answer to show.
+/// Why a backend has no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackendFailure {
-    /// It was asked, and this went wrong.
+    /// The exchange failed.
     Fault(Fault),
-    /// The client left before it was done.
+    /// The client disconnected first.
     ClientGone,
-    /// It was never asked, for this reason (a category of the ledger, as `shed_queue`).
+    /// The request was not sent; the reason is a category of the ledger such as `shed_queue`.
     NotSent(&'static str),
 }
 

@@ -1,11 +1,11 @@
-//! The shadow proxy: clients are answered by the master, and other backends get a copy.
+//! The shadow proxy: the master serves the clients, other backends get copies of the requests.
 //!
-//! A [`Proxy`] is made from a [`Config`](config::Config), with [`hooks`] if a program wants a say,
-//! and runs on threads of its own until it is told to stop. [`exchange`] has what is known of one
-//! request when all backends are done with it; comparison and recording listen to these
-//! ([`Proxy::exchanges`]) over a bounded queue, off the client's path.
+//! A [`Proxy`] is built from a [`Config`](config::Config), optionally with [`hooks`], and runs on
+//! its own threads until stopped. Finished [exchanges](exchange) go to comparison and recording
+//! ([`Proxy::exchanges`]) over bounded queues, off the client's path.
 
 mod admin;
+mod background;
 mod breaker;
 mod coding;
 mod collect;
@@ -19,10 +19,9 @@ mod mirror;
 mod proxy;
 #[cfg(feature = "scripts")]
 pub mod script_hooks;
-mod side;
 pub mod traffic;
 
 pub use collect::Exchanges;
-pub use control::{Control, NoSuchShadow, ProxySummary, ShadowState};
+pub use control::{NoSuchShadow, ProxyControl, ProxySummary, ShadowState};
 pub use mirror::ledger::{Category, Ledger};
 pub use proxy::{Proxy, ProxyStartError, ProxyStats, RunningProxy};

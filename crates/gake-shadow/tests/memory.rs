@@ -1,6 +1,6 @@
-//! What a client costs who sends no whole request: bytes, counted at the allocator.
+//! Memory per client with an incomplete request, counted at the allocator.
 //!
-//! The count is of the whole process, so this file has one test and nothing beside it.
+//! The count covers the whole process, so this file has a single test.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -18,17 +18,17 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -36,23 +36,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Clients at once.
 const CLIENTS: usize = 300;
 
-/// Bytes of each beside what it sent.
+/// Maximum bytes per client besides those it sent.
 const BYTES_EACH: usize = 3 << 10;
 
-/// The beginning of a request, of this many bytes.
+/// Bytes of the incomplete request.
 const SENT: usize = 700;
 
-/// Time enough for anything that must happen on a busy machine.
+/// Generous for a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
+fn a_slow_head_takes_little_memory_and_releases_it() {
     let proxy = proxy();
-    // The connections to the master, of which some more are opened while many clients come, are
-    // not theirs.
+    // Opens the connections to the master before the count starts.
     let mut first: Vec<_> = (0..CLIENTS).map(|_| connect(proxy.addr())).collect();
     first.iter_mut().for_each(|client| assert_eq!(whole(client), "HTTP/1.1 200"));
     drop(first);
@@ -71,17 +69,17 @@ fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
     until("all have left", || proxy.control().stats().open == 0);
     until("nothing is kept", || taken() < CLIENTS * 128);
 
-    // So does one that was served before.
+    // The same on connections that have served a request.
     let mut slow: Vec<_> = (0..CLIENTS).map(|_| connect(proxy.addr())).collect();
     for client in &mut slow {
         assert_eq!(whole(client), "HTTP/1.1 200");
         client.write_all(head.as_bytes()).unwrap();
     }
     until("their buffers are given back", || taken() <= most);
-    // And it is a client as before.
+    // They still work.
     for client in &mut slow {
         client.write_all(b"\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
-        assert_eq!((&*answer(client), &*answer(client)), ("HTTP/1.1 200", "HTTP/1.1 200"));
+        assert_eq!((&*response(client), &*response(client)), ("HTTP/1.1 200", "HTTP/1.1 200"));
     }
     assert_eq!(proxy.control().stats().requests, 4 * CLIENTS as u64);
     drop(slow);
@@ -90,7 +88,6 @@ fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
     drop(proxy.stop(Duration::from_secs(20)));
 }
 
-/// A proxy with a master that says nothing in particular.
 fn proxy() -> RunningProxy {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -117,11 +114,11 @@ fn connect(addr: SocketAddr) -> TcpStream {
 
 fn whole(client: &mut TcpStream) -> String {
     client.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
-    answer(client)
+    response(client)
 }
 
-/// The beginning of an answer without a body.
-fn answer(client: &mut TcpStream) -> String {
+/// Reads a response without a body; returns the start of its status line.
+fn response(client: &mut TcpStream) -> String {
     let mut start = [0; 12];
     client.read_exact(&mut start).unwrap();
     assert!(read_head(client));

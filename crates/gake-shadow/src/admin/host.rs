@@ -1,15 +1,15 @@
-//! Whom a request is for: a page of the web that has rebound its name to this machine says another
-//! host, and must be told nothing.
+//! Protection against DNS rebinding: a web page whose name was rebound to this machine sends its own
+//! host.
 
 use gake_text::host::is_local_or_address;
 use http::Request;
 use http::header::HOST;
 
-/// Whether a request names exactly one host, and that is this machine: `localhost` or an address.
+/// Whether a request has exactly one host, and that is `localhost` or an address.
 pub(super) fn is_ours<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    // A target with a host of its own would be a second one.
+    // An absolute target would be a second host.
     request.uri().authority().is_none() && host.to_str().is_ok_and(is_local_or_address)
 }
 

@@ -1,15 +1,13 @@
-//! Connections to the admin service: one request each, and nobody keeps another from the kill
-//! switch. Who has sent no whole head is in a crowd whose oldest gives way to whoever comes; of
-//! those who have, some places are for changes alone.
+//! Connections to the admin service, one request each. Idle clients cannot block the kill switch:
+//! of connections without a complete head the oldest is evicted when there are too many, and some
+//! request slots are reserved for changes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
+use std::io::Cursor;
 use std::net::TcpListener;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,191 +16,159 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::{is_change, page, text};
-use crate::control::Control;
+use crate::control::ProxyControl;
 use crate::proxy::client::head_buffer::HeadBuffer;
 
-/// For a whole request head.
-const HEAD: Duration = Duration::from_secs(2);
-/// Bytes of a head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 const HEAD_BYTES: usize = 8 << 10;
-/// For taking the answer.
-const ANSWER: Duration = Duration::from_secs(5);
-/// Connections without a whole head.
-const CROWD: usize = 64;
-/// Requests that are answered at once.
-const PLACES: usize = 64;
-/// More places for changes of those who know the token.
-const CHANGES: usize = 8;
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections without a complete head.
+const PENDING_MAX: usize = 64;
+/// Concurrent requests.
+const SLOTS: usize = 64;
+/// Additional ones reserved for authorised changes.
+const CHANGE_SLOTS: usize = 8;
 
-/// Those without a whole head, in the order in which they came.
+/// Connections without a complete head, oldest first.
 #[derive(Default)]
-struct Crowd {
+struct PendingHeads {
     waiting: RefCell<VecDeque<Rc<Notify>>>,
 }
 
-impl Crowd {
-    /// Takes somebody in. Who has waited longest is told to go when there are too many.
+impl PendingHeads {
+    /// Adds a connection, evicting the oldest beyond the bound.
     fn enter(&self) -> Rc<Notify> {
-        let gone = Rc::new(Notify::new());
+        let evicted = Rc::new(Notify::new());
         let mut waiting = self.waiting.borrow_mut();
-        waiting.push_back(Rc::clone(&gone));
-        if waiting.len() > CROWD
+        waiting.push_back(Rc::clone(&evicted));
+        if waiting.len() > PENDING_MAX
             && let Some(oldest) = waiting.pop_front()
         {
             oldest.notify_one();
         }
-        gone
+        evicted
     }
 
-    fn leave(&self, gone: &Rc<Notify>) {
-        self.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, gone));
+    fn leave(&self, evicted: &Rc<Notify>) {
+        self.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, evicted));
     }
 }
 
-/// A request that is answered, until it is dropped.
-struct Place(Rc<Cell<usize>>);
+/// Held while a request is served.
+struct RequestSlot(Rc<Cell<usize>>);
 
-impl Place {
+impl RequestSlot {
     fn take(taken: &Rc<Cell<usize>>, is_change: bool) -> Option<Self> {
-        let places = if is_change { PLACES + CHANGES } else { PLACES };
-        (taken.get() < places).then(|| {
+        let slots = if is_change { SLOTS + CHANGE_SLOTS } else { SLOTS };
+        (taken.get() < slots).then(|| {
             taken.set(taken.get() + 1);
             Self(Rc::clone(taken))
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
 }
 
-/// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, control: Control) {
+pub(crate) async fn serve(listener: TcpListener, control: ProxyControl) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let (crowd, taken) = (Rc::new(Crowd::default()), Rc::new(Cell::new(0)));
+    let (pending, taken) = (Rc::new(PendingHeads::default()), Rc::new(Cell::new(0)));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let gone = crowd.enter();
-        let (control, crowd, taken) = (control.clone(), Rc::clone(&crowd), Rc::clone(&taken));
+        let evicted = pending.enter();
+        let (control, pending, taken) = (control.clone(), Rc::clone(&pending), Rc::clone(&taken));
         tokio::task::spawn_local(async move {
-            let opened = opened(stream, &gone).await;
-            crowd.leave(&gone);
-            if let Some(opened) = opened {
-                // A client that breaks off, or takes no answer, is no news.
-                let _ = tokio::time::timeout(ANSWER, answer(opened, &control, &taken)).await;
+            let connection = read_head(stream, &evicted).await;
+            pending.leave(&evicted);
+            if let Some(connection) = connection {
+                // A client that disconnects or does not read is no error.
+                let response = respond(connection, &control, &taken);
+                let _ = tokio::time::timeout(RESPONSE_TIMEOUT, response).await;
             }
         });
-        // Everybody is listened to once before the next comes in.
+        // Lets every connection read once before the next is accepted.
         tokio::task::yield_now().await;
     }
 }
 
-/// Waits for a whole head.
-async fn opened(mut stream: TcpStream, gone: &Notify) -> Option<Opened> {
+async fn read_head(mut stream: TcpStream, evicted: &Notify) -> Option<(TcpStream, Bytes)> {
     let mut received = HeadBuffer::new(HEAD_BYTES);
     let head = std::future::poll_fn(|cx| received.poll(&mut stream, cx));
-    let came = tokio::select! {
+    let is_complete = tokio::select! {
         biased;
-        came = tokio::time::timeout(HEAD, head) => came.ok()?.ok()?,
-        () = gone.notified() => false,
+        read = tokio::time::timeout(HEAD_TIMEOUT, head) => read.ok()?.ok()?,
+        () = evicted.notified() => false,
     };
-    came.then(|| Opened { stream, early: received.take() })
+    is_complete.then(|| (stream, received.take()))
 }
 
-async fn answer(opened: Opened, control: &Control, taken: &Rc<Cell<usize>>) {
-    let place = RefCell::new(None);
+/// Serves one request; `early` is what was already read of it.
+async fn respond(
+    (stream, early): (TcpStream, Bytes),
+    control: &ProxyControl,
+    taken: &Rc<Cell<usize>>,
+) {
+    let slot = RefCell::new(None);
     let service = service_fn(|request: Request<Incoming>| {
-        *place.borrow_mut() = Place::take(taken, is_change(control, &request));
-        let page = match &*place.borrow() {
+        *slot.borrow_mut() = RequestSlot::take(taken, is_change(control, &request));
+        let page = match &*slot.borrow() {
             Some(_) => page(control, &request),
-            None => text(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once\n"),
+            None => text(StatusCode::SERVICE_UNAVAILABLE, "too many concurrent requests\n"),
         };
         async move { Ok::<_, Infallible>(page) }
     });
     let mut http = http1::Builder::new();
     http.keep_alive(false).header_read_timeout(None).max_buf_size(HEAD_BYTES);
-    // It fails when the client breaks off.
-    let _ = http.serve_connection(TokioIo::new(opened), service).await;
-}
-
-/// A connection whose head has come.
-struct Opened {
-    stream: TcpStream,
-    early: Bytes,
-}
-
-impl AsyncRead for Opened {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if !self.early.is_empty() {
-            let most = self.early.len().min(buffer.remaining());
-            buffer.put_slice(&self.early.split_to(most));
-            return Poll::Ready(Ok(()));
-        }
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Opened {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    // An error means that the client has disconnected.
+    let (read, write) = stream.into_split();
+    let io = tokio::io::join(Cursor::new(early).chain(read), write);
+    let _ = http.serve_connection(TokioIo::new(io), service).await;
 }
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::task::{Context, Waker};
 
     use super::*;
 
     #[test]
-    fn some_places_are_for_changes_alone() {
+    fn some_slots_are_reserved_for_changes() {
         let taken = Rc::new(Cell::new(0));
-        let mut places: Vec<_> = std::iter::from_fn(|| Place::take(&taken, false)).collect();
-        assert_eq!(places.len(), PLACES);
-        let changes: Vec<_> = std::iter::from_fn(|| Place::take(&taken, true)).collect();
-        assert_eq!(changes.len(), CHANGES);
-        places.pop();
-        assert!(Place::take(&taken, false).is_none() && Place::take(&taken, true).is_some());
-        drop((places, changes));
+        let mut slots: Vec<_> = std::iter::from_fn(|| RequestSlot::take(&taken, false)).collect();
+        assert_eq!(slots.len(), SLOTS);
+        let changes: Vec<_> = std::iter::from_fn(|| RequestSlot::take(&taken, true)).collect();
+        assert_eq!(changes.len(), CHANGE_SLOTS);
+        slots.pop();
+        assert!(
+            RequestSlot::take(&taken, false).is_none() && RequestSlot::take(&taken, true).is_some()
+        );
+        drop((slots, changes));
         assert_eq!(taken.get(), 0);
     }
 
     #[test]
-    fn who_has_waited_longest_gives_way() {
-        let crowd = Crowd::default();
-        let waiting: Vec<_> = (0..CROWD + 2).map(|_| crowd.enter()).collect();
-        crowd.leave(&waiting[5]);
-        let last = crowd.enter();
+    fn the_oldest_connection_is_evicted() {
+        let pending = PendingHeads::default();
+        let waiting: Vec<_> = (0..PENDING_MAX + 2).map(|_| pending.enter()).collect();
+        pending.leave(&waiting[5]);
+        let last = pending.enter();
         let mut cx = Context::from_waker(Waker::noop());
-        let is_told = |gone: &Notify| std::pin::pin!(gone.notified()).poll(&mut cx).is_ready();
-        let told: Vec<_> = waiting.iter().chain([&last]).map(|gone| &**gone).map(is_told).collect();
-        assert_eq!(told.iter().filter(|told| **told).count(), 2, "{told:?}");
-        assert!(told[0] && told[1]);
+        let is_notified =
+            |evicted: &Notify| std::pin::pin!(evicted.notified()).poll(&mut cx).is_ready();
+        let notified: Vec<_> =
+            waiting.iter().chain([&last]).map(|evicted| &**evicted).map(is_notified).collect();
+        assert_eq!(notified.iter().filter(|done| **done).count(), 2, "{notified:?}");
+        assert!(notified[0] && notified[1]);
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies: decoded, told apart by kind, and compared as that kind.
+//! Compares bodies, decoded, as JSON, text or bytes.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -7,30 +7,29 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
-use super::echo::Markers;
-use super::field::{Differences, Kind};
+use super::field::{DifferenceKind, Differences};
+use super::marker_names::MarkerNames;
 use super::{json, text};
 use crate::coding;
-use crate::exchange::BackendAnswer;
+use crate::exchange::BackendResponse;
 
-/// A body as it is compared.
-enum Content {
+enum BodyContent {
     Json(Value),
     Text(String),
     Bytes,
 }
 
-impl Content {
+impl BodyContent {
     fn of(headers: &HeaderMap, bytes: &[u8]) -> Self {
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.unwrap_or_default().to_ascii_lowercase();
         let is_text =
             ["text/", "message/", "html", "xml", "javascript", "csv", "yaml", "urlencoded"]
                 .iter()
-                .any(|part| kind.contains(part));
-        let starts = bytes.trim_ascii_start().first();
-        let looks = kind.is_empty() || is_text || kind.contains("octet-stream");
-        if (kind.contains("json") || (looks && matches!(starts, Some(b'{' | b'['))))
+                .any(|word| kind.contains(word));
+        let first = bytes.trim_ascii_start().first();
+        let may_be_json = kind.is_empty() || is_text || kind.contains("octet-stream");
+        if (kind.contains("json") || (may_be_json && matches!(first, Some(b'{' | b'['))))
             && let Ok(value) = serde_json::from_slice(bytes)
         {
             return Self::Json(value);
@@ -52,37 +51,38 @@ impl Content {
     }
 }
 
-/// Compares the bodies of two answers, both held whole.
+/// Compares two complete bodies.
 pub(super) fn compare(
-    expected: &BackendAnswer,
-    actual: &BackendAnswer,
-    markers: &Markers,
+    expected: &BackendResponse,
+    actual: &BackendResponse,
+    markers: &MarkerNames,
     out: &mut Differences<'_>,
 ) {
     let (left, right) = (decoded(expected), decoded(actual));
     if left == right {
         return;
     }
-    let contents = (Content::of(&expected.headers, &left), Content::of(&actual.headers, &right));
+    let contents =
+        (BodyContent::of(&expected.headers, &left), BodyContent::of(&actual.headers, &right));
     match contents {
-        (Content::Json(mut left), Content::Json(mut right)) => {
-            markers.take_from(&mut left);
-            markers.take_from(&mut right);
+        (BodyContent::Json(mut left), BodyContent::Json(mut right)) => {
+            markers.remove_from(&mut left);
+            markers.remove_from(&mut right);
             json::compare(&left, &right, out);
         }
-        (Content::Text(left), Content::Text(right)) => {
+        (BodyContent::Text(left), BodyContent::Text(right)) => {
             let [left, right] = [&left, &right].map(|text| markers.without_lines(text));
             text::compare(&left, &right, out);
         }
-        (Content::Bytes, Content::Bytes) => {
-            out.note("bytes", Kind::Value, || (summary(&left), summary(&right)));
+        (BodyContent::Bytes, BodyContent::Bytes) => {
+            out.note("bytes", DifferenceKind::Value, || (summary(&left), summary(&right)));
         }
         (a, b) => {
-            let shown = |content: &Content, bytes: &[u8]| {
+            let shown = |content: &BodyContent, bytes: &[u8]| {
                 format!("{} of {} bytes", content.name(), bytes.len())
             };
-            // An error page instead of a document, or nothing at all.
-            out.note("$", Kind::Type, || (shown(&a, &left), shown(&b, &right)));
+            // For example an error page in place of a document.
+            out.note("$", DifferenceKind::Type, || (shown(&a, &left), shown(&b, &right)));
         }
     }
 }
@@ -93,11 +93,11 @@ fn summary(bytes: &[u8]) -> String {
     format!("{} bytes, hash {:016x}", bytes.len(), hasher.finish())
 }
 
-/// The body without its content coding; as it came when that is unknown or broken.
-fn decoded(answer: &BackendAnswer) -> Cow<'_, [u8]> {
-    let bytes = &answer.body.bytes[..];
-    let coding = answer.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
-    let plain = coding.and_then(|coding| coding::undo(coding, bytes));
+/// The decoded body, or the raw one if its coding is unknown or broken.
+fn decoded(response: &BackendResponse) -> Cow<'_, [u8]> {
+    let bytes = &response.body.bytes[..];
+    let coding = response.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
+    let plain = coding.and_then(|coding| coding::decode(coding, bytes));
     plain.map_or(Cow::Borrowed(bytes), Cow::Owned)
 }
 
@@ -110,23 +110,27 @@ mod tests {
 
     use super::super::rules::Tolerances;
     use super::*;
-    use crate::exchange::Body;
+    use crate::exchange::CapturedBody;
 
-    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendAnswer {
+    fn response(
+        kind: &'static str,
+        coding: Option<&'static str>,
+        bytes: Vec<u8>,
+    ) -> BackendResponse {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(coding) = coding {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
         }
         let len = bytes.len() as u64;
-        let body = Body { bytes: Bytes::from(bytes), truncated: false, len };
-        BackendAnswer { status: StatusCode::OK, headers, body }
+        let body = CapturedBody { bytes: Bytes::from(bytes), truncated: false, len };
+        BackendResponse { status: StatusCode::OK, headers, body }
     }
 
-    fn found(expected: &BackendAnswer, actual: &BackendAnswer) -> Vec<String> {
+    fn found(expected: &BackendResponse, actual: &BackendResponse) -> Vec<String> {
         let redactor = gake_text::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
-        compare(expected, actual, &Markers::default(), &mut out);
+        compare(expected, actual, &MarkerNames::default(), &mut out);
         out.fields.keys().map(ToString::to_string).collect()
     }
 
@@ -143,41 +147,41 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_is_not_a_difference_of_the_body() {
-        let plain = answer("application/json", None, br#"{"a":1}"#.to_vec());
+    fn a_content_coding_is_no_difference() {
+        let plain = response("application/json", None, br#"{"a":1}"#.to_vec());
         // `{"a":2}` as brotli -q 0 writes it: an uncompressed meta-block.
         let brotli = b"\x0b\x03\x80{\"a\":2}\x03".to_vec();
         for (coding, body) in
             [("gzip", gzip(br#"{"a":2}"#)), ("deflate", deflate(br#"{"a":2}"#)), ("br", brotli)]
         {
-            let coded = answer("application/json", Some(coding), body);
+            let coded = response("application/json", Some(coding), body);
             assert_eq!(found(&plain, &coded), ["$.a value"], "{coding}");
         }
-        let same = answer("application/json", Some("gzip"), gzip(br#"{"a":1}"#));
+        let same = response("application/json", Some("gzip"), gzip(br#"{"a":1}"#));
         assert!(found(&plain, &same).is_empty());
-        let broken = answer("application/json", Some("gzip"), b"\x1f\x8bnonsense".to_vec());
+        let broken = response("application/json", Some("gzip"), b"\x1f\x8bnonsense".to_vec());
         assert_eq!(found(&plain, &broken), ["$ type"]);
     }
 
     #[test]
     fn a_bomb_is_not_unpacked() {
-        let bomb = answer("text/plain", Some("gzip"), gzip(&vec![b'a'; 40 << 20]));
+        let bomb = response("text/plain", Some("gzip"), gzip(&vec![b'a'; 40 << 20]));
         assert!(decoded(&bomb).len() < 1 << 20);
     }
 
     #[test]
-    fn kinds_are_told_apart() {
-        let json = answer("application/json", None, b"[1]".to_vec());
-        let page = answer("text/html", None, b"<b>no</b>".to_vec());
-        let image = |last| answer("image/png", None, vec![0x89, b'P', 0xff, last]);
+    fn json_text_and_bytes_are_distinguished() {
+        let json = response("application/json", None, b"[1]".to_vec());
+        let page = response("text/html", None, b"<b>no</b>".to_vec());
+        let image = |last| response("image/png", None, vec![0x89, b'P', 0xff, last]);
         assert_eq!(found(&json, &page), ["$ type"]);
         assert_eq!(found(&image(1), &image(2)), ["bytes value"]);
         assert_eq!(
-            found(&page, &answer("text/html", None, vec![])),
+            found(&page, &response("text/html", None, vec![])),
             ["line \"<b>no</b>\" missing"]
         );
-        let order = answer("application/json", None, br#"{"b":1, "a":2}"#.to_vec());
-        let other = answer("application/json", None, br#"{"a":2,"b":1}"#.to_vec());
+        let order = response("application/json", None, br#"{"b":1, "a":2}"#.to_vec());
+        let other = response("application/json", None, br#"{"a":2,"b":1}"#.to_vec());
         assert!(found(&order, &other).is_empty());
     }
 }

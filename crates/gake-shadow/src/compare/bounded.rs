@@ -1,5 +1,5 @@
-//! Collections of a file, read only up to the number that a writer can have put there: a file that
-//! is small may hold a great many small things that are large in memory.
+//! Deserialises collections with a bound, so that a small file cannot expand to a large amount of
+//! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,19 +7,18 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Larger than any count of a run, and small enough that a thousand of them add up.
+/// Larger than any real count, and small enough that sums do not overflow.
 const COUNT_MAX: u64 = 1 << 50;
 
-/// A count.
 pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let count = u64::deserialize(from)?;
     if count > COUNT_MAX {
-        return Err(Error::custom(format!("{count} is more than can have been counted")));
+        return Err(Error::custom(format!("the count {count} is too large")));
     }
     Ok(count)
 }
 
-/// A count of a map's values.
+/// A bounded count as the value of a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Count(pub(super) u64);
 

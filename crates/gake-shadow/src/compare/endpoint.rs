@@ -1,4 +1,4 @@
-//! What was seen of one endpoint. Bounded, and merged by adding.
+//! The counts of one endpoint: bounded, and merged by addition.
 
 use std::collections::BTreeMap;
 
@@ -6,93 +6,94 @@ use gake_text::foreign::ForeignText;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
-use super::field::{Differences, Field, Values};
-use super::looks::Looks;
-use super::spread::{Ratios, Times};
+use super::field::{DifferenceField, Differences, ValuePair};
+use super::histogram::{RatioHistogram, TimeHistogram};
+use super::value_shapes::ValueShapes;
 
-/// Fields of an endpoint that are told apart.
+/// Distinct fields of an endpoint.
 const FIELDS_MAX: usize = 200;
 
-/// Pairs of statuses of an endpoint that are told apart.
+/// Distinct pairs of statuses of an endpoint.
 const STATUSES_MAX: usize = 100;
 
 /// Counts of one endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Endpoint {
-    /// Requests that both master and shadow were asked.
+    /// Requests sent to both master and shadow.
     #[serde(deserialize_with = "bounded::count")]
     pub exchanges: u64,
-    /// Those of them that the master's second instance was asked too.
+    /// Of these, requests also sent to the master's second instance.
     #[serde(deserialize_with = "bounded::count")]
     pub paired: u64,
-    /// Those whose bodies were not compared, because not all of one was kept.
+    /// Of these, requests whose bodies were not compared because one exceeded the capture limit.
     #[serde(deserialize_with = "bounded::count")]
     pub bodies_cut: u64,
-    /// By the codes of master and shadow, as `200 503`.
+    /// Exchanges by the statuses of master and shadow, such as `200 503`.
     #[serde(deserialize_with = "statuses")]
     pub statuses: BTreeMap<String, u64>,
-    /// What differed.
+    /// Fields that differed.
     #[serde(with = "as_list")]
-    pub fields: BTreeMap<Field, EndpointFigures>,
-    /// Differences in fields beyond those that are told apart.
+    pub fields: BTreeMap<DifferenceField, EndpointFigures>,
+    /// Differences in fields beyond the bound.
     #[serde(deserialize_with = "bounded::count")]
     pub fields_lost: u64,
-    /// How long answers took.
+    /// Times to the responses' heads.
     pub latency: EndpointLatency,
 }
 
-/// How often a field differed.
+/// Counts of the differences in one field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointFigures {
     /// Exchanges in which shadow and master differed.
     #[serde(deserialize_with = "bounded::count")]
     pub shadow: u64,
-    /// Of those with a second instance: only the shadow differed from the master.
+    /// Exchanges with a second instance in which only the shadow differed from the master.
     #[serde(deserialize_with = "bounded::count")]
     pub only_shadow: u64,
-    /// Only the second instance did.
+    /// Exchanges in which only the second instance differed.
     #[serde(deserialize_with = "bounded::count")]
     pub only_secondary: u64,
-    /// Both did.
+    /// Exchanges in which both differed.
     #[serde(deserialize_with = "bounded::count")]
     pub both: u64,
-    /// What the values looked like.
-    pub looks: Looks,
-    /// The first difference of the shadow, or else of the second instance.
+    /// The shapes of the differing values.
+    #[serde(rename = "looks")]
+    pub shapes: ValueShapes,
+    /// The first difference of the shadow, or, without one, of the second instance.
     pub example: Option<Example>,
 }
 
-/// One difference, without secrets.
+/// An example of a difference, redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The request line.
-    pub request: ForeignText,
-    /// What the master answered.
-    pub expected: ForeignText,
-    /// What the other answered.
-    pub actual: ForeignText,
+    pub request: Foreign,
+    /// The master's value.
+    pub expected: Foreign,
+    /// The other backend's value.
+    pub actual: Foreign,
 }
 
-/// Times to the answers' heads.
+/// Histograms of the times to the responses' heads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointLatency {
-    /// The master's.
-    pub master: Times,
-    /// The shadow's.
-    pub shadow: Times,
-    /// The second instance's.
-    pub secondary: Times,
-    /// Shadow against master, by request.
-    pub against_master: Ratios,
-    /// Shadow against the second instance, by request.
-    pub against_secondary: Ratios,
+    /// The master's times.
+    pub master: TimeHistogram,
+    /// The shadow's times.
+    pub shadow: TimeHistogram,
+    /// The second instance's times.
+    pub secondary: TimeHistogram,
+    /// Ratios of the shadow's time to the master's, by request.
+    pub against_master: RatioHistogram,
+    /// Ratios of the shadow's time to the second instance's, by request.
+    pub against_secondary: RatioHistogram,
 }
 
 impl Endpoint {
-    /// Counts one exchange. `request` is the request line, made only for an example.
+    /// Counts one exchange. `request` renders the request line, and is called for examples only.
     pub(super) fn count(
         &mut self,
         shadow: Differences<'_>,
@@ -105,20 +106,20 @@ impl Endpoint {
         let mut noise = secondary.map(|differences| differences.fields);
         for (field, values) in shadow.fields {
             let also = noise.as_mut().map(|noise| noise.remove(&field).is_some());
-            let Some(seen) = self.field(field) else { continue };
-            seen.shadow += 1;
+            let Some(figures) = self.field(field) else { continue };
+            figures.shadow += 1;
             match also {
-                Some(true) => seen.both += 1,
-                Some(false) => seen.only_shadow += 1,
+                Some(true) => figures.both += 1,
+                Some(false) => figures.only_shadow += 1,
                 None => {}
             }
-            seen.note(values, &request);
+            figures.note(values, &request);
         }
         for (field, values) in noise.unwrap_or_default() {
-            let Some(seen) = self.field(field) else { continue };
-            seen.only_secondary += 1;
-            if seen.shadow == 0 {
-                seen.note(values, &request);
+            let Some(figures) = self.field(field) else { continue };
+            figures.only_secondary += 1;
+            if figures.shadow == 0 {
+                figures.note(values, &request);
             }
         }
     }
@@ -130,7 +131,7 @@ impl Endpoint {
         *self.statuses.entry(pair).or_default() += 1;
     }
 
-    fn field(&mut self, field: Field) -> Option<&mut EndpointFigures> {
+    fn field(&mut self, field: DifferenceField) -> Option<&mut EndpointFigures> {
         if self.fields.len() >= FIELDS_MAX && !self.fields.contains_key(&field) {
             self.fields_lost += 1;
             return None;
@@ -138,7 +139,7 @@ impl Endpoint {
         Some(self.fields.entry(field).or_default())
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another process or period.
     pub fn merge(&mut self, other: Self) {
         self.exchanges += other.exchanges;
         self.paired += other.paired;
@@ -149,9 +150,9 @@ impl Endpoint {
             let pair = if full { "other other".to_owned() } else { pair };
             *self.statuses.entry(pair).or_default() += count;
         }
-        for (field, seen) in other.fields {
+        for (field, figures) in other.fields {
             if let Some(own) = self.field(field) {
-                own.merge(seen);
+                own.merge(figures);
             }
         }
         self.latency.merge(&other.latency);
@@ -159,11 +160,11 @@ impl Endpoint {
 }
 
 impl EndpointFigures {
-    fn note(&mut self, values: Values, request: impl Fn() -> String) {
-        self.looks.count(&values);
+    fn note(&mut self, values: ValuePair, request: impl Fn() -> String) {
+        self.shapes.count(&values);
         let of_shadow = self.shadow == 1;
         if self.example.is_none() || of_shadow {
-            let Values { expected, actual } = values;
+            let ValuePair { expected, actual } = values;
             let (expected, actual) = (expected.into(), actual.into());
             self.example = Some(Example { request: request().into(), expected, actual });
         }
@@ -177,7 +178,7 @@ impl EndpointFigures {
         self.only_shadow += other.only_shadow;
         self.only_secondary += other.only_secondary;
         self.both += other.both;
-        self.looks.merge(other.looks);
+        self.shapes.merge(other.shapes);
     }
 }
 
@@ -202,40 +203,41 @@ impl EndpointLatency {
     }
 }
 
-/// Pairs of statuses, and the place for those beyond the bound.
+/// Pairs of statuses, including the one that stands for those beyond the bound.
 fn statuses<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, u64>, D::Error> {
     let read = bounded::map::<{ STATUSES_MAX + 1 }, _, String, bounded::Count>(input)?;
     Ok(read.into_iter().map(|(pair, count)| (pair, count.0)).collect())
 }
 
-/// A map whose keys are no texts, as the list that JSON can hold.
+/// Serialises a map with structured keys as a list, for JSON has string keys only.
 mod as_list {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::super::bounded;
-    use super::{EndpointFigures, FIELDS_MAX, Field};
+    use super::{DifferenceField, EndpointFigures, FIELDS_MAX};
 
     #[derive(Serialize, Deserialize)]
     struct Entry<F, S> {
         #[serde(flatten)]
         field: F,
         #[serde(flatten)]
-        seen: S,
+        figures: S,
     }
 
     pub(super) fn serialize<S: Serializer>(
-        fields: &BTreeMap<Field, EndpointFigures>,
+        fields: &BTreeMap<DifferenceField, EndpointFigures>,
         out: S,
     ) -> Result<S::Ok, S::Error> {
-        out.collect_seq(fields.iter().map(|(field, seen)| Entry { field, seen }))
+        out.collect_seq(fields.iter().map(|(field, figures)| Entry { field, figures }))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         input: D,
-    ) -> Result<BTreeMap<Field, EndpointFigures>, D::Error> {
-        let entries = bounded::list::<FIELDS_MAX, _, Entry<Field, EndpointFigures>>(input)?;
-        Ok(entries.into_iter().map(|entry| (entry.field, entry.seen)).collect())
+    ) -> Result<BTreeMap<DifferenceField, EndpointFigures>, D::Error> {
+        let entries =
+            bounded::list::<FIELDS_MAX, _, Entry<DifferenceField, EndpointFigures>>(input)?;
+        Ok(entries.into_iter().map(|entry| (entry.field, entry.figures)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Where answers differ, and how.
+//! The fields in which responses differ, and the kinds of differences.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use super::rules::Tolerances;
 
-/// Differences of one pair of answers told apart; the rest is counted as one more.
+/// Differences recorded for one pair of responses.
 const DIFFERENCES_MAX: usize = 200;
 
 /// Bytes of a path.
 const PATH_BYTES_MAX: usize = 200;
 
-/// Bytes of a value that is shown.
+/// Bytes of a value shown in an example.
 const VALUE_BYTES_MAX: usize = 160;
 
-/// How a place differs from what was expected there.
+/// How a field differs from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// It is not there.
+pub enum DifferenceKind {
+    /// It is missing.
     Missing,
-    /// It should not be there.
+    /// It is unexpected.
     Added,
-    /// It has another type.
+    /// Its type differs.
     Type,
-    /// It has another value.
+    /// Its value differs.
     Value,
-    /// The same things are there in another order.
+    /// It has the same elements in another order.
     Order,
 }
 
-impl Kind {
+impl DifferenceKind {
     /// The stable name used in every format.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -47,41 +47,41 @@ impl Kind {
     }
 }
 
-/// A place in answers of an endpoint: `status`, `header NAME`, `$.items[*].price` in JSON,
-/// `line ...` in a text, `bytes` of anything else; and how it differs.
+/// A field of an endpoint's responses and how it differs. The path is `status`, `header NAME`,
+/// `$.items[*].price` in JSON, `line ...` in a text, or `bytes`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Field {
-    /// The place.
+pub struct DifferenceField {
+    /// The path of the field.
     pub path: String,
-    /// How it differs.
-    pub kind: Kind,
+    /// The kind of the difference.
+    pub kind: DifferenceKind,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for DifferenceField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.path, self.kind.name())
     }
 }
 
-/// What stood at a place in two answers, cut to a length that can be shown.
+/// The values of a field in two responses, truncated for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values {
-    /// In the answer that is taken as right.
+pub struct ValuePair {
+    /// The master's value.
     pub expected: String,
-    /// In the other.
+    /// The other backend's value.
     pub actual: String,
 }
 
-/// Differences of one pair of answers, the first of each field.
+/// The differences of one pair of responses, the first of each field.
 #[derive(Debug)]
 pub struct Differences<'a> {
-    /// By field.
-    pub fields: BTreeMap<Field, Values>,
-    /// Whether there were more fields than are told apart.
+    /// The values by field.
+    pub fields: BTreeMap<DifferenceField, ValuePair>,
+    /// Whether there were fields beyond the bound.
     pub more: bool,
-    /// How far numbers may lie apart.
+    /// Tolerances for numbers.
     pub tolerances: Tolerances<'a>,
-    /// Hides secrets in what is kept.
+    /// Redacts values before they are stored.
     pub redactor: &'a Redactor,
 }
 
@@ -90,14 +90,14 @@ impl<'a> Differences<'a> {
         Self { fields: BTreeMap::new(), more: false, tolerances, redactor }
     }
 
-    /// Notes a difference; the values are made only when they are kept.
+    /// Records a difference; `values` is called only if it is stored.
     pub(super) fn note(
         &mut self,
         path: &str,
-        kind: Kind,
+        kind: DifferenceKind,
         values: impl FnOnce() -> (String, String),
     ) {
-        let field = Field { path: cut(path.to_owned(), PATH_BYTES_MAX), kind };
+        let field = DifferenceField { path: cut(path.to_owned(), PATH_BYTES_MAX), kind };
         if self.fields.contains_key(&field) {
             return;
         }
@@ -107,11 +107,11 @@ impl<'a> Differences<'a> {
         }
         let (expected, actual) = values();
         let shown = |text| cut(text, VALUE_BYTES_MAX);
-        self.fields.insert(field, Values { expected: shown(expected), actual: shown(actual) });
+        self.fields.insert(field, ValuePair { expected: shown(expected), actual: shown(actual) });
     }
 }
 
-/// The first bytes of a text, with a mark when there were more.
+/// Truncates a text, with an ellipsis.
 fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let at = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

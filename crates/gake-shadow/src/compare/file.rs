@@ -1,7 +1,7 @@
-//! A comparison as a file: one JSON document, `gake.shadow/1`.
+//! The file of comparisons: one JSON document, `gake.shadow/1`.
 //!
-//! It is replaced as a whole while traffic is compared, so that what a crash leaves behind is the
-//! state of a moment before. Files of several proxies, or of several days, merge by adding.
+//! It is replaced atomically while traffic is compared, so that a crash leaves a recent state. Files
+//! of several proxies or days merge by addition.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -15,70 +15,71 @@ use crate::config::SHADOWS_MAX;
 /// The format's name and version.
 pub const SCHEMA: &str = "gake.shadow/1";
 
-/// Bytes of a file that are read: no comparison is larger.
+/// Maximum size of a file in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 #[derive(Serialize)]
-struct Writing<'a> {
+struct ComparisonFileRef<'a> {
     schema: &'static str,
     comparisons: &'a [ShadowComparison],
 }
 
 #[derive(Deserialize)]
-struct Reading {
+struct ComparisonFile {
     schema: String,
     #[serde(deserialize_with = "super::bounded::list::<SHADOWS_MAX, _, _>")]
     comparisons: Vec<ShadowComparison>,
 }
 
-/// Why a file is not one of comparisons.
+/// Why a file of comparisons cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonFileError {
-    /// It cannot be read, or is larger than any comparison.
+    /// It cannot be opened, or is too large.
     #[error("{0}")]
     Read(#[from] gake_files::InputError),
-    /// It is not JSON of this form.
-    #[error("it is not a comparison that `gake shadow --diff-out` wrote: {0}")]
-    Form(#[from] serde_json::Error),
-    /// Another format.
-    #[error("it says that its format is {0:?}; this version reads {SCHEMA:?}")]
+    /// It is not JSON of the right structure.
+    #[error("it is not a comparison written by `gake shadow --diff-out`: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It has another format or version.
+    #[error("its format is {0:?}; this version reads {SCHEMA:?}")]
     Schema(String),
 }
 
-/// Writes comparisons, one a shadow, for their owner alone and in the place of what is at `path`.
+/// Replaces the file at `path`, with permissions for its owner only. There is one comparison per
+/// shadow.
 ///
 /// # Errors
-/// When the folder cannot be written to, or is full; the file that was there stays then.
+/// When the file cannot be written; an existing one is left unchanged.
 pub fn write(path: &Path, comparisons: &[ShadowComparison]) -> io::Result<()> {
     gake_files::replace(path, Access::Owner, |file| {
         let mut out = BufWriter::new(file);
-        serde_json::to_writer(&mut out, &Writing { schema: SCHEMA, comparisons })?;
+        serde_json::to_writer(&mut out, &ComparisonFileRef { schema: SCHEMA, comparisons })?;
         out.write_all(b"\n")?;
         out.flush()
     })
 }
 
-/// Reads comparisons.
+/// Reads a file of comparisons.
 ///
 /// # Errors
-/// When the file cannot be read, or is not a comparison.
+/// When it cannot be read or parsed.
 pub fn read(path: &Path) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
     parse(&gake_files::read(path, "a comparison", FILE_BYTES_MAX)?)
 }
 
-/// The comparisons of a file that holds these bytes.
+/// Parses the bytes of a file.
 ///
 /// # Errors
-/// When it holds none.
+/// When they are not a file of comparisons of this version.
 pub fn parse(bytes: &[u8]) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
-    let reading: Reading = serde_json::from_slice(bytes)?;
-    if reading.schema != SCHEMA {
-        return Err(ComparisonFileError::Schema(reading.schema));
+    let file: ComparisonFile = serde_json::from_slice(bytes)?;
+    if file.schema != SCHEMA {
+        return Err(ComparisonFileError::Schema(file.schema));
     }
-    Ok(reading.comparisons)
+    Ok(file.comparisons)
 }
 
-/// Joins comparisons of the same two backends.
+/// Merges comparisons of the same shadow.
 #[must_use]
 pub fn join(comparisons: Vec<ShadowComparison>) -> Vec<ShadowComparison> {
     let mut joined: Vec<ShadowComparison> = Vec::new();
@@ -95,16 +96,17 @@ pub fn join(comparisons: Vec<ShadowComparison>) -> Vec<ShadowComparison> {
 mod tests {
     use super::*;
     use crate::compare::judge::{Terms, judge};
-    use crate::compare::{Rules, show};
+    use crate::compare::{ComparisonRules, show};
 
-    /// What is read of a file with these comparisons, judged and shown.
+    /// The report of a file with these comparisons.
     fn shown(comparisons: &str) -> Result<String, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("d.json");
         let text = format!("{{\"schema\":\"{SCHEMA}\",\"comparisons\":{comparisons}}}");
         std::fs::write(&path, text).unwrap();
         let read = join(read(&path).map_err(|error| error.to_string())?);
-        let judged = read.iter().map(|one| judge(one, &Rules::default(), Terms::default()));
+        let judged =
+            read.iter().map(|one| judge(one, &ComparisonRules::default(), Terms::default()));
         Ok(judged.map(|report| show::text(&report)).collect())
     }
 
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_are_refused() {
+    fn impossible_counts_are_rejected() {
         for count in
             ["9223372036854775808", "18446744073709551615", "9007199254740992", "-1", "0.5"]
         {
@@ -131,7 +133,7 @@ mod tests {
                 shown(&one(&endpoint)).unwrap_err();
             }
         }
-        // The largest that are read can be judged.
+        // The largest accepted counts can be judged.
         let most = 1_u64 << 50;
         let field = format!(
             "{{\"path\":\"$\",\"kind\":\"value\",\"shadow\":{most},\"only_shadow\":{most},\
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn more_of_anything_than_is_written_is_refused() {
+    fn collections_over_the_bound_are_rejected() {
         let many =
             |each: &dyn Fn(u32) -> String| (0..20_000).map(each).collect::<Vec<_>>().join(",");
         let fields = many(&|n| format!("{{\"path\":\"$.a{n}\",\"kind\":\"value\"}}"));

@@ -1,7 +1,7 @@
-//! JSON compared by structure.
+//! Compares JSON by structure.
 //!
-//! Elements of an array share one path, `[*]`, and keys that look like identifiers share one,
-//! `.{id}`: a path means a place in the shape of the answer, not in one answer.
+//! All elements of an array share the path `[*]`, and all keys that look like identifiers `.{id}`: a
+//! path denotes a field of the schema, not of one document.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,13 +9,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use gake_text::redact::Redactor;
 use serde_json::{Map, Value};
 
-use super::field::{Differences, Kind};
+use super::field::{DifferenceKind, Differences};
 use super::template::placeholder;
 
-/// Members by which elements of an array are recognised, the first that all have.
+/// Members that may identify the elements of an array, in order of preference.
 const IDENTITIES: &[&str] = &["id", "_id", "uuid", "key", "name", "code", "slug"];
 
-/// Compares two documents.
 pub(super) fn compare(expected: &Value, actual: &Value, out: &mut Differences<'_>) {
     let mut walk = Walk { path: "$".to_owned(), secret: false };
     walk.values(expected, actual, out);
@@ -23,7 +22,7 @@ pub(super) fn compare(expected: &Value, actual: &Value, out: &mut Differences<'_
 
 struct Walk {
     path: String,
-    /// Whether a name on the way says that what is below must not be shown.
+    /// Whether an enclosing name is secret.
     secret: bool,
 }
 
@@ -33,18 +32,20 @@ impl Walk {
             (Value::Object(expected), Value::Object(actual)) => self.objects(expected, actual, out),
             (Value::Array(expected), Value::Array(actual)) => self.arrays(expected, actual, out),
             (Value::Number(a), Value::Number(b)) => {
-                let near = || {
+                let is_within_tolerance = || {
                     let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) else { return false };
-                    out.tolerances.near(&self.path, a, b)
+                    out.tolerances.allow(&self.path, a, b)
                 };
-                if a != b && !near() {
-                    self.note(Kind::Value, Some(expected), Some(actual), out);
+                if a != b && !is_within_tolerance() {
+                    self.note(DifferenceKind::Value, Some(expected), Some(actual), out);
                 }
             }
             _ if kind(expected) != kind(actual) => {
-                self.note(Kind::Type, Some(expected), Some(actual), out);
+                self.note(DifferenceKind::Type, Some(expected), Some(actual), out);
             }
-            _ if expected != actual => self.note(Kind::Value, Some(expected), Some(actual), out),
+            _ if expected != actual => {
+                self.note(DifferenceKind::Value, Some(expected), Some(actual), out)
+            }
             _ => {}
         }
     }
@@ -59,11 +60,13 @@ impl Walk {
         for (key, value) in expected {
             self.within(key, redactor, |walk| match actual.get(key) {
                 Some(other) => walk.values(value, other, out),
-                None => walk.note(Kind::Missing, Some(value), None, out),
+                None => walk.note(DifferenceKind::Missing, Some(value), None, out),
             });
         }
         for (key, value) in actual.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-            self.within(key, redactor, |walk| walk.note(Kind::Added, None, Some(value), out));
+            self.within(key, redactor, |walk| {
+                walk.note(DifferenceKind::Added, None, Some(value), out)
+            });
         }
     }
 
@@ -81,7 +84,7 @@ impl Walk {
         self.path.truncate(before);
     }
 
-    /// Elements that carry their identity are compared with their own kind, wherever they stand.
+    /// Compares elements with the same identity, whatever their positions.
     fn by_identity(
         &mut self,
         identity: &str,
@@ -89,34 +92,34 @@ impl Walk {
         actual: &[Value],
         out: &mut Differences<'_>,
     ) {
-        let places: HashMap<String, usize> = actual
+        let positions: HashMap<String, usize> = actual
             .iter()
             .enumerate()
             .map(|(at, value)| (value[identity].to_string(), at))
             .collect();
-        let mut found = vec![false; actual.len()];
+        let mut matched = vec![false; actual.len()];
         let mut last = 0;
         let mut in_order = true;
         for value in expected {
-            let Some(&at) = places.get(&value[identity].to_string()) else {
-                self.note(Kind::Missing, Some(value), None, out);
+            let Some(&at) = positions.get(&value[identity].to_string()) else {
+                self.note(DifferenceKind::Missing, Some(value), None, out);
                 continue;
             };
             in_order &= last <= at;
             last = at;
-            found[at] = true;
+            matched[at] = true;
             self.values(value, &actual[at], out);
         }
-        for (value, _) in actual.iter().zip(found).filter(|(_, found)| !found) {
-            self.note(Kind::Added, None, Some(value), out);
+        for (value, _) in actual.iter().zip(matched).filter(|(_, matched)| !matched) {
+            self.note(DifferenceKind::Added, None, Some(value), out);
         }
         if !in_order {
             self.order(expected, actual, out);
         }
     }
 
-    /// Elements without an identity: those that are equal are taken out wherever they stand; what
-    /// is left is compared in its order.
+    /// Compares elements without an identity: equal ones are matched whatever their positions, the
+    /// rest in order.
     fn by_value(&mut self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
         if expected.len() == actual.len() {
             let mut hashes = [expected, actual].map(|all| all.iter().map(hash).collect::<Vec<_>>());
@@ -136,24 +139,24 @@ impl Walk {
             let left = spare.get_mut(&hash(value)).filter(|left| **left > 0);
             left.map(|left| *left -= 1).is_none()
         };
-        let gone: Vec<_> = expected.iter().filter(|value| take(value, &mut spare)).collect();
+        let missing: Vec<_> = expected.iter().filter(|value| take(value, &mut spare)).collect();
         let mut new = actual.iter().filter(|value| !take(value, &mut spare)).collect::<Vec<_>>();
         new.reverse();
-        for value in gone {
+        for value in missing {
             match new.pop() {
                 Some(other) => self.values(value, other, out),
-                None => self.note(Kind::Missing, Some(value), None, out),
+                None => self.note(DifferenceKind::Missing, Some(value), None, out),
             }
         }
         for value in new {
-            self.note(Kind::Added, None, Some(value), out);
+            self.note(DifferenceKind::Added, None, Some(value), out);
         }
     }
 
     fn order(&self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
         let redactor = out.redactor;
         let shown = |all: &[Value]| self.shown(Some(&Value::Array(all.to_vec())), redactor);
-        out.note(&self.path, Kind::Order, || (shown(expected), shown(actual)));
+        out.note(&self.path, DifferenceKind::Order, || (shown(expected), shown(actual)));
     }
 
     fn within(&mut self, key: &str, redactor: &Redactor, body: impl FnOnce(&mut Self)) {
@@ -181,7 +184,7 @@ impl Walk {
 
     fn note(
         &self,
-        kind: Kind,
+        kind: DifferenceKind,
         expected: Option<&Value>,
         actual: Option<&Value>,
         out: &mut Differences<'_>,
@@ -191,15 +194,14 @@ impl Walk {
         out.note(&self.path, kind, || (shown(expected), shown(actual)));
     }
 
-    /// A value without its secrets. What stands for a value is the same wherever it stands, so that
-    /// two that differ are seen to.
+    /// A redacted value. Equal values have equal placeholders, so differences stay visible.
     fn shown(&self, value: Option<&Value>, redactor: &Redactor) -> String {
         let Some(value) = value else { return "nothing".to_owned() };
         let written = value.to_string();
         if self.secret {
             return redactor.json(&written, true).into_owned();
         }
-        // The last name of the path is not in the value.
+        // Redaction depends on the member's name, which is the last of the path.
         let name = self.path.rsplit('.').next().unwrap_or_default();
         let member = format!("{{{}:{written}}}", Value::from(name));
         let hidden = redactor.json(&member, false);
@@ -210,7 +212,7 @@ impl Walk {
     }
 }
 
-/// The member that every element of both arrays has, different in each.
+/// The member that identifies the elements of both arrays: present in all, and unique.
 fn identity(expected: &[Value], actual: &[Value]) -> Option<&'static str> {
     if expected.is_empty() || actual.is_empty() {
         return None;
@@ -226,7 +228,7 @@ fn identity(expected: &[Value], actual: &[Value]) -> Option<&'static str> {
     };
     IDENTITIES.iter().copied().find(|name| {
         let (Some(a), Some(b)) = (names(expected, name), names(actual, name)) else { return false };
-        // Identities that are drawn anew for each answer say nothing.
+        // Identities generated per response match nothing.
         a.iter().any(|id| b.binary_search(id).is_ok())
     })
 }
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_name_the_place_and_the_kind() {
+    fn differences_have_a_path_and_a_kind() {
         let expected =
             json!({"a": {"b": 1, "c": [1, 2]}, "s": "x", "gone": {"deep": 1}, "n": null});
         let actual = json!({"a": {"b": 2, "c": [1, "2"]}, "s": "y", "new": 1, "n": false});
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_recognised_wherever_they_stand() {
+    fn elements_are_matched_by_identity() {
         let of = |ids: &[i32], price: i32| {
             json!(ids.iter().map(|id| json!({"id": id, "price": price})).collect::<Vec<_>>())
         };
@@ -303,7 +305,7 @@ mod tests {
         assert_eq!(found(&of(&[1, 2, 3], 5), &of(&[3, 1, 2], 5)), ["$[*] order"]);
         assert_eq!(found(&of(&[1, 2, 3], 5), &of(&[1, 3], 5)), ["$[*] missing"]);
         assert_eq!(found(&of(&[1, 3], 5), &of(&[1, 2, 3], 6)), ["$[*] added", "$[*].price value"]);
-        // Identities that are new each time are values like others.
+        // Identities generated per response are ordinary values.
         assert_eq!(found(&of(&[1, 2], 5), &of(&[7, 8], 5)), ["$[*].id value"]);
     }
 
@@ -318,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn secrets_are_redacted() {
         let redactor = redactor();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         let of = |n: u32| json!({"token": {"value": n}, "list": [{"password": n}], "x": n});

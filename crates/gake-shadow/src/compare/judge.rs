@@ -1,36 +1,35 @@
-//! From counts to a verdict: which differences are real, which are noise, and which are neither
-//! proven nor excluded.
+//! Judges a comparison: which differences are real, which are noise, and which are inconclusive.
 //!
-//! Where the master's second instance was asked too, each field of each endpoint is a paired
-//! test: of the exchanges in which only one of shadow and second instance differed from the
-//! master, is the shadow the one more often than a fair coin would have it (McNemar's exact test,
-//! one-sided)? All tests of a comparison, those of latency included, are one family whose false
-//! discoveries are bounded; see [`super::significance`].
+//! With a second instance of the master, each field of each endpoint is a paired test: among the
+//! exchanges in which exactly one of shadow and second instance differed from the master, is it the
+//! shadow more often than by chance (McNemar's exact test, one-sided)? All tests of a comparison,
+//! latency included, form one family with a bounded false discovery rate; see
+//! [`super::significance`].
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::looks::INSTANT;
-use super::significance::{Tested, q_values};
-use super::spread::Median;
-use super::{Endpoint, EndpointFigures, Example, Rules, ShadowComparison, suggest};
+use super::histogram::Median;
+use super::significance::{SignTest, q_values};
+use super::value_shapes::INSTANT;
+use super::{ComparisonRules, Endpoint, EndpointFigures, Example, ShadowComparison, suggest};
 
-/// Pairs of times below which latency is not judged.
+/// Minimum number of pairs of times for a latency verdict.
 const PAIRS_MIN: u64 = 20;
 
-/// A shift of the median that is smaller is no difference, in nanoseconds: the proxy's own
-/// treatment of two backends is not equal to the microsecond.
+/// Minimum shift of the median in nanoseconds: the proxy does not treat two backends equally to the
+/// microsecond.
 const SHIFT_MIN: f64 = 100_000.0;
 
 /// What counts as a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Terms {
-    /// The expected part of false ones among the differences called real, at most.
+    /// Maximum expected share of false discoveries among the real differences.
     pub false_discoveries: f64,
-    /// The part of an endpoint's answers that may differ in a field, 0 to 1.
+    /// The share of an endpoint's responses that may differ in a field.
     pub tolerance: f64,
-    /// How much slower or faster an endpoint may be, as a part of the time.
+    /// The relative change of an endpoint's latency that is tolerated.
     pub latency: f64,
 }
 
@@ -40,30 +39,30 @@ impl Default for Terms {
     }
 }
 
-/// What a difference is taken for.
+/// The verdict on the differences in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldVerdict {
-    /// The shadow differs more often than the master from itself.
+    /// The shadow differs significantly more often than the master from itself.
     Real,
-    /// There was no second instance to tell it from noise.
+    /// There was no second instance to measure the noise.
     Untested,
-    /// The master never differed from itself there, but it was seen too rarely to exclude chance.
+    /// The master never differed from itself, but there are too few differences to exclude chance.
     Unproven,
-    /// The master differs from itself as often.
+    /// The master differs from itself about as often.
     Noise,
 }
 
-/// One field of one endpoint.
+/// The differences in one field of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Difference {
+pub struct FieldDifference {
     /// The endpoint.
     pub endpoint: String,
-    /// The place.
+    /// The path of the field.
     pub path: String,
-    /// How it differs: missing, added, type, value or order.
+    /// The kind of the difference: missing, added, type, value or order.
     pub kind: &'static str,
-    /// What it is taken for.
+    /// The verdict.
     pub verdict: FieldVerdict,
     /// Exchanges in which the shadow differed from the master.
     pub shadow: u64,
@@ -73,34 +72,34 @@ pub struct Difference {
     pub secondary: u64,
     /// Exchanges with a second instance.
     pub paired: u64,
-    /// The part of the answers that differs beyond noise.
+    /// The share of the responses that differ beyond noise.
     pub rate: f64,
-    /// The false discovery rate at which it is real; absent when there was nothing to test with.
+    /// The q-value; absent without a second instance.
     pub q: Option<f64>,
-    /// What the values look like, when that is something that differs by itself.
+    /// The shape of the values, if it is one that differs between any two responses.
     pub looks_like: Option<&'static str>,
-    /// One of them.
+    /// An example.
     pub example: Option<Example>,
 }
 
-/// How an endpoint's speed compares.
+/// The verdict on an endpoint's latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// The shadow is slower by more than is tolerated.
+    /// The shadow is slower by more than the tolerance.
     Slower,
-    /// The shadow is faster by more than is tolerated.
+    /// The shadow is faster by more than the tolerance.
     Faster,
-    /// Neither is shown.
+    /// Neither is significant.
     Alike,
-    /// There are too few pairs of times.
+    /// There are too few samples.
     TooFew,
-    /// There was no second instance: the master is asked on the client's path and the shadow is
-    /// not, so that two equal backends have different times.
+    /// There was no second instance. Master and shadow cannot be compared directly: only requests to
+    /// the master are on the client's path.
     Untested,
 }
 
-/// The latency of one endpoint: times to the answer's head, in nanoseconds.
+/// The latency of one endpoint: times to the response's head, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LatencyReport {
     /// The verdict.
@@ -113,34 +112,34 @@ pub struct LatencyReport {
     pub shadow_p50: f64,
     /// The shadow's 99th percentile.
     pub shadow_p99: f64,
-    /// Whether `ratio` is against the second instance, which was asked in the same way as the
-    /// shadow; else it is against the master.
+    /// Whether `ratio` is relative to the second instance, which gets copies as the shadow does;
+    /// otherwise to the master.
     pub against_secondary: bool,
-    /// The median of the shadow's time divided by the other's, request by request, with its 95 %
-    /// confidence interval.
+    /// The median ratio of the shadow's time to the other's, by request, with its 95 % confidence
+    /// interval.
     pub ratio: Option<Median>,
-    /// The false discovery rate at which the pace is not the same.
+    /// The smaller q-value of the tests for slower and faster.
     pub q: f64,
 }
 
-/// One endpoint.
+/// The summary of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EndpointReport {
     /// Method and path.
     pub name: String,
     /// Exchanges.
     pub exchanges: u64,
-    /// Those with a second instance.
+    /// Exchanges with a second instance.
     pub paired: u64,
-    /// Those whose bodies were too long to be compared.
+    /// Exchanges whose bodies were too long to be compared.
     pub bodies_cut: u64,
-    /// Its latency.
+    /// The latency.
     pub latency: LatencyReport,
 }
 
-/// A judged comparison.
+/// The report of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct ShadowReport {
     /// The format: `gake.shadow-report/1`.
     pub schema: &'static str,
     /// The master's name.
@@ -152,58 +151,61 @@ pub struct Report {
     /// Whether there are real (or, without a second instance, untested) differences over the
     /// tolerance.
     pub differs: bool,
-    /// What counted as a difference.
+    /// The terms of the verdicts.
     pub terms: Terms,
     /// Requests compared.
     pub exchanges: u64,
-    /// Those with a second instance.
+    /// Of these, requests with a second instance.
     pub paired: u64,
-    /// Requests not compared: the shadow was not asked, or the client had left.
+    /// Requests not compared, because they were not sent to the shadow or the client disconnected.
     pub skipped: u64,
-    /// Differences that rules left out.
+    /// Differences ignored by rules.
     pub ignored: u64,
-    /// Differences in more fields than are told apart.
+    /// Differences in fields beyond the bound.
     pub fields_lost: u64,
-    /// By the codes of master and shadow.
+    /// Exchanges by the statuses of master and shadow.
     pub statuses: Vec<(String, String, u64)>,
-    /// What is real first, then what is untested, unproven, and noise.
-    pub differences: Vec<Difference>,
-    /// By endpoint, the one with most exchanges first.
+    /// Real ones first, then untested, unproven and noise.
+    pub differences: Vec<FieldDifference>,
+    /// The endpoints, by descending number of exchanges.
     pub endpoints: Vec<EndpointReport>,
-    /// Rules for what is noise, or looks like it: TOML.
+    /// Suggested rules for noise, in TOML.
     pub suggestions: String,
 }
 
-impl Report {
-    /// The differences of a verdict.
-    pub fn of(&self, verdict: FieldVerdict) -> impl Iterator<Item = &Difference> {
+impl ShadowReport {
+    /// The differences with a verdict.
+    pub fn of(&self, verdict: FieldVerdict) -> impl Iterator<Item = &FieldDifference> {
         self.differences.iter().filter(move |difference| difference.verdict == verdict)
     }
 
-    /// The endpoints that are slower, or faster.
-    pub fn paced(&self, pace: Pace) -> impl Iterator<Item = &EndpointReport> {
+    /// The endpoints with a latency verdict.
+    pub fn with_pace(&self, pace: Pace) -> impl Iterator<Item = &EndpointReport> {
         self.endpoints.iter().filter(move |endpoint| endpoint.latency.pace == pace)
     }
 }
 
 /// Judges a comparison.
 #[must_use]
-pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Report {
+pub fn judge(comparison: &ShadowComparison, rules: &ComparisonRules, terms: Terms) -> ShadowReport {
     let mut tests = Vec::new();
     let mut ignored = 0;
     let mut differences = Vec::new();
     for (name, endpoint) in &comparison.endpoints {
-        for (field, seen) in &endpoint.fields {
+        for (field, figures) in &endpoint.fields {
             if rules.ignores(name, &field.path) {
-                ignored += seen.shadow;
+                ignored += figures.shadow;
                 continue;
             }
-            tests.push(Tested::sign(seen.only_shadow, seen.only_shadow + seen.only_secondary));
-            differences.push(Difference {
+            tests.push(SignTest::sign(
+                figures.only_shadow,
+                figures.only_shadow + figures.only_secondary,
+            ));
+            differences.push(FieldDifference {
                 endpoint: name.clone(),
                 path: field.path.clone(),
                 kind: field.kind.name(),
-                ..difference(endpoint, seen)
+                ..difference(endpoint, figures)
             });
         }
     }
@@ -213,7 +215,7 @@ pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Repo
     }
     let q = q_values(&tests, terms.false_discoveries);
     for (difference, q) in differences.iter_mut().zip(&q) {
-        settle(difference, *q, terms);
+        assign_verdict(difference, *q, terms);
     }
     differences.retain(|d| d.shadow > 0 || d.verdict == FieldVerdict::Noise);
     differences.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(b.rate.total_cmp(&a.rate)));
@@ -227,10 +229,11 @@ pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Repo
         })
         .collect();
     endpoints.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.exchanges));
-    let counted = |d: &Difference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
+    let counted =
+        |d: &FieldDifference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let differs = differences.iter().any(|d| counted(d) && d.rate > terms.tolerance)
         || endpoints.iter().any(|endpoint| endpoint.latency.pace == Pace::Slower);
-    Report {
+    ShadowReport {
         schema: "gake.shadow-report/1",
         master: comparison.master.clone(),
         shadow: comparison.shadow.clone(),
@@ -249,8 +252,8 @@ pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Repo
     }
 }
 
-/// A difference that is noise, or, where nothing could be tested, looks like it.
-fn noise(difference: &Difference) -> Option<(&str, &str, Option<&'static str>)> {
+/// The endpoint, path and shape of a difference that is noise, or, untested, has the shape of it.
+fn noise(difference: &FieldDifference) -> Option<(&str, &str, Option<&'static str>)> {
     let why = match difference.verdict {
         FieldVerdict::Noise => None,
         FieldVerdict::Untested if difference.looks_like.is_some() => difference.looks_like,
@@ -259,36 +262,36 @@ fn noise(difference: &Difference) -> Option<(&str, &str, Option<&'static str>)> 
     Some((&difference.endpoint, &difference.path, why))
 }
 
-/// What was counted of a field; name, verdict and q are still to come.
-fn difference(endpoint: &Endpoint, seen: &EndpointFigures) -> Difference {
-    let (part, whole) = if endpoint.paired > 0 {
-        (seen.only_shadow.saturating_sub(seen.only_secondary), endpoint.paired)
+/// The counts of a field, without name, final verdict and q.
+fn difference(endpoint: &Endpoint, figures: &EndpointFigures) -> FieldDifference {
+    let (differing, all) = if endpoint.paired > 0 {
+        (figures.only_shadow.saturating_sub(figures.only_secondary), endpoint.paired)
     } else {
-        (seen.shadow, endpoint.exchanges)
+        (figures.shadow, endpoint.exchanges)
     };
-    Difference {
+    FieldDifference {
         endpoint: String::new(),
         path: String::new(),
         kind: "",
         verdict: if endpoint.paired > 0 { FieldVerdict::Unproven } else { FieldVerdict::Untested },
-        shadow: seen.shadow,
+        shadow: figures.shadow,
         exchanges: endpoint.exchanges,
-        secondary: seen.only_secondary + seen.both,
+        secondary: figures.only_secondary + figures.both,
         paired: endpoint.paired,
-        rate: part as f64 / whole.max(1) as f64,
+        rate: differing as f64 / all.max(1) as f64,
         q: None,
-        looks_like: seen.looks.like(),
-        example: seen.example.clone(),
+        looks_like: figures.shapes.dominant(),
+        example: figures.example.clone(),
     }
 }
 
-fn settle(difference: &mut Difference, q: f64, terms: Terms) {
+fn assign_verdict(difference: &mut FieldDifference, q: f64, terms: Terms) {
     if difference.paired == 0 {
         return;
     }
     difference.q = Some(q);
-    // Two clocks that are read at the same instant agree or not by their resolution and by how
-    // long the answers took: the slower shadow's agrees less often, and is no other value.
+    // Whether two clock readings agree depends on their resolution and on latency: a slower
+    // shadow's clock agrees less often without being wrong.
     let is_clock = difference.secondary > 0 && difference.looks_like == Some(INSTANT);
     if is_clock {
         difference.verdict = FieldVerdict::Noise;
@@ -299,23 +302,23 @@ fn settle(difference: &mut Difference, q: f64, terms: Terms) {
     }
 }
 
-/// Whether the latency is judged against the second instance, and the ratios to show.
-fn ratios(endpoint: &Endpoint) -> (bool, &super::spread::Ratios) {
+/// Whether latency is judged against the second instance, and the ratios to show.
+fn ratios(endpoint: &Endpoint) -> (bool, &super::histogram::RatioHistogram) {
     let latency = &endpoint.latency;
     let fair = latency.against_secondary.count() >= PAIRS_MIN;
     (fair, if fair { &latency.against_secondary } else { &latency.against_master })
 }
 
-/// The tests that more than half of the ratios are above, and below, what is tolerated.
-fn pace_tests(endpoint: &Endpoint, tolerated: f64) -> [Tested; 2] {
-    // Only who is asked in the same way is compared with like.
+/// Tests that the median ratio is above, and below, the tolerance.
+fn pace_tests(endpoint: &Endpoint, tolerated: f64) -> [SignTest; 2] {
+    // Only the second instance gets its requests in the same way.
     let ratios = &endpoint.latency.against_secondary;
     if ratios.count() < PAIRS_MIN {
-        return [Tested { p: 1.0, least: 1.0 }; 2];
+        return [SignTest { p: 1.0, p_min: 1.0 }; 2];
     }
     let (above, not_above) = ratios.sides(1.0 + tolerated);
     let (not_below, below) = ratios.sides(1.0 / (1.0 + tolerated));
-    [Tested::sign(above, above + not_above), Tested::sign(below, below + not_below)]
+    [SignTest::sign(above, above + not_above), SignTest::sign(below, below + not_below)]
 }
 
 fn latency(endpoint: &Endpoint, (slower, faster): (f64, f64), terms: Terms) -> LatencyReport {

@@ -1,10 +1,10 @@
-//! Differences to ignore, written by hand or suggested: a TOML file.
+//! Rules for ignoring differences: a TOML file, written by hand or suggested.
 
 use serde::Deserialize;
 
-use super::echo::Markers;
+use super::marker_names::MarkerNames;
 
-/// Headers that differ between any two answers, or say again what is compared elsewhere.
+/// Headers that differ between any two responses, or repeat what is compared elsewhere.
 const IGNORED_HEADERS: &[&str] = &[
     "date",
     "age",
@@ -37,53 +37,53 @@ const IGNORED_HEADERS: &[&str] = &[
 
 /// The rules of a comparison.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct ComparisonRules {
     ignored_headers: Vec<String>,
     compared_headers: Vec<String>,
-    ignores: Vec<Ignore>,
-    tolerances: Vec<Near>,
-    markers: Markers,
+    ignores: Vec<IgnoreRule>,
+    tolerances: Vec<Tolerance>,
+    markers: MarkerNames,
 }
 
 #[derive(Debug, Clone)]
-struct Ignore {
+struct IgnoreRule {
     endpoint: Glob,
     paths: Vec<Glob>,
 }
 
 #[derive(Debug, Clone)]
-struct Near {
+struct Tolerance {
     endpoint: Glob,
     paths: Vec<Glob>,
     relative: f64,
     absolute: f64,
 }
 
-/// Why a text is not a set of rules.
+/// Why rules cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// It is not TOML, or has a key that means nothing.
+    /// The text is not valid TOML, or has an unknown key.
     #[error("the rules cannot be read: {0}")]
     Toml(#[from] toml::de::Error),
-    /// A tolerance that allows nothing.
+    /// A tolerance is negative or not a number.
     #[error("{0} is not a valid tolerance: write a number of 0 or more")]
-    Tolerance(f64),
+    BadTolerance(f64),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RulesFile {
     #[serde(default)]
-    headers: Headers,
+    headers: HeaderTable,
     #[serde(default)]
-    ignore: Vec<IgnoreForm>,
+    ignore: Vec<IgnoreTable>,
     #[serde(default)]
-    tolerance: Vec<NearForm>,
+    tolerance: Vec<ToleranceTable>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Headers {
+struct HeaderTable {
     #[serde(default)]
     ignore: Vec<String>,
     #[serde(default)]
@@ -92,7 +92,7 @@ struct Headers {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct IgnoreForm {
+struct IgnoreTable {
     #[serde(default = "anything")]
     endpoint: String,
     paths: Vec<String>,
@@ -100,7 +100,7 @@ struct IgnoreForm {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NearForm {
+struct ToleranceTable {
     #[serde(default = "anything")]
     endpoint: String,
     #[serde(default)]
@@ -115,50 +115,52 @@ fn anything() -> String {
     "*".to_owned()
 }
 
-impl Rules {
-    /// Reads a TOML file's text.
+impl ComparisonRules {
+    /// Parses the text of a TOML file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// When it is invalid; the error has the position.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
-        let file: File = toml::from_str(text)?;
+        let file: RulesFile = toml::from_str(text)?;
         let globs = |paths: Vec<String>| paths.into_iter().map(Glob).collect();
         let lower = |names: Vec<String>| names.iter().map(|n| n.to_ascii_lowercase()).collect();
         let mut tolerances = Vec::new();
-        for near in file.tolerance {
-            let bad = [near.relative, near.absolute].into_iter().find(|x| x.is_nan() || *x < 0.0);
+        for table in file.tolerance {
+            let bad = [table.relative, table.absolute].into_iter().find(|x| x.is_nan() || *x < 0.0);
             if let Some(bad) = bad {
-                return Err(RulesError::Tolerance(bad));
+                return Err(RulesError::BadTolerance(bad));
             }
-            let paths = if near.paths.is_empty() { vec![anything()] } else { near.paths };
-            tolerances.push(Near {
-                endpoint: Glob(near.endpoint),
+            let paths = if table.paths.is_empty() { vec![anything()] } else { table.paths };
+            tolerances.push(Tolerance {
+                endpoint: Glob(table.endpoint),
                 paths: globs(paths),
-                relative: near.relative,
-                absolute: near.absolute,
+                relative: table.relative,
+                absolute: table.absolute,
             });
         }
-        let ignore =
-            |rule: IgnoreForm| Ignore { endpoint: Glob(rule.endpoint), paths: globs(rule.paths) };
+        let ignore = |rule: IgnoreTable| IgnoreRule {
+            endpoint: Glob(rule.endpoint),
+            paths: globs(rule.paths),
+        };
         Ok(Self {
             ignored_headers: lower(file.headers.ignore),
             compared_headers: lower(file.headers.compare),
             ignores: file.ignore.into_iter().map(ignore).collect(),
             tolerances,
-            markers: Markers::default(),
+            markers: MarkerNames::default(),
         })
     }
 
-    /// Leaves out what backends say of a header that marks copies.
+    /// Ignores the header that marks copies, also where bodies echo it.
     pub fn ignore_marker(&mut self, name: &str) {
         self.markers.add(name);
     }
 
-    pub(super) fn markers(&self) -> &Markers {
+    pub(super) fn markers(&self) -> &MarkerNames {
         &self.markers
     }
 
-    /// Adds another's rules.
+    /// Adds other rules.
     pub fn merge(&mut self, other: Self) {
         self.ignored_headers.extend(other.ignored_headers);
         self.compared_headers.extend(other.compared_headers);
@@ -166,16 +168,16 @@ impl Rules {
         self.tolerances.extend(other.tolerances);
     }
 
-    /// Whether a header, by its name in lower case, is not compared.
+    /// Whether a header, its name in lower case, is ignored.
     #[must_use]
     pub fn ignores_header(&self, name: &str) -> bool {
         let listed = |list: &[String]| list.iter().any(|listed| listed == name);
         listed(&self.ignored_headers)
             || (IGNORED_HEADERS.contains(&name) && !listed(&self.compared_headers))
-            || self.markers.are(name)
+            || self.markers.contains(name)
     }
 
-    /// Whether differences at a path are not told.
+    /// Whether differences at a path are ignored.
     #[must_use]
     pub fn ignores(&self, endpoint: &str, path: &str) -> bool {
         let header = path.strip_prefix("header ");
@@ -185,48 +187,49 @@ impl Rules {
             })
     }
 
-    /// How far numbers may lie apart in answers of an endpoint.
+    /// The tolerances for an endpoint.
     pub(super) fn tolerances(&self, endpoint: &str) -> Tolerances<'_> {
-        Tolerances(self.tolerances.iter().filter(|near| near.endpoint.matches(endpoint)).collect())
+        Tolerances(self.tolerances.iter().filter(|rule| rule.endpoint.matches(endpoint)).collect())
     }
 }
 
-/// How far numbers may lie apart at the paths of one endpoint.
+/// The tolerances for numbers in one endpoint.
 #[derive(Debug, Default)]
-pub struct Tolerances<'a>(Vec<&'a Near>);
+pub struct Tolerances<'a>(Vec<&'a Tolerance>);
 
 impl Tolerances<'_> {
-    /// Whether two numbers at a path are near enough.
-    pub(super) fn near(&self, path: &str, a: f64, b: f64) -> bool {
-        let apart = (a - b).abs();
-        self.0.iter().any(|near| {
-            near.paths.iter().any(|glob| glob.matches(path))
-                && (apart <= near.absolute || apart <= near.relative * a.abs().max(b.abs()))
+    /// Whether the difference of two numbers at a path is within a tolerance.
+    pub(super) fn allow(&self, path: &str, a: f64, b: f64) -> bool {
+        let difference = (a - b).abs();
+        self.0.iter().any(|tolerance| {
+            tolerance.paths.iter().any(|glob| glob.matches(path))
+                && (difference <= tolerance.absolute
+                    || difference <= tolerance.relative * a.abs().max(b.abs()))
         })
     }
 }
 
-/// A pattern in which `*` stands for any text.
+/// A pattern in which `*` matches any text.
 #[derive(Debug, Clone)]
 pub struct Glob(String);
 
 impl Glob {
-    /// A pattern.
+    /// Parses a pattern; every string is one.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
         Self(pattern.to_owned())
     }
 
-    /// Whether a text is of this pattern.
+    /// Whether a text matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        let mut parts = self.0.split('*');
-        let first = parts.next().unwrap_or_default();
+        let mut literals = self.0.split('*');
+        let first = literals.next().unwrap_or_default();
         let Some(mut rest) = text.strip_prefix(first) else { return false };
-        let Some(last) = parts.next_back() else { return rest.is_empty() };
-        for part in parts {
-            let Some(at) = rest.find(part) else { return false };
-            rest = &rest[at + part.len()..];
+        let Some(last) = literals.next_back() else { return rest.is_empty() };
+        for literal in literals {
+            let Some(at) = rest.find(literal) else { return false };
+            rest = &rest[at + literal.len()..];
         }
         rest.ends_with(last)
     }
@@ -255,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_is_ignored_and_how_near_is_equal() {
-        let rules = Rules::parse(
+    fn a_file_has_ignored_fields_and_tolerances() {
+        let rules = ComparisonRules::parse(
             "[headers]\nignore = ['X-Build']\ncompare = ['ETag']\n\
              [[ignore]]\nendpoint = 'GET /a*'\npaths = ['$.at', 'header x-*']\n\
              [[tolerance]]\npaths = ['$.price']\nrelative = 0.01\n\
@@ -267,16 +270,18 @@ mod tests {
         assert!(!rules.ignores_header("etag") && !rules.ignores_header("x-other"));
         assert!(rules.ignores("GET /a/b", "$.at") && rules.ignores("GET /a", "header x-q"));
         assert!(!rules.ignores("POST /a", "$.at") && !rules.ignores("GET /a", "$.at.b"));
-        let near = rules.tolerances("GET /x");
-        assert!(near.near("$.price", 100.0, 101.0) && !near.near("$.price", 100.0, 102.0));
-        assert!(!near.near("$.other", 1.0, 1.01));
-        assert!(rules.tolerances("GET /n").near("$.other", 1.0, 1.5));
+        let tolerances = rules.tolerances("GET /x");
+        assert!(
+            tolerances.allow("$.price", 100.0, 101.0) && !tolerances.allow("$.price", 100.0, 102.0)
+        );
+        assert!(!tolerances.allow("$.other", 1.0, 1.01));
+        assert!(rules.tolerances("GET /n").allow("$.other", 1.0, 1.5));
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
+    fn invalid_rules_are_rejected() {
         for text in ["[[ignore]]\npath = ['a']", "x = 1", "[[tolerance]]\nrelative = -1.0", "["] {
-            assert!(Rules::parse(text).is_err(), "{text}");
+            assert!(ComparisonRules::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -1,18 +1,20 @@
-//! A judged comparison as text.
+//! The report of a comparison as text.
 
 use std::fmt::Write;
 
 use gake_text::foreign;
 use gake_text::units::{count, duration, percent, plural};
 
-use super::judge::{Difference, EndpointReport, FieldVerdict, LatencyReport, Pace, Report};
+use super::judge::{
+    EndpointReport, FieldDifference, FieldVerdict, LatencyReport, Pace, ShadowReport,
+};
 
-/// Differences and endpoints that a list shows; the rest is counted.
+/// Differences and endpoints in a list; the rest is counted.
 const SHOWN_MAX: usize = 25;
 
-/// The report as text.
+/// Renders a report as text.
 #[must_use]
-pub fn text(report: &Report) -> String {
+pub fn text(report: &ShadowReport) -> String {
     let mut out = String::new();
     head(report, &mut out);
     for (verdict, title, explained) in [
@@ -29,9 +31,9 @@ pub fn text(report: &Report) -> String {
         (
             FieldVerdict::Unproven,
             "Unproven",
-            "never between master and master, but too rare to exclude chance",
+            "the master never differs from itself here, but too rare to exclude chance",
         ),
-        (FieldVerdict::Noise, "Noise", "the master differs from itself in these as well"),
+        (FieldVerdict::Noise, "Noise", "the master differs from itself as well"),
     ] {
         let all: Vec<_> = report.of(verdict).collect();
         if all.is_empty() {
@@ -44,14 +46,14 @@ pub fn text(report: &Report) -> String {
     latencies(report, &mut out);
     statuses(report, &mut out);
     if !report.suggestions.is_empty() {
-        line(&mut out, "\nRules for what is noise or looks like it, for --rules FILE:\n");
+        line(&mut out, "\nRules that ignore noise and likely noise, for --rules FILE:\n");
         line(&mut out, &report.suggestions);
     }
     out
 }
 
 fn line(out: &mut String, text: &str) {
-    // Whatever is in a name, a line holds nothing that a terminal would obey.
+    // Names come from traffic: escape what a terminal would interpret.
     out.push_str(&foreign::lines(text));
     out.push('\n');
 }
@@ -62,7 +64,7 @@ fn more(all: usize, out: &mut String) {
     }
 }
 
-fn head(report: &Report, out: &mut String) {
+fn head(report: &ShadowReport, out: &mut String) {
     let secondary = match &report.secondary {
         Some(name) => {
             format!(", {} of them also with {}", count(report.paired), foreign::line(name))
@@ -81,13 +83,13 @@ fn head(report: &Report, out: &mut String) {
     for (number, what) in [
         (
             report.skipped,
-            "requests were not compared: the shadow was not asked, or the client left",
+            "requests were not compared: not sent to the shadow, or the client disconnected",
         ),
-        (report.ignored, "differences are left out by the rules"),
-        (report.fields_lost, "differences are in more fields than are told apart, and not judged"),
+        (report.ignored, "differences are ignored by rules"),
+        (report.fields_lost, "differences in fields beyond the limit are not judged"),
         (
             report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum(),
-            "answers were too long for their bodies to be compared",
+            "response bodies were too long to be compared",
         ),
     ] {
         if number > 0 {
@@ -96,7 +98,7 @@ fn head(report: &Report, out: &mut String) {
     }
     let real =
         (report.of(FieldVerdict::Real).count() + report.of(FieldVerdict::Untested).count()) as u64;
-    let slower = report.paced(Pace::Slower).count() as u64;
+    let slower = report.with_pace(Pace::Slower).count() as u64;
     let verdict = match (real, slower) {
         _ if report.exchanges == 0 => "nothing was compared".to_owned(),
         (0, 0) => "no difference found".to_owned(),
@@ -110,7 +112,7 @@ fn head(report: &Report, out: &mut String) {
     line(out, &format!("{verdict}{within}"));
 }
 
-fn difference(found: &Difference, out: &mut String) {
+fn difference(found: &FieldDifference, out: &mut String) {
     let mut facts = format!("{} of {}", count(found.shadow), count(found.exchanges));
     if found.paired > 0 {
         // Writing to a String cannot fail.
@@ -123,23 +125,23 @@ fn difference(found: &Difference, out: &mut String) {
     if let Some(like) = found.looks_like.filter(|_| found.verdict == FieldVerdict::Untested) {
         let _ = write!(facts, ", looks like {like}");
     }
-    let part = percent(found.shadow as f64 / found.exchanges.max(1) as f64);
+    let share = percent(found.shadow as f64 / found.exchanges.max(1) as f64);
     let (endpoint, path) = (foreign::line(&found.endpoint), foreign::line(&found.path));
-    line(out, &format!("  {endpoint}  {path} {}  {part} ({facts})", found.kind));
+    line(out, &format!("  {endpoint}  {path} {}  {share} ({facts})", found.kind));
     if let Some(example) = found.example.as_ref().filter(|_| found.verdict != FieldVerdict::Noise) {
         line(out, &format!("      expected {}, got {}", example.expected, example.actual));
         line(out, &format!("      {}", example.request));
     }
 }
 
-fn latencies(report: &Report, out: &mut String) {
+fn latencies(report: &ShadowReport, out: &mut String) {
     if report.endpoints.is_empty() {
         return;
     }
     let other = report.secondary.as_ref().filter(|_| report.paired > 0);
     let other = foreign::line(other.unwrap_or(&report.master));
     let against = format!("{} / {other}", foreign::line(&report.shadow));
-    line(out, "\nTime to the answer's head");
+    line(out, "\nTime to the response's head");
     let shown: Vec<_> = report.endpoints.iter().take(SHOWN_MAX).collect();
     let names: Vec<_> = shown.iter().map(|endpoint| foreign::line(&endpoint.name)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
@@ -164,11 +166,11 @@ fn latencies(report: &Report, out: &mut String) {
         line(out, text.trim_end());
     }
     more(report.endpoints.len(), out);
-    if report.paced(Pace::Untested).next().is_some() {
+    if report.with_pace(Pace::Untested).next().is_some() {
         line(
             out,
-            "  Not judged: the master is asked on the clients' path and the shadow is not; --noise \
-             asks a second instance as the shadow is asked",
+            "  Not judged: only the master is on the clients' path; --noise adds a second instance \
+             that gets requests as the shadow does",
         );
     }
 }
@@ -185,7 +187,7 @@ fn ratio(latency: &LatencyReport) -> String {
     format!("{:.2} ({:.2} to {:.2}){verdict}", median.middle, median.low, median.high)
 }
 
-fn statuses(report: &Report, out: &mut String) {
+fn statuses(report: &ShadowReport, out: &mut String) {
     if report.statuses.iter().all(|(master, shadow, _)| master == shadow) {
         return;
     }

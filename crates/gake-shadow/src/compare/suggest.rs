@@ -1,9 +1,9 @@
-//! Rules that would leave out what is noise, ready to paste.
+//! Suggests rules that ignore noise, as TOML.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// TOML rules for fields: endpoint, path, and what a field that could not be tested looks like.
+/// Rules for fields: endpoint, path, and the shape of an untested field.
 pub(super) fn rules<'a>(
     noise: impl Iterator<Item = (&'a str, &'a str, Option<&'static str>)>,
 ) -> String {

@@ -1,42 +1,42 @@
-//! Endpoints: a method and a path in which what names one thing of many is a placeholder.
+//! Endpoints: a method and a path with placeholders.
 //!
-//! A segment is a placeholder when it looks like an identifier, or when more different ones were
-//! seen at its place than a place has by design.
+//! A segment becomes a placeholder when it looks like an identifier, or when there are too many
+//! distinct segments at its position.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// Different segments at one place of a path before they are taken for names of things.
+/// Distinct segments at one position before they are taken for names.
 const SEGMENTS_MAX: usize = 100;
 
-/// Places whose segments are watched.
-const PLACES_MAX: usize = 2_000;
+/// Positions whose segments are tracked.
+const POSITIONS_MAX: usize = 2_000;
 
-/// Segments of a path that are told apart; the rest is `...`.
+/// Segments of a path; the rest is `...`.
 const DEPTH_MAX: usize = 12;
 
-/// A longer segment is a name of something.
+/// A longer segment is an identifier.
 const SEGMENT_BYTES_MAX: usize = 64;
 
-/// What stands for segments learned to be names.
+/// The placeholder for learned names.
 const LEARNED: &str = "{name}";
 
-/// Learns which places of the paths hold names. What it remembers is bounded.
+/// Learns at which positions of paths there are names, in bounded memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Templates {
-    /// By place (the path before it): the segments seen there.
+    /// Segments by position (the path before it).
     #[serde(skip)]
-    seen: BTreeMap<String, BTreeSet<String>>,
-    /// The places whose segments are names.
-    #[serde(deserialize_with = "super::bounded::set::<PLACES_MAX, _, _>")]
+    segments: BTreeMap<String, BTreeSet<String>>,
+    /// Positions of names.
+    #[serde(deserialize_with = "super::bounded::set::<POSITIONS_MAX, _, _>")]
     names: BTreeSet<String>,
 }
 
 impl Templates {
-    /// The endpoint of a request: `GET /users/{id}`. The second value tells that a place was
-    /// just learned to hold names, so that endpoints known before may have become one; see
-    /// [`Templates::again`].
+    /// The endpoint of a request, such as `GET /users/{id}`. The second value is true when this
+    /// request made a position one of names: earlier endpoints must be renamed with
+    /// [`Templates::rename`].
     pub fn endpoint(&mut self, method: &str, target: &str) -> (String, bool) {
         let path = path_of(target);
         let mut learned = false;
@@ -48,9 +48,9 @@ impl Templates {
                 break;
             }
             let name = placeholder(segment).unwrap_or(segment);
-            let place = &out[start..];
+            let position = &out[start..];
             let is_name = name == segment && !segment.is_empty() && {
-                let (is_name, new) = self.watch(place, segment);
+                let (is_name, new) = self.track(position, segment);
                 learned |= new;
                 is_name
             };
@@ -60,9 +60,9 @@ impl Templates {
         (out, learned)
     }
 
-    /// The endpoint that `endpoint`, named earlier, is by what is known now.
+    /// The present name of an endpoint that was named earlier.
     #[must_use]
-    pub fn again(&self, endpoint: &str) -> String {
+    pub fn rename(&self, endpoint: &str) -> String {
         let Some((method, path)) = endpoint.split_once(' ') else { return endpoint.to_owned() };
         let mut out = format!("{method} ");
         let start = out.len();
@@ -75,38 +75,38 @@ impl Templates {
         out
     }
 
-    /// Takes over what another has learned. Tells whether that was new.
+    /// Adds positions learned by another instance. Returns whether any is new.
     pub fn merge(&mut self, other: &Self) -> bool {
         let before = self.names.len();
         self.names.extend(other.names.iter().cloned());
-        self.seen.retain(|place, _| !self.names.contains(place));
+        self.segments.retain(|position, _| !self.names.contains(position));
         self.names.len() > before
     }
 
-    /// Whether segments at `place` are names, and whether that was learned right now.
-    fn watch(&mut self, place: &str, segment: &str) -> (bool, bool) {
-        if self.names.contains(place) {
+    /// Whether segments at `position` are names, and whether this segment made them so.
+    fn track(&mut self, position: &str, segment: &str) -> (bool, bool) {
+        if self.names.contains(position) {
             return (true, false);
         }
-        if let Some(seen) = self.seen.get_mut(place) {
-            if !seen.contains(segment) {
-                seen.insert(segment.to_owned());
+        if let Some(segments) = self.segments.get_mut(position) {
+            if !segments.contains(segment) {
+                segments.insert(segment.to_owned());
             }
-            if seen.len() <= SEGMENTS_MAX {
+            if segments.len() <= SEGMENTS_MAX {
                 return (false, false);
             }
-            self.seen.remove(place);
-            self.names.insert(place.to_owned());
+            self.segments.remove(position);
+            self.names.insert(position.to_owned());
             return (true, true);
         }
-        if self.seen.len() < PLACES_MAX {
-            self.seen.insert(place.to_owned(), BTreeSet::from([segment.to_owned()]));
+        if self.segments.len() < POSITIONS_MAX {
+            self.segments.insert(position.to_owned(), BTreeSet::from([segment.to_owned()]));
         }
         (false, false)
     }
 }
 
-/// The path of a request target, whatever its form.
+/// The path of a request target in origin or absolute form.
 fn path_of(target: &str) -> &str {
     let target = target.split(['?', '#']).next().unwrap_or_default();
     match target.split_once("://") {
@@ -115,7 +115,7 @@ fn path_of(target: &str) -> &str {
     }
 }
 
-/// What a segment that looks like an identifier is.
+/// The placeholder for a segment that looks like an identifier.
 pub(super) fn placeholder(segment: &str) -> Option<&'static str> {
     let bytes = segment.as_bytes();
     let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -130,7 +130,7 @@ pub(super) fn placeholder(segment: &str) -> Option<&'static str> {
         return Some("{date}");
     }
     let hex = bytes.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
-    // A word with a digit in it is rarely eight hexadecimal digits, or sixteen of anything.
+    // Words with digits are rarely eight hexadecimal digits, or sixteen characters.
     let token = bytes.len() >= 16
         && digits >= 2
         && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_=~".contains(b));
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn many_names_at_one_place_are_learned_and_old_endpoints_join() {
+    fn names_are_learned_and_earlier_endpoints_merge() {
         let mut templates = Templates::default();
         let mut known = BTreeSet::new();
         let word = |n: u8| format!("{}{}", (b'a' + n / 26) as char, (b'a' + n % 26) as char);
         for n in 0..200 {
             let (name, learned) = templates.endpoint("GET", &format!("/by-name/{}/posts", word(n)));
             if learned {
-                known = known.iter().map(|name: &String| templates.again(name)).collect();
+                known = known.iter().map(|name: &String| templates.rename(name)).collect();
             }
             known.insert(name);
         }
@@ -185,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn memory_is_bounded() {
         let mut templates = Templates::default();
         for n in 0..100_000u32 {
             let word: String = n.to_string().bytes().map(|b| (b - b'0' + b'a') as char).collect();
             templates.endpoint("GET", &format!("/{word}/x{word}/y{word}"));
         }
-        assert!(templates.seen.len() <= PLACES_MAX);
+        assert!(templates.segments.len() <= POSITIONS_MAX);
         assert!(templates.names.len() < 10);
     }
 }

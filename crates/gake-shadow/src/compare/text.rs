@@ -1,18 +1,16 @@
-//! Texts compared by lines.
+//! Compares texts line by line.
 //!
-//! A line's path is the line without its numbers, so that a page with a time of day in it differs
-//! in that line alone, whatever the time.
+//! The path of a line is the line with numbers masked, so that a page with a time of day has one
+//! differing field, whatever the time.
 
-use super::field::{Differences, Kind};
+use super::field::{DifferenceKind, Differences};
 
-/// Lines of each text that are looked at.
+/// Lines of each text that are compared.
 const LINES_MAX: usize = 5_000;
 
-/// Cells of the table that aligns what lies between the equal start and the equal end. Larger
-/// differences are taken in order.
+/// Cells of the alignment table. Larger differences are compared in order.
 const CELLS_MAX: usize = 250_000;
 
-/// Compares two texts.
 pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
     let all = |text: &'_ str| text.lines().take(LINES_MAX).map(str::to_owned).collect::<Vec<_>>();
     let (expected, actual) = (all(expected), all(actual));
@@ -34,7 +32,7 @@ pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
     hunk.close(out);
 }
 
-/// Lines that were replaced, between two that were not.
+/// Consecutive replaced lines.
 #[derive(Default)]
 struct Hunk<'a> {
     removed: Vec<&'a str>,
@@ -45,27 +43,27 @@ impl Hunk<'_> {
     fn close(&mut self, out: &mut Differences<'_>) {
         let pairs = self.removed.len().min(self.added.len());
         for (removed, added) in self.removed.iter().zip(&self.added) {
-            note(removed, Kind::Value, removed, added, out);
+            note(removed, DifferenceKind::Value, removed, added, out);
         }
         for removed in &self.removed[pairs..] {
-            note(removed, Kind::Missing, removed, "nothing", out);
+            note(removed, DifferenceKind::Missing, removed, "nothing", out);
         }
         for added in &self.added[pairs..] {
-            note(added, Kind::Added, "nothing", added, out);
+            note(added, DifferenceKind::Added, "nothing", added, out);
         }
         self.removed.clear();
         self.added.clear();
     }
 }
 
-fn note(line: &str, kind: Kind, expected: &str, actual: &str, out: &mut Differences<'_>) {
+fn note(line: &str, kind: DifferenceKind, expected: &str, actual: &str, out: &mut Differences<'_>) {
     let redactor = out.redactor;
     let path = format!("line {:?}", masked(&redactor.text(line.trim())));
     let shown = |line: &str| redactor.text(line.trim()).into_owned();
     out.note(&path, kind, || (shown(expected), shown(actual)));
 }
 
-/// A line with `#` for every word that holds a digit.
+/// Replaces words with digits by `#`.
 fn masked(line: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
@@ -89,7 +87,7 @@ enum Step {
     Right(usize),
 }
 
-/// The steps of the longest common subsequence (Hunt and Szymanski's table, filled plainly).
+/// The steps of the longest common subsequence, by dynamic programming.
 fn align(left: &[String], right: &[String]) -> Vec<Step> {
     let (rows, columns) = (left.len(), right.len());
     if rows * columns > CELLS_MAX {
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_changes_is_the_same_place_each_time() {
+    fn a_changing_line_has_one_path() {
         let page =
             |time: &str, user: &str| format!("<h1>Hello</h1>\n<p>at {time}</p>\n<b>{user}</b>\n");
         let line = "line \"<p>at #:#</p>\" value";
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_and_go() {
+    fn added_and_missing_lines_are_found() {
         assert_eq!(found("a\nb\nc", "a\nc"), ["line \"b\" missing"]);
         assert_eq!(found("a\nc", "a\nb\nc"), ["line \"b\" added"]);
         assert_eq!(found("", "a"), ["line \"a\" added"]);

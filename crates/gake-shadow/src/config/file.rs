@@ -1,4 +1,4 @@
-//! The TOML file: the settings under the names of the flags; unknown names are refused.
+//! The TOML file, whose keys are the names of the flags; unknown keys are errors.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,53 +10,52 @@ use serde::Deserialize;
 
 use super::error::{header_name, header_value, value};
 use super::{
-    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Host, PathGlob, Rule, RuleVerdict,
-    Sampling, ServerTls, Shadow, parse_marker,
+    Backend, BreakerConfig, Config, ConfigError, ForwardedPolicy, HeaderEdits, HostPolicy,
+    PathGlob, PathRule, RuleVerdict, Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
 
-/// Bytes of a file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a file is of no use.
+/// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigFileError {
-    /// It cannot be read, or is larger than settings are.
+    /// It cannot be read, or is too large.
     #[error(transparent)]
     Read(#[from] gake_files::InputError),
-    /// It is not what it should be; the text says where.
+    /// It is not valid TOML, or has an unknown key.
     #[error("{}: {reason}", path.display())]
     Parse {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Line, column and what is wrong.
+        /// Line, column and error.
         reason: String,
     },
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{}: {reason}", path.display())]
     Value {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: ConfigError,
     },
 }
 
 impl Config {
-    /// Reads a file.
+    /// Reads a configuration file.
     ///
     /// # Errors
-    /// When it cannot be read, holds an unknown name or a value that cannot be.
+    /// When it cannot be read, or has an unknown key or an invalid value.
     pub fn from_file(path: &Path) -> Result<Self, ConfigFileError> {
         Self::parse(&gake_files::read_to_string(path, "settings", FILE_BYTES_MAX)?, path)
     }
 
-    /// The settings of a file of this text.
+    /// Parses the text of a configuration file; `path` is for error messages.
     ///
     /// # Errors
-    /// When it holds an unknown name or a value that cannot be; `path` is what they call it.
+    /// When the text has an unknown key or an invalid value.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigFileError> {
-        let file: File = toml::from_str(text).map_err(|error| ConfigFileError::Parse {
+        let file: ConfigFile = toml::from_str(text).map_err(|error| ConfigFileError::Parse {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
@@ -66,7 +65,7 @@ impl Config {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct ConfigFile {
     listen: Option<SocketAddr>,
     threads: Option<usize>,
     tls_cert: Option<PathBuf>,
@@ -74,29 +73,29 @@ struct File {
     insecure: Option<bool>,
     cacert: Option<PathBuf>,
     admin: Option<SocketAddr>,
-    forwarded: Option<ForwardedName>,
+    forwarded: Option<ForwardedKey>,
     underscores_in_headers: Option<bool>,
     seed: Option<u64>,
     shadow_nice: Option<u8>,
     max_connections: Option<usize>,
-    shadow_body_limit: Option<Size>,
-    answer_body_limit: Option<Size>,
-    head_timeout: Option<Time>,
-    client_timeout: Option<Time>,
-    connect_timeout: Option<Time>,
-    first_byte_timeout: Option<Time>,
-    idle_timeout: Option<Time>,
+    shadow_body_limit: Option<SizeText>,
+    answer_body_limit: Option<SizeText>,
+    head_timeout: Option<TimeText>,
+    client_timeout: Option<TimeText>,
+    connect_timeout: Option<TimeText>,
+    first_byte_timeout: Option<TimeText>,
+    idle_timeout: Option<TimeText>,
     master: BackendTable,
     #[serde(default)]
     shadow: Vec<ShadowTable>,
-    /// For every shadow, before its own.
+    /// Rules for every shadow, before its own.
     #[serde(default)]
     rule: Vec<RuleTable>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum ForwardedName {
+enum ForwardedKey {
     Append,
     Replace,
     Off,
@@ -130,26 +129,25 @@ struct EditsTable {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ShadowTable {
     name: String,
-    /// What is noise may lack it: then it is the master, asked again.
+    /// Optional with `noise`: by default the master itself gets the copies.
     url: Option<String>,
     host: Option<String>,
     #[serde(default)]
     headers: EditsTable,
-    /// A second instance of the master, whose differences are noise.
     #[serde(default)]
     noise: bool,
     percentage: Option<f64>,
-    ramp: Option<Time>,
+    ramp: Option<TimeText>,
     sample: Option<String>,
     methods: Option<Vec<String>>,
     marker: Option<String>,
     queue: Option<usize>,
-    queue_bytes: Option<Size>,
+    queue_bytes: Option<SizeText>,
     connections: Option<usize>,
     rate: Option<f64>,
     breaker_failures: Option<u32>,
-    breaker_pause: Option<Time>,
-    timeout: Option<Time>,
+    breaker_pause: Option<TimeText>,
+    timeout: Option<TimeText>,
     #[serde(default)]
     rule: Vec<RuleTable>,
 }
@@ -162,24 +160,24 @@ struct RuleTable {
     methods: Option<Vec<String>>,
 }
 
-/// A duration as the flags have it.
-struct Time(Duration);
+/// A duration in the syntax of the flags.
+struct TimeText(Duration);
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for TimeText {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let time = gake_text::duration::parse_duration(&text).map_err(serde::de::Error::custom)?;
         if time.is_zero() {
-            return Err(serde::de::Error::custom("a time-out must be longer than 0"));
+            return Err(serde::de::Error::custom("a timeout must be longer than 0"));
         }
         Ok(Self(time))
     }
 }
 
-/// Bytes: a number, or text with a unit.
-struct Size(u64);
+/// Bytes: a number, or a string with a unit.
+struct SizeText(u64);
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for SizeText {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -196,7 +194,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-impl File {
+impl ConfigFile {
     fn config(self) -> Result<Config, ConfigError> {
         let mut config = Config::new(backend(
             self.master.name,
@@ -214,29 +212,27 @@ impl File {
         config.tls = match (self.tls_cert, self.tls_key) {
             (Some(cert), key) => Some(ServerTls { key: key.unwrap_or_else(|| cert.clone()), cert }),
             (None, None) => None,
-            (None, Some(_)) => {
-                return Err(value("tls-key", "", "it needs a tls-cert"));
-            }
+            (None, Some(_)) => return Err(value("tls-key", "", "tls-cert is missing")),
         };
         config.forwarded = match self.forwarded {
-            None | Some(ForwardedName::Append) => Forwarded::Append,
-            Some(ForwardedName::Replace) => Forwarded::Replace,
-            Some(ForwardedName::Off) => Forwarded::Off,
+            None | Some(ForwardedKey::Append) => ForwardedPolicy::Append,
+            Some(ForwardedKey::Replace) => ForwardedPolicy::Replace,
+            Some(ForwardedKey::Off) => ForwardedPolicy::Off,
         };
         config.underscores_in_headers = self.underscores_in_headers.unwrap_or(false);
         let limits = &mut config.limits;
         limits.connections = self.max_connections.unwrap_or(limits.connections);
         limits.shadow_body = self.shadow_body_limit.map_or(limits.shadow_body, |size| size.0);
-        limits.answer_body = self.answer_body_limit.map_or(limits.answer_body, |size| size.0);
+        limits.response_body = self.answer_body_limit.map_or(limits.response_body, |size| size.0);
         let timeouts = &mut config.timeouts;
-        for (setting, told) in [
+        for (setting, given) in [
             (&mut timeouts.head, self.head_timeout),
             (&mut timeouts.client, self.client_timeout),
             (&mut timeouts.connect, self.connect_timeout),
             (&mut timeouts.first_byte, self.first_byte_timeout),
             (&mut timeouts.idle, self.idle_timeout),
         ] {
-            if let Some(time) = told {
+            if let Some(time) = given {
                 *setting = time.0;
             }
         }
@@ -256,11 +252,11 @@ fn shadow(
     let mut shadow = match table.url {
         Some(url) => Shadow::new(backend(table.name, &url, table.host, table.headers)?),
         None if table.noise && (table.host.is_some() || !table.headers.is_empty()) => {
-            let reason = "without a url it is the master, and has its host and headers";
+            let reason = "without a url the copies go to the master, with its host and headers";
             return Err(value("shadow", &table.name, reason));
         }
-        None if table.noise => Shadow::again(master, &table.name),
-        None => return Err(value("shadow", &table.name, "it has no url")),
+        None if table.noise => Shadow::repeat_of(master, &table.name),
+        None => return Err(value("shadow", &table.name, "url is missing")),
     };
     if table.noise {
         shadow.role = Role::Secondary;
@@ -281,7 +277,7 @@ fn shadow(
     shadow.connections = table.connections.unwrap_or(shadow.connections);
     shadow.rate = table.rate;
     let usual = shadow.breaker;
-    shadow.breaker = Breaker {
+    shadow.breaker = BreakerConfig {
         failures: table.breaker_failures.unwrap_or(usual.failures),
         pause: table.breaker_pause.map_or(usual.pause, |time| time.0),
     };
@@ -292,14 +288,14 @@ fn shadow(
     Ok(shadow)
 }
 
-fn rule(table: &RuleTable) -> Result<Rule, ConfigError> {
+fn rule(table: &RuleTable) -> Result<PathRule, ConfigError> {
     let (pattern, verdict) = match (&table.allow, &table.deny) {
         (Some(pattern), None) => (pattern, RuleVerdict::Allow),
         (None, Some(pattern)) => (pattern, RuleVerdict::Deny),
-        _ => return Err(value("rule", "", "it has either `allow` or `deny`, with a path")),
+        _ => return Err(value("rule", "", "write either `allow` or `deny`, with a path")),
     };
     let methods = table.methods.as_deref().map(methods).transpose()?;
-    Ok(Rule { path: PathGlob::new(pattern), verdict, methods })
+    Ok(PathRule { path: PathGlob::new(pattern), verdict, methods })
 }
 
 fn backend(
@@ -322,8 +318,8 @@ impl EditsTable {
             && [&self.set, &self.suffix, &self.remap].iter().all(|table| table.is_empty())
     }
 
-    fn edits(self) -> Result<Edits, ConfigError> {
-        let mut edits = Edits::default();
+    fn edits(self) -> Result<HeaderEdits, ConfigError> {
+        let mut edits = HeaderEdits::default();
         for name in &self.remove {
             edits.remove.push(header_name(name)?);
         }
@@ -332,7 +328,7 @@ impl EditsTable {
         }
         for (name, text) in &self.suffix {
             let text = string(name, text)?;
-            // It must do as the end of any value.
+            // Any suffix of a valid value must itself be valid.
             header_value(text)?;
             edits.suffix.push((header_name(name)?, text.to_owned()));
         }
@@ -349,7 +345,7 @@ impl EditsTable {
     }
 }
 
-impl FromStr for Host {
+impl FromStr for HostPolicy {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
@@ -378,10 +374,10 @@ impl FromStr for Sampling {
     }
 }
 
-/// Reads method names; `all` stands for every method, `safe` for those that change nothing.
+/// Parses method names; `all` means every method, `safe` the safe ones (RFC 9110, section 9.2.1).
 ///
 /// # Errors
-/// When one is no method.
+/// When a name is not a valid method.
 pub fn methods(names: &[String]) -> Result<Vec<Method>, ConfigError> {
     let safe = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE];
     let unsafe_ones = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];

@@ -10,10 +10,10 @@ use http::{HeaderValue, Method};
 use super::ConfigError;
 use super::error::{header_name, header_value, value};
 
-/// The header that marks copies unless told otherwise.
+/// The default header that marks copies.
 pub(crate) const MARKER: &str = "x-gake-shadow";
 
-/// Headers that clients and proxies use themselves: as a marker they could not be told from these.
+/// Headers that clients and proxies use themselves, and that therefore cannot mark copies.
 const TAKEN: &[HeaderName] = &[
     header::ACCEPT,
     header::ACCEPT_ENCODING,
@@ -44,17 +44,17 @@ const TAKEN: &[HeaderName] = &[
     header::VIA,
 ];
 
-/// A name as servers compare it that take every other character for `-`.
+/// Lower case, with `-` for every other character: names as lenient servers compare them.
 pub(crate) fn fold(name: &str) -> String {
     let plain =
         |byte: u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' };
     name.bytes().map(|byte| char::from(plain(byte))).collect()
 }
 
-/// Reads a marker: `Name: value`, or `none`. Clients' requests lose this header.
+/// Parses a marker: `Name: value`, or `none`. The header is removed from clients' requests.
 ///
 /// # Errors
-/// When it is no header, or one that requests have anyway.
+/// When it is not a header, or one that ordinary requests use.
 pub fn parse_marker(text: &str) -> Result<Option<(HeaderName, HeaderValue)>, ConfigError> {
     if text == "none" {
         return Ok(None);
@@ -65,13 +65,13 @@ pub fn parse_marker(text: &str) -> Result<Option<(HeaderName, HeaderValue)>, Con
     let (name, content) = (header_name(name.trim())?, header_value(content.trim())?);
     let is_ours = name.as_str() == "x-real-ip" || name.as_str().starts_with("x-forwarded-");
     if TAKEN.contains(&name) || is_ours {
-        let reason = "clients' requests lose the marker, and they need this header; name another";
+        let reason = "the marker is removed from clients' requests, and they need this header; choose another name";
         return Err(value("marker", text, reason));
     }
     Ok(Some((name, content)))
 }
 
-/// Signs markers, so that a service can tell a copy from a client that says it is one.
+/// Signs markers, so that services can verify that a request is a copy.
 #[derive(Clone)]
 pub struct MarkerSecret(hmac::Key);
 
@@ -82,13 +82,13 @@ impl fmt::Debug for MarkerSecret {
 }
 
 impl MarkerSecret {
-    /// Bytes that a secret has at least: fewer could be guessed.
+    /// Minimum bytes of a secret: a shorter one could be guessed.
     pub const BYTES_LEAST: usize = 16;
 
-    /// A secret that the services share.
+    /// A secret shared with the services.
     ///
     /// # Errors
-    /// When it is too short.
+    /// When it is shorter than [`BYTES_LEAST`](Self::BYTES_LEAST).
     pub fn new(secret: &str) -> Result<Self, ConfigError> {
         let secret = secret.trim();
         if secret.len() < Self::BYTES_LEAST {
@@ -108,9 +108,9 @@ impl MarkerSecret {
     ) -> HeaderValue {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut context = hmac::Context::with_key(&self.0);
-        for part in [marker.as_bytes(), seconds.to_string().as_bytes(), method.as_str().as_bytes()]
+        for line in [marker.as_bytes(), seconds.to_string().as_bytes(), method.as_str().as_bytes()]
         {
-            context.update(part);
+            context.update(line);
             context.update(b"\n");
         }
         context.update(target.as_bytes());
@@ -118,7 +118,7 @@ impl MarkerSecret {
         let tag = context.sign();
         let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         let signed = [marker.as_bytes(), format!(";t={seconds};hmac={hex}").as_bytes()].concat();
-        // The parts are valid values, and so is the whole.
+        // Concatenated valid values are a valid value.
         HeaderValue::from_bytes(&signed).unwrap_or_else(|_| marker.clone())
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_has_a_name_of_its_own() {
+    fn a_marker_must_not_be_a_common_header() {
         assert!(parse_marker("X-Copy: 1").unwrap().is_some());
         assert!(parse_marker("none").unwrap().is_none());
         for bad in ["User-Agent: x", "cookie: a=1", "X-Forwarded-For: 1", "Host: h", "x", "a b: c"]
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_the_one_that_openssl_makes() {
+    fn a_signature_equals_openssls() {
         // printf '1\n1700000000\nGET\n/a?b\n' | openssl dgst -sha256 -hmac 0123456789abcdef
         let secret = MarkerSecret::new("0123456789abcdef\n").unwrap();
         let time = UNIX_EPOCH + Duration::from_secs(1_700_000_000);

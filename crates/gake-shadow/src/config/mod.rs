@@ -1,4 +1,4 @@
-//! What a proxy is told: plain values, from flags, a file or a program.
+//! The settings of a proxy: plain values from flags, a file or a program.
 
 mod error;
 mod file;
@@ -17,91 +17,90 @@ pub use error::ConfigError;
 pub use file::{ConfigFileError, methods};
 pub(crate) use marker::{MARKER, fold};
 pub use marker::{MarkerSecret, parse_marker};
-pub use rules::{PathGlob, Rule, RuleVerdict};
+pub use rules::{PathGlob, PathRule, RuleVerdict};
 
 use crate::exchange::Role;
 
-/// Backends are chosen by a bit each.
+/// Maximum number of shadows: a set of shadows is a bit mask.
 pub const SHADOWS_MAX: usize = 32;
 
-/// A whole proxy.
+/// The settings of a proxy.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where clients come; port 0 takes a free one.
+    /// The address for clients; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Threads that serve clients, each with a thread for shadows beside it; 0 means the cores.
+    /// Threads that serve clients; each has one more for its copies. 0 means one per core.
     pub threads: usize,
-    /// Who answers.
+    /// The backend whose responses go to the clients.
     pub master: Backend,
-    /// Who gets copies.
+    /// The backends that get copies.
     pub shadows: Vec<Shadow>,
-    /// The certificate for TLS towards clients.
+    /// TLS towards clients.
     pub tls: Option<ServerTls>,
     /// TLS towards backends.
     pub backend_tls: TlsOptions,
-    /// Where the admin service listens.
+    /// The address of the admin service; `None` disables it.
     pub admin: Option<SocketAddr>,
-    /// What changes through the admin service must show; nobody may change anything without.
+    /// The token that changes through the admin service need; without one, changes are disabled.
     pub admin_token: Option<String>,
-    /// What happens to the headers that say where a request came from.
-    pub forwarded: Forwarded,
-    /// Whether header names with `_` and other characters that many servers take for `-` are passed
-    /// on.
+    /// How forwarding headers are handled.
+    pub forwarded: ForwardedPolicy,
+    /// Whether header names with `_` and the like, which many servers treat as `-`, are passed on.
     pub underscores_in_headers: bool,
     /// Signs the markers of copies.
     pub marker_secret: Option<MarkerSecret>,
     /// Bounds on memory.
     pub limits: ProxyLimits,
-    /// Time-outs.
+    /// Timeouts.
     pub timeouts: ProxyTimeouts,
-    /// Makes sampling repeatable.
+    /// The seed of sampling.
     pub seed: u64,
-    /// How much lower the threads for shadows stand in the scheduler (`nice`), 0 to 19.
+    /// The `nice` value of the threads for shadows, 0 to 19.
     pub shadow_nice: u8,
 }
 
-/// A server requests can be sent to.
+/// A server that requests are sent to.
 #[derive(Debug, Clone)]
 pub struct Backend {
-    /// Its name in reports, hooks and the ledger.
+    /// The name in reports, hooks and the ledger.
     pub name: Arc<str>,
-    /// Where it is.
+    /// Scheme, host and port.
     pub origin: Location,
-    /// Whether it is asked in HTTP/2: chosen in the TLS handshake, or known beforehand.
+    /// Whether to speak HTTP/2, negotiated in the TLS handshake or with prior knowledge.
     pub http2: bool,
-    /// What `Host` says to it.
-    pub host: Host,
-    /// What else is changed in its requests.
-    pub edits: Edits,
+    /// The `Host` of its requests.
+    pub host: HostPolicy,
+    /// Other changes to the headers of its requests.
+    pub edits: HeaderEdits,
 }
 
-/// What `Host` says.
+/// The `Host` header of a backend's requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Host {
-    /// What the client said.
+pub enum HostPolicy {
+    /// As the client sent it.
     #[default]
     Preserve,
     /// The backend's own host and port.
     Backend,
-    /// This.
+    /// A fixed value.
     Literal(HeaderValue),
 }
 
-/// Changes to the headers of a backend's requests, in this order.
+/// Changes to the headers of a backend's requests, applied in the order of the fields.
 #[derive(Debug, Clone, Default)]
-pub struct Edits {
-    /// Removed.
+pub struct HeaderEdits {
+    /// Headers to remove.
     pub remove: Vec<HeaderName>,
-    /// Replaced, whole value by whole value: production's tokens by those of the backend.
+    /// Values to replace as a whole: header, old value, new value; for tokens of production.
     pub remap: Vec<(HeaderName, HeaderValue, HeaderValue)>,
-    /// Appended to a value that is there: an idempotency key must not meet itself.
+    /// Suffixes for existing values; for idempotency keys, which must differ from the original's.
     pub suffix: Vec<(HeaderName, String)>,
-    /// Set, whatever was there.
+    /// Headers to set, in place of any value.
     pub set: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Edits {
-    /// Whether there is nothing to do.
+impl HeaderEdits {
+    /// Whether nothing is changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { remove, remap, suffix, set } = self;
@@ -109,63 +108,63 @@ impl Edits {
     }
 }
 
-/// A backend that gets copies, and which.
+/// A backend that gets copies, and which requests are copied.
 #[derive(Debug, Clone)]
 pub struct Shadow {
-    /// The server.
+    /// The backend.
     pub backend: Backend,
     /// [`Role::Shadow`], or [`Role::Secondary`] for a second instance of the master.
     pub role: Role,
-    /// Whether it is the master itself, asked a second time: then only safe methods are copied,
-    /// whatever `methods` and `rules` say.
-    pub again: bool,
-    /// How many of the requests that may be copied are, in percent.
+    /// Whether it is the master itself, sent each request twice. Then only safe methods are copied,
+    /// whatever `methods` and `rules` allow.
+    pub is_master: bool,
+    /// The percentage of eligible requests that are copied.
     pub percentage: f64,
-    /// The percentage is reached from 0 in this time after the start.
+    /// Time after the start in which the percentage rises from 0.
     pub ramp: Option<Duration>,
-    /// Which ones.
+    /// How requests are sampled.
     pub sample: Sampling,
     /// The methods that may be copied.
     pub methods: Vec<Method>,
-    /// The paths that may; the first rule that fits decides, and without one a path may.
-    pub rules: Vec<Rule>,
-    /// What marks a copy as one; clients' requests lose this header.
+    /// Rules by path; the first match decides, and a path without a match may be copied.
+    pub rules: Vec<PathRule>,
+    /// The header that marks copies; it is removed from clients' requests.
     pub marker: Option<(HeaderName, HeaderValue)>,
-    /// Copies that wait at most.
+    /// Maximum number of queued copies.
     pub queue: usize,
-    /// Bytes of bodies in copies that wait or are under way, at most.
+    /// Maximum bytes of bodies of queued and running copies.
     pub queue_bytes: u64,
-    /// Connections at most, which is also how many copies are under way.
+    /// Maximum number of connections, and of running copies.
     pub connections: usize,
-    /// Copies a second at most.
+    /// Maximum copies per second.
     pub rate: Option<f64>,
-    /// When it is left alone for a while.
-    pub breaker: Breaker,
-    /// Time for a copy, from its turn to the end of the answer.
+    /// When sending pauses after failures.
+    pub breaker: BreakerConfig,
+    /// Time for a copy, from leaving the queue to the end of the response.
     pub timeout: Duration,
 }
 
-/// Which requests make up a percentage.
+/// How the sampled requests are chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Sampling {
-    /// Drawn, each by itself.
+    /// Independently at random.
     #[default]
     Random,
-    /// By the path: all requests for one path, or none.
+    /// By a hash of the path: all requests for a path, or none.
     Path,
-    /// By a header's value; drawn when it is missing.
+    /// By a hash of a header's value; at random without it.
     Header(HeaderName),
-    /// By a cookie's value; drawn when it is missing.
+    /// By a hash of a cookie's value; at random without it.
     Cookie(String),
 }
 
-/// A circuit breaker: after a number of consecutive failures nothing is tried for a while, then one.
+/// A circuit breaker: opens after consecutive failures, and lets one probe through per pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Breaker {
-    /// Failures in a row; 0 turns it off. A shadow fails with no whole answer in time, a hook when
-    /// it takes longer than its limit.
+pub struct BreakerConfig {
+    /// Consecutive failures that open it; 0 disables it. A failure is a copy without a complete
+    /// response in time, or a hook that exceeds its time limit.
     pub failures: u32,
-    /// How long it stays open.
+    /// Time between probes.
     pub pause: Duration,
 }
 
@@ -174,54 +173,54 @@ pub struct Breaker {
 pub struct ServerTls {
     /// The certificate chain.
     pub cert: PathBuf,
-    /// Its key.
+    /// The private key.
     pub key: PathBuf,
 }
 
-/// What happens to `X-Forwarded-*` and `Forwarded`.
+/// How `X-Forwarded-*` and `Forwarded` are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Forwarded {
-    /// The client is appended to what is there: another proxy stands before this one.
+pub enum ForwardedPolicy {
+    /// Append the client to existing values: there is a trusted proxy in front of this one.
     #[default]
     Append,
-    /// What the client says of itself is thrown away.
+    /// Discard what the client sent.
     Replace,
-    /// Nothing is touched.
+    /// Leave them unchanged.
     Off,
 }
 
 /// Bounds on memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ProxyLimits {
-    /// Bytes of a request's head.
+    /// Bytes of a request's head, at most.
     pub head_bytes: usize,
-    /// Clients' connections; more wait in the backlog.
+    /// Client connections; more wait in the backlog.
     pub connections: usize,
-    /// Bytes of a request's body that are kept for copies and comparison.
+    /// Bytes of a request's body that are buffered for copies and comparison.
     pub shadow_body: u64,
-    /// Bytes of an answer's body that are kept for comparison, and read from a shadow.
-    pub answer_body: u64,
-    /// Idle connections to the master that each thread keeps.
+    /// Bytes of a response's body that are captured for comparison, and read from a shadow.
+    pub response_body: u64,
+    /// Idle connections to the master per thread.
     pub idle: usize,
 }
 
-/// Time-outs.
+/// Timeouts.
 #[derive(Debug, Clone, Copy)]
 pub struct ProxyTimeouts {
-    /// For a client to bring a whole request head, from the last answer on.
+    /// For a complete request head, counted from the previous response.
     pub head: Duration,
-    /// For a client that sends no byte of its body, or takes none of its answer.
+    /// For a client to send the next byte of its body, or to read the next of the response.
     pub client: Duration,
-    /// For a connection to a backend, TLS included.
+    /// For a connection to a backend, including TLS.
     pub connect: Duration,
-    /// From the end of the request to the master's first byte.
+    /// From the end of the request to the first byte of the master's response.
     pub first_byte: Duration,
-    /// Between two bytes of the master's answer, and before a tunnel without traffic ends.
+    /// Between two bytes of the master's response, and for a tunnel without traffic.
     pub idle: Duration,
 }
 
 impl Config {
-    /// A proxy with the usual settings in front of one master.
+    /// The default settings with this master and no shadows.
     #[must_use]
     pub fn new(master: Backend) -> Self {
         Self {
@@ -233,7 +232,7 @@ impl Config {
             backend_tls: TlsOptions::default(),
             admin: None,
             admin_token: None,
-            forwarded: Forwarded::default(),
+            forwarded: ForwardedPolicy::default(),
             underscores_in_headers: false,
             marker_secret: None,
             limits: ProxyLimits::default(),
@@ -243,27 +242,27 @@ impl Config {
         }
     }
 
-    /// Puts another master in place of this one, also where it is asked a second time.
+    /// Replaces the master, also where a shadow repeats it.
     pub fn set_master(&mut self, master: Backend) {
-        for shadow in self.shadows.iter_mut().filter(|shadow| shadow.again) {
+        for shadow in self.shadows.iter_mut().filter(|shadow| shadow.is_master) {
             shadow.backend = Backend { name: Arc::clone(&shadow.backend.name), ..master.clone() };
         }
         self.master = master;
     }
 
-    /// Whether the settings make sense together.
+    /// Checks the settings for contradictions.
     ///
     /// # Errors
-    /// What does not, in words.
+    /// The first contradiction.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.shadows.len() > SHADOWS_MAX {
-            return Err(ConfigError::TooMany(self.shadows.len()));
+            return Err(ConfigError::TooManyShadows(self.shadows.len()));
         }
         let mut names = vec![&self.master.name];
         for shadow in &self.shadows {
             let name = &shadow.backend.name;
             if names.contains(&name) {
-                return Err(ConfigError::TwoNames(name.to_string()));
+                return Err(ConfigError::DuplicateName(name.to_string()));
             }
             names.push(name);
             if !(0.0..=100.0).contains(&shadow.percentage) {
@@ -284,14 +283,13 @@ impl Config {
 }
 
 impl Backend {
-    /// A backend by its URL, which names an origin: no path. The schemes `h2` (over TLS) and
-    /// `h2c` (in the clear) are those of a backend that is asked in HTTP/2.
+    /// A backend by the URL of its origin. The schemes `h2` (TLS) and `h2c` select HTTP/2.
     ///
     /// # Errors
-    /// When the name or the URL cannot be used.
+    /// When the name or the URL is invalid.
     pub fn new(name: &str, url: &str) -> Result<Self, ConfigError> {
-        let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.is_empty() || !name.chars().all(sound) {
+        let is_valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || !name.chars().all(is_valid) {
             return Err(ConfigError::Name(name.to_owned()));
         }
         let http2 =
@@ -303,17 +301,17 @@ impl Backend {
         if origin.target != "/" || origin.user.is_some() {
             return Err(ConfigError::NotAnOrigin(url.to_owned()));
         }
-        let (host, edits) = (Host::Preserve, Edits::default());
+        let (host, edits) = (HostPolicy::Preserve, HeaderEdits::default());
         Ok(Self { name: name.into(), origin, http2: http2.is_some(), host, edits })
     }
 
-    /// `NAME=URL`, or a URL that gets the name `default`.
+    /// Parses `NAME=URL`, or a URL with the name `default`.
     ///
     /// # Errors
-    /// When the name or the URL cannot be used.
+    /// When the name or the URL is invalid.
     pub fn parse(text: &str, default: &str) -> Result<Self, ConfigError> {
         match text.split_once('=') {
-            // A URL may hold a `=` too, but not before its scheme.
+            // A URL may contain `=`, but only after its scheme.
             Some((name, url)) if !name.contains(['/', ':']) => Self::new(name, url),
             _ => Self::new(default, text),
         }
@@ -323,7 +321,7 @@ impl Backend {
         self.origin.scheme == Scheme::Https
     }
 
-    /// Where it is, as it was told.
+    /// The URL as configured.
     pub(crate) fn url(&self) -> String {
         match (self.http2, self.is_tls()) {
             (false, _) => self.origin.to_string(),
@@ -334,13 +332,13 @@ impl Backend {
 }
 
 impl Shadow {
-    /// A shadow with the usual settings: all requests with safe methods.
+    /// A shadow with the default settings: all requests with safe methods.
     #[must_use]
     pub fn new(backend: Backend) -> Self {
         Self {
             backend,
             role: Role::Shadow,
-            again: false,
+            is_master: false,
             percentage: 100.0,
             ramp: None,
             sample: Sampling::default(),
@@ -351,21 +349,20 @@ impl Shadow {
             queue_bytes: 64 << 20,
             connections: 64,
             rate: None,
-            breaker: Breaker::default(),
+            breaker: BreakerConfig::default(),
             timeout: Duration::from_secs(10),
         }
     }
 
-    /// The master itself, asked a second time under another name: where it differs from its first
-    /// answer is noise.
+    /// The master itself under another name, sent each request a second time to measure noise.
     #[must_use]
-    pub fn again(master: &Backend, name: &str) -> Self {
+    pub fn repeat_of(master: &Backend, name: &str) -> Self {
         let backend = Backend { name: name.into(), ..master.clone() };
-        Self { role: Role::Secondary, again: true, ..Self::new(backend) }
+        Self { role: Role::Secondary, is_master: true, ..Self::new(backend) }
     }
 }
 
-impl Default for Breaker {
+impl Default for BreakerConfig {
     fn default() -> Self {
         Self { failures: 20, pause: Duration::from_secs(5) }
     }
@@ -377,7 +374,7 @@ impl Default for ProxyLimits {
             head_bytes: 64 << 10,
             connections: 10_000,
             shadow_body: 1 << 20,
-            answer_body: 1 << 20,
+            response_body: 1 << 20,
             idle: 256,
         }
     }

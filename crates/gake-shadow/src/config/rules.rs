@@ -1,103 +1,104 @@
-//! Rules by path: which requests a shadow may see.
+//! Rules by path: which requests are copied to a shadow.
 
 use http::Method;
 
-/// What a rule says of the requests it fits.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleVerdict {
-    /// They may be copied.
+    /// Matching requests may be copied.
     Allow,
-    /// They may not.
+    /// Matching requests are not copied.
     Deny,
 }
 
 /// A rule by path.
 #[derive(Debug, Clone)]
-pub struct Rule {
-    /// The paths it is about.
+pub struct PathRule {
+    /// The paths it matches.
     pub path: PathGlob,
-    /// What becomes of them.
+    /// The decision.
     pub verdict: RuleVerdict,
-    /// The methods that may be copied here, instead of the shadow's own: `POST /search` is safe.
+    /// Methods that may be copied here, in place of the shadow's: `POST /search` is safe.
     pub methods: Option<Vec<Method>>,
 }
 
-/// A pattern for paths: `*` is any part of one segment, `**` any number of them, `?` one character,
-/// and a pattern without any of them is a prefix at a segment's edge.
+/// A pattern for paths: `*` matches within a segment, `**` across segments, `?` one character. A
+/// pattern without wildcards matches as a prefix of whole segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathGlob(Vec<Part>);
+pub struct PathGlob(Vec<GlobToken>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum GlobToken {
     Byte(u8),
-    One,
-    /// Within a segment.
-    Some,
-    /// Across segments.
+    AnyChar,
+    /// `*`
+    AnyInSegment,
+    /// `**`
     Any,
-    /// The end, or a slash and whatever follows.
-    Edge,
+    /// The end of the path, or a slash and anything after it.
+    Boundary,
 }
 
 impl PathGlob {
-    /// Reads a pattern.
+    /// Parses a pattern; every string is one.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
-        let mut parts = Vec::with_capacity(pattern.len());
+        let mut tokens = Vec::with_capacity(pattern.len());
         let mut bytes = pattern.bytes().peekable();
         while let Some(byte) = bytes.next() {
-            parts.push(match byte {
-                b'?' => Part::One,
-                b'*' if bytes.next_if_eq(&b'*').is_some() => Part::Any,
-                b'*' => Part::Some,
-                byte => Part::Byte(byte),
+            tokens.push(match byte {
+                b'?' => GlobToken::AnyChar,
+                b'*' if bytes.next_if_eq(&b'*').is_some() => GlobToken::Any,
+                b'*' => GlobToken::AnyInSegment,
+                byte => GlobToken::Byte(byte),
             });
         }
-        if parts.iter().all(|part| matches!(part, Part::Byte(_))) {
-            if parts.last() == Some(&Part::Byte(b'/')) {
-                parts.push(Part::Any);
+        if tokens.iter().all(|token| matches!(token, GlobToken::Byte(_))) {
+            if tokens.last() == Some(&GlobToken::Byte(b'/')) {
+                tokens.push(GlobToken::Any);
             } else {
-                parts.push(Part::Edge);
+                tokens.push(GlobToken::Boundary);
             }
         }
-        Self(parts)
+        Self(tokens)
     }
 
-    /// Whether a path (without its query) fits. Time is bounded by the product of both lengths.
+    /// Whether a path (without its query) matches, in time proportional to the product of both
+    /// lengths.
     #[must_use]
-    pub fn fits(&self, path: &str) -> bool {
+    pub fn matches(&self, path: &str) -> bool {
         let path = path.as_bytes();
-        // Where the path may stand when this many parts are used up: all states at once, so that
-        // no pattern can make it slow.
+        // The set of positions reachable after each token (an NFA), so that no pattern can make it
+        // slow.
         let mut at = vec![false; path.len() + 1];
         at[0] = true;
-        for part in &self.0 {
-            step(part, path, &mut at);
+        for token in &self.0 {
+            step(token, path, &mut at);
         }
         at[path.len()]
     }
 }
 
-fn step(part: &Part, path: &[u8], at: &mut [bool]) {
-    match part {
-        Part::Byte(_) | Part::One => {
+fn step(token: &GlobToken, path: &[u8], at: &mut [bool]) {
+    match token {
+        GlobToken::Byte(_) | GlobToken::AnyChar => {
             for end in (1..=path.len()).rev() {
                 let byte = path[end - 1];
-                let fits = match part {
-                    Part::Byte(want) => byte == *want,
+                let is_match = match token {
+                    GlobToken::Byte(want) => byte == *want,
                     _ => byte != b'/',
                 };
-                at[end] = at[end - 1] && fits;
+                at[end] = at[end - 1] && is_match;
             }
             at[0] = false;
         }
-        Part::Some | Part::Any => {
+        GlobToken::AnyInSegment | GlobToken::Any => {
             for end in 1..=path.len() {
-                let reach = *part == Part::Any || path[end - 1] != b'/';
+                let reach = *token == GlobToken::Any || path[end - 1] != b'/';
                 at[end] |= at[end - 1] && reach;
             }
         }
-        Part::Edge => {
+        GlobToken::Boundary => {
             let edge = |end: usize| at[end] && path.get(end).is_none_or(|byte| *byte == b'/');
             let found = (0..=path.len()).any(edge);
             at[path.len()] = found;
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_fit_as_in_a_shell() {
+    fn patterns_match_as_in_a_shell() {
         for (pattern, path, fits) in [
             ("/api", "/api", true),
             ("/api", "/api/x/y", true),
@@ -129,14 +130,16 @@ mod tests {
             ("**", "", true),
             ("/a**b**c", "/a/x/b/y/c", true),
         ] {
-            assert_eq!(PathGlob::new(pattern).fits(path), fits, "{pattern} on {path}");
+            assert_eq!(PathGlob::new(pattern).matches(path), fits, "{pattern} on {path}");
         }
     }
 
     #[test]
     fn no_pattern_is_slow() {
         let glob = PathGlob::new(&"*a".repeat(50));
-        assert!(!glob.fits(&"a".repeat(10_000).replace("aaaa", "aaab")[..9_999].replace('a', "b")));
-        assert!(glob.fits(&"a".repeat(10_000)));
+        assert!(
+            !glob.matches(&"a".repeat(10_000).replace("aaaa", "aaab")[..9_999].replace('a', "b"))
+        );
+        assert!(glob.matches(&"a".repeat(10_000)));
     }
 }

@@ -1,11 +1,10 @@
-//! Hooks: a program's say in who gets a request, what they get, and what came of it.
+//! Hooks let a program select the backends of a request, change requests, and see the outcomes.
 //!
-//! No hook runs on a thread that serves clients. What must be known before a request goes on
-//! (selection, changes) is asked of threads kept for hooks, with a limit on how long a hook runs
-//! and another on how long a request waits for a thread. When one is passed, when the hook fails
-//! or panics, the default applies and is counted: the master alone is selected (or everybody,
-//! where that was asked for), the master gets the request as it came, and a shadow whose copy was
-//! to be changed gets none. A hook that never answers in time is not even asked for a while.
+//! Hooks run on their own threads, never on one that serves clients. Selection and changes, which a
+//! request waits for, have a limit on the hook's run time and one on the wait for a free thread.
+//! When a limit is exceeded, or the hook fails or panics, the default applies and the failure is
+//! counted: only the master is selected (see [`SelectFailure`]), the master gets the request
+//! unchanged, a shadow gets no copy. After repeated timeouts a circuit breaker skips the hook.
 
 mod runner;
 mod set;
@@ -20,87 +19,88 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 
 pub use runner::HookCounts;
-pub(crate) use runner::{HookLimits, Runner};
+pub(crate) use runner::{HookLimits, HookRunner};
 pub use set::HookSet;
 
 use crate::exchange::MirroredExchange;
 use crate::message::body::ShadowRequest;
-use crate::message::head::RequestHead as Head;
+use crate::message::head::RequestHead;
 
-/// Why a hook could not do its part.
+/// The error of a hook.
 pub type HookError = Box<dyn Error + Send + Sync>;
 
-/// The error of hooks that keep their own time; it is counted as their limit is.
+/// The error of hooks that enforce their own time limit; it is counted as a timeout.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("it took too long")]
-pub struct TookTooLong;
+pub struct HookTimeout;
 
-/// A script with hooks, and how it runs.
+/// A JavaScript module with hooks, and its limits.
 #[derive(Debug, Clone)]
 pub struct HookScript {
-    /// The module, which exports one of `selectBackends`, `mungeRequest` and `backendsFinished`.
+    /// The module, which exports at least one of `selectBackends`, `mungeRequest` and
+    /// `backendsFinished`.
     pub path: PathBuf,
-    /// Threads for the hooks that clients wait for, each with its own variables.
+    /// Threads for the hooks that clients wait for, each with its own module instance.
     pub threads: usize,
-    /// How long such a hook may run for a request.
+    /// Time limit of such a hook per request.
     pub limit: Duration,
-    /// How long a request may wait for a thread.
+    /// Time limit of a request's wait for a thread.
     pub wait: Duration,
-    /// Who gets a request when `selectBackends` fails or takes too long.
+    /// The selection when `selectBackends` fails or times out.
     pub on_select_failure: SelectFailure,
 }
 
-/// What is known of a request before its body.
+/// A request's head, as hooks select backends by it.
 #[derive(Debug, Clone)]
-pub struct RequestHead {
+pub struct HookRequestHead {
     /// The method.
     pub method: Method,
-    /// Path and query, as they came.
+    /// Path and query, as received.
     pub uri: Uri,
-    /// The headers, without the hop-by-hop ones.
+    /// The headers, without hop-by-hop ones.
     pub headers: HeaderMap,
-    /// Who sent it.
+    /// The client's address.
     pub client: SocketAddr,
 }
 
-/// Who gets a request.
+/// The backends that get a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// The master, and the shadows as their policy and percentage say.
+    /// The master, and the shadows by their policy and percentage.
     #[default]
     All,
-    /// These. With the master among them it answers; shadows alone race for the client; nobody,
-    /// or nobody who may have it, is a 421. Names that no backend has are left out and counted.
+    /// The backends of these names. Without the master among them, the shadows race to respond;
+    /// an empty selection is a 421. Unknown names are ignored and counted.
     Names(Vec<String>),
-    /// Everybody, and the first to answer answers the client.
+    /// All backends; the first response goes to the client.
     Race,
 }
 
-/// Who gets a request when the hook that selects fails or takes too long.
+/// The selection when the hook fails or times out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SelectFailure {
-    /// The master alone: what the hook would have kept from a shadow is not copied to it.
+    /// Only the master, so that nothing is copied that the hook might have withheld.
     #[default]
     Master,
-    /// Everybody, as [`Selection::All`].
+    /// As [`Selection::All`].
     All,
 }
 
 /// A request that a hook may change.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct HookRequest {
     /// The method.
     pub method: Method,
     /// Path and query.
     pub uri: Uri,
     /// The headers. Length and transfer encoding are set by the proxy.
     pub headers: HeaderMap,
-    /// The body, for backends for which [`Hooks::munges`] says [`ChangeScope::Body`]; else `None`, and
-    /// the body stays what it is.
+    /// The body if [`Hooks::munges`] returns [`ChangeScope::Body`] for the backend; otherwise `None`,
+    /// and the body is unchanged.
     pub body: Option<Bytes>,
 }
 
-/// What of a backend's requests is changed by hooks.
+/// What hooks change in a backend's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ChangeScope {
     /// Nothing.
@@ -108,74 +108,75 @@ pub enum ChangeScope {
     No,
     /// Method, target and headers.
     Head,
-    /// The body too. The master's requests are then read whole before they are sent; a body over
-    /// the limit is a 413.
+    /// The body too. The master's requests are then buffered before they are sent; a body over the
+    /// limit is a 413.
     Body,
 }
 
-/// What a program adds. Every method has a default that does nothing.
+/// A program's hooks. The default methods do nothing.
 ///
-/// The methods block: they are called on threads kept for hooks, several at once. An
-/// implementation that is bound to one thread passes what it is asked to it and waits.
+/// The methods may block; they are called concurrently on the hook threads. An implementation
+/// bound to one thread forwards the calls to it and waits.
 pub trait Hooks: Send + Sync + 'static {
-    /// Whether [`select`](Self::select) is to be asked. Asked once, at the start.
+    /// Whether to call [`select`](Self::select). Called once, at the start.
     fn selects(&self) -> bool {
         false
     }
 
-    /// Who gets the request.
+    /// Selects the backends of a request.
     ///
     /// # Errors
-    /// The master alone gets it then, unless [`SelectFailure::All`] was asked for.
-    fn select(&self, _request: &RequestHead) -> Result<Selection, HookError> {
+    /// [`SelectFailure`] applies.
+    fn select(&self, _request: &HookRequestHead) -> Result<Selection, HookError> {
         Ok(Selection::All)
     }
 
-    /// What of a backend's requests is changed. Asked once for each backend, at the start.
+    /// What [`munge`](Self::munge) changes in a backend's requests. Called once per backend, at the
+    /// start.
     fn munges(&self, _backend: &str) -> ChangeScope {
         ChangeScope::No
     }
 
-    /// Changes a request on its way to a backend. Each backend has its own.
+    /// Changes a backend's copy of a request.
     ///
     /// # Errors
-    /// The master gets it unchanged then, a shadow does not get it.
-    fn munge(&self, _backend: &str, _request: &mut Request) -> Result<(), HookError> {
+    /// The master gets the request unchanged, a shadow does not get it.
+    fn munge(&self, _backend: &str, _request: &mut HookRequest) -> Result<(), HookError> {
         Ok(())
     }
 
-    /// Whether [`finished`](Self::finished) is to be told. Asked once, at the start.
+    /// Whether to call [`finished`](Self::finished). Called once, at the start.
     fn finishes(&self) -> bool {
         false
     }
 
-    /// What came of a request at every backend, once all are done with it. Those that find the
-    /// queue full are dropped and counted.
+    /// Receives the outcomes of a request when all backends have finished. Exchanges that do not fit
+    /// into the queue are dropped and counted.
     ///
     /// # Errors
-    /// It is counted.
+    /// The failure is counted.
     fn finished(&self, _exchange: &MirroredExchange) -> Result<(), HookError> {
         Ok(())
     }
 }
 
-impl Request {
-    /// A request as hooks are asked to change it.
-    pub(crate) fn of(head: &Head, body: Option<Bytes>) -> Self {
+impl HookRequest {
+    pub(crate) fn of(head: &RequestHead, body: Option<Bytes>) -> Self {
         let (method, uri, headers) = (head.method().clone(), head.uri(), head.map());
         Self { method, uri, headers, body }
     }
 }
 
-/// The request as a hook wants it for a backend; `None` when the hook did not do its part.
+/// The request as changed by a hook for a backend; `None` if the hook failed.
 pub(crate) async fn munge_whole(
-    hooks: &Arc<Runner>,
+    hooks: &Arc<HookRunner>,
     backend: &Arc<str>,
     request: &ShadowRequest,
 ) -> Option<Arc<ShadowRequest>> {
     let with_body = hooks.munges(backend) == ChangeScope::Body;
-    let asked = Request::of(&request.head, with_body.then(|| request.body.bytes()));
-    let Request { method, uri, headers, body: bytes } = hooks.munge(backend, asked).await?;
+    let request_copy = HookRequest::of(&request.head, with_body.then(|| request.body.bytes()));
+    let HookRequest { method, uri, headers, body: bytes } =
+        hooks.munge(backend, request_copy).await?;
     let mut body = request.body.clone();
     if let Some(bytes) = bytes {
         body.replace(bytes);
@@ -184,14 +185,13 @@ pub(crate) async fn munge_whole(
     Some(Arc::new(ShadowRequest { head, body }))
 }
 
-/// The head as a hook wants it for a backend, in front of the same body; `None` when the hook did
-/// not do its part.
+/// Like [`munge_whole`], with the body unchanged.
 pub(crate) async fn munge_head(
-    hooks: &Arc<Runner>,
+    hooks: &Arc<HookRunner>,
     backend: &Arc<str>,
-    head: &Head,
-) -> Option<Head> {
-    let Request { method, uri, headers, .. } =
-        hooks.munge(backend, Request::of(head, None)).await?;
+    head: &RequestHead,
+) -> Option<RequestHead> {
+    let HookRequest { method, uri, headers, .. } =
+        hooks.munge(backend, HookRequest::of(head, None)).await?;
     Some(head.changed(&method, &uri, &headers, head.framing()))
 }

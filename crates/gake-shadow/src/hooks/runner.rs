@@ -1,4 +1,4 @@
-//! The threads that hooks run on, and the limits they run under.
+//! The threads that hooks run on, and their limits.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,37 +11,38 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{
-    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, TookTooLong,
+    ChangeScope, HookError, HookRequest, HookRequestHead, HookTimeout, Hooks, SelectFailure,
+    Selection,
 };
-use crate::breaker::Circuit;
+use crate::breaker::CircuitBreaker;
 use crate::collect::Exchanges;
-use crate::config::Breaker;
+use crate::config::BreakerConfig;
 
-/// Questions that wait at most.
-const WAITING: usize = 1024;
-/// The line stands still when no thread takes a question for this many times a hook's limit: then
-/// hooks hang, and nobody waits for them.
-const STANDS_STILL: u32 = 4;
+/// Maximum number of queued calls.
+const QUEUE_MAX: usize = 1024;
+/// The queue is stalled when no thread has started a call for this many times the hooks' limit: all
+/// hooks hang, and waiting is pointless.
+const STALL_LIMITS: u32 = 4;
 
-/// How often hooks did not do their part.
+/// AtomicCounts of failed hook calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HookCounts {
-    /// They panicked.
+    /// Panics.
     pub panics: u64,
-    /// They failed.
+    /// Errors.
     pub errors: u64,
-    /// They took longer than their limit.
+    /// Calls that exceeded their time limit.
     pub timeouts: u64,
-    /// Too many questions waited for a thread already, or one waited too long.
+    /// Calls that found the queue full, or waited in it too long.
     pub overflows: u64,
-    /// They were not asked: too often in a row they had taken longer than their limit.
+    /// Calls skipped because the circuit breaker was open.
     pub skipped: u64,
-    /// They chose a name that no backend has.
+    /// Selected names that no backend has.
     pub unknown_names: u64,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct AtomicCounts {
     panics: AtomicU64,
     errors: AtomicU64,
     timeouts: AtomicU64,
@@ -50,91 +51,87 @@ struct Counts {
     unknown_names: AtomicU64,
 }
 
-impl Counts {
-    fn add(&self, failed: Failed) {
+impl AtomicCounts {
+    fn add(&self, failed: HookFailure) {
         let count = match failed {
-            Failed::Panic => &self.panics,
-            Failed::Error => &self.errors,
-            Failed::Time => &self.timeouts,
-            Failed::Line => &self.overflows,
+            HookFailure::Panic => &self.panics,
+            HookFailure::Error => &self.errors,
+            HookFailure::Timeout => &self.timeouts,
+            HookFailure::Overflow => &self.overflows,
         };
         count.fetch_add(1, Relaxed);
     }
 }
 
-/// Why a hook did not do its part.
 #[derive(Debug, Clone, Copy)]
-enum Failed {
+enum HookFailure {
     Panic,
     Error,
-    Time,
-    /// No thread had time for it.
-    Line,
+    Timeout,
+    /// The queue was full, or the wait in it too long.
+    Overflow,
 }
 
-type Question = Box<dyn FnOnce(&dyn Hooks) + Send>;
+type HookCall = Box<dyn FnOnce(&dyn Hooks) + Send>;
 
-/// What hooks may cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HookLimits {
-    /// Threads they are asked on.
     pub(crate) threads: usize,
-    /// How long one may run for a request.
+    /// Run time of a call.
     pub(crate) time: Duration,
-    /// How long a request may wait for one of the threads, while they take others.
+    /// Wait for a thread.
     pub(crate) wait: Duration,
-    /// When one that never answers in time is not asked for a while.
-    pub(crate) breaker: Breaker,
-    /// Who gets a request for which no hook said so.
+    /// When calls are skipped after timeouts.
+    pub(crate) breaker: BreakerConfig,
     pub(crate) select_failure: SelectFailure,
 }
 
-/// Asks hooks, never for longer than their limits.
-pub(crate) struct Runner {
-    /// When it is asked who gets a request.
-    select: Option<Circuit>,
-    /// Backends by themselves: one whose requests take too long spoils no other's.
-    munge: HashMap<Arc<str>, (ChangeScope, Circuit)>,
-    questions: SyncSender<Question>,
-    /// Questions that the threads have taken.
-    taken: Arc<AtomicU64>,
+/// Runs hooks within their limits.
+pub(crate) struct HookRunner {
+    /// `None` without a hook that selects.
+    select: Option<CircuitBreaker>,
+    /// By backend, so that timeouts for one do not affect the others.
+    munge: HashMap<Arc<str>, (ChangeScope, CircuitBreaker)>,
+    calls: SyncSender<HookCall>,
+    /// Calls taken from the queue.
+    started: Arc<AtomicU64>,
     time: Duration,
     wait: Duration,
     select_failure: SelectFailure,
-    counts: Arc<Counts>,
-    /// Closed when the thread that tells what is finished has ended.
-    telling: Mutex<Receiver<()>>,
+    counts: Arc<AtomicCounts>,
+    /// Closed when the thread that calls `finished` has ended.
+    finished_thread: Mutex<Receiver<()>>,
 }
 
-impl std::fmt::Debug for Runner {
+impl std::fmt::Debug for HookRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runner").field("counts", &self.counts).finish_non_exhaustive()
+        f.debug_struct("HookRunner").field("counts", &self.counts).finish_non_exhaustive()
     }
 }
 
-impl Runner {
-    /// Starts the threads for questions, and one that tells what is finished. They end with the
-    /// runner, but nobody waits for a hook that hangs.
+impl HookRunner {
+    /// Starts the threads for calls, and one for `finished`. They end with the runner, which does not
+    /// wait for a hanging hook.
     pub(crate) fn start(
         hooks: Arc<dyn Hooks>,
         backends: impl Iterator<Item = Arc<str>>,
         limits: HookLimits,
         exchanges: Option<Exchanges>,
     ) -> io::Result<Self> {
-        let (questions, receiver) = sync_channel::<Question>(WAITING);
+        let (calls, receiver) = sync_channel::<HookCall>(QUEUE_MAX);
         let receiver = Arc::new(Mutex::new(receiver));
-        let counts = Arc::new(Counts::default());
-        let taken = Arc::new(AtomicU64::new(0));
+        let counts = Arc::new(AtomicCounts::default());
+        let started = Arc::new(AtomicU64::new(0));
         for _ in 0..limits.threads {
             let (hooks, receiver) = (Arc::clone(&hooks), Arc::clone(&receiver));
-            let answer = move || answer(&receiver, &*hooks);
-            std::thread::Builder::new().name("gake-hooks".to_owned()).spawn(answer)?;
+            let run = move || run_calls(&receiver, &*hooks);
+            std::thread::Builder::new().name("gake-hooks".to_owned()).spawn(run)?;
         }
-        let (told, telling) = sync_channel(1);
+        let (ended, finished_thread) = sync_channel(1);
         if let Some(exchanges) = exchanges {
             let (hooks, counts) = (Arc::clone(&hooks), Arc::clone(&counts));
             std::thread::Builder::new().name("gake-finished".to_owned()).spawn(move || {
-                let _told = told;
+                let _ended = ended;
                 while let Some(exchange) = exchanges.next() {
                     if let Err(failed) = contained(|| hooks.finished(&exchange)) {
                         counts.add(failed);
@@ -142,7 +139,7 @@ impl Runner {
                 }
             })?;
         }
-        let circuit = || Circuit::new(limits.breaker, Instant::now());
+        let circuit = || CircuitBreaker::new(limits.breaker, Instant::now());
         let munge = backends.map(|name| {
             let munge = hooks.munges(&name);
             (name, (munge, circuit()))
@@ -150,13 +147,13 @@ impl Runner {
         Ok(Self {
             select: hooks.selects().then(circuit),
             munge: munge.collect(),
-            questions,
-            taken,
+            calls,
+            started,
             time: limits.time,
             wait: limits.wait,
             select_failure: limits.select_failure,
             counts,
-            telling: Mutex::new(telling),
+            finished_thread: Mutex::new(finished_thread),
         })
     }
 
@@ -168,35 +165,39 @@ impl Runner {
         self.munge.get(backend).map_or(ChangeScope::No, |(munge, _)| *munge)
     }
 
-    /// Who gets a request; `None` when the hook did not say it and the master alone gets it.
-    pub(crate) async fn select(&self, head: RequestHead) -> Option<Selection> {
+    /// The selected backends; `None` when the hook failed and only the master gets the request.
+    pub(crate) async fn select(&self, head: HookRequestHead) -> Option<Selection> {
         let Some(circuit) = &self.select else { return Some(Selection::All) };
-        let said = self.ask(circuit, move |hooks| hooks.select(&head)).await;
-        said.or(match self.select_failure {
+        let result = self.call(circuit, move |hooks| hooks.select(&head)).await;
+        result.or(match self.select_failure {
             SelectFailure::Master => None,
             SelectFailure::All => Some(Selection::All),
         })
     }
 
-    pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: Request) -> Option<Request> {
+    pub(crate) async fn munge(
+        &self,
+        backend: &Arc<str>,
+        mut request: HookRequest,
+    ) -> Option<HookRequest> {
         let (_, circuit) = self.munge.get(backend)?;
         let backend = Arc::clone(backend);
-        self.ask(circuit, move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await
+        self.call(circuit, move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await
     }
 
-    /// A hook chose a name that no backend has.
     pub(crate) fn unknown_name(&self) {
         self.counts.unknown_names.fetch_add(1, Relaxed);
     }
 
-    /// Waits until what is finished has been told, for so long at most. No more may come.
+    /// Waits for the remaining calls of `finished`; the feed must be closed.
     pub(crate) fn finish(&self, within: Duration) {
-        let telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = telling.recv_timeout(within);
+        let finished_thread = self.finished_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = finished_thread.recv_timeout(within);
     }
 
     pub(crate) fn counts(&self) -> HookCounts {
-        let Counts { panics, errors, timeouts, overflows, skipped, unknown_names } = &*self.counts;
+        let AtomicCounts { panics, errors, timeouts, overflows, skipped, unknown_names } =
+            &*self.counts;
         HookCounts {
             panics: panics.load(Relaxed),
             errors: errors.load(Relaxed),
@@ -207,90 +208,89 @@ impl Runner {
         }
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn call<T: Send + 'static>(
         &self,
-        circuit: &Circuit,
-        question: impl FnOnce(&dyn Hooks) -> Result<T, HookError> + Send + 'static,
+        circuit: &CircuitBreaker,
+        call: impl FnOnce(&dyn Hooks) -> Result<T, HookError> + Send + 'static,
     ) -> Option<T> {
         if !circuit.allows() {
             self.counts.skipped.fetch_add(1, Relaxed);
             return None;
         }
         let (sender, receiver) = oneshot::channel();
-        let taken = Arc::new(OnceLock::new());
-        let (take, all_taken) = (Arc::clone(&taken), Arc::clone(&self.taken));
-        let question: Question = Box::new(move |hooks| {
-            all_taken.fetch_add(1, Relaxed);
-            // Nobody waits for an answer that is late already.
+        let started = Arc::new(OnceLock::new());
+        let (start, all_started) = (Arc::clone(&started), Arc::clone(&self.started));
+        let call: HookCall = Box::new(move |hooks| {
+            all_started.fetch_add(1, Relaxed);
+            // The caller may have given up waiting.
             if !sender.is_closed() {
-                let _ = take.set(Instant::now());
-                let _ = sender.send(contained(|| question(hooks)));
+                let _ = start.set(Instant::now());
+                let _ = sender.send(contained(|| call(hooks)));
             }
         });
-        let said = match self.questions.try_send(question) {
-            Ok(()) => self.answered(receiver, &taken).await,
-            Err(_) => Err(Failed::Line),
+        let result = match self.calls.try_send(call) {
+            Ok(()) => self.wait_for(receiver, &started).await,
+            Err(_) => Err(HookFailure::Overflow),
         };
-        // A hook that fails in time holds up nobody, and a line that moves is no hook that hangs.
-        circuit.heard(!matches!(said, Err(Failed::Time)));
-        // Counted here and nowhere else: a hook that fails too late has failed once.
-        said.map_err(|failed| self.counts.add(failed)).ok()
+        // Only timeouts open the breaker: other failures do not delay requests.
+        circuit.record(!matches!(result, Err(HookFailure::Timeout)));
+        // The only place that counts, so that a late failure counts once.
+        result.map_err(|failed| self.counts.add(failed)).ok()
     }
 
-    /// Waits for the answer to a question: in line as long as the line moves, and then for the
-    /// hook's own limit. Timers alone look at where the question is, so that an answer in time
-    /// costs one wake-up.
-    async fn answered<T>(
+    /// Waits for the result of a call: in the queue as long as it moves, then for the hook's time
+    /// limit. Only timers check the progress, so a result in time costs a single wake-up.
+    async fn wait_for<T>(
         &self,
-        mut receiver: oneshot::Receiver<Result<T, Failed>>,
-        taken: &OnceLock<Instant>,
-    ) -> Result<T, Failed> {
-        let asked = Instant::now();
-        let (mut moved, mut last) = (asked, self.taken.load(Relaxed));
+        mut receiver: oneshot::Receiver<Result<T, HookFailure>>,
+        started: &OnceLock<Instant>,
+    ) -> Result<T, HookFailure> {
+        let queued = Instant::now();
+        let (mut progressed, mut last) = (queued, self.started.load(Relaxed));
         let mut next = self.time.min(self.wait);
         loop {
             match tokio::time::timeout(next, &mut receiver).await {
-                Ok(Ok(said)) => return said,
-                Ok(Err(_)) => return Err(Failed::Time),
+                Ok(Ok(result)) => return result,
+                Ok(Err(_)) => return Err(HookFailure::Timeout),
                 Err(_) => {}
             }
-            if let Some(since) = taken.get() {
+            if let Some(since) = started.get() {
                 next = self.time.saturating_sub(since.elapsed());
                 if next.is_zero() {
-                    return Err(Failed::Time);
+                    return Err(HookFailure::Timeout);
                 }
                 continue;
             }
-            let all = self.taken.load(Relaxed);
+            let all = self.started.load(Relaxed);
             if all != last {
-                (moved, last) = (Instant::now(), all);
+                (progressed, last) = (Instant::now(), all);
             }
-            if moved.elapsed() >= self.time * STANDS_STILL {
-                return Err(Failed::Time);
+            if progressed.elapsed() >= self.time * STALL_LIMITS {
+                return Err(HookFailure::Timeout);
             }
-            next = self.time.min(self.wait.saturating_sub(asked.elapsed()));
+            next = self.time.min(self.wait.saturating_sub(queued.elapsed()));
             if next.is_zero() {
-                return Err(Failed::Line);
+                return Err(HookFailure::Overflow);
             }
         }
     }
 }
 
-fn answer(questions: &Mutex<Receiver<Question>>, hooks: &dyn Hooks) {
+fn run_calls(calls: &Mutex<Receiver<HookCall>>, hooks: &dyn Hooks) {
     loop {
-        let question = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(question) = question else { return };
-        question(hooks);
+        let call = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(call) = call else { return };
+        call(hooks);
     }
 }
 
-/// What a hook says, unless it fails or panics.
-fn contained<T>(hook: impl FnOnce() -> Result<T, HookError>) -> Result<T, Failed> {
+/// Calls a hook, catching panics.
+fn contained<T>(hook: impl FnOnce() -> Result<T, HookError>) -> Result<T, HookFailure> {
     match catch_unwind(AssertUnwindSafe(hook)) {
-        Ok(said) => said.map_err(|error| match error.is::<TookTooLong>() {
-            true => Failed::Time,
-            false => Failed::Error,
+        Ok(result) => result.map_err(|error| match error.is::<HookTimeout>() {
+            true => HookFailure::Timeout,
+            false => HookFailure::Error,
         }),
-        Err(_) => Err(Failed::Panic),
+        Err(_) => Err(HookFailure::Panic),
     }
 }

@@ -1,13 +1,13 @@
-//! Hooks from closures, as many of each kind as wanted.
+//! Hooks from closures, any number of each kind.
 
-use super::{ChangeScope, HookError, Hooks, Request, RequestHead, Selection};
+use super::{ChangeScope, HookError, HookRequest, HookRequestHead, Hooks, Selection};
 use crate::exchange::MirroredExchange;
 
-type Select = Box<dyn Fn(&RequestHead) -> Selection + Send + Sync>;
-type Change = Box<dyn Fn(&str, &mut Request) + Send + Sync>;
+type Select = Box<dyn Fn(&HookRequestHead) -> Selection + Send + Sync>;
+type Change = Box<dyn Fn(&str, &mut HookRequest) + Send + Sync>;
 type Finish = Box<dyn Fn(&MirroredExchange) + Send + Sync>;
 
-/// Callbacks, called in the order in which they were added.
+/// Callbacks, called in the order of their registration.
 #[derive(Default)]
 pub struct HookSet {
     select: Vec<Select>,
@@ -16,44 +16,44 @@ pub struct HookSet {
 }
 
 impl HookSet {
-    /// Without any callback.
+    /// An empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Chooses who gets a request. Of several, the last that does not say [`Selection::All`]
-    /// counts.
+    /// Selects the backends of a request. Of several results the last other than
+    /// [`Selection::All`] applies.
     #[must_use]
     pub fn on_select_backends(
         mut self,
-        hook: impl Fn(&RequestHead) -> Selection + Send + Sync + 'static,
+        hook: impl Fn(&HookRequestHead) -> Selection + Send + Sync + 'static,
     ) -> Self {
         self.select.push(Box::new(hook));
         self
     }
 
-    /// Changes method, target and headers of a request to a backend, which is named.
+    /// Changes method, target and headers of a request to the backend of the given name.
     #[must_use]
     pub fn on_munge_request(
         mut self,
-        hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
+        hook: impl Fn(&str, &mut HookRequest) + Send + Sync + 'static,
     ) -> Self {
         self.change.push((ChangeScope::Head, Box::new(hook)));
         self
     }
 
-    /// Changes the body as well, which is read whole before it is sent.
+    /// Changes the body as well, which is buffered before it is sent.
     #[must_use]
     pub fn on_munge_body(
         mut self,
-        hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
+        hook: impl Fn(&str, &mut HookRequest) + Send + Sync + 'static,
     ) -> Self {
         self.change.push((ChangeScope::Body, Box::new(hook)));
         self
     }
 
-    /// Is told what came of a request at every backend.
+    /// Receives the outcomes of a request at every backend.
     #[must_use]
     pub fn on_backends_finished(
         mut self,
@@ -69,16 +69,16 @@ impl Hooks for HookSet {
         !self.select.is_empty()
     }
 
-    fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
-        let said = self.select.iter().map(|hook| hook(request));
-        Ok(said.filter(|said| *said != Selection::All).last().unwrap_or_default())
+    fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
+        let selections = self.select.iter().map(|hook| hook(request));
+        Ok(selections.filter(|selection| *selection != Selection::All).last().unwrap_or_default())
     }
 
     fn munges(&self, _backend: &str) -> ChangeScope {
         self.change.iter().map(|(munge, _)| *munge).max().unwrap_or_default()
     }
 
-    fn munge(&self, backend: &str, request: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, backend: &str, request: &mut HookRequest) -> Result<(), HookError> {
         for (_, hook) in &self.change {
             hook(backend, request);
         }

@@ -1,4 +1,4 @@
-//! Bodies that are kept, and requests that were received whole: shared by all that send them.
+//! Buffered bodies, and complete requests shared by the backends that get copies.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,104 +11,96 @@ use http_body::{Frame, SizeHint};
 
 use super::head::{Framing, RequestHead};
 
-/// Pieces below this are put together: a small piece of a large read buffer keeps all of it.
-const PIECE: usize = 4096;
+/// Smaller segments are copied together: a small slice of a large read buffer keeps all of it alive.
+const SMALL: usize = 4096;
 
-/// A request that was received whole.
 #[derive(Debug, Clone)]
 pub(crate) struct ShadowRequest {
-    /// As for the master, before its own edits; its framing is the body's.
+    /// The head for the master, before per-backend edits; its framing matches `body`.
     pub(crate) head: RequestHead,
-    pub(crate) body: KeptBody,
+    pub(crate) body: BufferedBody,
 }
 
-/// A body that was kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KeptBody {
-    pub(crate) pieces: Vec<Bytes>,
+pub(crate) struct BufferedBody {
+    pub(crate) segments: Vec<Bytes>,
     pub(crate) len: u64,
-    /// Of a chunked body; then it is sent chunked again.
+    /// Trailers of a chunked body.
     pub(crate) trailers: Option<HeaderMap>,
     pub(crate) chunked: bool,
 }
 
-impl KeptBody {
-    /// The body in one piece.
+impl BufferedBody {
+    /// The body as contiguous bytes.
     pub(crate) fn bytes(&self) -> Bytes {
-        match &self.pieces[..] {
+        match &self.segments[..] {
             [] => Bytes::new(),
             [one] => one.clone(),
-            pieces => pieces.concat().into(),
+            segments => segments.concat().into(),
         }
     }
 
-    /// How it is framed.
     pub(crate) fn framing(&self) -> Framing {
         if self.chunked { Framing::Chunked } else { Framing::Length(self.len) }
     }
 
-    /// Another body in its place.
     pub(crate) fn replace(&mut self, bytes: Bytes) {
         self.len = bytes.len() as u64;
-        self.pieces = if bytes.is_empty() { Vec::new() } else { vec![bytes] };
+        self.segments = if bytes.is_empty() { Vec::new() } else { vec![bytes] };
     }
 }
 
-/// Keeps a body as it passes, up to a limit.
+/// Buffers a body as it passes, up to a limit.
 #[derive(Debug, Default)]
-pub(crate) struct BodyKeeper {
-    kept: KeptBody,
+pub(crate) struct BodyBuffer {
+    kept: BufferedBody,
     small: BytesMut,
-    /// All bytes that passed.
+    /// Bytes passed in all.
     seen: u64,
     over: bool,
 }
 
-impl BodyKeeper {
-    /// Takes note of a piece.
-    pub(crate) fn take(&mut self, piece: &Bytes, limit: u64) {
-        self.seen += piece.len() as u64;
+impl BodyBuffer {
+    pub(crate) fn take(&mut self, data: &Bytes, limit: u64) {
+        self.seen += data.len() as u64;
         let room = usize::try_from(limit - self.kept.len).unwrap_or(usize::MAX);
-        self.over |= piece.len() > room;
-        let piece = if piece.len() > room { piece.slice(..room) } else { piece.clone() };
-        self.kept.len += piece.len() as u64;
-        if piece.len() < PIECE {
-            self.small.extend_from_slice(&piece);
+        self.over |= data.len() > room;
+        let data = if data.len() > room { data.slice(..room) } else { data.clone() };
+        self.kept.len += data.len() as u64;
+        if data.len() < SMALL {
+            self.small.extend_from_slice(&data);
         } else {
             self.gather();
-            self.kept.pieces.push(piece);
+            self.kept.segments.push(data);
         }
     }
 
-    /// Takes note of trailers.
     pub(crate) fn trailers(&mut self, trailers: &HeaderMap) {
         self.kept.trailers = Some(trailers.clone());
     }
 
-    /// Whether there was more than the limit.
+    /// Whether the body exceeds the limit.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// How many bytes passed.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// What was kept.
-    pub(crate) fn finish(&mut self) -> KeptBody {
+    pub(crate) fn finish(&mut self) -> BufferedBody {
         self.gather();
         std::mem::take(&mut self.kept)
     }
 
     fn gather(&mut self) {
         if !self.small.is_empty() {
-            self.kept.pieces.push(self.small.split().freeze());
+            self.kept.segments.push(self.small.split().freeze());
         }
     }
 }
 
-/// A request's body while it is sent.
+/// The body of a [`ShadowRequest`] as a stream of frames.
 #[derive(Debug)]
 pub(crate) struct ShadowBody {
     request: Arc<ShadowRequest>,
@@ -118,7 +110,7 @@ pub(crate) struct ShadowBody {
 
 impl ShadowBody {
     pub(crate) fn new(request: Arc<ShadowRequest>) -> Self {
-        let ended = request.body.pieces.is_empty() && !request.body.chunked;
+        let ended = request.body.segments.is_empty() && !request.body.chunked;
         Self { request, next: 0, ended }
     }
 }
@@ -133,10 +125,10 @@ impl http_body::Body for ShadowBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         let body = &this.request.body;
-        if let Some(piece) = body.pieces.get(this.next) {
+        if let Some(data) = body.segments.get(this.next) {
             this.next += 1;
-            this.ended = this.next == body.pieces.len() && !body.chunked;
-            return Poll::Ready(Some(Ok(Frame::data(piece.clone()))));
+            this.ended = this.next == body.segments.len() && !body.chunked;
+            return Poll::Ready(Some(Ok(Frame::data(data.clone()))));
         }
         match &body.trailers {
             Some(trailers) if !this.ended => {
@@ -165,29 +157,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_kept_up_to_its_limit() {
-        let mut keeper = BodyKeeper::default();
-        for piece in ["ab", "cd", "ef"] {
-            keeper.take(&Bytes::from_static(piece.as_bytes()), 5);
+    fn a_body_is_buffered_up_to_its_limit() {
+        let mut body_buffer = BodyBuffer::default();
+        for data in ["ab", "cd", "ef"] {
+            body_buffer.take(&Bytes::from_static(data.as_bytes()), 5);
         }
-        assert!(keeper.is_over());
-        assert_eq!(keeper.seen(), 6);
-        let kept = keeper.finish();
+        assert!(body_buffer.is_over());
+        assert_eq!(body_buffer.seen(), 6);
+        let kept = body_buffer.finish();
         assert_eq!((&kept.bytes()[..], kept.len), (&b"abcde"[..], 5));
     }
 
     #[test]
-    fn small_pieces_are_put_together_and_large_ones_shared() {
-        let mut keeper = BodyKeeper::default();
-        let large = Bytes::from(vec![b'x'; PIECE]);
+    fn small_segments_are_joined_and_large_ones_shared() {
+        let mut body_buffer = BodyBuffer::default();
+        let large = Bytes::from(vec![b'x'; SMALL]);
         for _ in 0..10 {
-            keeper.take(&Bytes::from_static(b"y"), u64::MAX);
+            body_buffer.take(&Bytes::from_static(b"y"), u64::MAX);
         }
-        keeper.take(&large, u64::MAX);
-        keeper.take(&Bytes::from_static(b"z"), u64::MAX);
-        let kept = keeper.finish();
-        assert_eq!(kept.pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [10, PIECE, 1]);
-        assert_eq!(kept.pieces[1].as_ptr(), large.as_ptr());
-        assert!(!keeper.is_over());
+        body_buffer.take(&large, u64::MAX);
+        body_buffer.take(&Bytes::from_static(b"z"), u64::MAX);
+        let kept = body_buffer.finish();
+        assert_eq!(kept.segments.iter().map(Bytes::len).collect::<Vec<_>>(), [10, SMALL, 1]);
+        assert_eq!(kept.segments[1].as_ptr(), large.as_ptr());
+        assert!(!body_buffer.is_over());
     }
 }

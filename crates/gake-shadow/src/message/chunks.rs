@@ -1,4 +1,4 @@
-//! Bodies in chunks: their framing, and the fields behind them.
+//! The chunked transfer coding, with trailers.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 use super::line::{is_one_of, list, write_line};
 
-/// Fields that may not stand behind a body, whatever `Trailer` says.
+/// Fields that may not be trailers, whatever `Trailer` announces (RFC 9110, section 6.5.1).
 const NOT_TRAILERS: &[&str] = &[
     "authorization",
     "cache-control",
@@ -22,21 +22,20 @@ const NOT_TRAILERS: &[&str] = &[
     "te",
 ];
 
-/// Writes data as one chunk.
 pub(crate) fn write_chunk(out: &mut Vec<u8>, bytes: &[u8]) {
     write_size(out, bytes.len());
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes the line before a chunk of this many bytes.
+/// Writes the size line of a chunk.
 pub(crate) fn write_size(out: &mut Vec<u8>, bytes: usize) {
     // Writing to memory cannot fail.
     let _ = write!(out, "{bytes:X}\r\n");
 }
 
-/// Writes the end of a body in chunks, with the trailers that the `Trailer` lines of its head
-/// announce and that may stand there, named as they are announced.
+/// Writes the last chunk, and those trailers that the head's `Trailer` lines announce and that are
+/// allowed, with the announced case of their names.
 pub(crate) fn write_end<'a>(
     out: &mut Vec<u8>,
     announced: impl Iterator<Item = &'a [u8]> + Clone,

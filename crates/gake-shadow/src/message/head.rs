@@ -1,5 +1,4 @@
-//! The head of a request as bytes, written once and passed on: what changes it writes it anew, and a
-//! map of headers is made only for those who ask for one.
+//! The head of a request as bytes, immutable once written; a header map is built only on demand.
 
 use std::ops::Range;
 
@@ -8,10 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::line::{digits, is, is_one_of, list, write_line};
 
-/// Bytes that lines added for a backend take, more or less.
+/// Estimated bytes of the lines added for a backend.
 const ADDED_BYTES: usize = 128;
 
-/// What belongs to a client's hop, whatever `Connection` says.
+/// Hop-by-hop request headers, whatever `Connection` lists.
 pub(crate) const REQUEST_HOP: &[&str] = &[
     "connection",
     "http2-settings",
@@ -21,16 +20,15 @@ pub(crate) const REQUEST_HOP: &[&str] = &[
     "upgrade",
 ];
 
-/// Names without which a message would be another one: `Connection` cannot take them out.
+/// Essential headers, which `Connection` cannot nominate for removal.
 pub(crate) const KEPT_NAMES: &[&str] = &["content-length", "host", "te", "transfer-encoding"];
 
-/// Names that say how the body is framed.
+/// Headers that frame the body.
 pub(crate) const FRAMING_NAMES: &[&str] = &["content-length", "transfer-encoding"];
 
-/// How a body ends.
+/// The framing of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// After this number of bytes.
     Length(u64),
     Chunked,
 }
@@ -39,7 +37,7 @@ pub(crate) enum Framing {
 #[derive(Debug, Clone)]
 pub(crate) struct RequestHead {
     method: Method,
-    /// Path and query, as a part of `bytes`.
+    /// Path and query, a range of `bytes`.
     target: Range<usize>,
     bytes: Bytes,
 }
@@ -47,21 +45,20 @@ pub(crate) struct RequestHead {
 /// The end of a request line.
 const VERSION: &[u8] = b" HTTP/1.1\r\n";
 
-/// The lines of a head that are still to be looked at.
+/// An iterator over header lines: names and values.
 #[derive(Clone)]
-pub(crate) struct Lines<'a>(&'a [u8]);
+pub(crate) struct HeaderLines<'a>(&'a [u8]);
 
-impl<'a> Lines<'a> {
-    /// Of lines that [`write_line`] has written.
+impl<'a> HeaderLines<'a> {
+    /// Over lines in the format of [`write_line`].
     pub(super) fn of(lines: &'a [u8]) -> Self {
         Self(lines)
     }
 
-    /// The headers as a map.
     pub(super) fn headers(self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in self {
-            // Only valid lines are written.
+            // `write_line` gets valid names and values only.
             if let Ok(name) = HeaderName::from_bytes(name)
                 && let Ok(value) = HeaderValue::from_bytes(value)
             {
@@ -72,7 +69,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for HeaderLines<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -84,7 +81,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Writes a head.
+/// Builds a [`RequestHead`].
 pub(crate) struct HeadWriter {
     method: Method,
     target: Range<usize>,
@@ -92,7 +89,7 @@ pub(crate) struct HeadWriter {
 }
 
 impl HeadWriter {
-    /// With the request line; `room` is about what the lines take.
+    /// Writes the request line; `room` is the estimated size.
     pub(crate) fn new(method: &Method, target: &str, room: usize) -> Self {
         let mut bytes = Vec::with_capacity(room);
         bytes.extend_from_slice(method.as_str().as_bytes());
@@ -108,7 +105,6 @@ impl HeadWriter {
         write_line(&mut self.bytes, name, value);
     }
 
-    /// The head, whole.
     pub(crate) fn finish(mut self) -> RequestHead {
         self.bytes.extend_from_slice(b"\r\n");
         RequestHead { method: self.method, target: self.target, bytes: self.bytes.into() }
@@ -125,7 +121,6 @@ impl RequestHead {
         std::str::from_utf8(&self.bytes[self.target.clone()]).unwrap_or("/")
     }
 
-    /// The path without the query.
     pub(crate) fn path(&self) -> &str {
         self.target().split('?').next().unwrap_or_default()
     }
@@ -142,13 +137,12 @@ impl RequestHead {
         self.bytes
     }
 
-    /// The header lines in their order: names as they were written, and values.
-    pub(crate) fn lines(&self) -> Lines<'_> {
+    /// The header lines in order, with the case of their names.
+    pub(crate) fn lines(&self) -> HeaderLines<'_> {
         let start = self.target.end + VERSION.len();
-        Lines(self.bytes.get(start..).unwrap_or_default())
+        HeaderLines(self.bytes.get(start..).unwrap_or_default())
     }
 
-    /// The values of a name.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + Clone {
         self.lines().filter(move |(known, _)| is(known, name)).map(|(_, value)| value)
     }
@@ -161,7 +155,7 @@ impl RequestHead {
         self.has("host")
     }
 
-    /// The framing that it says.
+    /// The framing by its headers.
     pub(crate) fn framing(&self) -> Framing {
         if self.has("transfer-encoding") {
             return Framing::Chunked;
@@ -169,12 +163,10 @@ impl RequestHead {
         Framing::Length(self.values("content-length").next().and_then(digits).unwrap_or(0))
     }
 
-    /// The headers as a map.
     pub(crate) fn map(&self) -> HeaderMap {
         self.lines().headers()
     }
 
-    /// The same head without the lines of a name.
     pub(crate) fn without(&self, name: &str) -> Self {
         self.filtered(|known| !is(known, name))
     }
@@ -187,7 +179,7 @@ impl RequestHead {
         writer.finish()
     }
 
-    /// The same head with more lines.
+    /// The same head with lines appended.
     pub(crate) fn with(&self, more: &[(&[u8], &[u8])]) -> Self {
         if more.is_empty() {
             return self.clone();
@@ -199,7 +191,7 @@ impl RequestHead {
         Self { bytes: bytes.into(), ..self.clone() }
     }
 
-    /// The same head with the framing of a body that was read whole.
+    /// The same head with the framing of a buffered body.
     pub(crate) fn framed(&self, framing: Framing) -> Self {
         if self.framing() == framing {
             return self.clone();
@@ -217,8 +209,8 @@ impl RequestHead {
         }
     }
 
-    /// What a hook made of it: another request line and other headers, without what belongs to a
-    /// hop and with this framing. Names that it had are written as they were.
+    /// The head as changed by a hook: a new request line and headers, without hop-by-hop ones and
+    /// with this framing. Names that occur in `self` keep their case.
     pub(crate) fn changed(
         &self,
         method: &Method,
@@ -241,7 +233,7 @@ impl RequestHead {
             }
             let value = value.as_bytes();
             if is(known, "te") {
-                // Trailers pass through us; other transfer codings do not.
+                // Trailers pass through; other transfer codings do not.
                 if list(value).any(|coding| is(coding, "trailers")) {
                     writer.line(known, b"trailers");
                 }

@@ -1,6 +1,6 @@
-//! Header lines: written, and looked at.
+//! Writing and inspecting header lines.
 
-/// Writes a header line, the name in the case in which it is given.
+/// Writes a header line; the case of the name is kept.
 pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
@@ -8,22 +8,21 @@ pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The members of a list.
+/// The members of a comma-separated list.
 pub(crate) fn list(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Whether a name or word is this one, in any case.
+/// Case-insensitive equality.
 pub(crate) fn is(name: &[u8], word: &str) -> bool {
     name.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Whether a name or word is one of these, in any case.
 pub(crate) fn is_one_of(name: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| is(name, word))
 }
 
-/// A length that consists of digits.
+/// Parses a number of digits only: no sign, no blanks.
 pub(crate) fn digits(value: &[u8]) -> Option<u64> {
     let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()

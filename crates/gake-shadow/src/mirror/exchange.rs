@@ -1,42 +1,41 @@
-//! A copy and its answer, whatever the shadow speaks.
+//! A copy and its response, independent of the protocol.
 
 use std::time::SystemTime;
 
 use gake_core::record::{Fault, Phase};
 
 use super::backend::ShadowBackend;
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::config::MarkerSecret;
 use crate::message::body::ShadowRequest;
 use crate::message::head::RequestHead;
-use crate::proxy::stream::Stream;
+use crate::proxy::deadline::{Deadline, before};
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::watch::{Watch, before};
 
-/// The answer to a copy.
-pub(super) struct ShadowAnswer {
+pub(super) struct ShadowResponse {
     pub(super) status: u16,
     pub(super) bytes: u64,
-    /// It went over the limit.
+    /// The body exceeded the limit.
     pub(super) cut: bool,
 }
 
-/// What a copy is sent with.
+/// The context in which a copy is sent.
 pub(super) struct ShadowExchange<'a> {
     pub(super) backend: &'a ShadowBackend,
     pub(super) secret: Option<&'a MarkerSecret>,
-    pub(super) watch: &'a Watch,
+    pub(super) deadline: &'a Deadline,
     pub(super) scratch: &'a Scratch,
-    /// Bytes of an answer's body that are read, more or less.
+    /// Bytes of a response's body to read, roughly.
     pub(super) limit: u64,
-    pub(super) slot: Option<&'a mut Slot>,
+    pub(super) slot: Option<&'a mut OutcomeSlot>,
 }
 
 impl ShadowExchange<'_> {
-    /// A new stream to the shadow.
-    pub(super) async fn stream(&mut self) -> Result<Stream, Fault> {
-        let stream = before(self.watch, self.backend.target.connect())
+    /// Opens a connection to the shadow.
+    pub(super) async fn stream(&mut self) -> Result<SocketStream, Fault> {
+        let stream = before(self.deadline, self.backend.target.connect())
             .await
             .ok_or(Fault::Timeout(Phase::Connect))??;
         if let Some(slot) = &mut self.slot {
@@ -45,7 +44,7 @@ impl ShadowExchange<'_> {
         Ok(stream)
     }
 
-    /// The head of a copy as this shadow gets it, with what marks it as one.
+    /// The head of the copy for this shadow, with the marker.
     pub(super) fn head(&self, request: &ShadowRequest) -> RequestHead {
         let (head, target) = (&request.head, &self.backend.target);
         let Some((name, value)) = &self.backend.config.marker else {

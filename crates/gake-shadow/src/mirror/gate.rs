@@ -1,4 +1,4 @@
-//! Whether a shadow gets a copy: switches, sampling, rate and breaker, all without a lock.
+//! Decides whether a shadow gets a copy: kill switch, sampling, rate and breaker, all lock-free.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -9,33 +9,30 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::ledger::Category;
-use crate::breaker::Circuit;
+use crate::breaker::CircuitBreaker;
 use crate::config::{RuleVerdict, Sampling, Shadow};
 use crate::message::head::RequestHead;
 
-/// A percentage is kept in parts of this.
-const WHOLE: f64 = 1_000_000.0;
+const MILLION: f64 = 1_000_000.0;
 
-/// What the threads share about one shadow.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// In millionths.
+    /// The sampled share in millionths.
     share: AtomicU32,
     killed: AtomicBool,
     epoch: Instant,
     rate: Option<RateCap>,
-    breaker: Circuit,
-    /// Copies that wait.
+    breaker: CircuitBreaker,
     waiting: AtomicUsize,
-    /// Bytes of bodies that wait or are under way.
+    /// Bytes of bodies of queued and running copies.
     bytes: AtomicU64,
 }
 
-/// The generic cell rate algorithm: the instant at which the next copy would be due at the rate.
+/// The generic cell rate algorithm.
 #[derive(Debug)]
 struct RateCap {
     gap_ns: f64,
-    /// How far ahead of time it may be: a tenth of a second's copies may come at once.
+    /// Allowed burst: a tenth of a second.
     burst_ns: f64,
     due_ns: AtomicU64,
 }
@@ -51,7 +48,7 @@ impl Gate {
                 burst_ns: (1e9 / rate).max(1e8),
                 due_ns: AtomicU64::new(0),
             }),
-            breaker: Circuit::new(shadow.breaker, epoch),
+            breaker: CircuitBreaker::new(shadow.breaker, epoch),
             waiting: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
         };
@@ -60,11 +57,11 @@ impl Gate {
     }
 
     pub(crate) fn percentage(&self) -> f64 {
-        f64::from(self.share.load(Relaxed)) * 100.0 / WHOLE
+        f64::from(self.share.load(Relaxed)) * 100.0 / MILLION
     }
 
     pub(crate) fn set_percentage(&self, percentage: f64) {
-        self.share.store((percentage.clamp(0.0, 100.0) * WHOLE / 100.0).round() as u32, Relaxed);
+        self.share.store((percentage.clamp(0.0, 100.0) * MILLION / 100.0).round() as u32, Relaxed);
     }
 
     pub(crate) fn is_killed(&self) -> bool {
@@ -87,18 +84,18 @@ impl Gate {
         self.bytes.load(Relaxed)
     }
 
-    /// Whether the sample takes a request; `key` is a hash when the sample has one.
-    fn takes(&self, key: Option<u64>, draw: &mut Xoshiro256PlusPlus) -> bool {
+    /// Whether a request is sampled, by the hash `key` or at random.
+    fn samples(&self, key: Option<u64>, draw: &mut Xoshiro256PlusPlus) -> bool {
         let share = u64::from(self.share.load(Relaxed));
-        if share == WHOLE as u64 {
+        if share == MILLION as u64 {
             return true;
         }
-        // The high half scaled to the whole: no remainder, no bias worth speaking of.
+        // Scaling the high half avoids a division; the bias is negligible.
         let at = key.unwrap_or_else(|| draw.next_u64()) >> 32;
-        (at * WHOLE as u64) >> 32 < share
+        (at * MILLION as u64) >> 32 < share
     }
 
-    /// A place in the queue for a copy with a body of this size, if everything allows.
+    /// Reserves a place in the queue for a copy with a body of this size.
     pub(crate) fn admit(&self, shadow: &Shadow, bytes: u64) -> Result<(), Category> {
         if self.is_killed() {
             return Err(Category::Killed);
@@ -124,12 +121,11 @@ impl Gate {
         Err(refused)
     }
 
-    /// A copy is no longer waiting.
     pub(crate) fn left_queue(&self) {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
-    /// A copy has ended.
+    /// Releases the bytes of a finished copy.
     pub(crate) fn ended(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
@@ -144,18 +140,17 @@ impl Gate {
         cap.due_ns.try_update(Relaxed, Relaxed, next).is_ok()
     }
 
-    /// Tells the breaker how a copy ended.
-    pub(crate) fn heard(&self, answered: bool) {
-        self.breaker.heard(answered);
+    pub(crate) fn record_result(&self, is_success: bool) {
+        self.breaker.record(is_success);
     }
 }
 
-/// One thread's draws.
+/// The random numbers of one thread.
 pub(crate) fn draws(seed: u64, thread: usize) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add((thread as u64) << 32))
 }
 
-/// Whether a shadow may have a copy of a request, by policy and sample; `Err` says why not.
+/// Whether a request may be copied to a shadow, by policy and sampling.
 pub(crate) fn may_copy(
     shadow: &Shadow,
     gate: &Gate,
@@ -172,23 +167,23 @@ pub(crate) fn may_copy(
         Sampling::Header(name) => head.values(name.as_str()).next().map(hash),
         Sampling::Cookie(name) => cookie(head, name).map(hash),
     };
-    if gate.takes(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
+    if gate.samples(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
 }
 
-/// Whether policy lets a shadow see a request at all.
+/// Whether the policy allows copying a request to a shadow.
 pub(crate) fn may_see(shadow: &Shadow, method: &Method, path: &str) -> Result<(), Category> {
-    let rule = shadow.rules.iter().find(|rule| rule.path.fits(path));
+    let rule = shadow.rules.iter().find(|rule| rule.path.matches(path));
     if rule.is_some_and(|rule| rule.verdict == RuleVerdict::Deny) {
         return Err(Category::Denied);
     }
-    if shadow.again && !method.is_safe() {
+    if shadow.is_master && !method.is_safe() {
         return Err(Category::Unsafe);
     }
     let methods = rule.and_then(|rule| rule.methods.as_ref()).unwrap_or(&shadow.methods);
     if methods.contains(method) { Ok(()) } else { Err(Category::Unsafe) }
 }
 
-/// FNV-1a with MurmurHash3's finaliser: FNV alone leaves the high bits of short keys alike.
+/// FNV-1a with MurmurHash3's finaliser: FNV alone hardly mixes the high bits of short keys.
 fn hash(bytes: &[u8]) -> u64 {
     let mut hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -212,7 +207,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Backend, PathGlob, Rule};
+    use crate::config::{Backend, PathGlob, PathRule};
     use crate::message::head::HeadWriter;
 
     fn shadow() -> Shadow {
@@ -224,19 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_kept_and_a_key_always_decides_alike() {
+    fn sampling_keeps_the_percentage_and_is_stable_by_key() {
         let mut shadow = shadow();
         shadow.percentage = 20.0;
         let gate = gate(&shadow);
         let mut draw = draws(1, 0);
         let n = 100_000;
-        let taken = (0..n).filter(|_| gate.takes(None, &mut draw)).count() as f64;
+        let taken = (0..n).filter(|_| gate.samples(None, &mut draw)).count() as f64;
         // Six standard deviations of a binomial draw.
         let margin = 6.0 * (f64::from(n) * 0.2 * 0.8).sqrt();
         assert!((taken - f64::from(n) * 0.2).abs() < margin, "{taken}");
         let keys = |gate: &Gate, draw: &mut _| {
             let of = |i: u32| hash(format!("user-{i}").as_bytes());
-            (0..n as u32).filter(|i| gate.takes(Some(of(*i)), draw)).collect::<Vec<_>>()
+            (0..n as u32).filter(|i| gate.samples(Some(of(*i)), draw)).collect::<Vec<_>>()
         };
         let at_20 = keys(&gate, &mut draw);
         assert!((at_20.len() as f64 - f64::from(n) * 0.2).abs() < margin);
@@ -245,7 +240,7 @@ mod tests {
         let at_50 = keys(&gate, &mut draw);
         assert!(
             at_20.iter().all(|key| at_50.binary_search(key).is_ok()),
-            "a raise keeps who is in"
+            "raising the percentage keeps the sampled keys"
         );
         gate.set_percentage(0.0);
         assert!(keys(&gate, &mut draw).is_empty());
@@ -254,10 +249,10 @@ mod tests {
     }
 
     #[test]
-    fn policy_comes_by_method_and_path() {
+    fn the_policy_is_by_method_and_path() {
         let mut shadow = shadow();
         let rule =
-            |path: &str, verdict, methods| Rule { path: PathGlob::new(path), verdict, methods };
+            |path: &str, verdict, methods| PathRule { path: PathGlob::new(path), verdict, methods };
         shadow.rules = vec![
             rule("/search", RuleVerdict::Allow, Some(vec![Method::POST])),
             rule("/admin", RuleVerdict::Deny, None),
@@ -272,7 +267,7 @@ mod tests {
         ] {
             assert_eq!(may_see(&shadow, &method, path), expected, "{method} {path}");
         }
-        shadow.again = true;
+        shadow.is_master = true;
         assert_eq!(may_see(&shadow, &Method::POST, "/search"), Err(Category::Unsafe));
         assert_eq!(may_see(&shadow, &Method::GET, "/"), Ok(()));
     }
@@ -294,17 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_cap_holds_over_any_time() {
+    fn the_rate_cap_holds() {
         let mut shadow = shadow();
         shadow.rate = Some(100.0);
         let mut gate = gate(&shadow);
         let mut passed = 0;
-        // Ten seconds on a clock of our own: the epoch moves back a millisecond a try.
+        // Ten simulated seconds: the epoch moves back a millisecond per try.
         for _ in 0..10_000 {
             gate.epoch -= Duration::from_millis(1);
             passed += u32::from(gate.rate_allows());
         }
-        // The burst comes on top; the time the test takes may add a few.
+        // Plus the burst, and a few for the run time of the test.
         assert!((1000..1100).contains(&passed), "{passed}");
     }
 

@@ -1,4 +1,4 @@
-//! A copy to a shadow that speaks HTTP/1.1, over a connection of its lane.
+//! Sends a copy to a shadow in HTTP/1.1, over its lane's connection.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -8,48 +8,50 @@ use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::{Fault, Phase};
 use http::{Method, StatusCode};
 
-use super::exchange::{ShadowAnswer, ShadowExchange};
-use super::outgoing::Outgoing;
-use crate::collect::Slot;
+use super::copy_writer::CopyWriter;
+use super::exchange::{ShadowExchange, ShadowResponse};
+use crate::collect::OutcomeSlot;
 use crate::message::body::ShadowRequest;
-use crate::proxy::policy::headers::AnswerLines;
-use crate::proxy::upstream::link::{Link, Scratch, is_stale};
-use crate::proxy::watch::before;
+use crate::proxy::deadline::before;
+use crate::proxy::policy::headers::ResponseLines;
+use crate::proxy::upstream::link::{BackendLink, Scratch, is_stale};
 
-/// How often a connection is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// One copy and its answer, on a new connection if the old one turns out to be closed. The
-/// connection is kept when it can be used again.
+/// Sends a copy and reads the response, retrying on a new connection if the kept one was stale. A
+/// reusable connection is stored in `kept`.
 pub(super) async fn send(
     exchange: &mut ShadowExchange<'_>,
     request: &ShadowRequest,
-    kept: &mut Option<Link>,
-) -> Result<ShadowAnswer, Fault> {
+    kept: &mut Option<BackendLink>,
+) -> Result<ShadowResponse, Fault> {
     loop {
-        let mut link = match kept.take().and_then(Link::ready) {
+        let mut link = match kept.take().and_then(BackendLink::ready) {
             Some(link) => link,
-            None => Link::new(Box::pin(exchange.stream()).await?),
+            None => BackendLink::new(Box::pin(exchange.stream()).await?),
         };
         let stale = link.used;
-        let mut outgoing = Outgoing::new(exchange.head(request), &request.body);
+        let mut writer = CopyWriter::new(exchange.head(request), &request.body);
         let method = request.head.method();
         link.start(*method == Method::HEAD);
-        let mut answer = Answer { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
-        let asking = ask(&mut link, &mut outgoing, &mut answer, exchange.scratch, exchange.limit);
-        let asked = before(exchange.watch, asking).await;
-        let Answer { status, bytes, .. } = answer;
-        return match asked {
+        let mut recorder =
+            ResponseRecorder { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
+        let running =
+            exchange_on(&mut link, &mut writer, &mut recorder, exchange.scratch, exchange.limit);
+        let end = before(exchange.deadline, running).await;
+        let ResponseRecorder { status, bytes, .. } = recorder;
+        return match end {
             None if status == 0 => Err(Fault::Timeout(Phase::FirstByte)),
             None => Err(Fault::Timeout(Phase::Body)),
-            Some(Ok(AnswerEnd::Whole { reusable })) => {
+            Some(Ok(ResponseEnd::Whole { reusable })) => {
                 *kept = Some(link).filter(|_| reusable);
-                Ok(ShadowAnswer { status, bytes, cut: false })
+                Ok(ShadowResponse { status, bytes, cut: false })
             }
-            // The connection goes with what it still has to say.
-            Some(Ok(AnswerEnd::Cut)) => Ok(ShadowAnswer { status, bytes, cut: true }),
+            // The connection is dropped with the unread rest.
+            Some(Ok(ResponseEnd::Cut)) => Ok(ShadowResponse { status, bytes, cut: true }),
             Some(Err(fault)) => {
-                let again = outgoing.is_untouched() || method.is_idempotent();
+                let again = writer.is_untouched() || method.is_idempotent();
                 if stale && again && status == 0 && is_stale(fault) {
                     continue;
                 }
@@ -59,44 +61,42 @@ pub(super) async fn send(
     }
 }
 
-/// How an answer ended.
-enum AnswerEnd {
+enum ResponseEnd {
     Whole {
-        /// The connection can take another copy.
         reusable: bool,
     },
-    /// It went over the limit.
+    /// At the limit.
     Cut,
 }
 
-/// Writes a copy, and reads its answer meanwhile.
-async fn ask(
-    link: &mut Link,
-    outgoing: &mut Outgoing,
-    answer: &mut Answer<'_>,
+/// Writes a copy while reading its response.
+async fn exchange_on(
+    link: &mut BackendLink,
+    writer: &mut CopyWriter,
+    recorder: &mut ResponseRecorder<'_>,
     scratch: &Scratch,
     limit: u64,
-) -> Result<AnswerEnd, Fault> {
+) -> Result<ResponseEnd, Fault> {
     let (mut is_written, mut broken) = (false, None);
     poll_fn(|cx| {
         if !is_written && broken.is_none() {
-            match outgoing.poll(link, cx) {
+            match writer.poll(link, cx) {
                 Poll::Ready(Ok(())) => is_written = true,
-                // An answer may have come before.
+                // The response may have arrived already.
                 Poll::Ready(Err(fault)) => broken = Some(fault),
                 Poll::Pending => {}
             }
         }
         for _ in 0..READS {
-            match link.poll_read(cx, scratch, answer) {
+            match link.poll_read(cx, scratch, recorder) {
                 Poll::Ready(Ok(Some(response))) => {
                     let reusable = response.reusable() && is_written;
-                    let cut = answer.bytes > limit;
-                    let asked = if cut { AnswerEnd::Cut } else { AnswerEnd::Whole { reusable } };
-                    return Poll::Ready(Ok(asked));
+                    let cut = recorder.bytes > limit;
+                    let end = if cut { ResponseEnd::Cut } else { ResponseEnd::Whole { reusable } };
+                    return Poll::Ready(Ok(end));
                 }
-                Poll::Ready(Ok(None)) if answer.bytes > limit => {
-                    return Poll::Ready(Ok(AnswerEnd::Cut));
+                Poll::Ready(Ok(None)) if recorder.bytes > limit => {
+                    return Poll::Ready(Ok(ResponseEnd::Cut));
                 }
                 Poll::Ready(Ok(None)) => {}
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(broken.unwrap_or(fault))),
@@ -109,28 +109,28 @@ async fn ask(
     .await
 }
 
-/// Takes note of an answer as it comes.
-struct Answer<'a> {
+/// Records a response as it is parsed.
+struct ResponseRecorder<'a> {
     /// 0 before the head.
     status: u16,
     bytes: u64,
-    slot: Option<&'a mut Slot>,
+    slot: Option<&'a mut OutcomeSlot>,
 }
 
-impl Visitor for Answer<'_> {
+impl Visitor for ResponseRecorder<'_> {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
         if let Some(slot) = &mut self.slot
             && let Ok(status) = StatusCode::from_u16(head.status)
         {
-            slot.head(status, &AnswerLines::of(head.headers).map());
+            slot.head(status, &ResponseLines::of(head.headers).map());
         }
     }
 
     fn body(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if let Some(slot) = &mut self.slot {
-            slot.piece(&Bytes::copy_from_slice(bytes));
+            slot.data(&Bytes::copy_from_slice(bytes));
         }
     }
 }

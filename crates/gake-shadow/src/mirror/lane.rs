@@ -1,4 +1,4 @@
-//! One lane to a shadow: sends copy after copy.
+//! A lane to a shadow: sends one copy at a time.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use gake_core::record::Fault;
 
 use super::backend::ShadowBackend;
-use super::exchange::{ShadowAnswer, ShadowExchange};
+use super::exchange::{ShadowExchange, ShadowResponse};
 use super::lane_queue::LaneQueue;
 use super::ledger::Category;
-use super::{Job, http1, http2};
-use crate::collect::Slot;
+use super::{CopyJob, http1, http2};
+use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::hooks;
 use crate::message::body::ShadowRequest;
 
-/// Takes copies for ever.
+/// Sends queued copies until it is dropped.
 pub(super) async fn run(queue: Rc<LaneQueue>) {
     let shared = Arc::clone(&queue.shared);
     let backend = &shared.shadows[queue.shadow];
-    let watch = queue.ticker.watch();
+    let deadline = queue.ticker.deadline();
     let mut link = None;
     let time = queue.ticker.ticks(backend.config.timeout);
     loop {
-        let Job { mut request, mut ticket, mut slot } = queue.next().await;
-        ticket.turn();
+        let CopyJob { mut request, mut ticket, mut slot } = queue.next().await;
+        ticket.dequeue();
         if backend.gate.is_killed() {
             ticket.end(Category::Killed);
             not_sent(slot, Category::Killed);
@@ -44,16 +44,16 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
             }
         }
         if let Some(slot) = &mut slot {
-            slot.turn();
+            slot.restart();
         }
-        watch.set(time);
+        deadline.set(time);
         let secret = shared.config.marker_secret.as_ref();
         let mut exchange = ShadowExchange {
             backend,
             secret,
-            watch: &watch,
+            deadline: &deadline,
             scratch: &queue.scratch,
-            limit: shared.config.limits.answer_body,
+            limit: shared.config.limits.response_body,
             slot: slot.as_deref_mut(),
         };
         let sent = if backend.target.backend.http2 {
@@ -63,26 +63,26 @@ pub(super) async fn run(queue: Rc<LaneQueue>) {
             http1::send(&mut exchange, &request, &mut link).await
         };
         match sent {
-            Ok(ShadowAnswer { status, bytes, cut }) => {
-                ticket.answered(status, bytes);
+            Ok(ShadowResponse { status, bytes, cut }) => {
+                ticket.record_response(status, bytes);
                 ticket.end(if cut { Category::Cut } else { Category::Ok });
                 if let Some(slot) = slot {
                     slot.done(cut);
                 }
             }
             Err(fault) => {
-                let late = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
-                ticket.end(if late { Category::Timeout } else { Category::ConnErr });
+                let is_timeout = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
+                ticket.end(if is_timeout { Category::Timeout } else { Category::ConnErr });
                 if let Some(slot) = slot {
                     slot.failed(BackendFailure::Fault(fault));
                 }
             }
         }
-        watch.clear();
+        deadline.clear();
     }
 }
 
-/// A request that a hook has changed, without a marker of the hook's own.
+/// Removes a marker set by a hook.
 fn unmarked(request: Arc<ShadowRequest>, backend: &ShadowBackend) -> Arc<ShadowRequest> {
     match &backend.config.marker {
         Some((name, _)) if request.head.has(name.as_str()) => {
@@ -94,7 +94,7 @@ fn unmarked(request: Arc<ShadowRequest>, backend: &ShadowBackend) -> Arc<ShadowR
     }
 }
 
-fn not_sent(slot: Option<Box<Slot>>, category: Category) {
+fn not_sent(slot: Option<Box<OutcomeSlot>>, category: Category) {
     if let Some(slot) = slot {
         slot.failed(BackendFailure::NotSent(category.name()));
     }

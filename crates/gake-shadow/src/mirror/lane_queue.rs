@@ -1,4 +1,4 @@
-//! Copies that wait for a free lane to one shadow, on one thread.
+//! The queue of one shadow's copies on one thread, and its lanes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,21 +7,20 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::Job;
+use super::CopyJob;
+use crate::proxy::deadline::Ticker;
 use crate::proxy::http2::shared_streams::SharedStreams;
-use crate::proxy::shared::Shared;
+use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::watch::Ticker;
 
-/// One shadow on one thread.
 pub(super) struct LaneQueue {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ProxyState>,
     pub(super) shadow: usize,
     pub(super) ticker: Rc<Ticker>,
     pub(super) scratch: Rc<Scratch>,
-    /// Connections to a shadow that speaks HTTP/2.
+    /// Connections, if the shadow speaks HTTP/2.
     pub(super) streams: SharedStreams,
-    waiting: RefCell<VecDeque<Job>>,
+    waiting: RefCell<VecDeque<CopyJob>>,
     work: Notify,
     lanes: Cell<usize>,
     idle: Cell<usize>,
@@ -30,7 +29,7 @@ pub(super) struct LaneQueue {
 
 impl LaneQueue {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<ProxyState>,
         shadow: usize,
         ticker: &Rc<Ticker>,
         scratch: &Rc<Scratch>,
@@ -50,8 +49,8 @@ impl LaneQueue {
         }
     }
 
-    /// The next copy, as soon as there is one.
-    pub(super) async fn next(&self) -> Job {
+    /// Waits for the next copy.
+    pub(super) async fn next(&self) -> CopyJob {
         loop {
             if let Some(job) = self.waiting.borrow_mut().pop_front() {
                 return job;
@@ -62,21 +61,21 @@ impl LaneQueue {
         }
     }
 
-    /// Takes a copy; whether one more lane is needed for it.
-    pub(super) fn push(&self, job: Job) -> bool {
+    /// Queues a copy. Returns whether it needs another lane.
+    pub(super) fn push(&self, job: CopyJob) -> bool {
         self.waiting.borrow_mut().push_back(job);
         let waiting = self.waiting.borrow().len();
-        let is_short = waiting > self.idle.get() && self.lanes.get() < self.lanes_max;
-        if is_short {
+        let needs_lane = waiting > self.idle.get() && self.lanes.get() < self.lanes_max;
+        if needs_lane {
             self.lanes.set(self.lanes.get() + 1);
         } else {
-            // The one that was used last: the others' connections may grow cold and close.
+            // The most recently used lane, so that the other connections can become idle.
             self.work.notify_last();
         }
-        is_short
+        needs_lane
     }
 
-    /// Whether all that came was sent.
+    /// Whether all copies have been sent.
     pub(super) fn is_done(&self) -> bool {
         self.waiting.borrow().is_empty() && self.idle.get() == self.lanes.get()
     }

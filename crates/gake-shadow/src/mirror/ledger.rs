@@ -1,56 +1,55 @@
-//! What became of every request at every shadow, and that it adds up.
+//! The ledger: accounts for every request at every shadow.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// What became of a request at one shadow: exactly one of these, in the end.
+/// The outcome of a request at one shadow. Every request ends in exactly one category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Category {
-    /// A hook did not choose the shadow.
+    /// A hook did not select the shadow.
     Unselected,
-    /// The hook that chooses failed or took too long, and the master alone got the request.
+    /// The selecting hook failed or timed out, and only the master got the request.
     SelectFailed,
-    /// The percentage left it out.
+    /// Not sampled.
     SampledOut,
-    /// Its method may change something and is not among those that may be copied.
+    /// The method may not be copied.
     Unsafe,
-    /// A rule forbids its path.
+    /// A rule denies the path.
     Denied,
-    /// It asks for another protocol (WebSocket), and went to the master alone.
+    /// A protocol upgrade (WebSocket), which goes to the master only.
     Upgrade,
-    /// Its body is over the limit.
+    /// The body exceeds the limit.
     Oversize,
-    /// The client did not send all of it or left before the master was asked, or the master
-    /// answered before it had.
+    /// The request was incomplete: the client disconnected, or the master responded before its end.
     Aborted,
     /// The kill switch was on.
     Killed,
-    /// The queue was full, by count or by bytes.
+    /// The queue was full, by count or bytes.
     ShedQueue,
-    /// The rate cap was reached.
+    /// The rate limit was reached.
     ShedRate,
     /// The circuit breaker was open.
     ShedBreaker,
-    /// A hook that changes the copy failed or took too long; it was not sent as it was.
+    /// The hook that changes the copy failed or timed out.
     MungeFailed,
-    /// It was sent on the client's path, in a race.
+    /// Sent on the client's path, in a race.
     Raced,
-    /// Answered, whatever the status.
+    /// A complete response, whatever the status.
     Ok,
-    /// Answered with a body over the limit, which was not read to its end.
+    /// A response with a body over the limit, not read to its end.
     Cut,
-    /// No whole answer in time.
+    /// No complete response in time.
     Timeout,
-    /// No connection, or no whole answer.
+    /// No connection, or an incomplete response.
     ConnErr,
-    /// It was waiting or under way when the proxy ended.
+    /// Queued or running when the proxy ended.
     Unfinished,
 }
 
 impl Category {
-    /// All of them, in the order of the ledger.
+    /// All categories, in the order of the ledger.
     pub const ALL: [Self; 19] = [
         Self::Unselected,
         Self::SelectFailed,
@@ -100,66 +99,64 @@ impl Category {
     }
 }
 
-/// One thread's part of a shadow's ledger, on cache lines of its own.
+/// One thread's counts, on its own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Page {
+pub(crate) struct LedgerPage {
     received: AtomicU64,
     in_flight: AtomicI64,
     categories: [AtomicU64; Category::ALL.len()],
-    /// Answers by the first digit of their status.
+    /// Responses by the first digit of the status.
     classes: [AtomicU64; 6],
     bytes_in: AtomicU64,
 }
 
-impl Page {
-    /// A request that is settled at once.
+impl LedgerPage {
+    /// Counts a request without a copy.
     pub(crate) fn settle(&self, category: Category) {
         self.received.fetch_add(1, Relaxed);
         self.categories[category as usize].fetch_add(1, Relaxed);
     }
 
-    /// A request whose copy is on its way.
+    /// Counts a request whose copy is in flight.
     pub(crate) fn start(&self) {
         self.received.fetch_add(1, Relaxed);
         self.in_flight.fetch_add(1, Relaxed);
     }
 
-    /// What became of a copy that was on its way.
+    /// Counts the end of a copy.
     pub(crate) fn end(&self, category: Category) {
         self.in_flight.fetch_sub(1, Relaxed);
         self.categories[category as usize].fetch_add(1, Relaxed);
     }
 
-    /// Takes note of an answer's status and of the bytes of its body.
-    pub(crate) fn answered(&self, status: u16, bytes: u64) {
+    pub(crate) fn record_response(&self, status: u16, bytes: u64) {
         self.classes[usize::from(status / 100).min(5)].fetch_add(1, Relaxed);
         self.bytes_in.fetch_add(bytes, Relaxed);
     }
 }
 
-/// A shadow's ledger at one moment.
+/// A snapshot of a shadow's ledger.
 ///
-/// received = the sum of all categories + in flight. Counts that are read while requests are under
-/// way are read one after the other, and may miss what happens in between; at rest the identity is
-/// exact.
+/// received = sum of all categories + in flight. The identity is exact at rest; counts taken while
+/// requests are running are not one consistent snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
-    /// The shadow.
+    /// The shadow's name.
     pub name: Arc<str>,
-    /// Requests that the proxy received.
+    /// Requests received by the proxy.
     pub received: u64,
-    /// Copies that wait or are under way.
+    /// Queued and running copies.
     pub in_flight: i64,
     categories: [u64; Category::ALL.len()],
-    /// Answers by the first digit of their status, 0 for none of HTTP's.
+    /// Responses by the first digit of the status; 0 for invalid ones.
     pub classes: [u64; 6],
-    /// Bytes of answers' bodies that were read.
+    /// Bytes of response bodies read.
     pub bytes_in: u64,
 }
 
 impl Ledger {
-    pub(crate) fn read<'a>(name: Arc<str>, pages: impl Iterator<Item = &'a Page>) -> Self {
+    pub(crate) fn read<'a>(name: Arc<str>, pages: impl Iterator<Item = &'a LedgerPage>) -> Self {
         let mut ledger = Self {
             name,
             received: 0,
@@ -182,13 +179,13 @@ impl Ledger {
         ledger
     }
 
-    /// How many requests ended so.
+    /// The requests in a category.
     #[must_use]
     pub fn count(&self, category: Category) -> u64 {
         self.categories[category as usize]
     }
 
-    /// What was shed: queue, rate and breaker together.
+    /// Shed requests: queue, rate and breaker.
     #[must_use]
     pub fn shed(&self) -> u64 {
         [Category::ShedQueue, Category::ShedRate, Category::ShedBreaker]
@@ -197,7 +194,7 @@ impl Ledger {
             .sum()
     }
 
-    /// Copies that were sent and have ended.
+    /// Copies sent and finished.
     #[must_use]
     pub fn sent(&self) -> u64 {
         [Category::Ok, Category::Cut, Category::Timeout, Category::ConnErr]
@@ -206,7 +203,7 @@ impl Ledger {
             .sum()
     }
 
-    /// received − the sum of all categories − in flight: 0, or something was lost.
+    /// received − sum of all categories − in flight: 0 unless requests were lost.
     #[must_use]
     pub fn balance(&self) -> i64 {
         let settled: u64 = self.categories.iter().sum();
@@ -215,7 +212,7 @@ impl Ledger {
 }
 
 impl fmt::Display for Ledger {
-    /// One line: everything that is not 0.
+    /// One line with all counts other than 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} received", self.name, self.received)?;
         for category in Category::ALL {
@@ -239,13 +236,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_category_has_its_place_and_the_ledger_adds_up() {
-        let pages = [Page::default(), Page::default()];
-        for (place, category) in Category::ALL.into_iter().enumerate() {
-            assert_eq!(category as usize, place);
+    fn categories_are_indexed_and_the_ledger_balances() {
+        let pages = [LedgerPage::default(), LedgerPage::default()];
+        for (index, category) in Category::ALL.into_iter().enumerate() {
+            assert_eq!(category as usize, index);
             pages[0].settle(category);
             pages[0].start();
-            // The other thread ends what this one started.
+            // One thread starts a copy, the other ends it.
             pages[1].end(category);
         }
         pages[0].start();
@@ -256,11 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_shows_what_there_is() {
-        let page = Page::default();
+    fn a_ledger_displays_counts_other_than_zero() {
+        let page = LedgerPage::default();
         page.settle(Category::Unsafe);
         page.start();
         let ledger = Ledger::read("new".into(), std::iter::once(&page));
-        assert_eq!(ledger.to_string(), "new: 2 received, 1 unsafe, 1 in flight");
+        expect_test::expect!["new: 2 received, 1 unsafe, 1 in flight"]
+            .assert_eq(&ledger.to_string());
     }
 }

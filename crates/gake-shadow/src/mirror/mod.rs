@@ -1,6 +1,8 @@
-//! Copies of requests on their way to the shadows, on threads of their own.
+//! Sends copies of requests to the shadows, on separate threads.
 
 pub(crate) mod backend;
+pub(crate) mod copy_plan;
+mod copy_writer;
 mod exchange;
 pub(crate) mod gate;
 mod http1;
@@ -8,7 +10,6 @@ mod http2;
 mod lane;
 mod lane_queue;
 pub(crate) mod ledger;
-mod outgoing;
 pub(crate) mod thread;
 
 use std::cell::RefCell;
@@ -18,46 +19,46 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
-use crate::proxy::shared::Shared;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::deadline::{Deadline, before};
+use crate::proxy::state::ProxyState;
 use backend::ShadowBackend;
-use ledger::{Category, Page};
+use ledger::{Category, LedgerPage};
 
-/// Copies that are handed over without waiting for an answer.
+/// Copies in a batch that is sent without waiting for a response.
 const BATCH: usize = 32;
-/// Ticks that a copy waits for an answer. A finer timer would be a system call a batch.
+/// Ticks that a batch waits for a response. A finer timer would cost a system call per batch.
 const BATCH_TICKS: u64 = 1;
 
-/// A worker's end of the way to the shadows. Nothing here ever waits.
+/// A worker's sender of copies; never blocks.
 ///
-/// Copies are handed over in batches, by a task of its own: waking another thread is a system call,
-/// and on a busy machine that thread takes a core from the master and the client. A batch goes when
-/// an answer is with its client, or when it has waited or grown enough.
+/// Copies go to the shadow thread in batches: waking a thread is a system call, and on a busy
+/// machine the thread takes a core from master and client. A batch is sent when a response has
+/// reached its client, or when the batch is old or large enough.
 #[derive(Debug)]
 pub(crate) struct Mirror {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ProxyState>,
     pub(crate) worker: usize,
-    batch: RefCell<Vec<Job>>,
+    batch: RefCell<Vec<CopyJob>>,
     begun: Notify,
     due: Notify,
-    jobs: UnboundedSender<Vec<Job>>,
+    jobs: UnboundedSender<Vec<CopyJob>>,
 }
 
-/// A copy that waits for its turn. The channel has no bound of its own: the gate has.
+/// A queued copy. The gate bounds the queue, so the channel need not.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct CopyJob {
     pub(crate) request: Arc<ShadowRequest>,
-    pub(crate) ticket: Ticket,
-    pub(crate) slot: Option<Box<Slot>>,
+    pub(crate) ticket: CopyTicket,
+    pub(crate) slot: Option<Box<OutcomeSlot>>,
 }
 
-/// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
+/// A copy's entry in the ledger and its reservation in the queue, settled on drop at the latest.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    shared: Arc<Shared>,
+pub(crate) struct CopyTicket {
+    shared: Arc<ProxyState>,
     pub(crate) shadow: usize,
     worker: usize,
     bytes: u64,
@@ -65,43 +66,41 @@ pub(crate) struct Ticket {
     ended: bool,
 }
 
-impl Ticket {
+impl CopyTicket {
     pub(crate) fn backend(&self) -> &ShadowBackend {
         &self.shared.shadows[self.shadow]
     }
 
-    /// The copy's turn has come.
-    pub(crate) fn turn(&mut self) {
+    /// Frees the copy's place in the queue.
+    pub(crate) fn dequeue(&mut self) {
         if std::mem::take(&mut self.waiting) {
             self.backend().gate.left_queue();
         }
     }
 
-    /// An answer came.
-    pub(crate) fn answered(&self, status: u16, bytes: u64) {
-        self.backend().mirror_page(self.worker).answered(status, bytes);
+    pub(crate) fn record_response(&self, status: u16, bytes: u64) {
+        self.backend().mirror_page(self.worker).record_response(status, bytes);
     }
 
-    /// What became of it.
     pub(crate) fn end(mut self, category: Category) {
         self.settle(category);
     }
 
     fn settle(&mut self, category: Category) {
-        self.turn();
+        self.dequeue();
         self.ended = true;
         let backend = self.backend();
         backend.gate.ended(self.bytes);
         backend.mirror_page(self.worker).end(category);
         match category {
-            Category::Ok | Category::Cut => backend.gate.heard(true),
-            Category::Timeout | Category::ConnErr => backend.gate.heard(false),
+            Category::Ok | Category::Cut => backend.gate.record_result(true),
+            Category::Timeout | Category::ConnErr => backend.gate.record_result(false),
             _ => {}
         }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for CopyTicket {
     fn drop(&mut self) {
         if !self.ended {
             self.settle(Category::Unfinished);
@@ -110,48 +109,51 @@ impl Drop for Ticket {
 }
 
 impl Mirror {
-    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Vec<Job>>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<ProxyState>,
+        worker: usize,
+        jobs: UnboundedSender<Vec<CopyJob>>,
+    ) -> Self {
         let (begun, due) = (Notify::new(), Notify::new());
         Self { shared, worker, batch: RefCell::default(), begun, due, jobs }
     }
 
-    /// Hands over what was sent, for ever. The watch is for this alone.
-    pub(crate) async fn post(self: Rc<Self>, watch: Watch) {
+    /// Sends batches until dropped.
+    pub(crate) async fn run_batches(self: Rc<Self>, deadline: Deadline) {
         loop {
             self.begun.notified().await;
-            // Either way it goes now.
-            watch.set(BATCH_TICKS);
-            let _ = before(&watch, self.due.notified()).await;
-            watch.clear();
-            self.hand_over();
+            // Due or timed out.
+            deadline.set(BATCH_TICKS);
+            let _ = before(&deadline, self.due.notified()).await;
+            deadline.clear();
+            self.flush_batch();
         }
     }
 
-    /// An answer is with its client.
-    pub(crate) fn answered(&self) {
+    pub(crate) fn response_sent(&self) {
         if !self.batch.borrow().is_empty() {
             self.due.notify_one();
         }
     }
 
-    fn hand_over(&self) {
+    fn flush_batch(&self) {
         let batch = std::mem::take(&mut *self.batch.borrow_mut());
-        // When the thread is gone, the tickets settle themselves.
+        // Without the thread the jobs are dropped, which settles their tickets.
         let _ = self.jobs.send(batch);
     }
 
-    fn page(&self, shadow: usize) -> &Page {
+    fn page(&self, shadow: usize) -> &LedgerPage {
         self.shared.shadows[shadow].worker_page(self.worker)
     }
 
-    /// Sends a copy to a shadow, unless its gate says no.
-    fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<Slot>>) {
+    /// Queues a copy, unless the shadow's gate refuses it.
+    fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<OutcomeSlot>>) {
         let backend = &self.shared.shadows[shadow];
         let bytes = request.body.len;
         if let Err(category) = backend.gate.admit(&backend.config, bytes) {
             return self.end(shadow, slot, category);
         }
-        let ticket = Ticket {
+        let ticket = CopyTicket {
             shared: Arc::clone(&self.shared),
             shadow,
             worker: self.worker,
@@ -160,17 +162,17 @@ impl Mirror {
             ended: false,
         };
         let mut batch = self.batch.borrow_mut();
-        batch.push(Job { request, ticket, slot });
+        batch.push(CopyJob { request, ticket, slot });
         if batch.len() == 1 {
             self.begun.notify_one();
         }
-        // What waits here counts as queued: a short queue must not fill up while lanes are free.
+        // Batched copies count as queued: a short queue must not fill up while lanes are free.
         if batch.len() == BATCH || backend.gate.waiting() >= backend.config.queue.div_ceil(2) {
             self.due.notify_one();
         }
     }
 
-    fn end(&self, shadow: usize, slot: Option<Box<Slot>>, category: Category) {
+    fn end(&self, shadow: usize, slot: Option<Box<OutcomeSlot>>, category: Category) {
         self.page(shadow).end(category);
         if let Some(slot) = slot {
             slot.failed(BackendFailure::NotSent(category.name()));
@@ -180,31 +182,31 @@ impl Mirror {
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush_batch();
     }
 }
 
-/// A copy whose request is still coming in; its entries in the ledger are open.
+/// Copies of a request that is still being received, with open entries in the ledger.
 #[derive(Debug)]
 pub(crate) struct PendingCopies {
     mirror: Rc<Mirror>,
-    /// A bit for each shadow.
+    /// A bit per shadow.
     shadows: u32,
-    #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
-    slots: Vec<Box<Slot>>,
+    #[allow(clippy::vec_box, reason = "each box moves on to the sender of its copy")]
+    slots: Vec<Box<OutcomeSlot>>,
 }
 
 impl PendingCopies {
-    /// Opens an entry for each chosen shadow; `slots` are in their order, or none.
-    #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
-    pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<Slot>>) -> Self {
+    /// Opens an entry for each selected shadow; `slots` are in the same order, or empty.
+    #[allow(clippy::vec_box, reason = "each box moves on to the sender of its copy")]
+    pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<OutcomeSlot>>) -> Self {
         for shadow in bits(shadows) {
             mirror.page(shadow).start();
         }
         Self { mirror: Rc::clone(mirror), shadows, slots }
     }
 
-    /// The request is whole: the copies go out.
+    /// Sends the copies of the complete request.
     pub(crate) fn send(mut self, request: &Arc<ShadowRequest>) {
         let mut slots = std::mem::take(&mut self.slots).into_iter();
         for shadow in bits(std::mem::take(&mut self.shadows)) {
@@ -212,12 +214,10 @@ impl PendingCopies {
         }
     }
 
-    /// The body is over the limit.
     pub(crate) fn oversize(mut self) {
         self.settle(Category::Oversize);
     }
 
-    /// The request did not come to its end.
     pub(crate) fn abort(mut self) {
         self.settle(Category::Aborted);
     }
@@ -236,7 +236,7 @@ impl Drop for PendingCopies {
     }
 }
 
-/// The numbers of the bits that are set.
+/// The indices of the set bits.
 pub(crate) fn bits(mut set: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = set.trailing_zeros();
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_come_in_order() {
+    fn bits_are_in_order() {
         assert_eq!(bits(0).count(), 0);
         assert_eq!(bits(0b1000_0101 | 1 << 31).collect::<Vec<_>>(), [0, 2, 7, 31]);
     }

@@ -1,4 +1,4 @@
-//! The thread for shadows beside a worker.
+//! The shadow thread of a worker.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::lane_queue::LaneQueue;
-use super::{Job, lane};
-use crate::proxy::shared::Shared;
+use super::{CopyJob, lane};
+use crate::proxy::deadline::Ticker;
+use crate::proxy::state::ProxyState;
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::watch::Ticker;
 
-/// How often the end is looked for while the last copies are under way.
-const LOOK: Duration = Duration::from_millis(10);
+/// Polling interval during the drain.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
 
-/// Sends what comes until no more can come, and then until it is sent or `shared` says to stop.
-pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job>>) {
-    stand_back(shared.config.shadow_nice);
+/// Sends copies until the channel is closed, then drains the queues.
+pub(crate) async fn run(shared: Arc<ProxyState>, mut jobs: UnboundedReceiver<Vec<CopyJob>>) {
+    lower_priority(shared.config.shadow_nice);
     let shortest = shared.shadows.iter().map(|backend| backend.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
@@ -35,21 +35,21 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job
     while !queues.iter().all(|queue| queue.is_done())
         && shared.drain_ends().is_some_and(|end| Instant::now() < end)
     {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(DRAIN_POLL).await;
     }
 }
 
-/// Lets the clients' path go first on a busy machine. Standing lower is always allowed, and Linux
-/// counts both for this thread alone.
+/// Gives the clients' path priority on a busy machine. Lowering the priority is always allowed, and
+/// on Linux both calls affect only this thread.
 #[allow(unsafe_code, reason = "no safe wrapper has this call")]
-fn stand_back(nice: u8) {
+fn lower_priority(nice: u8) {
     if nice > 0 {
         let _ = rustix::process::nice(i32::from(nice));
     }
-    // The kernel's `struct sched_param`. By the system call itself: musl's function refuses.
+    // The kernel's `struct sched_param`. A raw system call, because musl's wrapper always fails.
     let priority: libc::c_int = 0;
     let (call, class) = (libc::SYS_sched_setscheduler, libc::SCHED_BATCH);
-    // A batch thread interrupts nobody when it is woken.
+    // A batch thread does not preempt others when it is woken.
     // SAFETY: the call reads `priority` and keeps nothing; 0 is the calling thread.
     let _ = unsafe { libc::syscall(call, 0, class, &raw const priority) };
 }

@@ -1,4 +1,4 @@
-//! Clients accepted and served on one thread, until its end.
+//! Accepts and serves clients on one thread.
 
 use std::future::Future;
 use std::io;
@@ -13,31 +13,31 @@ use tokio::sync::watch;
 
 use crate::proxy::client::connection;
 use crate::proxy::congestion;
-use crate::proxy::shared::count;
-use crate::proxy::worker::{Phase, Worker};
+use crate::proxy::state::count;
+use crate::proxy::worker::{ProxyPhase, ProxyWorker};
 
-/// How long to wait when the system has no descriptor or memory for a connection.
+/// Pause after a failed accept, for lack of descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Serves until told to stop, and then until all have left or time is over.
+/// Serves until the proxy drains, then until all clients have left or the drain ends.
 pub(crate) async fn run(
-    worker: Rc<Worker>,
+    worker: Rc<ProxyWorker>,
     listener: std::net::TcpListener,
-    mut phase: watch::Receiver<Phase>,
+    mut phase: watch::Receiver<ProxyPhase>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     tokio::task::spawn_local(Rc::clone(&worker.ticker).run());
-    tokio::task::spawn_local(Rc::clone(&worker.mirror).post(worker.ticker.watch()));
+    tokio::task::spawn_local(Rc::clone(&worker.mirror).run_batches(worker.ticker.deadline()));
     {
         let mut accepting = pin!(accept(&worker, &listener));
-        let mut told = pin!(phase.wait_for(|phase| *phase != Phase::Running));
-        std::future::poll_fn(|cx| match told.as_mut().poll(cx) {
+        let mut draining = pin!(phase.wait_for(|phase| *phase != ProxyPhase::Running));
+        std::future::poll_fn(|cx| match draining.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(()),
             Poll::Pending => accepting.as_mut().poll(cx).map(|()| ()),
         })
         .await;
     }
-    // New clients are refused from here on, and go elsewhere.
+    // From here on new clients are refused.
     drop(listener);
     worker.drain();
     while worker.open() > 0 {
@@ -46,28 +46,28 @@ pub(crate) async fn run(
             .drain_ends()
             .map_or(Duration::ZERO, |end| end.saturating_duration_since(Instant::now()));
         tokio::select! {
-            () = worker.leaving() => {}
+            () = worker.wait_for_close() => {}
             () = tokio::time::sleep(left) => break,
-            _ = phase.wait_for(|phase| *phase == Phase::Over) => break,
+            _ = phase.wait_for(|phase| *phase == ProxyPhase::Stopped) => break,
         }
     }
     Ok(())
 }
 
-async fn accept(worker: &Rc<Worker>, listener: &TcpListener) {
+async fn accept(worker: &Rc<ProxyWorker>, listener: &TcpListener) {
     let most = worker.shared.config.limits.connections.div_ceil(worker.shared.workers());
     loop {
         while worker.open() >= most {
-            worker.leaving().await;
+            worker.wait_for_close().await;
         }
         match listener.accept().await {
             Ok((stream, peer)) => {
-                worker.came();
+                worker.connection_opened();
                 spawn(worker, stream, peer);
             }
             Err(error) => {
                 count(&worker.counters().accept_errors);
-                // One who gave up in the queue is no reason to wait; a lack of descriptors is.
+                // A client that left the backlog is no reason to pause.
                 let gone = [io::ErrorKind::ConnectionAborted, io::ErrorKind::Interrupted];
                 if !gone.contains(&error.kind()) {
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -77,8 +77,8 @@ async fn accept(worker: &Rc<Worker>, listener: &TcpListener) {
     }
 }
 
-fn spawn(worker: &Rc<Worker>, stream: tokio::net::TcpStream, peer: SocketAddr) {
-    // An answer is one write; waiting to fill a packet would only delay its end.
+fn spawn(worker: &Rc<ProxyWorker>, stream: tokio::net::TcpStream, peer: SocketAddr) {
+    // Responses are single writes, which Nagle's algorithm would delay.
     let _ = stream.set_nodelay(true);
     congestion::send_at_once(&stream, peer.ip());
     tokio::task::spawn_local(connection::serve(Rc::clone(worker), stream, peer));

@@ -1,4 +1,4 @@
-//! A body in HTTP/1.1 that has come and was not passed on, in the pieces in which it came.
+//! The received and not yet consumed part of an HTTP/1.1 body, in frames.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use http_body::Frame;
 
 use crate::proxy::policy::headers::map_of;
 
-/// Frames, and the trailers behind them.
+/// A queue of data frames, followed by trailers.
 #[derive(Debug, Default)]
 pub(crate) struct BodyFrames {
-    /// One behind the other.
+    /// The data of all frames.
     bytes: BytesMut,
     lengths: VecDeque<usize>,
     trailers: Option<HeaderMap>,
@@ -23,7 +23,7 @@ impl BodyFrames {
         self.lengths.is_empty() && self.trailers.is_none()
     }
 
-    /// The next one; trailers are the last.
+    /// The next frame; trailers are the last.
     pub(crate) fn next(&mut self) -> Option<Frame<Bytes>> {
         match self.lengths.pop_front() {
             Some(length) => Some(Frame::data(self.bytes.split_to(length).freeze())),

@@ -1,8 +1,7 @@
-//! Congestion control towards peers that are near.
+//! Congestion control towards nearby peers.
 //!
-//! BBR, where it is the system's default, paces what it sends: each small write is delayed and
-//! costs a timer. Over a wide network that is worth it; to a peer of the same machine or the same
-//! private network it is not, and Reno, which every kernel has, sends at once.
+//! BBR paces: each small write is delayed and costs a timer. That pays on wide-area networks, but not
+//! on the same machine or private network. There Reno, which every kernel has, replaces it.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::OnceLock;
@@ -10,21 +9,20 @@ use std::sync::OnceLock;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-/// The system's default.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Turns pacing off for a connection to a near peer.
+/// Disables pacing for a connection to a nearby peer.
 pub(crate) fn send_at_once(stream: &TcpStream, peer: IpAddr) {
     static PACES: OnceLock<bool> = OnceLock::new();
     let paces = || std::fs::read(DEFAULT).is_ok_and(|name| name.starts_with(b"bbr"));
-    if is_near(peer) && *PACES.get_or_init(paces) {
-        // A kernel that refuses it goes on with its own.
+    if is_local(peer) && *PACES.get_or_init(paces) {
+        // On an error the default remains.
         let _ = SockRef::from(stream).set_tcp_congestion(b"reno");
     }
 }
 
-/// Whether an address is this machine's or of a private network.
-fn is_near(peer: IpAddr) -> bool {
+/// Whether an address is on this machine or a private network.
+fn is_local(peer: IpAddr) -> bool {
     let of_v6 = |peer: Ipv6Addr| {
         peer.is_loopback() || peer.is_unique_local() || peer.is_unicast_link_local()
     };
@@ -39,17 +37,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_is_this_machine_or_a_private_network() {
+    fn loopback_and_private_addresses_are_local() {
         for near in ["127.0.0.1", "10.1.2.3", "192.168.0.1", "::1", "fd00::1", "::ffff:10.0.0.1"] {
-            assert!(is_near(near.parse().unwrap()), "{near}");
+            assert!(is_local(near.parse().unwrap()), "{near}");
         }
         for far in ["8.8.8.8", "2001:db8::1", "172.32.0.1", "0.0.0.0"] {
-            assert!(!is_near(far.parse().unwrap()), "{far}");
+            assert!(!is_local(far.parse().unwrap()), "{far}");
         }
     }
 
     #[tokio::test]
-    async fn a_near_connection_is_not_paced() {
+    async fn a_local_connection_is_not_paced() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let stream = TcpStream::connect(addr).await.unwrap();

@@ -1,25 +1,25 @@
-//! The client's path: one accept loop a core, and nothing on it that waits for a shadow.
+//! The client's path: one accept loop per core, which never waits for a shadow.
 //!
-//! A client's connection is served in [`client`]: most requests go to the master as bytes
-//! ([`client::direct`]). Where a hook has a say, or client or master speak HTTP/2 ([`http2`]), their
-//! bodies go in parts by way of [`exchange`]. [`upstream`] is the backends' side, [`policy`] the rules
-//! for what passes.
+//! [`client`] serves the clients' connections. Most requests pass to the master as bytes
+//! ([`client::direct`]). Those that hooks select or change, or that use HTTP/2 ([`http2`]) on either
+//! side, pass as frames through [`exchange`]. [`upstream`] is the backends' side, [`policy`] decides
+//! what passes.
 
 mod accept;
 mod body_frames;
 pub(crate) mod client;
 mod congestion;
+pub(crate) mod deadline;
 pub(crate) mod exchange;
 pub(crate) mod http2;
 pub(crate) mod policy;
-pub(crate) mod shared;
 mod start;
 mod start_error;
+pub(crate) mod state;
 pub(crate) mod stream;
 pub(crate) mod upstream;
-pub(crate) mod watch;
 pub(crate) mod worker;
 
-pub use shared::ProxyStats;
 pub use start::{Proxy, RunningProxy};
 pub use start_error::ProxyStartError;
+pub use state::ProxyStats;

@@ -1,4 +1,4 @@
-//! Starting a proxy and ending it.
+//! Starts and stops a proxy.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -15,59 +15,54 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::collect::{Exchanges, Feed};
-use crate::config::{Breaker, Config, ConfigError, ServerTls};
-use crate::control::{Control, ProxySummary};
-use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
+use crate::background;
+use crate::collect::{ExchangeFeed, Exchanges};
+use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
+use crate::control::{ProxyControl, ProxySummary};
+use crate::hooks::{HookLimits, HookRunner, Hooks, SelectFailure};
 use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
 use crate::proxy::accept;
-use crate::proxy::shared::Shared;
 use crate::proxy::start_error::ProxyStartError;
-use crate::proxy::upstream::target::{BackendTls, Target};
-use crate::proxy::worker::{Phase, Worker};
-use crate::side;
+use crate::proxy::state::ProxyState;
+use crate::proxy::upstream::target::{BackendTarget, BackendTls};
+use crate::proxy::worker::{ProxyPhase, ProxyWorker};
 
-/// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;
 
-/// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// Exchanges that wait for a hook.
+/// Exchanges queued for `Hooks::finished`.
 const FINISHED: usize = 1024;
-/// Time to tell a hook of the last exchanges when all else has ended.
-const LAST_TOLD: Duration = Duration::from_secs(5);
-/// Threads that hooks are asked on.
+/// Time limit at the end for the remaining calls of `Hooks::finished`.
+const LAST_EXCHANGES: Duration = Duration::from_secs(5);
 const HOOK_THREADS: usize = 2;
-/// How long a hook may run for a request.
 const HOOK_LIMIT: Duration = Duration::from_millis(50);
-/// How long a request may wait for a thread that runs hooks.
 const HOOK_WAIT: Duration = Duration::from_secs(1);
 
-/// A proxy that has not been started.
+/// A configured proxy that has not been started.
 pub struct Proxy {
     config: Config,
     hooks: Option<Arc<dyn Hooks>>,
     hook_limits: HookLimits,
-    feed: Feed,
+    feed: ExchangeFeed,
 }
 
-/// A proxy that runs. Dropping it ends it at once.
+/// A running proxy. Dropping it stops it without a drain.
 pub struct RunningProxy {
     addr: SocketAddr,
     admin: Option<SocketAddr>,
-    control: Control,
+    control: ProxyControl,
     workers: Vec<JoinHandle<()>>,
     mirrors: Vec<JoinHandle<()>>,
-    side: Option<JoinHandle<()>>,
+    background: Option<JoinHandle<()>>,
 }
 
 impl Proxy {
     /// A proxy with these settings.
     ///
     /// # Errors
-    /// When they contradict each other.
+    /// See [`Config::check`].
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -77,69 +72,67 @@ impl Proxy {
                 threads: HOOK_THREADS,
                 time: HOOK_LIMIT,
                 wait: HOOK_WAIT,
-                breaker: Breaker::default(),
+                breaker: BreakerConfig::default(),
                 select_failure: SelectFailure::default(),
             },
-            feed: Feed::default(),
+            feed: ExchangeFeed::default(),
         })
     }
 
-    /// With these hooks.
+    /// Sets the hooks.
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks = Some(Arc::new(hooks));
         self
     }
 
-    /// Who gets a request when the hook that selects fails or takes too long; the master alone
-    /// unless told.
+    /// The selection when the selecting hook fails or times out; by default only the master.
     #[must_use]
     pub fn on_select_failure(mut self, who: SelectFailure) -> Self {
         self.hook_limits.select_failure = who;
         self
     }
 
-    /// On how many threads hooks are asked, at least one; 2 unless told. One more tells them what
-    /// is finished.
+    /// The number of hook threads, at least one; by default 2. Another one calls
+    /// [`Hooks::finished`].
     #[must_use]
     pub fn hook_threads(mut self, threads: usize) -> Self {
         self.hook_limits.threads = threads.max(1);
         self
     }
 
-    /// How long a hook may run for a request before the default applies; 50 ms unless told.
+    /// The time limit of a hook per request; by default 50 ms.
     #[must_use]
     pub fn hook_limit(mut self, limit: Duration) -> Self {
         self.hook_limits.time = limit;
         self
     }
 
-    /// How long a request may wait until a thread is free to run its hook; 1 s unless told. When
-    /// the threads all hang it does not wait that long.
+    /// The time limit of a request's wait for a hook thread; by default 1 s. It is cut short when
+    /// all threads hang.
     #[must_use]
     pub fn hook_wait(mut self, wait: Duration) -> Self {
         self.hook_limits.wait = wait;
         self
     }
 
-    /// When a hook that passes its limit again and again is not asked, so that the default applies
-    /// at once; after 20 times in a row for 5 s unless told. Selection and each backend's changes
-    /// count by themselves.
+    /// When hooks are skipped after consecutive timeouts; by default for 5 s after 20. Selection
+    /// and each backend's changes have separate breakers.
     #[must_use]
-    pub fn hook_breaker(mut self, breaker: Breaker) -> Self {
+    pub fn hook_breaker(mut self, breaker: BreakerConfig) -> Self {
         self.hook_limits.breaker = breaker;
         self
     }
 
-    /// Listens to the exchanges; `waiting` bounds how many may wait.
+    /// Adds a listener for finished exchanges, with a queue of `capacity`.
     pub fn exchanges(&mut self, capacity: usize) -> Exchanges {
         self.feed.listen(capacity)
     }
 
-    /// Starts it. Blocks for name resolution.
+    /// Starts the proxy. Blocks for name resolution.
     ///
     /// # Errors
-    /// When it cannot listen, resolve a name or use a certificate.
+    /// When it cannot listen, resolve a name or load a certificate.
     pub fn start(mut self) -> Result<RunningProxy, ProxyStartError> {
         let mut config = self.config;
         let threads = match config.threads {
@@ -151,12 +144,12 @@ impl Proxy {
             http2: config.backend_tls.config(gake_wire::Protocol::Http2)?,
         };
         let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
-        let master = Arc::new(Target::new(&config.master, &backend_tls)?);
+        let master = Arc::new(BackendTarget::new(&config.master, &backend_tls)?);
         let started = Instant::now();
         let (mut shadows, mut contenders) = (Vec::new(), Vec::new());
         for shadow in &config.shadows {
-            let target = Target::new(&shadow.backend, &backend_tls)?;
-            contenders.push(Arc::new(Target::new(&shadow.backend, &backend_tls)?));
+            let target = BackendTarget::new(&shadow.backend, &backend_tls)?;
+            contenders.push(Arc::new(BackendTarget::new(&shadow.backend, &backend_tls)?));
             let gate = Gate::new(shadow, started);
             shadows.push(ShadowBackend::new(shadow.clone(), target, gate, threads));
         }
@@ -175,97 +168,97 @@ impl Proxy {
                     .chain(config.shadows.iter().map(|shadow| &shadow.backend))
                     .map(|backend| Arc::clone(&backend.name));
                 let finished = hooks.finishes().then(|| self.feed.listen(FINISHED));
-                Some(Arc::new(Runner::start(hooks, names, self.hook_limits, finished)?))
+                Some(Arc::new(HookRunner::start(hooks, names, self.hook_limits, finished)?))
             }
         };
         let feed = Arc::new(self.feed);
-        let shared = Arc::new(Shared::new(config, master, shadows, feed, hooks, threads));
-        let (phase, told) = watch::channel(Phase::Running);
+        let shared = Arc::new(ProxyState::new(config, master, shadows, feed, hooks, threads));
+        let (phase, phases) = watch::channel(ProxyPhase::Running);
         let mut running = RunningProxy {
             addr,
             admin: admin.as_ref().map(|(_, addr)| *addr),
-            control: Control::new(Arc::clone(&shared), phase),
+            control: ProxyControl::new(Arc::clone(&shared), phase),
             workers: Vec::new(),
             mirrors: Vec::new(),
-            side: None,
+            background: None,
         };
         for (index, listener) in listeners.into_iter().enumerate() {
-            let part = Part {
+            let setup = WorkerSetup {
                 shared: Arc::clone(&shared),
                 index,
                 listener,
                 acceptor: acceptor.clone(),
                 contenders: contenders.clone(),
-                told: told.clone(),
+                phases: phases.clone(),
             };
-            running.add_worker(part)?;
+            running.add_worker(setup)?;
         }
         let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
         let control = running.control.clone();
-        running.side = Some(thread("gake-control", move |ready| async move {
-            ready.tell();
-            side::run(control, admin).await;
+        running.background = Some(thread("gake-control", move |ready| async move {
+            ready.signal();
+            background::run(control, admin).await;
         })?);
         Ok(running)
     }
 }
 
-/// What a worker's thread is made of.
-struct Part {
-    shared: Arc<Shared>,
+/// The ingredients of a worker thread.
+struct WorkerSetup {
+    shared: Arc<ProxyState>,
     index: usize,
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    contenders: Vec<Arc<Target>>,
-    told: watch::Receiver<Phase>,
+    contenders: Vec<Arc<BackendTarget>>,
+    phases: watch::Receiver<ProxyPhase>,
 }
 
 impl RunningProxy {
-    fn add_worker(&mut self, part: Part) -> Result<(), ProxyStartError> {
-        let Part { shared, index, listener, acceptor, contenders, told } = part;
+    fn add_worker(&mut self, setup: WorkerSetup) -> Result<(), ProxyStartError> {
+        let WorkerSetup { shared, index, listener, acceptor, contenders, phases } = setup;
         let (jobs, receiver) = mpsc::unbounded_channel();
         let mirror = Mirror::new(Arc::clone(&shared), index, jobs);
         let for_mirror = Arc::clone(&shared);
         self.mirrors.push(thread("gake-shadow", move |ready| async move {
-            ready.tell();
+            ready.signal();
             mirror::thread::run(for_mirror, receiver).await;
         })?);
         self.workers.push(thread("gake-proxy", move |ready| async move {
-            let worker = Worker::new(shared, index, acceptor, mirror, &contenders);
-            ready.tell();
-            // It fails only when the listener cannot be watched, and then no client is served here:
-            // the other workers take the connections.
-            let _ = accept::run(Rc::clone(&worker), listener, told).await;
+            let worker = ProxyWorker::new(shared, index, acceptor, mirror, &contenders);
+            ready.signal();
+            // Fails only if the listener cannot be registered. The other workers then take the
+            // connections.
+            let _ = accept::run(Rc::clone(&worker), listener, phases).await;
         })?);
         Ok(())
     }
 
-    /// Where clients come.
+    /// The address for clients.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Where the admin service listens.
+    /// The address of the admin service.
     #[must_use]
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin
     }
 
-    /// Looks at it and changes it, from anywhere.
+    /// The handle for reading and changing the proxy.
     #[must_use]
-    pub fn control(&self) -> &Control {
+    pub fn control(&self) -> &ProxyControl {
         &self.control
     }
 
-    /// Ends it: no new clients, and those inside may finish within `drain`, copies too.
+    /// Stops accepting clients, and waits up to `drain` for running requests and copies.
     #[must_use]
     pub fn stop(self, drain: Duration) -> ProxySummary {
         self.control.drain(drain);
         self.join()
     }
 
-    /// Waits until it is ended through its control.
+    /// Waits until the proxy is ended through its control.
     #[must_use]
     pub fn join(mut self) -> ProxySummary {
         self.wait();
@@ -273,41 +266,41 @@ impl RunningProxy {
     }
 
     fn wait(&mut self) {
-        // A thread that panicked has told so already.
+        // A panic has already been printed.
         for thread in self.workers.drain(..).chain(self.mirrors.drain(..)) {
             let _ = thread.join();
         }
         let shared = self.control.shared();
         shared.feed.close();
         if let Some(hooks) = &shared.hooks {
-            hooks.finish(LAST_TOLD);
+            hooks.finish(LAST_EXCHANGES);
         }
         self.control.end();
-        if let Some(side) = self.side.take() {
-            let _ = side.join();
+        if let Some(background) = self.background.take() {
+            let _ = background.join();
         }
     }
 }
 
 impl Drop for RunningProxy {
     fn drop(&mut self) {
-        if !self.workers.is_empty() || self.side.is_some() {
+        if !self.workers.is_empty() || self.background.is_some() {
             self.control.stop_now();
             self.wait();
         }
     }
 }
 
-/// Reports that a thread runs.
+/// Signals that a thread has started.
 struct Ready(SyncSender<io::Result<()>>);
 
 impl Ready {
-    fn tell(self) {
+    fn signal(self) {
         let _ = self.0.send(Ok(()));
     }
 }
 
-/// A thread with a runtime of its own, which runs until its future ends.
+/// Starts a thread with its own runtime, and waits for its signal.
 fn thread<F: Future<Output = ()>>(
     name: &str,
     run: impl FnOnce(Ready) -> F + Send + 'static,
@@ -320,7 +313,7 @@ fn thread<F: Future<Output = ()>>(
         })?;
     match ready.recv() {
         Ok(started) => started.map(|()| thread),
-        Err(_) => Err(io::Error::other("it ended at once")),
+        Err(_) => Err(io::Error::other("the thread ended during its start")),
     }
 }
 
@@ -328,7 +321,7 @@ fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
-/// Listeners on one address, one for each thread: the kernel deals the connections out.
+/// Opens a listener per thread on one address; the kernel distributes the connections.
 fn listen(
     addr: SocketAddr,
     count: usize,
@@ -343,7 +336,7 @@ fn listen(
     };
     let failed = |source| ProxyStartError::Listen { addr, source };
     if addr.port() != 0 {
-        // With SO_REUSEPORT a second proxy of the same user would silently share the port.
+        // SO_REUSEPORT would let a second proxy of the same user silently share the port.
         drop(open(addr, false).map_err(failed)?);
     }
     let first = open(addr, count > 1).map_err(failed)?;

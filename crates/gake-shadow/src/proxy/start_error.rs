@@ -1,4 +1,4 @@
-//! Why a proxy cannot be started.
+//! Errors of starting a proxy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,45 +6,45 @@ use std::net::SocketAddr;
 /// Why a proxy cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyStartError {
-    /// The address is taken, or not ours.
+    /// Listening fails.
     #[error("cannot listen on {addr}: {source}")]
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
-    /// A backend's name or certificate name is of no use.
+    /// A backend's name cannot be resolved, or is invalid in TLS.
     #[error("backend {name:?}: {reason}")]
     Backend {
-        /// The backend.
+        /// The name of the backend.
         name: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// The proxy would be its own backend.
+    /// A backend's address is that of the proxy.
     #[error(
-        "backend {name:?} is this proxy itself ({addr}): its requests would come back for ever; \
+        "backend {name:?} is this proxy itself ({addr}): requests would loop; \
          listen elsewhere, or name another backend"
     )]
     Loop {
-        /// The backend.
+        /// The name of the backend.
         name: String,
-        /// Where the proxy listens.
+        /// The proxy's address.
         addr: SocketAddr,
     },
-    /// TLS towards backends.
+    /// The TLS settings for backends are invalid.
     #[error(transparent)]
     Tls(#[from] gake_wire::TlsError),
-    /// TLS towards clients.
+    /// The certificate or key for clients is invalid.
     #[error("{what} cannot be used: {reason}")]
     Certificate {
-        /// Which file.
+        /// The file.
         what: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// The system has no thread or descriptor for it.
+    /// A thread or its runtime cannot be started.
     #[error("a thread cannot be started: {0}")]
     Thread(#[from] io::Error),
 }

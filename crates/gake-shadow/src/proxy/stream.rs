@@ -1,4 +1,4 @@
-//! A byte stream: TCP, or TLS over it, to either side.
+//! A byte stream to client or backend: TCP, or TLS over TCP.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,24 +10,23 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-/// A connected stream.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) enum SocketStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
-    /// Whether the other side sees an error when the connection is closed, by whatever ends it, even
-    /// the end of the process: TCP is reset then. TLS without its last word is an error anyway.
+impl SocketStream {
+    /// Makes closing the connection an error (a TCP reset) to the peer, even when the process ends.
+    /// TLS needs none: without `close_notify` a close is an error anyway.
     pub(crate) fn set_close_is_error(&self, is_error: bool) {
         if let Self::Plain(stream) = self {
-            // An error means that it has been reset already.
+            // An error means that the connection is already reset.
             let _ = SockRef::from(stream).set_linger(is_error.then_some(Duration::ZERO));
         }
     }
 
-    /// Whether both sides agreed on HTTP/2 in the TLS handshake.
+    /// Whether HTTP/2 was negotiated in the TLS handshake.
     pub(crate) fn has_chosen_http2(&self) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -36,7 +35,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for SocketStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -49,7 +48,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for SocketStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -64,15 +63,15 @@ impl AsyncWrite for Stream {
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
+        slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let [piece] = pieces {
-            // The kernel has a shorter way for it.
-            return self.poll_write(cx, piece);
+        if let [slice] = slices {
+            // `write` is cheaper than `writev`.
+            return self.poll_write(cx, slice);
         }
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the tasks of one thread share: pools, buffers, the clock.
+//! The state shared by the tasks of one thread: pools, buffers, clock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,48 +9,45 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use crate::mirror::{Mirror, gate};
-use crate::proxy::client::date::Dates;
-use crate::proxy::shared::{Counters, Shared};
+use crate::proxy::client::date::DateCache;
+use crate::proxy::deadline::Ticker;
+use crate::proxy::state::{Counters, ProxyState};
 use crate::proxy::upstream::link::Scratch;
-use crate::proxy::upstream::pool::Pool;
-use crate::proxy::upstream::target::Target;
-use crate::proxy::watch::Ticker;
+use crate::proxy::upstream::pool::BackendPool;
+use crate::proxy::upstream::target::BackendTarget;
 
-/// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum ProxyPhase {
     Running,
-    /// No new clients; those inside may finish.
+    /// No new clients; running requests may finish.
     Draining,
-    /// At once.
-    Over,
+    Stopped,
 }
 
-/// What the tasks of one thread share.
-pub(crate) struct Worker {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct ProxyWorker {
+    pub(crate) shared: Arc<ProxyState>,
     pub(crate) index: usize,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
-    pub(crate) patience: TimeoutTicks,
-    pub(crate) master: Rc<Pool>,
-    /// For races alone: copies have connections of their own.
-    pub(crate) contenders: Vec<Rc<Pool>>,
+    pub(crate) timeout_ticks: TimeoutTicks,
+    pub(crate) master: Rc<BackendPool>,
+    /// The shadows' pools for races; copies use other connections.
+    pub(crate) contenders: Vec<Rc<BackendPool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
-    /// Requests of HTTP/1.1 pass as bytes: no hook wants to see or change them.
+    /// See [`ProxyState::passes_bytes`].
     pub(crate) passes_bytes: bool,
     pub(crate) scratch: Scratch,
-    /// What is written to clients goes through it.
+    /// A reusable buffer for writes to clients.
     pub(crate) spare: Cell<Vec<u8>>,
-    pub(crate) date: Dates,
-    phase: Cell<Phase>,
+    pub(crate) date: DateCache,
+    phase: Cell<ProxyPhase>,
     open: Cell<usize>,
-    /// A client has left.
-    leaving: Notify,
+    /// Notified when a client connection closes.
+    closed: Notify,
 }
 
-/// The time-outs in ticks.
+/// The timeouts in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeoutTicks {
     pub(crate) head: u64,
@@ -60,30 +57,30 @@ pub(crate) struct TimeoutTicks {
     pub(crate) idle: u64,
 }
 
-impl Worker {
+impl ProxyWorker {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ProxyState>,
         index: usize,
         acceptor: Option<TlsAcceptor>,
         mirror: Mirror,
-        contenders: &[Arc<Target>],
+        contenders: &[Arc<BackendTarget>],
     ) -> Rc<Self> {
         let (timeouts, limits) = (shared.config.timeouts, shared.config.limits);
         let ticker = Ticker::new(timeouts.shortest());
-        let patience = TimeoutTicks {
+        let timeout_ticks = TimeoutTicks {
             head: ticker.ticks(timeouts.head),
             client: ticker.ticks(timeouts.client),
             connect: ticker.ticks(timeouts.connect),
             first_byte: ticker.ticks(timeouts.first_byte),
             idle: ticker.ticks(timeouts.idle),
         };
-        let pool = |target: &Arc<Target>| {
-            Rc::new(Pool::new(Arc::clone(target), limits.idle, patience.idle))
+        let pool = |target: &Arc<BackendTarget>| {
+            Rc::new(BackendPool::new(Arc::clone(target), limits.idle, timeout_ticks.idle))
         };
         Rc::new(Self {
             index,
             acceptor,
-            patience,
+            timeout_ticks,
             master: pool(&shared.master),
             contenders: contenders.iter().map(pool).collect(),
             mirror: Rc::new(mirror),
@@ -91,10 +88,10 @@ impl Worker {
             passes_bytes: shared.passes_bytes(),
             scratch: Scratch::new(),
             spare: Cell::default(),
-            date: Dates::new(),
-            phase: Cell::new(Phase::Running),
+            date: DateCache::new(),
+            phase: Cell::new(ProxyPhase::Running),
             open: Cell::new(0),
-            leaving: Notify::new(),
+            closed: Notify::new(),
             ticker,
             shared,
         })
@@ -105,37 +102,32 @@ impl Worker {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.phase.get() >= Phase::Draining
+        self.phase.get() >= ProxyPhase::Draining
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.phase.get() == Phase::Over
+        self.phase.get() == ProxyPhase::Stopped
     }
 
-    /// Clients that are there.
     pub(crate) fn open(&self) -> usize {
         self.open.get()
     }
 
-    /// A client has come.
-    pub(crate) fn came(&self) {
+    pub(crate) fn connection_opened(&self) {
         self.open.set(self.open.get() + 1);
     }
 
-    /// Waits until a client leaves.
-    pub(crate) async fn leaving(&self) {
-        self.leaving.notified().await;
+    pub(crate) async fn wait_for_close(&self) {
+        self.closed.notified().await;
     }
 
-    /// Those who are inside may finish.
     pub(crate) fn drain(&self) {
-        self.phase.set(Phase::Draining);
+        self.phase.set(ProxyPhase::Draining);
         self.ticker.wake_all();
     }
 
-    /// A client has left.
-    pub(crate) fn left(&self) {
+    pub(crate) fn connection_closed(&self) {
         self.open.set(self.open.get() - 1);
-        self.leaving.notify_one();
+        self.closed.notify_one();
     }
 }

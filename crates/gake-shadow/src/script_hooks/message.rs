@@ -1,21 +1,21 @@
-//! Requests and exchanges as a script sees them, and what it says of them.
+//! Converts requests and exchanges to script values, and return values back.
 //!
-//! Headers are an object: names in lower case, a string for each, an array of strings for one that
-//! is repeated. A byte of a value is a character up to U+00FF, as in the Fetch standard, so that
-//! every value comes back as it went in.
+//! Headers are an object: names in lower case, values strings, or arrays of strings for repeated
+//! headers. Each byte of a value is a character up to U+00FF, as in the Fetch standard, so that
+//! values survive the round trip.
 
 use std::collections::HashMap;
 
-use crate::exchange::{BackendOutcome, Body, MirroredExchange};
-use crate::hooks::{Request, RequestHead, Selection};
+use crate::exchange::{BackendOutcome, CapturedBody, MirroredExchange};
+use crate::hooks::{HookRequest, HookRequestHead, Selection};
 use bytes::Bytes;
 use gake_script::Value;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
-use super::options::{BodyAs, Options};
+use super::options::{BodyFormat, ScriptHookOptions};
 
-/// What `selectBackends` is asked about.
-pub(super) fn head(request: &RequestHead) -> Value {
+/// The argument of `selectBackends`.
+pub(super) fn head(request: &HookRequestHead) -> Value {
     Value::map([
         ("method", Value::text(request.method.as_str())),
         ("uri", Value::Text(request.uri.to_string())),
@@ -24,10 +24,10 @@ pub(super) fn head(request: &RequestHead) -> Value {
     ])
 }
 
-/// What `selectBackends` said.
-pub(super) fn selection(said: Value) -> Result<Selection, String> {
-    let wrong = || "returned something else than \"all\", \"race\" or an array of names".to_owned();
-    match said {
+/// The result of `selectBackends`.
+pub(super) fn selection(returned: Value) -> Result<Selection, String> {
+    let wrong = || "must return \"all\", \"race\" or an array of names".to_owned();
+    match returned {
         Value::Null => Ok(Selection::All),
         Value::Text(text) if text == "all" => Ok(Selection::All),
         Value::Text(text) if text == "race" => Ok(Selection::Race),
@@ -43,8 +43,8 @@ pub(super) fn selection(said: Value) -> Result<Selection, String> {
     }
 }
 
-/// What `mungeRequest` may change.
-pub(super) fn request(request: &Request, how: BodyAs) -> Value {
+/// The argument of `mungeRequest`.
+pub(super) fn request(request: &HookRequest, how: BodyFormat) -> Value {
     let mut properties = vec![
         ("method".to_owned(), Value::text(request.method.as_str())),
         ("uri".to_owned(), Value::Text(request.uri.to_string())),
@@ -55,12 +55,16 @@ pub(super) fn request(request: &Request, how: BodyAs) -> Value {
     Value::Map(properties)
 }
 
-/// Changes a request as `mungeRequest` said, as a whole or not at all.
-pub(super) fn change(request: &mut Request, said: Value, how: BodyAs) -> Result<(), String> {
-    let properties = match said {
+/// Applies the result of `mungeRequest`, completely or, on an error, not at all.
+pub(super) fn change(
+    request: &mut HookRequest,
+    returned: Value,
+    how: BodyFormat,
+) -> Result<(), String> {
+    let properties = match returned {
         Value::Null => return Ok(()),
         Value::Map(properties) => properties,
-        _ => return Err("returned something else than a request or undefined".to_owned()),
+        _ => return Err("must return a request or undefined".to_owned()),
     };
     let mut changed = request.clone();
     for (name, value) in properties {
@@ -91,14 +95,12 @@ fn uri(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| format!("returned the uri {text:?}, which is not a path"))
 }
 
-fn new_body(value: Value, old: Option<Bytes>, how: BodyAs) -> Result<Bytes, String> {
+fn new_body(value: Value, old: Option<Bytes>, how: BodyFormat) -> Result<Bytes, String> {
     let Some(old) = old else {
-        return Err(
-            "returned a body; options.requestBody must say \"text\" or \"bytes\"".to_owned()
-        );
+        return Err("returned a body; options.requestBody must be \"text\" or \"bytes\"".to_owned());
     };
     match value {
-        // What was no UTF-8 and was not touched stays what it was.
+        // An untouched body that is not UTF-8 must stay the same.
         value if body(&old, how).as_ref() == Some(&value) => Ok(old),
         Value::Text(text) => Ok(text.into()),
         Value::Bytes(bytes) => Ok(bytes),
@@ -107,15 +109,15 @@ fn new_body(value: Value, old: Option<Bytes>, how: BodyAs) -> Result<Bytes, Stri
     }
 }
 
-/// What `backendsFinished` is told.
-pub(super) fn exchange(exchange: &MirroredExchange, options: &Options) -> Value {
-    let asked = &exchange.request;
+/// The argument of `backendsFinished`.
+pub(super) fn exchange(exchange: &MirroredExchange, options: &ScriptHookOptions) -> Value {
+    let received = &exchange.request;
     let mut request = vec![
-        ("method".to_owned(), Value::text(asked.method.as_str())),
-        ("uri".to_owned(), Value::Text(asked.uri.to_string())),
-        ("headers".to_owned(), headers(&asked.headers)),
+        ("method".to_owned(), Value::text(received.method.as_str())),
+        ("uri".to_owned(), Value::Text(received.uri.to_string())),
+        ("headers".to_owned(), headers(&received.headers)),
     ];
-    add_body(&mut request, &asked.body, options.request_body);
+    add_body(&mut request, &received.body, options.request_body);
     let backends = exchange.backends.iter();
     let backends = backends.map(|one| (one.name.to_string(), outcome(one, options)));
     Value::map([
@@ -127,17 +129,17 @@ pub(super) fn exchange(exchange: &MirroredExchange, options: &Options) -> Value 
     ])
 }
 
-fn outcome(outcome: &BackendOutcome, options: &Options) -> Value {
+fn outcome(outcome: &BackendOutcome, options: &ScriptHookOptions) -> Value {
     let mut properties = vec![("role".to_owned(), Value::text(outcome.role.name()))];
     let mut add = |name: &str, value| properties.push((name.to_owned(), value));
     add("connectMs", ms(outcome.connect_ns));
     add("firstByteMs", outcome.first_byte_ns.map_or(Value::Null, ms));
     add("totalMs", ms(outcome.total_ns));
     match &outcome.result {
-        Ok(answer) => {
-            add("status", Value::Number(answer.status.as_u16().into()));
-            add("headers", headers(&answer.headers));
-            add_body(&mut properties, &answer.body, options.answer_body);
+        Ok(response) => {
+            add("status", Value::Number(response.status.as_u16().into()));
+            add("headers", headers(&response.headers));
+            add_body(&mut properties, &response.body, options.response_body);
         }
         Err(failure) => {
             add("fault", Value::text(failure.name()));
@@ -147,17 +149,17 @@ fn outcome(outcome: &BackendOutcome, options: &Options) -> Value {
     Value::Map(properties)
 }
 
-fn add_body(properties: &mut Vec<(String, Value)>, kept: &Body, how: BodyAs) {
-    properties.extend(body(&kept.bytes, how).map(|body| ("body".to_owned(), body)));
-    properties.push(("bodyLength".to_owned(), Value::Number(kept.len as f64)));
-    properties.push(("bodyTruncated".to_owned(), Value::Bool(kept.truncated)));
+fn add_body(properties: &mut Vec<(String, Value)>, captured: &CapturedBody, how: BodyFormat) {
+    properties.extend(body(&captured.bytes, how).map(|body| ("body".to_owned(), body)));
+    properties.push(("bodyLength".to_owned(), Value::Number(captured.len as f64)));
+    properties.push(("bodyTruncated".to_owned(), Value::Bool(captured.truncated)));
 }
 
-fn body(bytes: &Bytes, how: BodyAs) -> Option<Value> {
+fn body(bytes: &Bytes, how: BodyFormat) -> Option<Value> {
     match how {
-        BodyAs::None => None,
-        BodyAs::Text => Some(Value::Text(String::from_utf8_lossy(bytes).into_owned())),
-        BodyAs::Bytes => Some(Value::Bytes(bytes.clone())),
+        BodyFormat::None => None,
+        BodyFormat::Text => Some(Value::Text(String::from_utf8_lossy(bytes).into_owned())),
+        BodyFormat::Bytes => Some(Value::Bytes(bytes.clone())),
     }
 }
 
@@ -172,9 +174,9 @@ fn headers(map: &HeaderMap) -> Value {
     let mut properties: Vec<(String, Value)> = Vec::with_capacity(map.keys_len());
     let mut repeated = HashMap::new();
     for (name, value) in map {
-        // A map may give the values of one name far apart.
-        let place = *repeated.entry(name).or_insert(properties.len());
-        match properties.get_mut(place) {
+        // The values of one name need not be adjacent in the map.
+        let index = *repeated.entry(name).or_insert(properties.len());
+        match properties.get_mut(index) {
             None => properties.push((name.to_string(), text(value))),
             Some((_, Value::List(values))) => values.push(text(value)),
             Some((_, first)) => *first = Value::List(vec![std::mem::take(first), text(value)]),

@@ -1,7 +1,7 @@
-//! The proxy's hooks, written in JavaScript.
+//! Hooks in JavaScript.
 //!
-//! `selectBackends` and `mungeRequest` run on threads of their own, `backendsFinished` on one more,
-//! so that what only looks never holds up what a client waits for.
+//! `backendsFinished` has a thread of its own and cannot delay `selectBackends` and `mungeRequest`,
+//! which clients wait for.
 
 mod message;
 mod options;
@@ -19,26 +19,26 @@ use crate::Proxy;
 use crate::config::Config;
 use crate::exchange::MirroredExchange;
 use crate::hooks::{
-    ChangeScope, HookError, HookScript, Hooks, Request, RequestHead, Selection, TookTooLong,
+    ChangeScope, HookError, HookRequest, HookRequestHead, HookScript, HookTimeout, Hooks, Selection,
 };
-use options::{BodyAs, Options};
+use options::{BodyFormat, ScriptHookOptions};
 
 const SELECT: &str = "selectBackends";
 const MUNGE: &str = "mungeRequest";
 const FINISHED: &str = "backendsFinished";
 
-/// Time for `backendsFinished`, which holds up no response.
+/// Time limit of `backendsFinished`, which delays no response.
 const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 
-/// Different faults of a script that are logged; the others are only counted.
-const TOLD_MAX: usize = 20;
+/// Distinct faults of a script that are logged; more are only counted.
+const FAULTS_LOGGED_MAX: usize = 20;
 
 impl HookScript {
-    /// Gives the hooks to `proxy`, whose configuration is `config`. Lines of the script's console
-    /// and its faults go to `log`.
+    /// Adds the hooks to `proxy`, whose configuration is `config`. The script's console and its
+    /// faults go to `log`.
     ///
     /// # Errors
-    /// When the script cannot be loaded, or exports the wrong things.
+    /// When the script cannot be loaded, or its exports are invalid.
     pub fn add(&self, config: &Config, log: ConsoleSink, proxy: Proxy) -> Result<Proxy, String> {
         let hooks = ScriptHooks::load(self, config, log)?;
         Ok(proxy
@@ -50,17 +50,16 @@ impl HookScript {
     }
 }
 
-/// A script's functions as hooks.
 struct ScriptHooks {
-    /// For what clients wait for.
-    questions: Option<ScriptThreads>,
-    /// For `backendsFinished`, which holds up no response.
-    finished: Option<ScriptThreads>,
+    /// For `selectBackends` and `mungeRequest`.
+    questions: Option<Threads>,
+    /// For `backendsFinished`.
+    finished: Option<Threads>,
     selects: bool,
     munges: bool,
-    options: Options,
+    options: ScriptHookOptions,
     limit: Duration,
-    faults: Faults,
+    faults: FaultLog,
 }
 
 impl ScriptHooks {
@@ -95,28 +94,28 @@ impl ScriptHooks {
             .chain(config.shadows.iter().map(|shadow| &shadow.backend))
             .map(|backend| &*backend.name)
             .collect();
-        let options = Options::of(first.export("options"), &backends)
+        let options = ScriptHookOptions::of(first.export("options"), &backends)
             .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
-        let asked = selects || munges;
-        let (questions, finished) = match (asked, finishes) {
+        let blocks = selects || munges;
+        let (questions, finished) = match (blocks, finishes) {
             (true, true) => (Some(start(script.threads)?), Some(first)),
             (true, false) if script.threads == 1 => (Some(first), None),
             (true, false) => (Some(start(script.threads)?), None),
             (false, _) => (None, Some(first)),
         };
-        let faults = Faults { log, told: Mutex::default() };
+        let faults = FaultLog { log, logged: Mutex::default() };
         let limit = script.limit;
         Ok(Self { questions, finished, selects, munges, options, limit, faults })
     }
 
-    fn ask(&self, function: &'static str, arguments: Vec<Value>) -> Result<Value, HookError> {
+    fn call(&self, function: &'static str, arguments: Vec<Value>) -> Result<Value, HookError> {
         let Some(threads) = &self.questions else { return Ok(Value::Null) };
         self.faults.watch(function, threads.call(function, arguments, self.limit))
     }
 
-    /// A fault of what a function returned.
+    /// Logs an invalid return value.
     fn wrong(&self, function: &str, wrong: String) -> HookError {
-        self.faults.tell(&format!("{function} {}", foreign::line(&wrong)));
+        self.faults.log_once(&format!("{function} {}", foreign::line(&wrong)));
         wrong.into()
     }
 }
@@ -126,24 +125,24 @@ impl Hooks for ScriptHooks {
         self.selects
     }
 
-    fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
-        let said = self.ask(SELECT, vec![message::head(request)])?;
-        message::selection(said).map_err(|wrong| self.wrong(SELECT, wrong))
+    fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
+        let returned = self.call(SELECT, vec![message::head(request)])?;
+        message::selection(returned).map_err(|wrong| self.wrong(SELECT, wrong))
     }
 
     fn munges(&self, backend: &str) -> ChangeScope {
         match (self.munges && self.options.munges(backend), self.options.request_body) {
             (false, _) => ChangeScope::No,
-            (true, BodyAs::None) => ChangeScope::Head,
-            (true, BodyAs::Text | BodyAs::Bytes) => ChangeScope::Body,
+            (true, BodyFormat::None) => ChangeScope::Head,
+            (true, BodyFormat::Text | BodyFormat::Bytes) => ChangeScope::Body,
         }
     }
 
-    fn munge(&self, backend: &str, request: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, backend: &str, request: &mut HookRequest) -> Result<(), HookError> {
         let arguments =
             vec![Value::text(backend), message::request(request, self.options.request_body)];
-        let said = self.ask(MUNGE, arguments)?;
-        message::change(request, said, self.options.request_body)
+        let returned = self.call(MUNGE, arguments)?;
+        message::change(request, returned, self.options.request_body)
             .map_err(|wrong| self.wrong(MUNGE, wrong))
     }
 
@@ -153,50 +152,50 @@ impl Hooks for ScriptHooks {
 
     fn finished(&self, exchange: &MirroredExchange) -> Result<(), HookError> {
         let Some(threads) = &self.finished else { return Ok(()) };
-        let told = vec![message::exchange(exchange, &self.options)];
-        self.faults.watch(FINISHED, threads.call(FINISHED, told, FINISHED_LIMIT)).map(drop)
+        let arguments = vec![message::exchange(exchange, &self.options)];
+        self.faults.watch(FINISHED, threads.call(FINISHED, arguments, FINISHED_LIMIT)).map(drop)
     }
 }
 
-/// Logs the faults of a script, each once: the counts are in the ledger.
-struct Faults {
+/// Logs each distinct fault once; all are counted elsewhere.
+struct FaultLog {
     log: ConsoleSink,
-    told: Mutex<HashSet<String>>,
+    logged: Mutex<HashSet<String>>,
 }
 
-impl Faults {
+impl FaultLog {
     fn watch<T>(&self, function: &str, result: Result<T, ScriptError>) -> Result<T, HookError> {
         result.map_err(|error| match error {
             ScriptError::Late { .. } => {
-                self.tell(&error.to_string());
-                TookTooLong.into()
+                self.log_once(&error.to_string());
+                HookTimeout.into()
             }
-            // The threads are busy with what took too long.
-            ScriptError::Busy(_) => TookTooLong.into(),
+            // The threads are busy with calls that exceeded the limit.
+            ScriptError::Busy(_) => HookTimeout.into(),
             ScriptError::Thrown(exception) => {
-                // What was thrown may be what a client sent.
+                // The exception may contain text from a client.
                 let thrown = exception.to_string();
-                let mut told = format!("{function} threw: {}", foreign::line(&thrown));
-                // The innermost call is the place that is told already.
+                let mut fault = format!("{function} threw: {}", foreign::line(&thrown));
+                // The message contains the innermost call.
                 for call in exception.stack.lines().skip(1) {
-                    told = told + "\n" + &foreign::line(call);
+                    fault = fault + "\n" + &foreign::line(call);
                 }
-                self.tell(&told);
+                self.log_once(&fault);
                 exception.into()
             }
             error => {
-                self.tell(&foreign::line(&error.to_string()));
+                self.log_once(&foreign::line(&error.to_string()));
                 error.into()
             }
         })
     }
 
-    fn tell(&self, fault: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < TOLD_MAX && told.insert(fault.to_owned()) {
-            (self.log)(ConsoleLevel::Warn, fault);
-            if told.len() == TOLD_MAX {
-                (self.log)(ConsoleLevel::Warn, "the script has more faults; they are only counted");
+    fn log_once(&self, fault: &str) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.to_owned()) {
+            (self.log)(Level::Warn, fault);
+            if logged.len() == FAULTS_LOGGED_MAX {
+                (self.log)(Level::Warn, "the script has more faults, which are only counted");
             }
         }
     }

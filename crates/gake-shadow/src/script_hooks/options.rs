@@ -1,11 +1,9 @@
-//! What a script says of itself: `export const options = {...}`.
+//! A script's `export const options = {...}`.
 
 use gake_script::{Export, Value};
 
-/// How a script wants bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum BodyAs {
-    /// Not at all.
+pub(super) enum BodyFormat {
     #[default]
     None,
     /// As a string, with U+FFFD for bytes that are not UTF-8.
@@ -14,20 +12,16 @@ pub(super) enum BodyAs {
     Bytes,
 }
 
-/// The options of a script.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Options {
-    /// The backends whose requests `mungeRequest` is called for; `None`: all.
+pub(super) struct ScriptHookOptions {
+    /// The backends that `mungeRequest` is called for; `None` means all.
     munge: Option<Vec<String>>,
-    pub(super) request_body: BodyAs,
-    pub(super) answer_body: BodyAs,
+    pub(super) request_body: BodyFormat,
+    pub(super) response_body: BodyFormat,
 }
 
-impl Options {
-    /// Reads what the script exports.
-    ///
-    /// # Errors
-    /// What is wrong with it, for its author.
+impl ScriptHookOptions {
+    /// Parses the export; the error is for the script's author.
     pub(super) fn of(export: Option<&Export>, backends: &[&str]) -> Result<Self, String> {
         let mut options = Self::default();
         let properties = match export {
@@ -39,10 +33,10 @@ impl Options {
             match name.as_str() {
                 "munge" => options.munge = Some(names(value, backends)?),
                 "requestBody" => options.request_body = body(name, value)?,
-                "answerBody" => options.answer_body = body(name, value)?,
+                "answerBody" => options.response_body = body(name, value)?,
                 _ => {
                     return Err(format!(
-                        "options.{name} is not known; there are munge, requestBody and answerBody"
+                        "options.{name} is unknown; the options are munge, requestBody and answerBody"
                     ));
                 }
             }
@@ -50,7 +44,6 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a backend's requests are to be changed.
     pub(super) fn munges(&self, backend: &str) -> bool {
         self.munge.as_ref().is_none_or(|names| names.iter().any(|name| name == backend))
     }
@@ -69,12 +62,12 @@ fn names(value: &Value, backends: &[&str]) -> Result<Vec<String>, String> {
     values.iter().map(name).collect()
 }
 
-fn body(name: &str, value: &Value) -> Result<BodyAs, String> {
+fn body(name: &str, value: &Value) -> Result<BodyFormat, String> {
     let Value::Text(text) = value else { return Err(format!("options.{name} is not a string")) };
     match text.as_str() {
-        "none" => Ok(BodyAs::None),
-        "text" => Ok(BodyAs::Text),
-        "bytes" => Ok(BodyAs::Bytes),
+        "none" => Ok(BodyFormat::None),
+        "text" => Ok(BodyFormat::Text),
+        "bytes" => Ok(BodyFormat::Bytes),
         _ => Err(format!("options.{name} is {text:?}; write \"none\", \"text\" or \"bytes\"")),
     }
 }
@@ -83,17 +76,17 @@ fn body(name: &str, value: &Value) -> Result<BodyAs, String> {
 mod tests {
     use super::*;
 
-    fn read(properties: &[(&str, Value)]) -> Result<Options, String> {
+    fn read(properties: &[(&str, Value)]) -> Result<ScriptHookOptions, String> {
         let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let export = Export::Value(Value::Map(properties.collect()));
-        Options::of(Some(&export), &["production", "sandbox"])
+        ScriptHookOptions::of(Some(&export), &["production", "sandbox"])
     }
 
     #[test]
     fn options_are_all_optional_and_misspelt_ones_are_refused() {
-        assert_eq!(Options::of(None, &[]), Ok(Options::default()));
-        assert_eq!(read(&[]), Ok(Options::default()));
-        assert!(Options::default().munges("production"));
+        assert_eq!(ScriptHookOptions::of(None, &[]), Ok(ScriptHookOptions::default()));
+        assert_eq!(read(&[]), Ok(ScriptHookOptions::default()));
+        assert!(ScriptHookOptions::default().munges("production"));
         let some = read(&[
             ("munge", Value::List(vec![Value::text("sandbox")])),
             ("requestBody", Value::text("text")),
@@ -101,17 +94,22 @@ mod tests {
         ])
         .unwrap();
         assert!(some.munges("sandbox") && !some.munges("production"));
-        assert_eq!((some.request_body, some.answer_body), (BodyAs::Text, BodyAs::Bytes));
-        for (name, value, told) in [
-            ("body", Value::Null, "options.body is not known"),
-            ("munge", Value::text("sandbox"), "not an array"),
-            ("munge", Value::List(vec![Value::text("sandbx")]), "production, sandbox"),
-            ("requestBody", Value::text("string"), "write \"none\""),
-            ("answerBody", Value::Bool(true), "not a string"),
-        ] {
-            let wrong = read(&[(name, value)]).unwrap_err();
-            assert!(wrong.contains(told), "{wrong}");
-        }
-        assert!(Options::of(Some(&Export::Function), &[]).is_err());
+        assert_eq!((some.request_body, some.response_body), (BodyFormat::Text, BodyFormat::Bytes));
+        let invalid = [
+            ("body", Value::Null),
+            ("munge", Value::text("sandbox")),
+            ("munge", Value::List(vec![Value::text("sandbx")])),
+            ("requestBody", Value::text("string")),
+            ("answerBody", Value::Bool(true)),
+        ];
+        let errors = invalid.map(|option| read(&[option]).unwrap_err());
+        expect_test::expect![[r#"
+            options.body is unknown; the options are munge, requestBody and answerBody
+            options.munge is not an array of backends' names
+            options.munge names "sandbx"; the backends are production, sandbox
+            options.requestBody is "string"; write "none", "text" or "bytes"
+            options.answerBody is not a string"#]]
+        .assert_eq(&errors.join("\n"));
+        assert!(ScriptHookOptions::of(Some(&Export::Function), &[]).is_err());
     }
 }

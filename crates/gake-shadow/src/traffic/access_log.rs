@@ -1,30 +1,29 @@
-//! Access logs in the common and the combined format of nginx and Apache.
+//! Reads access logs in the common and the combined format of nginx and Apache.
 //!
-//! They know the second of a request: those of one second are spread evenly over it, in their
-//! order. They have no bodies and few headers, so only safe methods are taken.
+//! Timestamps have a resolution of one second: requests within a second are spread evenly over it.
+//! Logs have no bodies and few headers, so only safe methods are read.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use gake_core::clock::SECOND;
 
-use super::{Record, Source};
+use super::{Record, RecordSource};
 
-/// Bytes of a line that are looked at.
+/// Bytes read of a line; the rest is skipped.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
-/// Requests of one second at most; more are counted as the next.
+/// Requests buffered for one second; more count towards the next.
 const SECOND_MAX: usize = 1_000_000;
 
-/// Reads requests from a log.
 pub(super) struct Reader<R> {
     input: R,
     line: Vec<u8>,
-    /// Requests of the second that is complete, with their offsets.
+    /// Requests of the last complete second, with their offsets.
     ready: VecDeque<Record>,
-    /// Requests of the second that is read.
+    /// Requests of the current second.
     open: Vec<Record>,
-    /// The second that is read, and the first, since the Unix epoch.
+    /// The current and the first second, since the Unix epoch.
     second: Option<(i64, i64)>,
     unsafe_methods: u64,
     malformed: u64,
@@ -45,7 +44,6 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Takes in one line.
     fn take(&mut self) -> io::Result<()> {
         self.line.clear();
         let read = (&mut self.input).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line)?;
@@ -66,7 +64,7 @@ impl<R: BufRead> Reader<R> {
             self.unsafe_methods += 1;
             return Ok(());
         }
-        // Lines stand in the order of the answers: one of an earlier second came late.
+        // Lines are in the order of the responses, so one of an earlier second may follow.
         let (second, _) = *self.second.get_or_insert((unix, unix));
         if unix > second || self.open.len() == SECOND_MAX {
             self.close();
@@ -87,7 +85,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> RecordSource for Reader<R> {
     fn next(&mut self) -> io::Result<Option<Record>> {
         while self.ready.is_empty() && !self.ended {
             self.take()?;
@@ -102,39 +100,38 @@ impl<R: BufRead> Source for Reader<R> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
-            "a log knows the second of a request: those of one second are spread evenly over it"
+            "the log has a resolution of one second: requests within a second are spread evenly"
                 .to_owned(),
         ];
         if self.unsafe_methods > 0 {
             notes.push(format!(
-                "{} requests with other methods than GET, HEAD, OPTIONS and TRACE are left out: \
-                 the log does not hold their bodies",
+                "{} requests with other methods than GET, HEAD, OPTIONS and TRACE were skipped: \
+                 the log has no bodies",
                 self.unsafe_methods
             ));
         }
         if self.malformed > 0 {
-            notes.push(format!("{} lines are not requests and are left out", self.malformed));
+            notes.push(format!("{} lines are not requests and were skipped", self.malformed));
         }
         notes
     }
 }
 
-/// The second since the Unix epoch and the request of a line.
+/// Parses a line into the second since the Unix epoch and the request.
 pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
     let (_, rest) = line.split_once(" [")?;
     let (time, rest) = rest.split_once(']')?;
     let unix = seconds(time)?;
     let (request, rest) = quoted(rest.trim_start())?;
-    let mut parts = request.split(' ');
-    let (method, target) = (parts.next()?, parts.next()?);
-    let protocol = parts.next();
+    let mut words = request.split(' ');
+    let (method, target) = (words.next()?, words.next()?);
+    let protocol = words.next();
     let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     let is_target = target.starts_with('/') || target == "*" || target.contains("://");
     if !is_method || !is_target || protocol.is_some_and(|p| !p.starts_with("HTTP/")) {
         return None;
     }
     let mut headers = Vec::new();
-    // After the status and the bytes.
     let mut rest = rest;
     for name in ["Referer", "User-Agent"] {
         let Some(at) = rest.find('"') else { break };
@@ -148,7 +145,7 @@ pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
     Some((unix, Record { method, target, headers, ..Record::default() }))
 }
 
-/// The text in quotes at the start, its escapes undone, and what follows it.
+/// The unescaped quoted text at the start, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let bytes = inner.as_bytes();
@@ -175,11 +172,11 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 fn seconds(text: &str) -> Option<i64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let (stamp, zone) = text.split_once(' ')?;
-    let mut parts = stamp.split(['/', ':']);
-    let day: i64 = parts.next()?.parse().ok()?;
-    let name = parts.next().filter(|name| name.len() == 3)?;
+    let mut fields = stamp.split(['/', ':']);
+    let day: i64 = fields.next()?.parse().ok()?;
+    let name = fields.next().filter(|name| name.len() == 3)?;
     let month = MONTHS.find(name).filter(|at| at % 3 == 0)? as i64 / 3 + 1;
-    let mut number = || parts.next()?.parse::<i64>().ok();
+    let mut number = || fields.next()?.parse::<i64>().ok();
     let (year, hour, minute, second) = (number()?, number()?, number()?, number()?);
     let fits = (1..=31).contains(&day)
         && (1970..10_000).contains(&year)
@@ -196,8 +193,8 @@ fn seconds(text: &str) -> Option<i64> {
     fits.then(|| days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - zone)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar, years counted from March so that the leap day
-/// is the last of its year.
+/// Days since 1970-01-01 in the Gregorian calendar, with years from March so that the leap day is
+/// the last of its year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let from_march = (month + 9) % 12;

@@ -1,5 +1,5 @@
-//! `.gakerec`: requests as frames with their length and checksum, so that a recording that was
-//! cut short, or is still written, can be read to its last whole request.
+//! `.gakerec`: requests as frames with length and checksum, so that a recording that was cut short
+//! or is still being written can be read up to its last complete request.
 //!
 //! ```text
 //! "GAKEREC1"  length u32  JSON {"started_unix_ns": n}  CRC-32 u32
@@ -11,8 +11,8 @@
 //!          body: the rest
 //! ```
 //!
-//! Numbers are little-endian. Offsets are nanoseconds since the start; a request that came later
-//! may stand earlier by what requests overlap.
+//! Numbers are little-endian. Offsets are nanoseconds since the start. Requests are written when
+//! they end, so offsets of overlapping requests are out of order.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Read, Write};
@@ -24,20 +24,20 @@ use serde::{Deserialize, Serialize};
 use gake_files::Access;
 use gake_text::redact::Redactor;
 
-use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, Source, TrafficError, redact};
+use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, RecordSource, TrafficError, redact};
 
-/// The first bytes of a file: the name and the version.
+/// The first bytes of a file: name and version.
 pub const MAGIC: &[u8] = b"GAKEREC1";
 
-/// Bytes of the head at most.
+/// Maximum bytes of the head.
 const HEAD_BYTES_MAX: u32 = 1 << 16;
 
 const TRUNCATED: u8 = 1;
 
-/// What is said once, at the start.
+/// The head of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
-    /// When offset 0 was, in nanoseconds since the Unix epoch.
+pub struct RecordingHead {
+    /// The time of offset 0, in nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
 }
 
@@ -52,14 +52,14 @@ pub struct RecordingWriter<W: Write> {
 }
 
 impl RecordingWriter<BufWriter<File>> {
-    /// Creates a file for its owner alone, which holds no secrets that `redactor` finds. Bodies are
-    /// kept up to `body_limit` bytes.
+    /// Creates a file with permissions for its owner only. Requests are redacted, bodies truncated
+    /// to `body_limit` bytes.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn create(
         path: &Path,
-        head: Head,
+        head: RecordingHead,
         redactor: Redactor,
         body_limit: usize,
     ) -> io::Result<Self> {
@@ -74,7 +74,12 @@ impl<W: Write> RecordingWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn new(mut out: W, head: Head, redactor: Redactor, body_limit: usize) -> io::Result<Self> {
+    pub fn new(
+        mut out: W,
+        head: RecordingHead,
+        redactor: Redactor,
+        body_limit: usize,
+    ) -> io::Result<Self> {
         let json = serde_json::to_vec(&head)?;
         out.write_all(MAGIC)?;
         framed(&mut out, &json)?;
@@ -82,10 +87,10 @@ impl<W: Write> RecordingWriter<W> {
         Ok(Self { out, redactor, body_limit, frame: Vec::new(), records: 0 })
     }
 
-    /// Writes a request without its secrets.
+    /// Writes a request, redacted.
     ///
     /// # Errors
-    /// When it cannot be written; or when it is larger than a record can be, and is left out.
+    /// When writing fails, or the request exceeds the size of a record; then nothing is written.
     pub fn write(&mut self, mut record: Record) -> io::Result<()> {
         redact(&self.redactor, &mut record);
         let body = &record.body[..record.body.len().min(self.body_limit)];
@@ -104,20 +109,20 @@ impl<W: Write> RecordingWriter<W> {
         }
         frame.extend_from_slice(body);
         if frame.len() > RECORD_BYTES_MAX {
-            return Err(io::Error::other("a request is larger than a record can be"));
+            return Err(io::Error::other("the request exceeds the maximum size of a record"));
         }
         framed(&mut self.out, frame)?;
         self.records += 1;
         Ok(())
     }
 
-    /// How many requests were written.
+    /// The number of requests written.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Hands everything to the system.
+    /// Flushes the buffers.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -152,58 +157,58 @@ fn long(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a recording to its last whole request.
+/// Reads a recording up to its last complete request.
 pub(super) struct Reader<R> {
     input: R,
-    head: Head,
-    /// Bytes read so far.
+    head: RecordingHead,
+    /// Bytes read.
     at: u64,
     records: u64,
-    ended: Option<Ended>,
+    ended: Option<RecordingEnd>,
 }
 
-/// Why there is no further record.
-enum Ended {
+/// How a recording ends.
+enum RecordingEnd {
     Whole,
     Cut,
     Damaged,
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads the head.
     pub(super) fn new(mut input: R) -> Result<Self, TrafficError> {
         let mut magic = [0; MAGIC.len()];
         input.read_exact(&mut magic)?;
-        let head = Head { started_unix_ns: 0 };
+        let head = RecordingHead { started_unix_ns: 0 };
         let mut reader = Self { input, head, at: magic.len() as u64, records: 0, ended: None };
         let head = reader.frame(HEAD_BYTES_MAX)?;
-        let head = head.ok_or_else(|| TrafficError::Head("it is cut or damaged".to_owned()))?;
+        let head =
+            head.ok_or_else(|| TrafficError::Head("it is truncated or damaged".to_owned()))?;
         let head = serde_json::from_slice(&head);
         reader.head = head.map_err(|error| TrafficError::Head(error.to_string()))?;
         Ok(reader)
     }
 
-    /// The next frame's payload; `None` where no whole one is left.
+    /// The payload of the next frame; `None` without another complete one.
     fn frame(&mut self, limit: u32) -> io::Result<Option<Vec<u8>>> {
         if self.input.fill_buf()?.is_empty() {
-            self.ended = Some(Ended::Whole);
+            self.ended = Some(RecordingEnd::Whole);
             return Ok(None);
         }
         let Some(length) = self.number()? else { return Ok(None) };
         if length > limit {
-            self.ended = Some(Ended::Damaged);
+            self.ended = Some(RecordingEnd::Damaged);
             return Ok(None);
         }
         let mut payload = Vec::new();
-        // As much as is there: a length alone must not make us hold memory.
+        // Grows with the data: a bogus length must not allocate memory.
         let read = (&mut self.input).take(u64::from(length)).read_to_end(&mut payload)?;
         if read < length as usize {
-            self.ended = Some(Ended::Cut);
+            self.ended = Some(RecordingEnd::Cut);
             return Ok(None);
         }
         let Some(sum) = self.number()? else { return Ok(None) };
         if sum != checksum(&payload) {
-            self.ended = Some(Ended::Damaged);
+            self.ended = Some(RecordingEnd::Damaged);
             return Ok(None);
         }
         self.at += u64::from(length) + 8;
@@ -215,7 +220,7 @@ impl<R: BufRead> Reader<R> {
         match self.input.read_exact(&mut bytes) {
             Ok(()) => Ok(Some(u32::from_le_bytes(bytes))),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.ended = Some(Ended::Cut);
+                self.ended = Some(RecordingEnd::Cut);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -223,15 +228,15 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> RecordSource for Reader<R> {
     fn next(&mut self) -> io::Result<Option<Record>> {
         if self.ended.is_some() {
             return Ok(None);
         }
         let Some(payload) = self.frame(RECORD_BYTES_MAX as u32)? else { return Ok(None) };
-        let record = Fields(&payload).record();
+        let record = PayloadReader(&payload).record();
         if record.is_none() {
-            self.ended = Some(Ended::Damaged);
+            self.ended = Some(RecordingEnd::Damaged);
         }
         self.records += u64::from(record.is_some());
         Ok(record)
@@ -242,22 +247,22 @@ impl<R: BufRead> Source for Reader<R> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let what = match self.ended {
-            Some(Ended::Cut) => "cut short",
-            Some(Ended::Damaged) => "damaged",
-            None | Some(Ended::Whole) => return Vec::new(),
+        let state = match self.ended {
+            Some(RecordingEnd::Cut) => "truncated",
+            Some(RecordingEnd::Damaged) => "damaged",
+            None | Some(RecordingEnd::Whole) => return Vec::new(),
         };
         vec![format!(
-            "the recording is {what} after {} whole requests, at byte {}",
+            "the recording is {state} after {} complete requests, at byte {}",
             self.records, self.at
         )]
     }
 }
 
-/// What is left of a payload.
-struct Fields<'a>(&'a [u8]);
+/// The unread rest of a payload.
+struct PayloadReader<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl PayloadReader<'_> {
     fn record(mut self) -> Option<Record> {
         let offset = u64::from_le_bytes(self.bytes(8)?.try_into().ok()?);
         let flags = self.bytes(1)?[0];

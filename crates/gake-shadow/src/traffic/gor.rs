@@ -1,28 +1,25 @@
 //! GoReplay's format: `TYPE ID TIMESTAMP [LATENCY]`, the raw message, and a separator. Requests
-//! have type 1; answers are passed over.
+//! have type 1; responses are skipped.
 //!
-//! The format has no lengths, and a body may hold the separator: one is taken for the end of a
-//! message when the message is as long as it says it is, and the next starts like one.
+//! The format has no lengths, and bodies may contain the separator. One ends a message only when
+//! the message has the length it announces, and the start of another message follows.
 
 use std::io::{self, BufRead, Read, Write};
 
 use gake_text::redact::Redactor;
 use memchr::memmem::Finder;
 
-use super::{RECORD_BYTES_MAX, Record, Source, message, redact};
+use super::{RECORD_BYTES_MAX, Record, RecordSource, message, redact};
 
-/// Between two messages.
 const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();
 
-/// Bytes read at once.
 const STEP: u64 = 1 << 18;
 
-/// Whether a line starts a message.
 pub(super) fn is_meta(line: &[u8]) -> bool {
     meta(line).is_some()
 }
 
-/// The type and the timestamp of a line that starts a message: three fields or more.
+/// The type and the timestamp of the first line of a message.
 fn meta(line: &[u8]) -> Option<(u8, u64)> {
     let line = std::str::from_utf8(line).ok()?;
     let mut fields = line.trim_end_matches('\r').split(' ');
@@ -38,12 +35,11 @@ fn meta(line: &[u8]) -> Option<(u8, u64)> {
     is_id.then_some((kind, timestamp))
 }
 
-/// Reads the requests of a recording.
 pub(super) struct Reader<R> {
     input: R,
     finder: Finder<'static>,
-    /// What was read and not yet used.
-    held: Vec<u8>,
+    /// Unprocessed input.
+    buffer: Vec<u8>,
     ended: bool,
     started: Option<u64>,
     malformed: u64,
@@ -56,7 +52,7 @@ impl<R: BufRead> Reader<R> {
         Self {
             input,
             finder,
-            held: Vec::new(),
+            buffer: Vec::new(),
             ended: false,
             started: None,
             malformed: 0,
@@ -64,68 +60,67 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads on. Nothing more is said by `ended`.
+    /// Reads more input; sets `ended` at the end.
     fn fill(&mut self) -> io::Result<()> {
-        let read = (&mut self.input).take(STEP).read_to_end(&mut self.held)?;
+        let read = (&mut self.input).take(STEP).read_to_end(&mut self.buffer)?;
         self.ended = read == 0;
         Ok(())
     }
 
-    /// The next message, its line included, and how far it goes with its separator; `None` at the
-    /// end.
+    /// The ends of the next message, without and with its separator; `None` at the end.
     fn message(&mut self) -> io::Result<Option<(usize, usize)>> {
         let mut from = 0;
         loop {
-            let found = self.finder.find(&self.held[from..]).map(|at| at + from);
+            let found = self.finder.find(&self.buffer[from..]).map(|at| at + from);
             if let Some(at) = found {
                 let after = at + SEPARATOR.len();
-                // What follows is needed to tell whether this is the end.
-                if self.held.len() < after + 256
+                // The decision needs the bytes that follow.
+                if self.buffer.len() < after + 256
                     && !self.ended
-                    && self.held.len() < RECORD_BYTES_MAX
+                    && self.buffer.len() < RECORD_BYTES_MAX
                 {
                     self.fill()?;
                     continue;
                 }
-                if self.ends_at(at, after) || self.held.len() >= RECORD_BYTES_MAX {
+                if self.ends_at(at, after) || self.buffer.len() >= RECORD_BYTES_MAX {
                     return Ok(Some((at, after)));
                 }
                 from = at + 1;
                 continue;
             }
-            if self.ended || self.held.len() >= RECORD_BYTES_MAX {
-                let rest = self.held.len();
+            if self.ended || self.buffer.len() >= RECORD_BYTES_MAX {
+                let rest = self.buffer.len();
                 self.cut |= rest > 0;
                 return Ok((rest > 0).then_some((rest, rest)));
             }
-            from = self.held.len().saturating_sub(SEPARATOR.len());
+            from = self.buffer.len().saturating_sub(SEPARATOR.len());
             self.fill()?;
         }
     }
 
-    /// Whether the message that would end at `at` does.
+    /// Whether the separator at `at` ends the message.
     fn ends_at(&self, at: usize, after: usize) -> bool {
-        let next = &self.held[after..];
+        let next = &self.buffer[after..];
         let line = next.split(|byte| *byte == b'\n').next().unwrap_or_default();
         if !next.is_empty() && meta(line).is_none() {
             return false;
         }
-        let raw = payload(&self.held[..at]).map_or(&[][..], |(_, _, raw)| raw);
+        let raw = payload(&self.buffer[..at]).map_or(&[][..], |(_, _, raw)| raw);
         message::announced(raw).is_none_or(|length| length <= raw.len())
     }
 }
 
-/// The type, the timestamp and the raw HTTP of a message.
+/// Type, timestamp and raw HTTP of a message.
 fn payload(message: &[u8]) -> Option<(u8, u64, &[u8])> {
     let end = memchr::memchr(b'\n', message)?;
     let (kind, timestamp) = meta(&message[..end])?;
     Some((kind, timestamp, &message[end + 1..]))
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> RecordSource for Reader<R> {
     fn next(&mut self) -> io::Result<Option<Record>> {
         while let Some((end, after)) = self.message()? {
-            let message: Vec<u8> = self.held.drain(..after).take(end).collect();
+            let message: Vec<u8> = self.buffer.drain(..after).take(end).collect();
             let Some((kind, timestamp, raw)) = payload(&message) else {
                 self.malformed += 1;
                 continue;
@@ -151,12 +146,12 @@ impl<R: BufRead> Source for Reader<R> {
         let mut notes = Vec::new();
         if self.malformed > 0 {
             notes.push(format!(
-                "{} messages are not HTTP requests and are left out",
+                "{} messages are not HTTP requests and were skipped",
                 self.malformed
             ));
         }
         if self.cut {
-            notes.push("the last message has no end: the recording is cut short".to_owned());
+            notes.push("the last message has no end: the recording is truncated".to_owned());
         }
         notes
     }
@@ -173,13 +168,12 @@ pub struct GorWriter<W> {
 }
 
 impl<W: Write> GorWriter<W> {
-    /// A recording without a request yet, whose offsets are from this instant and whose secrets
-    /// `redactor` hides.
+    /// A writer of redacted requests; offsets count from `started_unix_ns`.
     pub fn new(out: W, started_unix_ns: u64, redactor: Redactor) -> Self {
         Self { out, started_unix_ns, redactor, buffer: Vec::new(), number: 0 }
     }
 
-    /// Writes a request without its secrets. Its timestamp is in Unix nanoseconds.
+    /// Writes a request, redacted.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -194,7 +188,7 @@ impl<W: Write> GorWriter<W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Hands everything to the system.
+    /// Flushes the buffers.
     ///
     /// # Errors
     /// When it cannot be written.

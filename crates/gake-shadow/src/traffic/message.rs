@@ -1,23 +1,23 @@
-//! A request as raw HTTP/1.1, read and written.
+//! Reads and writes requests as raw HTTP/1.1.
 
 use super::{HEADERS_MAX, Record};
 
-/// How much of a raw request its own framing asks for, when that is known: the head and
-/// `Content-Length`. `None` when the head is not whole, or there is no length.
+/// The announced length of a raw request: head and `Content-Length`. `None` if the head is
+/// incomplete, or has no length.
 pub(super) fn announced(raw: &[u8]) -> Option<usize> {
     let (record, body_at) = head(raw)?;
     let length: usize = record.header("content-length")?.trim().parse().ok()?;
     body_at.checked_add(length)
 }
 
-/// Reads a raw request; a body in chunks is joined.
+/// Parses a raw request; a chunked body is decoded.
 pub(super) fn read(raw: &[u8]) -> Option<Record> {
     let (mut record, body_at) = head(raw)?;
     let body = &raw[body_at..];
     let coding = record.header("transfer-encoding").map(str::to_ascii_lowercase);
     if coding.is_some_and(|coding| coding.contains("chunked")) {
         record.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("transfer-encoding"));
-        let whole = joined(body);
+        let whole = decode_chunks(body);
         record.truncated = whole.is_none();
         record.body = whole.unwrap_or_else(|| body.to_vec());
     } else {
@@ -46,8 +46,8 @@ fn head(raw: &[u8]) -> Option<(Record, usize)> {
     Some((record, body_at))
 }
 
-/// The content of a chunked body (RFC 9112, section 7.1); `None` when it is cut or malformed.
-fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
+/// The content of a chunked body (RFC 9112, section 7.1); `None` if it is truncated or malformed.
+fn decode_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     loop {
         let httparse::Status::Complete((start, length)) = httparse::parse_chunk_size(rest).ok()?
@@ -63,10 +63,9 @@ fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes a raw request.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
-    let mut line = |parts: &[&[u8]]| {
-        parts.iter().for_each(|part| out.extend_from_slice(part));
+    let mut line = |words: &[&[u8]]| {
+        words.iter().for_each(|word| out.extend_from_slice(word));
         out.extend_from_slice(b"\r\n");
     };
     line(&[record.method.as_bytes(), b" ", record.target.as_bytes(), b" HTTP/1.1"]);

@@ -1,4 +1,4 @@
-//! A request without its secrets.
+//! Redaction of recorded requests.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,8 @@ use gake_text::redact::Redactor;
 use super::Record;
 use crate::coding;
 
-/// Hides the secrets of a request. A body in a content coding is stored without it when something in
-/// it was hidden; one whose coding is unknown or broken cannot be looked into and is left out, as if
-/// it had been too long.
+/// Redacts a request. An encoded body is stored decoded if anything in it was redacted. A body that
+/// cannot be decoded is removed, and marked as truncated.
 pub fn redact(redactor: &Redactor, record: &mut Record) {
     if redactor.is_off() {
         return;
@@ -33,11 +32,11 @@ pub fn redact(redactor: &Redactor, record: &mut Record) {
         }
         return;
     }
-    // The last one that was applied is undone first.
+    // In reverse order of application.
     let plain = codings
         .iter()
         .rev()
-        .try_fold(record.body.clone(), |body, coding| coding::undo(coding.as_bytes(), &body));
+        .try_fold(record.body.clone(), |body, coding| coding::decode(coding.as_bytes(), &body));
     let Some(plain) = plain else {
         record.body.clear();
         record.truncated = true;
@@ -49,7 +48,7 @@ pub fn redact(redactor: &Redactor, record: &mut Record) {
     }
 }
 
-/// The content codings of a body, in the order in which they were applied.
+/// The content codings of a body, in the order of application.
 fn codings(record: &Record) -> Vec<String> {
     let lines = record.headers.iter();
     let lines = lines.filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
@@ -58,7 +57,7 @@ fn codings(record: &Record) -> Vec<String> {
     all.split(',').map(|coding| coding.trim().to_owned()).filter(|c| !c.is_empty()).collect()
 }
 
-/// Another body, and its length where one is said.
+/// Replaces the body, and its `Content-Length` if there is one.
 fn set_body(record: &mut Record, body: Vec<u8>) {
     if !record.truncated {
         let length = body.len().to_string().into_bytes();
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_request_is_looked_at() {
+    fn target_headers_and_body_are_redacted() {
         let headers = [("X-Vault-Token", "s3cr3t"), ("content-length", "21")];
         let record = redacted(post(&headers, b"{\"password\":\"s3cr3t\"}"));
         let shown = format!("{record:?} {}", String::from_utf8_lossy(&record.body));
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_hides_nothing_from_it() {
+    fn encoded_bodies_are_redacted() {
         let secret = b"{\"password\":\"s3cr3t\"}";
         for (coding, body) in [("gzip", gzip(secret)), ("gzip, gzip", gzip(&gzip(secret)))] {
             let record = redacted(post(&[("Content-Encoding", coding)], &body));

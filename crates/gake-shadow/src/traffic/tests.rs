@@ -1,4 +1,4 @@
-//! Recordings written, read, cut and damaged.
+//! Tests on complete, truncated and damaged recordings.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ fn record(n: u64) -> Record {
         headers: vec![
             ("host".to_owned(), b"shop.example".to_vec()),
             ("Authorization".to_owned(), b"Bearer s3cret".to_vec()),
-            // As it came, whatever the encoding.
+            // Not UTF-8.
             ("x-note".to_owned(), b"\xe9\xff".to_vec()),
         ],
         body: if n.is_multiple_of(3) { vec![n as u8; n as usize] } else { Vec::new() },
@@ -28,14 +28,14 @@ fn record(n: u64) -> Record {
 
 fn gakerec(count: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let head = gakerec::Head { started_unix_ns: 7 };
+    let head = gakerec::RecordingHead { started_unix_ns: 7 };
     let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, redactor(), 1_000).unwrap();
     (0..count).for_each(|n| writer.write(record(n)).unwrap());
     assert_eq!(writer.records(), count);
     bytes
 }
 
-/// What is read of a file of these bytes, and the notes.
+/// Format, records and notes of a file with these bytes.
 fn read(bytes: &[u8]) -> (RecordingFormat, Vec<Record>, Vec<String>) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
@@ -45,7 +45,7 @@ fn read(bytes: &[u8]) -> (RecordingFormat, Vec<Record>, Vec<String>) {
 }
 
 #[test]
-fn a_recording_comes_back_without_its_secrets() {
+fn a_recording_is_redacted() {
     let (format, records, notes) = read(&gakerec(50));
     assert_eq!((format, notes), (RecordingFormat::Gakerec, vec![]));
     assert_eq!(records.len(), 50);
@@ -58,11 +58,11 @@ fn a_recording_comes_back_without_its_secrets() {
 }
 
 #[test]
-fn requests_come_in_the_order_in_which_they_came() {
+fn requests_are_sorted_by_arrival() {
     let mut bytes = Vec::new();
-    let head = gakerec::Head { started_unix_ns: 0 };
+    let head = gakerec::RecordingHead { started_unix_ns: 0 };
     let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, Redactor::off(), 10).unwrap();
-    // Each was over up to 1,000 requests later.
+    // Each ends up to 1,000 requests later.
     let ended = |n: u64| n * 1_000 + n.wrapping_mul(0x9e37_79b9) % 1_000_000;
     let mut order: Vec<u64> = (0..20_000).collect();
     order.sort_by_key(|n| ended(*n));
@@ -72,9 +72,9 @@ fn requests_come_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_body_is_kept_up_to_the_limit() {
+fn a_body_is_recorded_up_to_the_limit() {
     let mut bytes = Vec::new();
-    let head = gakerec::Head { started_unix_ns: 0 };
+    let head = gakerec::RecordingHead { started_unix_ns: 0 };
     let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, Redactor::off(), 10).unwrap();
     writer.write(record(30)).unwrap();
     let (_, records, _) = read(&bytes);
@@ -83,7 +83,7 @@ fn a_body_is_kept_up_to_the_limit() {
 }
 
 #[test]
-fn a_recording_that_is_cut_anywhere_is_read_to_its_last_whole_record() {
+fn a_truncated_recording_is_read_up_to_its_last_complete_record() {
     let whole = gakerec(12);
     let head = gakerec(0).len();
     let ends: Vec<usize> = (0..=12).map(|n| gakerec(n).len()).collect();
@@ -106,7 +106,7 @@ fn a_damaged_recording_is_read_up_to_the_damage() {
         damaged[at] ^= 0x55;
         let (_, records, notes) = read(&damaged);
         assert_eq!(records.len(), 3);
-        assert!(notes[0].contains("after 3 whole requests"), "{notes:?}");
+        assert!(notes[0].contains("after 3 complete requests"), "{notes:?}");
     }
     let mut other = whole;
     other[MAGIC_LENGTH + 6] ^= 0xff;
@@ -118,7 +118,7 @@ fn a_damaged_recording_is_read_up_to_the_damage() {
 const MAGIC_LENGTH: usize = gakerec::MAGIC.len();
 
 #[test]
-fn goreplays_format_goes_out_and_comes_back() {
+fn goreplays_format_survives_the_round_trip() {
     let mut bytes = Vec::new();
     let mut writer = gor::GorWriter::new(&mut bytes, 7, Redactor::off());
     (0..20).for_each(|n| writer.write(record(n)).unwrap());
@@ -134,7 +134,7 @@ fn goreplays_format_goes_out_and_comes_back() {
 }
 
 #[test]
-fn a_recording_tells_when_it_began() {
+fn a_recording_has_a_start_time() {
     let began = |bytes: &[u8]| {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
@@ -154,7 +154,7 @@ fn a_recording_tells_when_it_began() {
 #[test]
 fn goreplays_format_is_read_tolerantly() {
     let separator = "\n🐵🙈🙉\n";
-    // Three fields; a body that holds the separator; answers; chunks; no last separator.
+    // Three fields; a body with the separator; responses; chunks; no final separator.
     let text = [
         "1 a1 1000\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n",
         &format!(
@@ -183,7 +183,10 @@ fn goreplays_format_is_read_tolerantly() {
             (4_000, "/e", b""),
         ]
     );
-    assert_eq!(notes.len(), 2, "{notes:?}");
+    expect_test::expect![[r#"
+        1 messages are not HTTP requests and were skipped
+        the last message has no end: the recording is truncated"#]]
+    .assert_eq(&notes.join("\n"));
 }
 
 #[test]
@@ -213,12 +216,14 @@ fn access_logs_are_spread_within_their_seconds() {
     );
     assert_eq!(records[0].header("user-agent"), Some("curl \"8\""));
     assert_eq!(records[1].headers, []);
-    assert!(notes[0].contains("spread evenly"), "{notes:?}");
-    assert!(notes[1].starts_with("1 requests") && notes[2].starts_with("1 lines"), "{notes:?}");
+    expect_test::expect![[r#"
+        the log has a resolution of one second: requests within a second are spread evenly
+        1 requests with other methods than GET, HEAD, OPTIONS and TRACE were skipped: the log has no bodies
+        1 lines are not requests and were skipped"#]].assert_eq(&notes.join("\n"));
 }
 
 #[test]
-fn what_is_no_recording_is_refused() {
+fn other_files_are_rejected() {
     for bytes in [&b""[..], b"GET http://h/\n", b"{\"method\":\"GET\"}\n", b"\xff\xfe", b"1 2 x\n"]
     {
         assert_eq!(RecordingFormat::of(bytes), None, "{bytes:?}");
@@ -243,8 +248,8 @@ proptest::proptest! {
             _ => {}
         }
         for (at, byte) in flips {
-            if let Some(place) = bytes.get_mut(at) {
-                *place = byte;
+            if let Some(target) = bytes.get_mut(at) {
+                *target = byte;
             }
         }
         let mut file = tempfile::NamedTempFile::new().unwrap();

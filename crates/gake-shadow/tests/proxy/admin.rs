@@ -1,4 +1,4 @@
-//! The admin service: for everybody to see, for those with the token to change.
+//! The admin service: public to read, changes with the token.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use gake_shadow::Category;
 
 use crate::backend::Backend;
-use crate::client::{Answer, Client, get};
+use crate::client::{Client, Response, get};
 use crate::{config, start, stop, until, until_count};
 
-fn ask(addr: SocketAddr, method: &str, path: &str, line: &str) -> Answer {
+fn ask(addr: SocketAddr, method: &str, path: &str, line: &str) -> Response {
     let mut client = Client::new(addr);
     client.write(format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{line}\r\n"));
-    client.answer(false)
+    client.response(false)
 }
 
 #[test]
@@ -39,11 +39,7 @@ fn changes_need_the_token() {
     assert_eq!(ask(admin, "POST", "/kill", token).status, 200);
     assert_eq!(get(proxy.addr(), "/").status, 200);
     assert_eq!(ask(admin, "POST", "/resume?shadow=s0", token).status, 200);
-    assert_eq!(
-        get(proxy.addr(), "/").status,
-        200,
-        "the shadow alone is back, the switch for all is not"
-    );
+    assert_eq!(get(proxy.addr(), "/").status, 200, "only the shadow's own switch is off");
     assert_eq!(ask(admin, "POST", "/resume", token).status, 200);
     assert_eq!(get(proxy.addr(), "/").status, 200);
     until_count(&proxy, 0, Category::Ok, 1);
@@ -54,10 +50,10 @@ fn changes_need_the_token() {
     for (path, status) in [
         ("/percentage?shadow=s0&value=101", 400),
         ("/percentage?shadow=s0&value=NaN", 400),
-        ("/percentage?shadow=nobody&value=1", 404),
+        ("/percentage?shadow=unknown&value=1", 404),
         ("/percentage?value=1", 400),
         ("/percentage?shadow=s0&value=1&over=x", 400),
-        ("/kill?shadow=nobody", 404),
+        ("/kill?shadow=unknown", 404),
         ("/kill?x=y", 400),
         ("/status", 405),
         ("/nothing", 404),
@@ -68,7 +64,7 @@ fn changes_need_the_token() {
 }
 
 #[test]
-fn anybody_here_may_look_but_no_page_of_the_web() {
+fn reading_needs_no_token() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.admin = Some("127.0.0.1:0".parse().unwrap());
@@ -95,13 +91,13 @@ fn anybody_here_may_look_but_no_page_of_the_web() {
     assert_eq!(
         ask(admin, "POST", "/kill", "Authorization: Bearer \r\n").status,
         401,
-        "without a token nobody changes anything"
+        "changes are disabled without a token"
     );
     stop(proxy);
 }
 
 #[test]
-fn a_request_names_this_machine_and_nothing_else() {
+fn only_local_hosts_are_accepted() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
     config.admin = Some("127.0.0.1:0".parse().unwrap());
@@ -110,7 +106,7 @@ fn a_request_names_this_machine_and_nothing_else() {
     let status = |head: &[u8]| {
         let mut client = Client::new(admin);
         client.write([head, b"\r\n"].concat());
-        client.answer(false).status
+        client.response(false).status
     };
     for known in [
         &b"GET /status HTTP/1.1\r\nHost: localhost\r\n"[..],
@@ -139,7 +135,7 @@ fn a_request_names_this_machine_and_nothing_else() {
 }
 
 #[test]
-fn half_requests_keep_nobody_from_the_kill_switch() {
+fn incomplete_requests_do_not_block_the_kill_switch() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.admin = Some("127.0.0.1:0".parse().unwrap());
@@ -159,12 +155,12 @@ fn half_requests_keep_nobody_from_the_kill_switch() {
         let token = "Authorization: Bearer secret\r\n";
         assert_eq!(ask(admin, "POST", "/kill", token).status, 200);
     }
-    // Were they waited for, each round would take seconds: this is for busy machines.
+    // Waiting for them would take seconds per round; the limit allows for a busy machine.
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert!(proxy.control().shadows()[0].killed);
-    // All of them go, those that came last too.
+    // All of them are closed.
     for client in &mut crowd {
-        assert!(!matches!(client.0.read(&mut [0]), Ok(1..)), "an answer to half a request");
+        assert!(!matches!(client.0.read(&mut [0]), Ok(1..)), "a response to an incomplete request");
     }
     stop(proxy);
 }

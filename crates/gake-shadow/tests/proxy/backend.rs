@@ -1,28 +1,25 @@
-//! Scripted backends: a thread a connection, and every request kept as its bytes came.
+//! Scripted backends: a thread per connection; requests are recorded as received.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A request as its bytes came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// The request line.
+pub struct ReceivedRequest {
     pub line: String,
-    /// Header lines in their order, names in lower case.
+    /// Header lines in order, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it was framed.
+    /// The body with its framing.
     pub body: Vec<u8>,
 }
 
-impl Seen {
-    /// All values of a header.
+impl ReceivedRequest {
     pub fn all(&self, name: &str) -> Vec<&str> {
         self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect()
     }
 
-    /// The one value of a header, or nothing.
+    /// The value of a header that occurs at most once.
     pub fn get(&self, name: &str) -> &str {
         let all = self.all(name);
         assert!(all.len() < 2, "{name}: {all:?}");
@@ -34,23 +31,23 @@ impl Seen {
     }
 }
 
-/// A backend.
 #[derive(Debug)]
 pub struct Backend {
     pub addr: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     leftovers: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
 }
 
-/// An answer with a body.
 pub fn ok(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
 impl Backend {
-    /// Answers each request with what `answer` says; an empty answer closes the connection.
-    pub fn answering(answer: impl Fn(&Seen) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    /// An empty response closes the connection.
+    pub fn responding(
+        response: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (kept, leftovers) = (Arc::clone(&seen), Arc::new(AtomicUsize::new(0)));
         let left = Arc::clone(&leftovers);
@@ -58,8 +55,8 @@ impl Backend {
             let mut buffer = Vec::new();
             while let Some(request) = read_request(&mut stream, &mut buffer) {
                 kept.lock().unwrap().push(request.clone());
-                let answer = answer(&request);
-                if answer.is_empty() || stream.write_all(&answer).is_err() {
+                let response = response(&request);
+                if response.is_empty() || stream.write_all(&response).is_err() {
                     return;
                 }
             }
@@ -70,17 +67,15 @@ impl Backend {
         backend
     }
 
-    /// Says `200 hello` to everything.
     pub fn hello() -> Self {
-        Self::answering(|_| ok("hello"))
+        Self::responding(|_| ok("hello"))
     }
 
-    /// Does with each connection, which has a number, what `serve` does.
+    /// Serves connections, which are numbered, with `serve`.
     pub fn raw(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), serve)
     }
 
-    /// The same on a listener with options of its own.
     pub fn on(
         listener: TcpListener,
         serve: impl Fn(TcpStream, usize) + Send + Sync + 'static,
@@ -98,9 +93,9 @@ impl Backend {
         Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections }
     }
 
-    /// An address where nobody listens.
-    pub fn nobody() -> Self {
-        // Bound and not listening: nobody else gets the port while the test runs.
+    /// Refuses connections.
+    pub fn refusing() -> Self {
+        // Bound but not listening, so that no other process gets the port.
         let socket =
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
@@ -109,8 +104,7 @@ impl Backend {
         Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections: Arc::default() }
     }
 
-    /// Takes no connection: its backlog is full, so that one more is still being made when its time
-    /// is over.
+    /// Has a full backlog, so that connecting blocks.
     pub fn full() -> Self {
         let socket =
             || socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -121,7 +115,7 @@ impl Backend {
         for _ in 0..4 {
             let client = socket();
             client.set_nonblocking(true).unwrap();
-            // The first is made, the others wait.
+            // The first one connects, the others fill the backlog.
             let _ = client.connect(&addr);
             std::mem::forget(client);
         }
@@ -134,11 +128,11 @@ impl Backend {
         format!("http://{}", self.addr)
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Connections that ended in the middle of a request, or with other bytes.
+    /// Connections that ended with an incomplete request.
     pub fn leftovers(&self) -> usize {
         self.leftovers.load(Ordering::SeqCst)
     }
@@ -148,8 +142,8 @@ impl Backend {
     }
 }
 
-/// Reads a plain request; `None` at the end or at anything else.
-pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
+/// Reads a request; `None` at the end of the connection.
+pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<ReceivedRequest> {
     let end = loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             break end;
@@ -159,7 +153,7 @@ pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen
     let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
     buffer.drain(..end + 4);
     let mut lines = head.split("\r\n");
-    let mut seen = Seen { line: lines.next()?.to_owned(), ..Seen::default() };
+    let mut seen = ReceivedRequest { line: lines.next()?.to_owned(), ..ReceivedRequest::default() };
     for line in lines {
         let (name, value) = line.split_once(':')?;
         seen.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
@@ -182,7 +176,7 @@ pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen
     Some(seen)
 }
 
-/// Where a chunked body with its trailers ends.
+/// The end of a chunked body with its trailers.
 pub fn end_of_chunks(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

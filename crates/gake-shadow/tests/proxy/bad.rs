@@ -1,4 +1,4 @@
-//! Shadows that misbehave, each in one way.
+//! Misbehaving shadows.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use crate::backend::{Backend, read_request};
 
-/// Takes requests and says nothing.
+/// Accepts requests and never responds.
 pub fn hangs() -> Backend {
     Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())))
 }
 
-/// Closes every connection with a RST.
+/// Resets every connection.
 pub fn resets() -> Backend {
     Backend::raw(|stream: TcpStream, _| {
         let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
     })
 }
 
-/// Sends its answer's body at a byte a second.
+/// Sends its response body at one byte per second.
 pub fn drips() -> Backend {
     Backend::raw(|mut stream, _| {
         read_request(&mut stream, &mut Vec::new());
@@ -31,7 +31,7 @@ pub fn drips() -> Backend {
     })
 }
 
-/// Sends a gigabyte, and counts what the kernel took of it.
+/// Sends a gigabyte, counting the bytes written.
 pub fn floods() -> (Backend, Arc<AtomicU64>) {
     let sent = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&sent);
@@ -46,9 +46,9 @@ pub fn floods() -> (Backend, Arc<AtomicU64>) {
     (backend, sent)
 }
 
-/// Accepts, and never reads. The kernel takes less than 100 KB for it: on loopback, with its long
-/// segments, it would take 4 MB.
-pub fn is_deaf() -> Backend {
+/// Accepts, and never reads. Small buffers and segments limit what the kernel buffers to 100 KB
+/// instead of 4 MB.
+pub fn never_reads() -> Backend {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = socket2::SockRef::from(&listener);
     options.set_recv_buffer_size(4096).unwrap();

@@ -1,16 +1,14 @@
-//! A client that writes bytes and reads bytes.
+//! A client on the level of bytes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use crate::LONG;
 
-/// A connection.
 pub struct Client(pub TcpStream);
 
-/// An answer.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// The head, in lower case.
     pub head: String,
@@ -25,13 +23,13 @@ impl Client {
         Self(stream)
     }
 
-    /// Writes what the proxy still takes; one that has refused already takes no more.
+    /// Ignores errors: the proxy may have refused the request already.
     pub fn write(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.0.write_all(bytes.as_ref());
     }
 
-    /// Reads one answer with a `Content-Length`, or one that has no body.
-    pub fn answer(&mut self, is_head: bool) -> Answer {
+    /// Reads a response with a `Content-Length` or without a body.
+    pub fn response(&mut self, is_head: bool) -> Response {
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -46,50 +44,47 @@ impl Client {
         let length = length.filter(|_| has_body).map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).unwrap();
-        Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() }
+        Response { status, head, body: String::from_utf8_lossy(&body).into_owned() }
     }
 
-    /// A request without a body, on this connection.
-    pub fn get(&mut self, path: &str) -> Answer {
+    pub fn get(&mut self, path: &str) -> Response {
         self.write(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
-        self.answer(false)
+        self.response(false)
     }
 
-    /// All that comes until the connection is closed.
+    /// Reads until the connection is closed.
     pub fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
-        // A reset ends it as well.
+        // Or reset.
         let _ = self.0.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-/// Says something on a new connection, and reads until the other side closes.
-pub fn talk(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+/// Sends bytes on a new connection, and reads until it is closed.
+pub fn send_raw(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut client = Client::new(addr);
     client.write(bytes);
     client.rest()
 }
 
-/// The same, and says that no more will come.
-pub fn say(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+/// Like [`send_raw`], and shuts down its side.
+pub fn send_and_shutdown(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut client = Client::new(addr);
     client.write(bytes);
     let _ = client.0.shutdown(Shutdown::Write);
     client.rest()
 }
 
-/// A GET on a connection of its own.
-pub fn get(addr: SocketAddr, path: &str) -> Answer {
+pub fn get(addr: SocketAddr, path: &str) -> Response {
     Client::new(addr).get(path)
 }
 
-/// A POST on a connection of its own.
-pub fn post(addr: SocketAddr, path: &str, body: &str) -> Answer {
+pub fn post(addr: SocketAddr, path: &str, body: &str) -> Response {
     let mut client = Client::new(addr);
     let length = body.len();
     client.write(format!(
         "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}"
     ));
-    client.answer(false)
+    client.response(false)
 }

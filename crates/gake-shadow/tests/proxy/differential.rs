@@ -1,46 +1,30 @@
-//! The two ways of a request through the proxy: as bytes, and in parts where a hook has a say.
-//! Generated requests take both, and what reaches master, shadow and client is equal. What no proxy
-//! may change is what reaches a master behind nginx.
+//! Differential tests: generated requests take the direct path and the frame path, and master, shadow
+//! and client must see the same. What no proxy may change is compared with nginx.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
 use gake_shadow::Proxy;
-use gake_shadow::config::{Config, Forwarded, Host, Sampling};
+use gake_shadow::config::{Config, ForwardedPolicy, HostPolicy, Sampling};
 use gake_shadow::exchange::MirroredExchange;
 use gake_shadow::hooks::{HookSet, Selection};
 
-use crate::backend::{Backend, Seen, end_of_chunks, read_request};
+use crate::backend::{Backend, ReceivedRequest, end_of_chunks, read_request};
 use crate::client::Client;
 use crate::nginx::Nginx;
-use crate::{config, start, stop};
+use crate::{Generator, config, start, stop};
 
-/// Requests each way, unless `GAKE_DIFFERENTIAL` says how many.
+/// Requests per path; overridden by `GAKE_DIFFERENTIAL`.
 const REQUESTS: usize = 10_000;
-/// How many of them also go through nginx.
+/// Requests through nginx.
 const THROUGH_NGINX: usize = 2_000;
 
-/// What `GAKE_DIFFERENTIAL` says, for a long comparison.
+/// `GAKE_DIFFERENTIAL`, for a long comparison.
 fn wanted() -> Option<usize> {
     std::env::var("GAKE_DIFFERENTIAL").ok().map(|number| number.parse().unwrap())
 }
 
-/// A small generator: the same requests on every run.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    fn one(&mut self, of: &[&'static str]) -> &'static str {
-        of[self.below(of.len())]
-    }
-}
-
-/// What may stand in a head.
+/// Header lines of the requests.
 const LINES: [&str; 25] = [
     "Accept: */*",
     "accept-encoding: gzip, br",
@@ -71,7 +55,7 @@ const LINES: [&str; 25] = [
 
 const METHODS: [&str; 7] = ["GET", "GET", "GET", "HEAD", "OPTIONS", "DELETE", "POST"];
 
-/// Where the master answers in one way each.
+/// Paths, each with another kind of response.
 const PATHS: [&str; 14] = [
     "/length",
     "/long?a=b&&c=%2f",
@@ -90,15 +74,15 @@ const PATHS: [&str; 14] = [
 ];
 
 fn requests() -> Vec<String> {
-    let mut draw = Draw(1);
+    let mut generator = Generator(1);
     let request = |_| {
-        let (method, path) = (draw.one(&METHODS), draw.one(&PATHS));
+        let (method, path) = (generator.one(&METHODS), generator.one(&PATHS));
         let mut lines = String::new();
-        for _ in 0..draw.below(7) {
-            lines += draw.one(&LINES);
+        for _ in 0..generator.below(7) {
+            lines += generator.one(&LINES);
             lines += "\r\n";
         }
-        let (framing, body) = match draw.below(14) {
+        let (framing, body) = match generator.below(14) {
             0 => ("Content-Length: 5\r\n", "hello"),
             8 => ("Content-Length: 5\r\n", "\r\nabc"),
             9 => ("Content-Length: 4\r\n", "\n\n\n\n"),
@@ -114,10 +98,10 @@ fn requests() -> Vec<String> {
             _ => ("", ""),
         };
         lines += framing;
-        let prefix = draw.one(&["", "", "", "", "http://abs.test", "/"]);
-        // One in HTTP/1.0 gets no chunks, and an answer without a length would end the connection.
+        let prefix = generator.one(&["", "", "", "", "http://abs.test", "/"]);
+        // HTTP/1.0 only with responses that have a length: others would close the connection.
         let is_old = ["/length", "/long", "/204", "/304"].iter().any(|old| path.starts_with(old));
-        let version = match draw.below(4) {
+        let version = match generator.below(4) {
             0 if is_old && !framing.starts_with("T") => "1.0\r\nConnection: keep-alive",
             _ => "1.1",
         };
@@ -126,7 +110,7 @@ fn requests() -> Vec<String> {
     (0..wanted().unwrap_or(REQUESTS)).map(request).collect()
 }
 
-fn answer(seen: &Seen) -> Vec<u8> {
+fn response(seen: &ReceivedRequest) -> Vec<u8> {
     let path = PATHS.iter().find(|path| seen.line.contains(**path)).unwrap();
     let is_head = seen.line.starts_with("HEAD");
     let long = "z".repeat(70_000);
@@ -162,15 +146,15 @@ fn answer(seen: &Seen) -> Vec<u8> {
     format!("{interim}HTTP/1.1 {head}\r\n\r\n{body}").into_bytes()
 }
 
-/// A backend that answers so, and keeps what came.
-fn backend() -> (Backend, Arc<Mutex<Vec<Seen>>>) {
-    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+/// A backend with these responses that records its requests.
+fn backend() -> (Backend, Arc<Mutex<Vec<ReceivedRequest>>>) {
+    let seen: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
     let kept = Arc::clone(&seen);
     let backend = Backend::raw(move |mut stream, _| {
         let mut buffer = Vec::new();
         while let Some(request) = read_request(&mut stream, &mut buffer) {
             kept.lock().unwrap().push(request.clone());
-            if stream.write_all(&answer(&request)).is_err() || request.line.contains("/close") {
+            if stream.write_all(&response(&request)).is_err() || request.line.contains("/close") {
                 return;
             }
         }
@@ -178,12 +162,11 @@ fn backend() -> (Backend, Arc<Mutex<Vec<Seen>>>) {
     (backend, seen)
 }
 
-/// The head's lines in order of their names, without those that differ from run to run, and the
-/// body.
-type Answer = (Vec<String>, Vec<u8>);
+/// The sorted lines of the head without `Date`, and the body.
+type Response = (Vec<String>, Vec<u8>);
 
-/// Reads an answer in the framing that its head says.
-fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answer {
+/// Reads a response by its framing.
+fn read_response(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Response {
     let mut fill = |buffer: &mut Vec<u8>| {
         let mut piece = [0; 65536];
         let read = client.0.read(&mut piece).unwrap();
@@ -199,15 +182,15 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
     let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
     buffer.drain(..end + 4);
     if head.starts_with("HTTP/1.1 100 ") {
-        return read_answer(client, buffer, is_head);
+        return read_response(client, buffer, is_head);
     }
-    let says = |name: &str| {
+    let header = |name: &str| {
         let mut lines = head.lines().filter_map(|line| line.split_once(": "));
         lines.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
     };
     let body = if is_head || matches!(&head[9..12], "204" | "304") {
         Vec::new()
-    } else if says("transfer-encoding").is_some() {
+    } else if header("transfer-encoding").is_some() {
         let end = loop {
             match end_of_chunks(buffer) {
                 Some(end) => break end,
@@ -216,7 +199,7 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
         };
         buffer.drain(..end).collect()
     } else {
-        let length = says("content-length").unwrap().parse().unwrap();
+        let length = header("content-length").unwrap().parse().unwrap();
         while buffer.len() < length {
             fill(buffer);
         }
@@ -228,78 +211,79 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
     (lines, body)
 }
 
-/// What came of requests.
-struct Came {
-    /// In order.
-    at_master: Vec<Seen>,
-    /// In order.
-    answers: Vec<Answer>,
+struct RunResult {
+    at_master: Vec<ReceivedRequest>,
+    responses: Vec<Response>,
     /// Sorted.
-    at_shadow: Vec<Seen>,
-    /// What a listener is told, sorted.
-    told: Vec<String>,
+    at_shadow: Vec<ReceivedRequest>,
+    /// Exchanges of a listener, sorted.
+    exchanges: Vec<String>,
 }
 
 fn send(
     requests: &[String],
     change: impl FnOnce(&mut Config),
     through: impl FnOnce(Proxy) -> Proxy,
-) -> Came {
+) -> RunResult {
     let ((master, at_master), (shadow, at_shadow)) = (backend(), backend());
     let mut config = config(&master, &[&shadow]);
     config.shadows[0].queue = requests.len();
     change(&mut config);
     let mut proxy = through(Proxy::new(config).unwrap());
     let exchanges = proxy.exchanges(requests.len());
-    // Read while they come: those that wait are bounded in bytes, too.
+    // Read concurrently, because the queue is bounded.
     let listener =
         std::thread::spawn(move || std::iter::from_fn(|| exchanges.next()).collect::<Vec<_>>());
     let proxy = proxy.start().unwrap();
     let (mut client, mut buffer) = (Client::new(proxy.addr()), Vec::new());
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for (number, request) in requests.iter().enumerate() {
         if number % 100 == 0 {
             (client, buffer) = (Client::new(proxy.addr()), Vec::new());
         }
         client.write(request);
-        answers.push(read_answer(&mut client, &mut buffer, request.starts_with("HEAD")));
+        responses.push(read_response(&mut client, &mut buffer, request.starts_with("HEAD")));
         assert!(buffer.is_empty(), "{request}");
     }
     let port = proxy.addr().port().to_string();
     stop(proxy);
-    let alike = |name: &str, value: &str| match (name, value) {
+    let normalized = |name: &str, value: &str| match (name, value) {
         ("via", value) if value.starts_with("1.1 gake (") => "us".to_owned(),
         ("x-forwarded-port", value) if value == port => "ours".to_owned(),
         (_, value) => value.to_owned(),
     };
-    let alike_all = |seen: &Mutex<Vec<Seen>>| {
+    let normalize_all = |seen: &Mutex<Vec<ReceivedRequest>>| {
         let mut seen = std::mem::take(&mut *seen.lock().unwrap());
         for seen in &mut seen {
-            seen.headers.iter_mut().for_each(|(name, value)| *value = alike(name, value));
+            seen.headers.iter_mut().for_each(|(name, value)| *value = normalized(name, value));
             seen.headers.sort();
         }
         seen
     };
-    let mut at_shadow = alike_all(&at_shadow);
+    let mut at_shadow = normalize_all(&at_shadow);
     at_shadow.sort_by(|a, b| (&a.line, &a.headers, &a.body).cmp(&(&b.line, &b.headers, &b.body)));
     let exchanges = listener.join().unwrap();
-    let mut told: Vec<String> = exchanges.iter().map(|exchange| say(exchange, &alike)).collect();
-    told.sort();
-    Came { at_master: alike_all(&at_master), answers, at_shadow, told }
+    let mut exchanges: Vec<String> =
+        exchanges.iter().map(|exchange| describe(exchange, &normalized)).collect();
+    exchanges.sort();
+    RunResult { at_master: normalize_all(&at_master), responses, at_shadow, exchanges }
 }
 
-/// An exchange in words, without what differs from run to run.
-fn say(exchange: &MirroredExchange, alike: &impl Fn(&str, &str) -> String) -> String {
+/// An exchange as text, without what differs between runs.
+fn describe(exchange: &MirroredExchange, normalized: &impl Fn(&str, &str) -> String) -> String {
     let lines = |headers: &http::HeaderMap| {
         let line = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            format!("{name}: {}", alike(name.as_str(), &String::from_utf8_lossy(value.as_bytes())))
+            format!(
+                "{name}: {}",
+                normalized(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
+            )
         };
         let mut lines: Vec<String> = headers.iter().map(line).collect();
         lines.sort();
         lines
     };
     let request = &exchange.request;
-    let mut said = format!(
+    let mut text = format!(
         "{} {} {:?} {:?}",
         request.method,
         request.uri,
@@ -307,40 +291,43 @@ fn say(exchange: &MirroredExchange, alike: &impl Fn(&str, &str) -> String) -> St
         request.body
     );
     for outcome in &exchange.backends {
-        said += &match &outcome.result {
-            Ok(answer) => format!(
+        text += &match &outcome.result {
+            Ok(response) => format!(
                 " | {} {} {:?} {:?}",
                 outcome.name,
-                answer.status,
-                lines(&answer.headers),
-                answer.body
+                response.status,
+                lines(&response.headers),
+                response.body
             ),
             Err(failure) => format!(" | {} {failure}", outcome.name),
         };
     }
-    said
+    text
 }
 
-/// Sends requests both ways.
+/// Sends requests on both paths.
 fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     let hooks = || HookSet::new().on_select_backends(|_| Selection::All);
     let as_bytes = send(requests, &change, |proxy| proxy);
-    let as_maps = send(requests, &change, |proxy| proxy.hooks(hooks()));
+    let as_frames = send(requests, &change, |proxy| proxy.hooks(hooks()));
     for (number, request) in requests.iter().enumerate() {
-        assert_eq!(as_bytes.at_master[number], as_maps.at_master[number], "{request}");
-        assert_eq!(as_bytes.answers[number], as_maps.answers[number], "{request}");
+        assert_eq!(as_bytes.at_master[number], as_frames.at_master[number], "{request}");
+        assert_eq!(as_bytes.responses[number], as_frames.responses[number], "{request}");
     }
-    assert_eq!(as_bytes.at_shadow.len(), as_maps.at_shadow.len());
-    for (bytes, maps) in as_bytes.at_shadow.iter().zip(&as_maps.at_shadow) {
-        assert_eq!(bytes, maps);
+    assert_eq!(as_bytes.at_shadow.len(), as_frames.at_shadow.len());
+    for (bytes, frames) in as_bytes.at_shadow.iter().zip(&as_frames.at_shadow) {
+        assert_eq!(bytes, frames);
     }
-    for (bytes, maps) in as_bytes.told.iter().zip(&as_maps.told) {
-        assert_eq!(bytes, maps);
+    for (bytes, frames) in as_bytes.exchanges.iter().zip(&as_frames.exchanges) {
+        assert_eq!(bytes, frames);
     }
-    assert_eq!((as_bytes.told.len(), as_maps.told.len()), (requests.len(), requests.len()));
+    assert_eq!(
+        (as_bytes.exchanges.len(), as_frames.exchanges.len()),
+        (requests.len(), requests.len())
+    );
 }
 
-/// Headers that belong to no hop.
+/// End-to-end headers.
 const END_TO_END: [&str; 8] = [
     "accept",
     "accept-encoding",
@@ -352,8 +339,8 @@ const END_TO_END: [&str; 8] = [
     "x-twice",
 ];
 
-/// What of a request every proxy passes on: line, host without a port, headers, data of the body.
-fn essence(seen: &Seen) -> (String, String, Vec<(String, String)>, Vec<u8>) {
+/// What every proxy passes on: request line, host without port, headers, data of the body.
+fn essence(seen: &ReceivedRequest) -> (String, String, Vec<(String, String)>, Vec<u8>) {
     let host = seen.get("host").split(':').next().unwrap_or_default().to_owned();
     let mut headers = seen.headers.clone();
     headers.retain(|(name, _)| END_TO_END.contains(&&**name));
@@ -376,12 +363,12 @@ fn essence(seen: &Seen) -> (String, String, Vec<(String, String)>, Vec<u8>) {
 }
 
 #[test]
-fn what_is_for_the_master_reaches_it_as_behind_nginx() {
+fn the_master_gets_the_same_as_behind_nginx() {
     let number = |(number, request): (usize, &String)| {
         request.replacen("Host:", &format!("X-Number: {number}\r\nHost:"), 1)
     };
     let requests = requests();
-    // Who is told to go on may leave before the answer; nginx holds back a 103 for what follows.
+    // The client leaves after the first bytes, which may be a 100; nginx delays a 103.
     let is_known = |one: &String| !one.contains("Expect") && !one.contains("/interim");
     let requests = requests.iter().enumerate().map(number).filter(is_known);
     let requests: Vec<String> = requests.take(wanted().unwrap_or(THROUGH_NGINX)).collect();
@@ -396,13 +383,14 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
         for request in &requests {
             let mut client = Client::new(addr);
             client.write(request);
-            // An answer has begun: the master has seen it.
+            // The response has begun, so the master has the request.
             assert!(client.0.read(&mut [0; 16]).unwrap() > 0, "{request}");
         }
     }
     stop(proxy);
-    let seen =
-        |seen: &Mutex<Vec<Seen>>| seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>();
+    let seen = |seen: &Mutex<Vec<ReceivedRequest>>| {
+        seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>()
+    };
     let (ours, other) = (seen(&at_ours), seen(&at_other));
     for (ours, other) in ours.iter().zip(&other) {
         assert_eq!(ours, other);
@@ -411,17 +399,17 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
 }
 
 #[test]
-fn bytes_and_parts_say_the_same() {
+fn both_paths_behave_the_same() {
     let requests = requests();
     compare(&requests, |_| {});
     compare(&requests[..200], |config| {
-        config.master.host = Host::Literal("master.test".parse().unwrap());
+        config.master.host = HostPolicy::Literal("master.test".parse().unwrap());
         config.master.edits.remove = vec![http::header::COOKIE];
         config.shadows[0].backend.edits.set =
             vec![(http::header::USER_AGENT, "copy".parse().unwrap())];
         config.threads = 1;
         config.shadows[0].percentage = 50.0;
         config.shadows[0].sample = Sampling::Header(http::header::USER_AGENT);
-        config.forwarded = Forwarded::Replace;
+        config.forwarded = ForwardedPolicy::Replace;
     });
 }

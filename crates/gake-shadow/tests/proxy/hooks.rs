@@ -1,27 +1,28 @@
-//! Hooks: what they may choose and change, and what happens when they fail.
+//! Hooks: selection, changes, and failures.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use gake_shadow::config::Breaker;
+use expect_test::expect;
+use gake_shadow::config::BreakerConfig;
 use gake_shadow::exchange::{BackendFailure, Role};
 use gake_shadow::hooks::{
-    ChangeScope, HookCounts, HookError, HookSet, Hooks, Request, RequestHead, SelectFailure,
-    Selection, TookTooLong,
+    ChangeScope, HookCounts, HookError, HookRequest, HookRequestHead, HookSet, HookTimeout, Hooks,
+    SelectFailure, Selection,
 };
 use gake_shadow::{Category, Proxy, RunningProxy};
 
 use crate::backend::{Backend, ok, read_request};
-use crate::client::{get, post, talk};
+use crate::client::{get, post, send_raw};
 use crate::{LONG, config, stop, until, until_count};
 
 fn named(name: &'static str) -> Backend {
-    Backend::answering(move |seen| ok(&format!("{name}:{}", seen.text())))
+    Backend::responding(move |seen| ok(&format!("{name}:{}", seen.text())))
 }
 
 fn with(hooks: HookSet, master: &Backend, shadows: &[&Backend]) -> RunningProxy {
-    // The limit is far off but for the test about it.
+    // A limit that is never reached.
     let proxy = Proxy::new(config(master, shadows)).unwrap().hooks(hooks).hook_limit(LONG);
     proxy.start().unwrap()
 }
@@ -31,30 +32,34 @@ fn names(names: &[&str]) -> Selection {
 }
 
 #[test]
-fn whoever_is_selected_gets_it() {
+fn selected_backends_get_the_request() {
     let (master, one, two) = (named("master"), named("one"), named("two"));
     let hooks = HookSet::new().on_select_backends(|head| match head.uri.path() {
         "/one" => names(&["master", "s0"]),
-        "/alone" => names(&["master"]),
-        "/unknown" => names(&["master", "nobody"]),
+        "/master" => names(&["master"]),
+        "/unknown" => names(&["master", "missing"]),
         "/none" => names(&[]),
-        "/nobody" => names(&["nobody"]),
+        "/missing" => names(&["missing"]),
         "/shadow" => names(&["s1"]),
         _ => Selection::All,
     });
     let proxy = with(hooks, &master, &[&one, &two]);
     let of = |path: &str| {
-        let answer = get(proxy.addr(), path);
-        (answer.status, answer.body)
+        let response = get(proxy.addr(), path);
+        (response.status, response.body)
     };
-    for path in ["/all", "/one", "/alone", "/unknown"] {
+    for path in ["/all", "/one", "/master", "/unknown"] {
         assert_eq!(of(path), (200, "master:".to_owned()), "{path}");
     }
-    for path in ["/none", "/nobody"] {
+    for path in ["/none", "/missing"] {
         let (status, body) = of(path);
-        assert!(status == 421 && body.contains("no backend was selected"), "{path}: {body}");
+        assert_eq!(status, 421, "{path}");
+        expect![[r#"
+            gake: 421 Misdirected Request no backend was selected that may receive this request
+        "#]]
+        .assert_eq(&body);
     }
-    assert_eq!(of("/shadow"), (200, "two:".to_owned()), "a shadow alone answers");
+    assert_eq!(of("/shadow"), (200, "two:".to_owned()), "a selected shadow responds");
     assert_eq!(proxy.control().hooks().unknown_names, 2);
     let summary = stop(proxy);
     let counts = |number: usize| {
@@ -65,14 +70,14 @@ fn whoever_is_selected_gets_it() {
 }
 
 #[test]
-fn the_first_to_answer_wins_a_race() {
+fn the_first_response_wins_a_race() {
     let deaf = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
     let quick = named("quick");
     let hooks = || HookSet::new().on_select_backends(|_| Selection::Race);
-    let proxy = with(hooks(), &deaf, &[&Backend::nobody(), &quick]);
+    let proxy = with(hooks(), &deaf, &[&Backend::refusing(), &quick]);
     assert_eq!(post(proxy.addr(), "/", "body").body, "quick:body");
     stop(proxy);
-    let proxy = with(hooks(), &Backend::nobody(), &[&Backend::nobody()]);
+    let proxy = with(hooks(), &Backend::refusing(), &[&Backend::refusing()]);
     assert_eq!(get(proxy.addr(), "/").status, 502, "all have failed");
     stop(proxy);
 }
@@ -94,17 +99,17 @@ fn each_backend_gets_its_own_changes() {
     let proxy = with(hooks, &master, &[&shadow]);
     assert_eq!(post(proxy.addr(), "/", "body").body, "master:body");
     until_count(&proxy, 0, Category::Ok, 1);
-    let (master, shadow) = (master.seen().remove(0), shadow.seen().remove(0));
+    let (master, shadow) = (master.requests().remove(0), shadow.requests().remove(0));
     assert_eq!((master.line.as_str(), master.get("x-for")), ("POST / HTTP/1.1", "master"));
     assert_eq!((shadow.line.as_str(), shadow.get("x-for")), ("PUT /changed?x=1 HTTP/1.1", "s0"));
     assert_eq!(shadow.text(), "another body");
     let large = "x".repeat((1 << 20) + 1);
-    assert_eq!(post(proxy.addr(), "/", &large).status, 413, "it cannot be read whole");
+    assert_eq!(post(proxy.addr(), "/", &large).status, 413, "the body exceeds the buffer limit");
     stop(proxy);
 }
 
 #[test]
-fn a_body_that_was_read_whole_has_a_length_for_everybody() {
+fn a_buffered_body_has_a_length_at_every_backend() {
     let (master, shadow) = (named("master"), named("shadow"));
     let hooks = HookSet::new().on_munge_body(|backend, request| {
         if backend == "master" {
@@ -114,9 +119,9 @@ fn a_body_that_was_read_whole_has_a_length_for_everybody() {
     let proxy = with(hooks, &master, &[&shadow]);
     let body = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
     let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close";
-    talk(proxy.addr(), format!("{head}\r\n\r\n{:X}\r\n{body}\r\n0\r\n\r\n", body.len()));
+    send_raw(proxy.addr(), format!("{head}\r\n\r\n{:X}\r\n{body}\r\n0\r\n\r\n", body.len()));
     until_count(&proxy, 0, Category::Ok, 1);
-    let seen = shadow.seen();
+    let seen = shadow.requests();
     assert_eq!((seen.len(), seen[0].text().as_str(), shadow.leftovers()), (1, body, 0));
     stop(proxy);
 }
@@ -134,14 +139,14 @@ fn a_hook_that_panics_is_contained() {
         assert_eq!(get(proxy.addr(), "/").body, "master:");
     }
     until_count(&proxy, 0, Category::MungeFailed, 3);
-    // Select, the master's change, the shadow's change, finished.
+    // Four hooks per request.
     until("twelve panics", || proxy.control().hooks().panics == 12);
-    assert!(shadow.seen().is_empty(), "a copy that was to be changed is not sent as it was");
+    assert!(shadow.requests().is_empty(), "a copy is not sent unchanged");
     stop(proxy);
 }
 
 #[test]
-fn what_nobody_has_selected_goes_to_the_master_alone() {
+fn after_a_failed_selection_only_the_master_gets_the_request() {
     let (master, shadow) = (named("master"), named("shadow"));
     let failing = || HookSet::new().on_select_backends(|_| panic!("as the test wants it"));
     let proxy = with(failing(), &master, &[&shadow]);
@@ -150,7 +155,7 @@ fn what_nobody_has_selected_goes_to_the_master_alone() {
     }
     let ledger = &stop(proxy).ledgers[0];
     assert_eq!((ledger.count(Category::SelectFailed), ledger.received), (3, 3));
-    assert!(shadow.seen().is_empty(), "it may have been meant for the master alone");
+    assert!(shadow.requests().is_empty(), "the hook might have withheld it");
     let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(failing());
     let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
     assert_eq!(get(proxy.addr(), "/").body, "master:");
@@ -159,7 +164,7 @@ fn what_nobody_has_selected_goes_to_the_master_alone() {
 }
 
 #[test]
-fn a_hook_that_hangs_is_left_behind() {
+fn a_hanging_hook_times_out() {
     let master = named("master");
     let hooks = HookSet::new().on_select_backends(|_| {
         loop {
@@ -175,19 +180,19 @@ fn a_hook_that_hangs_is_left_behind() {
     stop(proxy);
 }
 
-/// Asks at once from as many clients, and says how many were answered by the master.
+/// The number of concurrent clients that get the master's response.
 fn crowd(proxy: &RunningProxy, clients: usize) -> usize {
     let address = proxy.addr();
     std::thread::scope(|scope| {
         let ask = |_| scope.spawn(move || get(address, "/").body);
         let asked: Vec<_> = (0..clients).map(ask).collect();
-        let answers = asked.into_iter().map(|client| client.join().unwrap());
-        answers.filter(|body| body == "master:").count()
+        let responses = asked.into_iter().map(|client| client.join().unwrap());
+        responses.filter(|body| body == "master:").count()
     })
 }
 
 #[test]
-fn a_line_for_the_threads_of_hooks_is_no_failure_of_a_hook() {
+fn waiting_for_a_hook_thread_is_no_hook_failure() {
     let (master, shadow) = (named("master"), named("shadow"));
     let start = |wait| {
         let hooks = HookSet::new().on_select_backends(|_| {
@@ -197,13 +202,13 @@ fn a_line_for_the_threads_of_hooks_is_no_failure_of_a_hook() {
         let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks).hook_threads(1);
         proxy.hook_limit(Duration::from_millis(500)).hook_wait(wait).start().unwrap()
     };
-    // The last of 20 waits for twice the limit.
+    // The last of 20 waits for twice the time limit.
     let proxy = start(LONG);
     assert_eq!(crowd(&proxy, 20), 20);
     assert_eq!(proxy.control().hooks(), HookCounts::default());
-    until("copies", || shadow.seen().len() == 20);
+    until("copies", || shadow.requests().len() == 20);
     stop(proxy);
-    // Who waits for too long is answered by the master alone, and is counted as one in line.
+    // Requests that wait too long go to the master only, and count as overflows.
     let proxy = start(Duration::from_millis(20));
     assert_eq!(crowd(&proxy, 20), 20);
     let HookCounts { overflows, timeouts, .. } = proxy.control().hooks();
@@ -213,15 +218,15 @@ fn a_line_for_the_threads_of_hooks_is_no_failure_of_a_hook() {
 }
 
 #[test]
-fn a_hook_that_keeps_its_own_time_is_counted_once() {
+fn a_hooks_own_timeout_is_counted_once() {
     struct Late;
     impl Hooks for Late {
         fn selects(&self) -> bool {
             true
         }
-        fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+        fn select(&self, request: &HookRequestHead) -> Result<Selection, HookError> {
             match request.uri.path() {
-                "/late" => Err(TookTooLong.into()),
+                "/late" => Err(HookTimeout.into()),
                 _ => Err("it does not want to".into()),
             }
         }
@@ -236,7 +241,7 @@ fn a_hook_that_keeps_its_own_time_is_counted_once() {
     assert_eq!(counts, HookCounts { timeouts: 2, errors: 1, ..HookCounts::default() });
 }
 
-/// Keeps its own time, and always passes it: when it selects, and with what `s0` gets.
+/// Always times out, when it selects and for `s0`.
 #[derive(Clone, Default)]
 struct AlwaysLate(Arc<Mutex<Vec<String>>>);
 
@@ -255,28 +260,28 @@ impl Hooks for AlwaysLate {
         true
     }
 
-    fn select(&self, _: &RequestHead) -> Result<Selection, HookError> {
+    fn select(&self, _: &HookRequestHead) -> Result<Selection, HookError> {
         self.asked("select");
-        Err(TookTooLong.into())
+        Err(HookTimeout.into())
     }
 
     fn munges(&self, _: &str) -> ChangeScope {
         ChangeScope::Head
     }
 
-    fn munge(&self, backend: &str, _: &mut Request) -> Result<(), HookError> {
+    fn munge(&self, backend: &str, _: &mut HookRequest) -> Result<(), HookError> {
         self.asked(backend);
-        if backend == "s0" { Err(TookTooLong.into()) } else { Ok(()) }
+        if backend == "s0" { Err(HookTimeout.into()) } else { Ok(()) }
     }
 }
 
 #[test]
-fn a_hook_that_never_answers_in_time_is_left_alone_for_a_while() {
+fn consecutive_timeouts_open_the_breaker() {
     let (master, shadow) = (named("master"), named("shadow"));
     let asked = |pause| {
         let hooks = AlwaysLate::default();
         let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks.clone());
-        let proxy = proxy.hook_limit(LONG).hook_breaker(Breaker { failures: 20, pause });
+        let proxy = proxy.hook_limit(LONG).hook_breaker(BreakerConfig { failures: 20, pause });
         let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
         for number in 1..=50 {
             assert_eq!(get(proxy.addr(), "/").body, "master:");
@@ -286,29 +291,29 @@ fn a_hook_that_never_answers_in_time_is_left_alone_for_a_while() {
         (times, stop(proxy).hooks)
     };
     let counts = |timeouts, skipped| HookCounts { timeouts, skipped, ..HookCounts::default() };
-    // What is in time is asked all along.
+    // The master's hook is in time, and never skipped.
     assert_eq!(asked(Duration::MAX), ([20, 20, 50], counts(40, 60)));
     assert_eq!(asked(Duration::ZERO), ([50, 50, 50], counts(100, 0)), "it is tried again");
-    assert!(shadow.seen().is_empty());
+    assert!(shadow.requests().is_empty());
 }
 
 #[test]
-fn what_came_of_it_is_told_with_every_backend() {
+fn finished_exchanges_have_all_backends() {
     let master = named("master");
     let bad = Backend::raw(|mut stream, _| {
         read_request(&mut stream, &mut Vec::new());
         let _ = stream.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nhalf");
     });
-    let (sender, told) = mpsc::channel();
+    let (sender, finished) = mpsc::channel();
     let hooks = HookSet::new().on_backends_finished(move |exchange| {
         sender.send(exchange.clone()).unwrap();
     });
     let mut proxy =
-        Proxy::new(config(&master, &[&bad, &Backend::nobody(), &named("three")])).unwrap();
+        Proxy::new(config(&master, &[&bad, &Backend::refusing(), &named("three")])).unwrap();
     let exchanges = proxy.exchanges(10);
     let proxy = proxy.hooks(hooks).start().unwrap();
     assert_eq!(post(proxy.addr(), "/x?y", "body").body, "master:body");
-    let exchange = told.recv_timeout(LONG).unwrap();
+    let exchange = finished.recv_timeout(LONG).unwrap();
     assert_eq!(
         (exchange.request.method.as_str(), exchange.request.uri.to_string()),
         ("POST", "/x?y".to_owned())
@@ -316,11 +321,11 @@ fn what_came_of_it_is_told_with_every_backend() {
     assert_eq!((&exchange.request.body.bytes[..], exchange.request.body.len), (&b"body"[..], 4));
     let names: Vec<&str> = exchange.backends.iter().map(|outcome| &*outcome.name).collect();
     assert_eq!(names, ["master", "s0", "s1", "s2"]);
-    let answer = exchange.master().unwrap().result.as_ref().unwrap();
-    assert_eq!((answer.status.as_u16(), &answer.body.bytes[..]), (200, &b"master:body"[..]));
+    let response = exchange.master().unwrap().result.as_ref().unwrap();
+    assert_eq!((response.status.as_u16(), &response.body.bytes[..]), (200, &b"master:body"[..]));
     let failure = |name: &str| match &exchange.backend(name).unwrap().result {
         Err(failure) => failure.name(),
-        Ok(answer) => panic!("{answer:?}"),
+        Ok(response) => panic!("{response:?}"),
     };
     assert_eq!((failure("s0"), failure("s1")), ("closed_early", "connect_refused"));
     let third = exchange.backend("s2").unwrap();
@@ -334,12 +339,12 @@ fn what_came_of_it_is_told_with_every_backend() {
     assert_eq!(get(proxy.addr(), "/").status, 200);
     stop(proxy);
     let last = exchanges.next_within(LONG).unwrap();
-    assert!(last.backend("s2").is_none(), "what was never meant to be sent is not told");
+    assert!(last.backend("s2").is_none(), "a copy that was never due is not listed");
     assert!(matches!(last.backend("s1").unwrap().result, Err(BackendFailure::Fault(_))));
 }
 
 #[test]
-fn a_full_queue_of_exchanges_delays_nobody() {
+fn a_full_queue_of_exchanges_delays_no_client() {
     let master = named("master");
     let mut proxy = Proxy::new(config(&master, &[])).unwrap();
     let exchanges = proxy.exchanges(3);
@@ -347,7 +352,7 @@ fn a_full_queue_of_exchanges_delays_nobody() {
     for _ in 0..10 {
         assert_eq!(get(proxy.addr(), "/").status, 200);
     }
-    // Who still holds the control keeps nobody waiting for more.
+    // A remaining handle does not keep the listener waiting.
     let _held = proxy.control().clone();
     assert_eq!(stop(proxy).exchanges_dropped, 7);
     assert_eq!((exchanges.dropped(), std::iter::from_fn(|| exchanges.next()).count()), (7, 3));

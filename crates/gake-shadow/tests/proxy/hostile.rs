@@ -1,14 +1,14 @@
-//! Clients that mean no good: refused, or made plain so that both backends see the same.
+//! Hostile clients: requests are refused, or normalised so that all backends see the same.
 
 use std::time::Duration;
 
 use gake_shadow::Category;
 
 use crate::backend::{Backend, ok};
-use crate::client::{Client, get, say, talk};
-use crate::{config, start, stop, until_count};
+use crate::client::{Client, get, send_and_shutdown, send_raw};
+use crate::{Generator, config, start, stop, until_count};
 
-/// Requests that nobody but us may see, and what we say.
+/// Requests that must not reach a backend, with the allowed statuses.
 fn refused() -> Vec<(String, &'static [&'static str])> {
     let with = |line: &str| format!("GET /evil HTTP/1.1\r\nHost: h\r\n{line}\r\n\r\n");
     let post = |rest: &str| format!("POST /evil HTTP/1.1\r\nHost: h\r\n{rest}");
@@ -53,26 +53,26 @@ fn refused() -> Vec<(String, &'static [&'static str])> {
 }
 
 #[test]
-pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
+pub fn ambiguous_requests_reach_no_backend() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for (request, statuses) in refused() {
-        let answer = talk(proxy.addr(), &request);
-        let status = answer.get(9..12).unwrap_or_default();
+        let response = send_raw(proxy.addr(), &request);
+        let status = response.get(9..12).unwrap_or_default();
         let short: String = request.chars().take(80).collect();
-        assert!(statuses.contains(&status), "{short:?}: {answer:?}");
-        // Nothing behind it is served on the same connection.
+        assert!(statuses.contains(&status), "{short:?}: {response:?}");
+        // No further request is served on the connection.
         let behind =
-            talk(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
+            send_raw(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert!(behind.matches("HTTP/1.1 ").count() <= 1, "{short:?}: {behind:?}");
     }
-    assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
+    assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));
     assert_eq!(get(proxy.addr(), "/").body, "hello", "it lives");
     stop(proxy);
 }
 
 #[test]
-pub fn a_bad_chunk_never_becomes_a_whole_request() {
+pub fn bad_chunks_never_become_a_complete_request() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let bodies = [
@@ -94,26 +94,29 @@ pub fn a_bad_chunk_never_becomes_a_whole_request() {
     ];
     for body in bodies {
         let head = "POST /evil HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let answer = say(proxy.addr(), format!("{head}{body}"));
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{body:?}: {answer:?}");
+        let response = send_and_shutdown(proxy.addr(), format!("{head}{body}"));
+        assert!(
+            response.is_empty() || response.starts_with("HTTP/1.1 400"),
+            "{body:?}: {response:?}"
+        );
     }
     until_count(&proxy, 0, Category::Aborted, bodies.len() as u64);
-    assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
+    assert_eq!((master.requests(), shadow.requests()), (vec![], vec![]));
     stop(proxy);
 }
 
 #[test]
-pub fn what_is_only_odd_is_written_anew_for_both() {
-    let master = Backend::answering(|seen| ok(&seen.text()));
+pub fn unusual_requests_are_normalised() {
+    let master = Backend::responding(|seen| ok(&seen.text()));
     let shadow = Backend::hello();
     let proxy = start(config(&master, &[&shadow]));
     let odd = [
-        // Two lengths: the chunks count, and the other is gone.
+        // Chunks take precedence, and the length is removed.
         "POST /te HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
          1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
         "POST /te2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunKed\r\nContent-Length: 30\r\n\r\n\
          1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
-        // Bare line feeds, a line before the request, the same length twice, a nominated length.
+        // Bare LF, a leading empty line, equal lengths, a nominated length.
         "\r\nGET /lf HTTP/1.1\nHost: h\nConnection: close\n\n",
         "POST /twice HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\
          Connection: close\r\n\r\nx",
@@ -122,12 +125,12 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
         "GET http://abs.test/url HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
     ];
     for request in odd {
-        let answer = talk(proxy.addr(), request);
-        assert!(answer.starts_with("HTTP/1.1 200"), "{request:?}: {answer:?}");
-        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{request:?}: {answer:?}");
+        let response = send_raw(proxy.addr(), request);
+        assert!(response.starts_with("HTTP/1.1 200"), "{request:?}: {response:?}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{request:?}: {response:?}");
     }
     until_count(&proxy, 0, Category::Ok, odd.len() as u64);
-    let seen = master.seen();
+    let seen = master.requests();
     let paths: Vec<&str> = seen.iter().map(|seen| &seen.line[..seen.line.len() - 9]).collect();
     assert_eq!(paths, ["POST /te", "POST /te2", "GET /lf", "POST /twice", "POST /hop", "GET /url"]);
     for one in &seen[..2] {
@@ -137,8 +140,8 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
     assert_eq!((seen[3].all("content-length"), seen[3].text()), (vec!["1"], "x".to_owned()));
     assert_eq!((seen[4].get("host"), seen[4].text()), ("h", "x".to_owned()));
     assert_eq!(seen[5].get("host"), "abs.test");
-    // Two threads send copies, each in its own time.
-    let copies = shadow.seen();
+    // Two threads send copies, in any order.
+    let copies = shadow.requests();
     assert_eq!(copies.len(), seen.len());
     for seen in seen {
         let mut copy = copies.iter().find(|copy| copy.line == seen.line).unwrap().clone();
@@ -158,14 +161,14 @@ pub fn a_length_of_many_digits_frames_one_body() {
             "POST /{digits} HTTP/1.1\r\nHost: h\r\nContent-Length: {:0digits$}\r\n\r\nhello",
             5
         ));
-        assert_eq!(client.answer(false).body, "hello", "{digits}");
+        assert_eq!(client.response(false).body, "hello", "{digits}");
     }
     until_count(&proxy, 0, Category::Ok, 5);
-    for seen in [master.seen(), shadow.seen()].concat() {
+    for seen in [master.requests(), shadow.requests()].concat() {
         assert_eq!((seen.get("content-length"), seen.get("transfer-encoding")), ("5", ""));
         assert_eq!(seen.text(), "hello");
     }
-    assert_eq!((master.seen().len(), master.leftovers()), (5, 0));
+    assert_eq!((master.requests().len(), master.leftovers()), (5, 0));
     stop(proxy);
 }
 
@@ -176,7 +179,7 @@ pub fn slow_clients_are_closed() {
     config.timeouts.head = Duration::from_millis(300);
     config.timeouts.client = Duration::from_millis(300);
     let proxy = start(config);
-    // A byte now and then does not help: the whole head has one time-out.
+    // The timeout is for the complete head, however it trickles in.
     let mut slow = Client::new(proxy.addr());
     let mut dripped = 0;
     while dripped < 10_000 && std::io::Write::write_all(&mut slow.0, b"G").is_ok() {
@@ -186,23 +189,23 @@ pub fn slow_clients_are_closed() {
     assert!(dripped < 10_000, "never closed");
     let mut stuck = Client::new(proxy.addr());
     stuck.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhello");
-    assert_eq!(stuck.answer(false).status, 408);
+    assert_eq!(stuck.response(false).status, 408);
     assert_eq!(get(proxy.addr(), "/").status, 200);
     assert_eq!(stop(proxy).stats.client_timeouts, 1);
 }
 
 #[test]
-pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
-    let master = Backend::answering(|_| {
-        let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
-        answer.resize(answer.len() + 100_000_000, b'x');
-        answer
+pub fn a_client_that_does_not_read_is_closed() {
+    let master = Backend::responding(|_| {
+        let mut response = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
+        response.resize(response.len() + 100_000_000, b'x');
+        response
     });
     let mut config = config(&master, &[]);
     config.timeouts.idle = Duration::from_millis(300);
     let proxy = start(config);
-    let mut deaf = Client::new(proxy.addr());
-    deaf.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let mut stalled = Client::new(proxy.addr());
+    stalled.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     crate::until("closed", || {
         let stats = proxy.control().stats();
         stats.requests == 1 && stats.open == 0
@@ -211,22 +214,22 @@ pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
 }
 
 #[test]
-pub fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
+pub fn a_client_that_leaves_before_the_master_connects_reaches_no_shadow() {
     let (master, shadow) = (Backend::full(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let mut client = Client::new(proxy.addr());
     client.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    // An end that comes with the request is one before it.
+    // A FIN together with the request would count as an earlier disconnect.
     crate::until("asked", || proxy.control().stats().requests == 1);
     client.0.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(client.rest(), "");
     until_count(&proxy, 0, Category::Aborted, 1);
-    assert!(shadow.seen().is_empty());
+    assert!(shadow.requests().is_empty());
     stop(proxy);
 }
 
 #[test]
-pub fn clients_beyond_the_limit_wait_outside() {
+pub fn clients_over_the_limit_wait_in_the_backlog() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
     (config.threads, config.limits.connections) = (1, 2);
@@ -239,23 +242,12 @@ pub fn clients_beyond_the_limit_wait_outside() {
     outside.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(proxy.control().stats().open, 2);
     drop(inside);
-    assert_eq!(outside.answer(false).status, 200);
+    assert_eq!(outside.response(false).status, 200);
     stop(proxy);
 }
 
-/// A small generator: the same bytes on every run.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-}
-
 #[test]
-pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
+pub fn a_shadow_gets_only_complete_requests_that_the_master_got() {
     const SEEDS: [&str; 6] = [
         "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n",
         "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
@@ -286,29 +278,28 @@ pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
     let mut config = config(&master, &[&shadow]);
     config.shadows[0].queue = 100_000;
     let proxy = start(config);
-    let mut draw = Draw(1);
+    let mut generator = Generator(1);
     for _ in 0..1500 {
-        let mut bytes = SEEDS[draw.below(SEEDS.len())].as_bytes().to_vec();
-        bytes.extend_from_slice(SEEDS[draw.below(SEEDS.len())].as_bytes());
-        for _ in 0..draw.below(4) {
-            let at = draw.below(bytes.len());
-            match draw.below(3) {
+        let mut bytes = SEEDS[generator.below(SEEDS.len())].as_bytes().to_vec();
+        bytes.extend_from_slice(SEEDS[generator.below(SEEDS.len())].as_bytes());
+        for _ in 0..generator.below(4) {
+            let at = generator.below(bytes.len());
+            match generator.below(3) {
                 0 => drop(bytes.remove(at)),
-                1 => bytes[at] ^= 1 << draw.below(8),
-                _ => drop(bytes.splice(at..at, PIECES[draw.below(PIECES.len())].bytes())),
+                1 => bytes[at] ^= 1 << generator.below(8),
+                _ => drop(bytes.splice(at..at, PIECES[generator.below(PIECES.len())].bytes())),
             }
         }
-        say(proxy.addr(), bytes);
+        send_and_shutdown(proxy.addr(), bytes);
     }
     stop(proxy);
-    let (mut seen, copies) = (master.seen(), shadow.seen());
-    // Who says no host gets the backend's own.
+    let (mut seen, copies) = (master.requests(), shadow.requests());
+    // A request without a host gets the backend's.
     let own_hosts = [master.addr, shadow.addr].map(|addr| addr.to_string());
     let own = |(name, value): &(String, String)| name == "host" && own_hosts.contains(value);
     seen.iter_mut().for_each(|seen| seen.headers.retain(|header| !own(header)));
-    // Half a copy would be one that the master did not see either.
-    assert_eq!(shadow.leftovers(), 0, "a copy that is no request");
-    assert!(copies.len() > 500, "{} copies show nothing", copies.len());
+    assert_eq!(shadow.leftovers(), 0, "an incomplete copy");
+    assert!(copies.len() > 500, "{} copies are too few", copies.len());
     for mut copy in copies {
         copy.headers.retain(|header| header.0 != "x-gake-shadow" && !own(header));
         assert!(seen.contains(&copy), "{copy:?}");

@@ -1,4 +1,4 @@
-//! Clients that speak HTTP/2: curl and h2load, and frames by hand for what they do not do.
+//! HTTP/2 clients: curl, h2load, and raw frames.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use crate::backend::{Backend, ok};
 use crate::client::Client;
 use crate::{LONG, config, start, stop, until_count};
 
-/// What curl prints for a call.
+/// The output of curl.
 fn curl(args: &[&str], url: &str) -> String {
     let output = Command::new("curl")
         .args(["-sS", "--http2-prior-knowledge", "-w", " %{http_version} %{http_code}"])
@@ -27,8 +27,8 @@ fn curl(args: &[&str], url: &str) -> String {
 }
 
 #[test]
-fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
-    let master = Backend::answering(|seen| ok(&seen.body.len().to_string()));
+fn http2_requests_reach_http1_backends() {
+    let master = Backend::responding(|seen| ok(&seen.body.len().to_string()));
     let shadow = Backend::hello();
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
@@ -39,16 +39,16 @@ fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
     let url = format!("http://{}/a?b=c", proxy.addr());
 
     assert_eq!(curl(&["-H", "Cookie: a=1", "-H", "Cookie: b=2"], &url), "0 2 200");
-    // More than the window, of a known length and of none.
+    // Larger than the window, with and without a length.
     let body = format!("@{}", path("body"));
     assert_eq!(curl(&["--data-binary", &body], &url), "300000 2 200");
     let chunked = curl(&["-X", "PUT", "-H", "Content-Length:", "-T", &path("body")], &url);
     assert!(chunked.ends_with(" 2 200"), "{chunked}");
     assert_eq!(curl(&["-I", "-o", "/dev/null"], &url), " 2 200");
-    // What HTTP/1.1 backends could read in two ways.
+    // Ambiguous to HTTP/1.1 backends.
     assert!(!curl(&["-H", "Content-Length: 0, 5"], &url).ends_with(" 200"));
     assert!(!curl(&["-X", "CONNECT"], &url).ends_with(" 200"));
-    let seen = master.seen();
+    let seen = master.requests();
     assert_eq!(seen.len(), 4, "{seen:?}");
     let host = proxy.addr().to_string();
     for seen in &seen {
@@ -60,9 +60,9 @@ fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
     let data = seen[2].body.iter().filter(|byte| **byte == b'x').count();
     assert_eq!((data, seen[3].line.starts_with("HEAD ")), (300_000, true));
     until_count(&proxy, 0, Category::Ok, 4);
-    for copy in &shadow.seen() {
+    for copy in &shadow.requests() {
         let request = seen.iter().find(|seen| seen.line == copy.line).unwrap();
-        assert_eq!(request.headers.len() + 1, copy.headers.len(), "the marker alone is added");
+        assert_eq!(request.headers.len() + 1, copy.headers.len(), "only the marker is added");
     }
 
     let load = Command::new("h2load")
@@ -76,7 +76,7 @@ fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
 }
 
 #[test]
-fn a_client_chooses_http2_in_its_tls_handshake() {
+fn http2_is_negotiated_in_the_tls_handshake() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let names = vec!["localhost".to_owned()];
@@ -92,17 +92,17 @@ fn a_client_chooses_http2_in_its_tls_handshake() {
     let trust = ["--cacert", trust.to_str().unwrap()];
     assert_eq!(curl(&[&trust[..], &["--http2"]].concat(), &url), "hello 2 200");
     assert_eq!(curl(&[&trust[..], &["--http1.1"]].concat(), &url), "hello 1.1 200");
-    assert_eq!(master.seen()[0].get("x-forwarded-proto"), "https");
+    assert_eq!(master.requests()[0].get("x-forwarded-proto"), "https");
     stop(proxy);
 }
 
-/// The preface, and SETTINGS with a window of no bytes for each stream.
+/// The preface, and SETTINGS with an initial window of 0.
 const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
                          \x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00";
 /// `GET / HTTP/2` for `h` on the first stream.
 const GET: &[u8] = b"\x00\x00\x06\x01\x05\x00\x00\x00\x01\x82\x86\x84\x41\x01h";
 
-/// A connection that has said this.
+/// Opens a connection and sends these bytes.
 fn opened(addr: SocketAddr, bytes: &[u8]) -> TcpStream {
     let mut client = Client::new(addr).0;
     client.set_read_timeout(Some(LONG)).unwrap();
@@ -110,7 +110,7 @@ fn opened(addr: SocketAddr, bytes: &[u8]) -> TcpStream {
     client
 }
 
-/// Reads frames until one of this type has come; its stream.
+/// Reads until a frame of this type; returns its stream.
 fn frame(client: &mut TcpStream, kind: u8) -> u32 {
     loop {
         let mut head = [0; 9];
@@ -124,20 +124,20 @@ fn frame(client: &mut TcpStream, kind: u8) -> u32 {
 }
 
 #[test]
-fn a_client_of_http2_that_takes_or_asks_nothing_is_let_go() {
+fn idle_and_stalled_http2_clients_time_out() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
     config.timeouts.head = Duration::from_millis(200);
     config.timeouts.idle = Duration::from_millis(200);
     let proxy = start(config);
-    // An answer that finds no room: its stream is reset, and then the connection has none.
+    // The response finds no window: its stream is reset, then the idle connection closes.
     let mut client = opened(proxy.addr(), &[OPENING, GET].concat());
-    assert_eq!(frame(&mut client, 1), 1, "the head of the answer");
+    assert_eq!(frame(&mut client, 1), 1, "the head of the response");
     assert_eq!(frame(&mut client, 3), 1, "a reset");
     let mut rest = Vec::new();
     let _ = client.read_to_end(&mut rest);
-    // One that asks nothing.
+    // A client without requests.
     let _ = opened(proxy.addr(), OPENING).read_to_end(&mut rest);
     let stats = stop(proxy).stats;
-    assert_eq!((stats.open, stats.client_timeouts, stats.broken_answers), (0, 1, 0));
+    assert_eq!((stats.open, stats.client_timeouts, stats.broken_responses), (0, 1, 0));
 }

@@ -1,4 +1,4 @@
-//! A shadow that misbehaves is nobody's trouble but its own.
+//! A misbehaving shadow affects neither clients nor other shadows.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::{bad, config, shadow_at, start, stop, until_count};
 
 const REQUESTS: u64 = 200;
 
-/// Sends requests one after the other, with and without keep-alive, and has an answer to each.
-fn all_are_answered(proxy: &RunningProxy) {
+/// Sends requests with and without keep-alive, and expects a response to each.
+fn expect_responses(proxy: &RunningProxy) {
     let mut kept = Client::new(proxy.addr());
     for _ in 0..REQUESTS / 2 {
         assert_eq!(kept.get("/").body, "hello");
@@ -20,9 +20,8 @@ fn all_are_answered(proxy: &RunningProxy) {
     }
 }
 
-/// Runs a proxy with a bad shadow beside a good one: the master answers everything, and the good
-/// one gets everything.
-fn beside(
+/// Runs a proxy with a bad and a good shadow: the master and the good one serve every request.
+fn with_bad_shadow(
     bad: &Backend,
     change: impl FnOnce(&mut gake_shadow::config::Config),
 ) -> (ProxySummary, u64) {
@@ -32,17 +31,17 @@ fn beside(
     change(&mut config);
     let queue_bytes = config.shadows[0].queue_bytes;
     let proxy = start(config);
-    all_are_answered(&proxy);
-    assert_eq!(master.seen().len() as u64, REQUESTS);
+    expect_responses(&proxy);
+    assert_eq!(master.requests().len() as u64, REQUESTS);
     let state = &proxy.control().shadows()[0];
     assert!(state.waiting <= 8 && state.bytes <= queue_bytes, "{state:?}");
     until_count(&proxy, 1, Category::Ok, REQUESTS);
     let summary = stop(proxy);
     assert_eq!(summary.ledgers[0].received, REQUESTS);
-    (summary, good.seen().len() as u64)
+    (summary, good.requests().len() as u64)
 }
 
-/// Few lanes and a short queue, so that a shadow that hangs must be shed.
+/// Few lanes and a short queue, so that copies must be shed.
 fn narrow(config: &mut gake_shadow::config::Config) {
     (config.shadows[0].queue, config.shadows[0].connections) = (8, 2);
     config.shadows[0].breaker.failures = 0;
@@ -50,13 +49,13 @@ fn narrow(config: &mut gake_shadow::config::Config) {
 
 #[test]
 fn a_shadow_that_hangs_is_shed() {
-    let (summary, good) = beside(&bad::hangs(), |config| {
+    let (summary, good) = with_bad_shadow(&bad::hangs(), |config| {
         narrow(config);
         config.shadows[0].timeout = Duration::from_secs(1);
     });
     let ledger = &summary.ledgers[0];
     assert_eq!(ledger.count(Category::Ok), 0);
-    // Two are under way and eight wait; their time-outs make room for two more a second.
+    // Two copies run and eight wait; timeouts admit two more per second.
     assert!(ledger.count(Category::ShedQueue) >= REQUESTS / 2, "{ledger}");
     assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
     assert_eq!(good, REQUESTS);
@@ -64,8 +63,8 @@ fn a_shadow_that_hangs_is_shed() {
 
 #[test]
 fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
-    for bad in [Backend::nobody(), bad::resets()] {
-        let (summary, _) = beside(&bad, |config| {
+    for bad in [Backend::refusing(), bad::resets()] {
+        let (summary, _) = with_bad_shadow(&bad, |config| {
             config.shadows[0].queue = 8;
             config.shadows[0].breaker.failures = 5;
             config.shadows[0].breaker.pause = Duration::from_secs(3600);
@@ -73,14 +72,14 @@ fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
         let ledger = &summary.ledgers[0];
         assert!(ledger.count(Category::ConnErr) >= 5, "{ledger}");
         assert!(ledger.count(Category::ShedBreaker) > 0, "{ledger}");
-        // Those that were under way when it opened come on top of the five.
+        // Plus those in flight when the breaker opened.
         assert!(ledger.count(Category::ConnErr) <= 5 + 8 + 64, "{ledger}");
     }
 }
 
 #[test]
-fn a_shadow_that_drips_is_cut_off_in_time() {
-    let (summary, _) = beside(&bad::drips(), narrow);
+fn a_dripping_shadow_times_out() {
+    let (summary, _) = with_bad_shadow(&bad::drips(), narrow);
     let ledger = &summary.ledgers[0];
     assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
     assert_eq!(ledger.count(Category::Ok), 0);
@@ -90,24 +89,24 @@ fn a_shadow_that_drips_is_cut_off_in_time() {
 fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
     let (bad, sent) = bad::floods();
     let limit = 100_000;
-    let (summary, _) = beside(&bad, |config| {
+    let (summary, _) = with_bad_shadow(&bad, |config| {
         narrow(config);
-        config.limits.answer_body = limit;
+        config.limits.response_body = limit;
         config.shadows[0].timeout = Duration::from_secs(30);
     });
     let ledger = &summary.ledgers[0];
     let cut = ledger.count(Category::Cut);
     assert!(cut > 0, "{ledger}");
-    // At most the limit and one more read, of the connection's buffer.
+    // At most the limit and one more read.
     assert!(ledger.bytes_in <= cut * (limit + (128 << 10)), "{ledger:?}");
-    assert!(sent.load(Ordering::SeqCst) < 1 << 30, "what nobody reads is not even sent");
+    assert!(sent.load(Ordering::SeqCst) < 1 << 30, "unread data is not sent");
 }
 
 #[test]
-fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
-    let (master, size) = (Backend::answering(|seen| ok(&seen.body.len().to_string())), 500_000);
+fn a_shadow_that_never_reads_holds_bounded_memory() {
+    let (master, size) = (Backend::responding(|seen| ok(&seen.body.len().to_string())), 500_000);
     let mut config = config(&master, &[]);
-    config.shadows.push(shadow_at(0, &bad::is_deaf().url()));
+    config.shadows.push(shadow_at(0, &bad::never_reads().url()));
     config.shadows[0].queue_bytes = 4 * size as u64;
     config.shadows[0].timeout = Duration::from_secs(5);
     let proxy = start(config);
@@ -118,15 +117,15 @@ fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
     }
     let ledger = &stop(proxy).ledgers[0];
     assert_eq!(ledger.count(Category::Ok), 0);
-    // Four fit; more only if the test takes longer than their time-out.
+    // Four fit; more only if the test takes longer than their timeout.
     assert!(ledger.count(Category::ShedQueue) >= 4, "{ledger}");
 }
 
 #[test]
-fn clients_that_come_at_once_are_all_answered_and_accounted_for() {
+fn concurrent_clients_are_served_and_accounted_for() {
     let (master, slow) = (
         Backend::hello(),
-        Backend::answering(|_| {
+        Backend::responding(|_| {
             std::thread::sleep(Duration::from_millis(5));
             ok("late")
         }),
@@ -149,5 +148,5 @@ fn clients_that_come_at_once_are_all_answered_and_accounted_for() {
     let ledger = &summary.ledgers[0];
     assert_eq!(ledger.received, 800);
     assert_eq!(ledger.count(Category::Ok) + ledger.shed(), 800, "{ledger}");
-    assert_eq!(ledger.count(Category::Ok), slow.seen().len() as u64);
+    assert_eq!(ledger.count(Category::Ok), slow.requests().len() as u64);
 }

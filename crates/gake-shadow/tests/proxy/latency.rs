@@ -1,9 +1,8 @@
-//! How long clients wait beside a shadow that misbehaves: no longer than without one.
+//! A misbehaving shadow must not delay clients.
 //!
-//! Eight proxies before one master: two without a shadow, and one for each way to be bad. They are
-//! asked in turn, request by request, in an order that changes, so that whatever else the machine
-//! does meets all of them alike. What is compared are the samples of a way with those of the two
-//! that have no shadow.
+//! Eight proxies in front of one master: two without a shadow, and one per kind of bad shadow. They
+//! get requests alternately, in a changing order, so that disturbances of the machine affect all of
+//! them equally. The samples of each case are compared with the two cases without a shadow.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -14,41 +13,39 @@ use crate::backend::{Backend, ok, read_request};
 use crate::client::{Client, post};
 use crate::{bad, config, shadow_at, start, stop};
 
-/// So that a hundredth of the turns is enough to be significant, see [`late`].
+/// Enough for 1 % of late requests to be significant, see [`late`].
 const TURNS: usize = 2_000;
 
-/// A client that waits for a shadow waits for its time-out,
+/// The shadows' timeout, which a client that waits for one would see.
 const TIMEOUT: Duration = Duration::from_millis(400);
-/// which cannot be taken for a turn of the scheduler, and is far more than this.
+/// Far below the timeout, and far above scheduling delays.
 const LATE: Duration = Duration::from_millis(100);
 
-/// How likely a false alarm may be: a test in a million of those that are run.
+/// The probability of a false alarm.
 const ALPHA: f64 = 1e-6;
-/// The same in standard deviations, of one side.
+/// The same in standard deviations, one-sided.
 const ALPHA_Z: f64 = 4.753;
 
-/// What a copy may cost the client, for it does cost some: it is made on the way, and the threads
-/// for shadows, the bad shadows and the clients share the cores here. A client that waits for
-/// anything at all, a delayed acknowledgement (40 ms) say, is over it.
+/// The allowed cost of a copy, as a factor and an offset: shadow threads and bad shadows share the
+/// cores here. Any real wait, such as a delayed acknowledgement (40 ms), exceeds it.
 const COST: (f64, Duration) = (2.0, Duration::from_millis(5));
 
-/// More than the kernel takes for a shadow that never reads.
+/// More than the kernel buffers for a shadow that never reads.
 const BODY: usize = 256 << 10;
 
-/// One way to the master.
-struct Way {
+struct ProxyCase {
     name: &'static str,
     proxy: RunningProxy,
     kept: Client,
     waits: Vec<Duration>,
 }
 
-impl Way {
+impl ProxyCase {
     fn new(name: &'static str, master: &Backend, shadow: Option<&Backend>) -> Self {
         let mut config = config(master, &[]);
         config.threads = 1;
         if let Some(shadow) = shadow {
-            // The shadow is tried all the time, and more comes than it takes.
+            // The shadow is always overloaded, and never skipped.
             let mut shadow = shadow_at(0, &shadow.url());
             (shadow.queue, shadow.connections, shadow.timeout) = (4, 2, TIMEOUT);
             shadow.breaker.failures = 0;
@@ -59,19 +56,19 @@ impl Way {
         Self { name, proxy, kept, waits: Vec::with_capacity(TURNS) }
     }
 
-    /// One request: most on the connection that is kept, some on a new one, some with a body.
+    /// Sends a request: most on the kept connection, some on a new one, some with a body.
     fn ask(&mut self, turn: usize, body: &str) {
         let begun = Instant::now();
-        let answer = match turn % 8 {
+        let response = match turn % 8 {
             3 | 6 => Client::new(self.proxy.addr()).get("/"),
             7 => post(self.proxy.addr(), "/", body),
             _ => self.kept.get("/"),
         };
         self.waits.push(begun.elapsed());
-        assert_eq!(answer.body, "hello", "{}", self.name);
+        assert_eq!(response.body, "hello", "{}", self.name);
     }
 
-    /// Every request is in the ledger, and the shadow was tried to the end.
+    /// Checks that the ledger is complete and that the shadow was tried.
     fn end(self) {
         let summary = stop(self.proxy);
         assert_eq!(summary.stats.requests, TURNS as u64);
@@ -92,7 +89,7 @@ impl Way {
 
 #[test]
 fn a_bad_shadow_does_not_move_the_masters_percentiles() {
-    // It keeps nothing of what it reads.
+    // Records nothing.
     let master = Backend::raw(|mut stream, _| {
         let mut buffer = Vec::new();
         while read_request(&mut stream, &mut buffer).is_some() {
@@ -101,59 +98,59 @@ fn a_bad_shadow_does_not_move_the_masters_percentiles() {
     });
     let shadows = [
         ("hangs", bad::hangs()),
-        ("refuses", Backend::nobody()),
+        ("refuses", Backend::refusing()),
         ("resets", bad::resets()),
         ("drips", bad::drips()),
         ("floods", bad::floods().0),
-        ("never reads", bad::is_deaf()),
+        ("never reads", bad::never_reads()),
     ];
-    let mut ways = vec![Way::new("none", &master, None), Way::new("none again", &master, None)];
-    ways.extend(shadows.iter().map(|(name, shadow)| Way::new(name, &master, Some(shadow))));
+    let mut cases =
+        vec![ProxyCase::new("none", &master, None), ProxyCase::new("none again", &master, None)];
+    cases.extend(shadows.iter().map(|(name, shadow)| ProxyCase::new(name, &master, Some(shadow))));
     let body = "x".repeat(BODY);
-    // Where clients do wait, that is known early.
+    // A first check after 100 turns fails early.
     for turns in [0..100, 100..TURNS] {
         for turn in turns {
-            order(turn).for_each(|at| ways[at].ask(turn, &body));
+            order(turn).for_each(|at| cases[at].ask(turn, &body));
         }
-        let p99s: Vec<_> = ways.iter().map(|way| (way.name, way.p99())).collect();
-        for way in &ways[2..] {
-            let compared = compare(&ways[0].waits, &ways[1].waits, &way.waits);
-            assert_eq!(compared, Ok(()), "{}; 99th percentiles: {p99s:?}", way.name);
+        let p99s: Vec<_> = cases.iter().map(|case| (case.name, case.p99())).collect();
+        for case in &cases[2..] {
+            let compared = compare(&cases[0].waits, &cases[1].waits, &case.waits);
+            assert_eq!(compared, Ok(()), "{}; 99th percentiles: {p99s:?}", case.name);
         }
     }
-    // Copies that are under way are waited for.
-    let ends: Vec<_> = ways.into_iter().map(|way| std::thread::spawn(|| way.end())).collect();
+    // Waits for running copies.
+    let ends: Vec<_> = cases.into_iter().map(|case| std::thread::spawn(|| case.end())).collect();
     ends.into_iter().for_each(|end| end.join().unwrap());
 }
 
-/// Each of the eight once. Over the turns everybody is first with every kind of request (they come
-/// in eights too), and follows another.
+/// A permutation of the eight cases. Over the turns, each case is first with every kind of request,
+/// and follows every other case.
 fn order(turn: usize) -> impl Iterator<Item = usize> {
     let (first, step) = (turn + turn / 8, 2 * (turn / 64) + 1);
     (0..8).map(move |place| (first + place * step) % 8)
 }
 
-/// Whether clients of a way waited longer than those of two identical ones.
-fn compare(a: &[Duration], again: &[Duration], way: &[Duration]) -> Result<(), String> {
+/// Compares a case with the two without a shadow.
+fn compare(a: &[Duration], again: &[Duration], case: &[Duration]) -> Result<(), String> {
     let without = [a, again].concat();
-    late(&without, way)?;
+    late(&without, case)?;
     let allowed: Vec<_> = without.iter().map(|wait| wait.mul_f64(COST.0) + COST.1).collect();
-    let z = rank_sum(&allowed, way);
+    let z = rank_sum(&allowed, case);
     if z > ALPHA_Z {
         return Err(format!("all of it is slower, by {z:.1} standard deviations"));
     }
     Ok(())
 }
 
-/// The 99th percentile: holds those that were late against chance.
+/// Tests the number of late requests, which move the 99th percentile.
 ///
-/// If the machine makes somebody late, this is one of three, so the way's share of all that are
-/// late is binomial. It is granted a half instead of a third, for it has a thread more to wait
-/// for. Twenty of 2000 (a hundredth, what moves a 99th percentile) that are late alone are 1 in
-/// 2^20; and any number that are late because the machine stands still mean nothing.
-fn late(without: &[Duration], way: &[Duration]) -> Result<(), String> {
+/// If only the machine delays requests, the case's share of late ones is binomial with 1/3. It is
+/// granted 1/2, for it has another thread to wait for. Twenty of 2000 late requests in the case only
+/// have probability 2^-20; delays of the whole machine affect all cases and do not matter.
+fn late(without: &[Duration], case: &[Duration]) -> Result<(), String> {
     let count = |waits: &[Duration]| waits.iter().filter(|wait| **wait > LATE).count();
-    let (others, own) = (count(without), count(way));
+    let (others, own) = (count(without), count(case));
     let chance = tail_of_half(others + own, own);
     if chance < ALPHA {
         return Err(format!("{own} were over {LATE:?}, and {others} of twice as many without"));
@@ -163,7 +160,7 @@ fn late(without: &[Duration], way: &[Duration]) -> Result<(), String> {
 
 /// P(X >= k) of heads among n fair coins.
 fn tail_of_half(n: usize, k: usize) -> f64 {
-    // log of n choose i, from term to term.
+    // ln of the binomial probability, updated term by term.
     let mut log = -(n as f64) * std::f64::consts::LN_2;
     let mut sum = 0.0;
     for i in 0..=n {
@@ -175,11 +172,11 @@ fn tail_of_half(n: usize, k: usize) -> f64 {
     sum
 }
 
-/// The Mann-Whitney statistic in standard deviations: above 0 when `b` tends to be longer.
+/// The Mann-Whitney statistic in standard deviations: positive if `b` tends to be longer.
 fn rank_sum(a: &[Duration], b: &[Duration]) -> f64 {
     let mut a = a.to_vec();
     a.sort();
-    // For each of `b` those of `a` below it; a tie is half.
+    // For each of `b` the number of smaller ones in `a`; ties count half.
     let below = |wait: &Duration| {
         (a.partition_point(|one| one < wait) + a.partition_point(|one| one <= wait)) as f64 / 2.0
     };
@@ -188,34 +185,34 @@ fn rank_sum(a: &[Duration], b: &[Duration]) -> f64 {
     (u - n * m / 2.0) / (n * m * (n + m + 1.0) / 12.0).sqrt()
 }
 
-/// The samples of a way that is late in some of a thousand, on a machine that is in others.
+/// Simulated samples: `late` per mille wait for the shadow, `jam` for the machine.
 fn waits(late: usize, jam: usize, extra_ms: u64) -> Vec<Duration> {
     let wait = |i: usize| match i * 1_000 / TURNS {
-        part if part < late => TIMEOUT,
-        part if part < late + jam => LATE * 2,
+        permille if permille < late => TIMEOUT,
+        permille if permille < late + jam => LATE * 2,
         _ => Duration::from_micros(200 + i as u64 % 97) + Duration::from_millis(extra_ms),
     };
     (0..TURNS).map(wait).collect()
 }
 
 #[test]
-fn a_shadow_that_delays_would_be_found() {
+fn the_comparison_finds_delays() {
     let usual = waits(0, 0, 0);
     assert_eq!(compare(&usual, &usual, &usual), Ok(()));
-    // One in a hundred waits for the shadow, or all of them a little.
+    // 1 % wait for the shadow, or all of them a little.
     for delayed in [waits(10, 0, 0), waits(1_000, 0, 0), waits(0, 0, 6)] {
         assert!(compare(&usual, &usual, &delayed).is_err());
     }
-    // A copy's cost, and a machine that stands still, are no delay by the shadow.
+    // The cost of a copy, and stalls of the machine, are no delays by the shadow.
     assert_eq!(compare(&usual, &usual, &waits(0, 0, 2)), Ok(()));
     assert_eq!(compare(&waits(0, 90, 0), &waits(0, 110, 0), &waits(0, 120, 0)), Ok(()));
     assert_eq!(compare(&waits(0, 1_000, 0), &waits(0, 900, 0), &waits(0, 1_000, 0)), Ok(()));
-    // On a bad machine it is found as well.
+    // Delays are found on a bad machine, too.
     assert!(compare(&waits(0, 30, 0), &waits(0, 30, 0), &waits(80, 30, 0)).is_err());
 }
 
 #[test]
-fn the_statistics_are_those_of_the_tables() {
+fn the_statistics_match_published_tables() {
     assert!((tail_of_half(10, 8) - 56.0 / 1024.0).abs() < 1e-12);
     assert!((tail_of_half(20, 20) - 0.5_f64.powi(20)).abs() < 1e-12);
     assert!((tail_of_half(5_000, 0) - 1.0).abs() < 1e-9);

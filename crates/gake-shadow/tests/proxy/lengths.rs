@@ -1,4 +1,4 @@
-//! Lengths that clients of HTTP/2 say: a backend of HTTP/1.1 sees one framing.
+//! Lengths of HTTP/2 requests at HTTP/1.1 backends.
 
 use bytes::Bytes;
 use gake_shadow::Category;
@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::{config, start, stop, until_count};
 
 #[test]
-fn a_length_of_many_digits_is_one_framing_to_a_backend_of_http1() {
+fn leading_zeros_of_an_http2_length_are_removed() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -21,15 +21,15 @@ fn a_length_of_many_digits_is_one_framing_to_a_backend_of_http1() {
                 .header("content-length", format!("{:0digits$}", 5))
                 .body(())
                 .unwrap();
-            let (answer, mut body) = requests.send_request(post, false).unwrap();
+            let (response, mut body) = requests.send_request(post, false).unwrap();
             let _ = body.send_data(Bytes::from_static(b"hello"), true);
-            // The codec reads no more than 19 digits.
-            let status = answer.await.map(|answer| answer.status().as_u16()).ok();
+            // The codec accepts up to 19 digits.
+            let status = response.await.map(|response| response.status().as_u16()).ok();
             assert_eq!(status, (digits < 20).then_some(200), "{digits}");
         }
     });
     until_count(&proxy, 0, Category::Ok, 2);
-    let both = [master.seen(), shadow.seen()].concat();
+    let both = [master.requests(), shadow.requests()].concat();
     assert_eq!(both.len(), 4);
     for seen in both {
         assert_eq!((seen.get("content-length"), seen.get("transfer-encoding")), ("5", ""));

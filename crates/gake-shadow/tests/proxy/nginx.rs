@@ -1,18 +1,17 @@
-//! nginx as master and shadow: its access logs count what came. Also as another proxy.
+//! nginx as master and shadow, its access log counting the requests; and as a reference proxy.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use gake_shadow::config::{Backend as Place, Config};
+use gake_shadow::config::{Backend as BackendConfig, Config};
 use gake_shadow::{Category, Proxy, ProxySummary};
 use tempfile::TempDir;
 
 use crate::client::Client;
 use crate::{shadow_at, stop, until};
 
-/// An nginx with two servers.
 pub struct Nginx {
     child: Child,
     directory: TempDir,
@@ -20,14 +19,14 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts one whose servers have this in their locations.
+    /// Starts nginx with two servers that have this location.
     pub fn start(location: &str) -> Self {
         Self::speaking("", location)
     }
 
-    /// The same with this behind the address to listen at.
+    /// Like [`start`](Self::start), with parameters of `listen`.
     pub fn speaking(protocol: &str, location: &str) -> Self {
-        // Another program may take a port in between.
+        // Another process may take a port in between.
         (0..5)
             .find_map(|_| Self::try_start(protocol, location))
             .expect("nginx does not start on any port")
@@ -75,7 +74,7 @@ impl Nginx {
         format!("http://127.0.0.1:{}", self.ports[number])
     }
 
-    /// Requests in the log with a protocol.
+    /// Requests in the log by protocol.
     fn logged(&self, number: usize, protocol: &str) -> usize {
         let log = fs::read_to_string(self.directory.path().join(number.to_string()));
         log.unwrap_or_default().lines().filter(|line| line.contains(protocol)).count()
@@ -90,11 +89,10 @@ impl Drop for Nginx {
     }
 }
 
-/// What came of a proxy between clients and an nginx that is its master and its shadow, at these
-/// URLs: each of eight clients sends what `ask` does.
+/// Runs eight clients against a proxy whose master and shadow have these URLs.
 fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySummary {
     let [master, shadow] = urls;
-    let mut config = Config::new(Place::new("nginx", &master).unwrap());
+    let mut config = Config::new(BackendConfig::new("nginx", &master).unwrap());
     config.threads = 2;
     let mut shadow = shadow_at(0, &shadow);
     shadow.queue = 10_000;
@@ -110,38 +108,38 @@ fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySu
 }
 
 #[test]
-fn nginx_answers_everything_and_sees_every_copy() {
+fn nginx_gets_every_request_and_copy() {
     let nginx = Nginx::start(r#"return 200 "hello\n";"#);
     let summary = copied([0, 1].map(|number| nginx.url(number)), |client| {
         for _ in 0..200 {
-            let answer = client.get("/");
-            assert_eq!((answer.status, answer.body.as_str()), (200, "hello\n"));
+            let response = client.get("/");
+            assert_eq!((response.status, response.body.as_str()), (200, "hello\n"));
         }
     });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
-    assert_eq!(summary.stats.answers[2], 1600);
+    assert_eq!(summary.stats.responses[2], 1600);
     let logged = |number| nginx.logged(number, "HTTP/1.1\"");
     until("both logs are written", || logged(0) == 1600 && logged(1) == 1600);
 }
 
-/// nginx ends a connection after 50 requests and refuses those that were on their way.
+/// nginx closes connections after 50 requests, and refuses the requests in flight.
 #[test]
-fn nginx_is_asked_in_http2_and_no_request_is_lost_with_its_connections() {
+fn no_request_is_lost_when_nginx_closes_http2_connections() {
     let nginx = Nginx::speaking("http2", "return 200 \"$request_method $host$request_uri\\n\";");
     let urls = [0, 1].map(|number| nginx.url(number).replace("http:", "h2c:"));
     let summary = copied(urls, |client| {
         for number in 0..100 {
             let path = format!("/{number}?a=b");
-            let answer = client.get(&path);
-            assert_eq!((answer.status, answer.body), (200, format!("GET h{path}\n")));
+            let response = client.get(&path);
+            assert_eq!((response.status, response.body), (200, format!("GET h{path}\n")));
             let head = format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 5");
             client.write(format!("{head}\r\n\r\nhello"));
-            let answer = client.answer(false);
-            assert_eq!((answer.status, answer.body), (200, format!("POST h{path}\n")));
+            let response = client.response(false);
+            assert_eq!((response.status, response.body), (200, format!("POST h{path}\n")));
         }
     });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
-    assert_eq!((summary.stats.answers[2], summary.stats.master_faults), (1600, 0));
+    assert_eq!((summary.stats.responses[2], summary.stats.master_faults), (1600, 0));
     let logged = |number| nginx.logged(number, "HTTP/2.0\"");
     until("both logs are written", || logged(0) >= 1600 && logged(1) >= 1600);
 }

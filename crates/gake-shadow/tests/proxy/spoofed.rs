@@ -1,20 +1,19 @@
-//! What clients say of themselves and should not: markers of copies, headers under other names,
-//! the way they came; and requests that come back.
+//! Spoofed headers (markers, ambiguous names, hosts), and loops.
 
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gake_shadow::config::{Backend as Place, Host, MarkerSecret, parse_marker};
+use gake_shadow::config::{Backend as BackendConfig, HostPolicy, MarkerSecret, parse_marker};
 use gake_shadow::{Category, Proxy, ProxyStartError};
 
-use crate::backend::{Backend, Seen, ok, read_request};
-use crate::client::{Client, get, talk};
+use crate::backend::{Backend, ReceivedRequest, ok, read_request};
+use crate::client::{Client, get, send_raw};
 use crate::{config, start, stop, until, until_count};
 
-/// Every header whose name a lax server takes for the marker's.
-fn markers(seen: &Seen) -> Vec<(String, String)> {
+/// The headers that a lenient server reads as the marker.
+fn markers(seen: &ReceivedRequest) -> Vec<(String, String)> {
     let lax = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let all = seen.headers.iter().filter(|(name, _)| lax(name) == "x-gake-shadow");
     all.cloned().collect()
@@ -38,17 +37,17 @@ fn a_client_cannot_pass_for_a_copy() {
             config.underscores_in_headers = underscores;
             let proxy = start(config);
             let head = format!("Host: h\r\nConnection: close\r\n{lines}\r\n");
-            talk(proxy.addr(), format!("GET / HTTP/1.1\r\n{head}\r\n"));
+            send_raw(proxy.addr(), format!("GET / HTTP/1.1\r\n{head}\r\n"));
             let chunked = "Transfer-Encoding: chunked\r\nTrailer: X-Gake-Shadow, X_Gake_Shadow";
             let behind = "X-Gake-Shadow: 1\r\nX_Gake_Shadow: 1\r\nHost: other";
-            talk(
+            send_raw(
                 proxy.addr(),
                 format!(
                     "POST / HTTP/1.1\r\n{head}{chunked}\r\n\r\n2\r\nhi\r\n0\r\n{behind}\r\n\r\n"
                 ),
             );
             until_count(&proxy, 0, Category::Ok, 2);
-            let (originals, copies) = (master.seen(), shadow.seen());
+            let (originals, copies) = (master.requests(), shadow.requests());
             assert_eq!((originals.len(), copies.len()), (2, 2), "{lines}");
             for seen in &originals {
                 assert_eq!(markers(seen), [], "{lines}");
@@ -66,29 +65,29 @@ fn a_client_cannot_pass_for_a_copy() {
 }
 
 #[test]
-fn every_shadows_marker_is_its_own_to_say() {
+fn each_shadow_gets_only_its_own_marker() {
     let (master, shadows) = (Backend::hello(), [Backend::hello(), Backend::hello()]);
     let mut config = config(&master, &[&shadows[0], &shadows[1]]);
     config.shadows[0].marker = parse_marker("X-Copy: yes").unwrap();
     config.shadows[1].marker = None;
     let proxy = start(config);
-    talk(
+    send_raw(
         proxy.addr(),
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nx_copy: no\r\nX-Gake-Shadow: 1\r\n\r\n",
     );
     (0..2).for_each(|shadow| until_count(&proxy, shadow, Category::Ok, 1));
-    let said = |backend: &Backend| {
-        let seen = backend.seen().remove(0);
+    let marker = |backend: &Backend| {
+        let seen = backend.requests().remove(0);
         assert_eq!(markers(&seen), []);
         assert!(seen.all("x_copy").is_empty());
         seen.get("x-copy").to_owned()
     };
-    assert_eq!([&master, &shadows[0], &shadows[1]].map(said), ["", "yes", ""]);
+    assert_eq!([&master, &shadows[0], &shadows[1]].map(marker), ["", "yes", ""]);
     stop(proxy);
 }
 
 #[test]
-fn a_signed_marker_says_when_and_for_what() {
+fn a_signed_marker_has_time_and_signature() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.marker_secret = Some(MarkerSecret::new("a secret that services share").unwrap());
@@ -101,10 +100,10 @@ fn a_signed_marker_says_when_and_for_what() {
     }
     until_count(&proxy, 0, Category::Ok, 3);
     let mut tags = Vec::new();
-    for seen in shadow.seen() {
+    for seen in shadow.requests() {
         let marker = seen.get("x-gake-shadow").to_owned();
-        let parts: Vec<&str> = marker.split(';').collect();
-        let [value, time, tag] = parts[..] else { panic!("{marker}") };
+        let fields: Vec<&str> = marker.split(';').collect();
+        let [value, time, tag] = fields[..] else { panic!("{marker}") };
         let time: u64 = time.strip_prefix("t=").unwrap().parse().unwrap();
         assert!(value == "1" && (before..=now()).contains(&time), "{marker}");
         let tag = tag.strip_prefix("hmac=").unwrap().to_owned();
@@ -112,13 +111,13 @@ fn a_signed_marker_says_when_and_for_what() {
         tags.push((seen.line, tag));
     }
     tags.sort();
-    assert_ne!(tags[0].1, tags[2].1, "the target is signed too");
-    assert!(master.seen().iter().all(|seen| markers(seen).is_empty()));
+    assert_ne!(tags[0].1, tags[2].1, "the target is signed");
+    assert!(master.requests().iter().all(|seen| markers(seen).is_empty()));
     stop(proxy);
 }
 
 #[test]
-fn names_that_servers_confuse_stop_here_unless_told() {
+fn ambiguous_names_are_removed_by_default() {
     let request = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\
                    Transfer_Encoding: chunked\r\nContent.Length: 9\r\nX_User: root\r\n\r\nhi";
     for (kept, odd) in [(false, 3), (true, 0)] {
@@ -126,9 +125,9 @@ fn names_that_servers_confuse_stop_here_unless_told() {
         let mut config = config(&master, &[&shadow]);
         config.underscores_in_headers = kept;
         let proxy = start(config);
-        talk(proxy.addr(), request);
+        send_raw(proxy.addr(), request);
         until_count(&proxy, 0, Category::Ok, 1);
-        for seen in master.seen().iter().chain(&shadow.seen()) {
+        for seen in master.requests().iter().chain(&shadow.requests()) {
             let names = ["transfer_encoding", "content.length", "x_user"];
             assert_eq!(names.map(|name| seen.all(name).len()), [usize::from(kept); 3]);
             assert_eq!(seen.text(), "hi");
@@ -138,23 +137,23 @@ fn names_that_servers_confuse_stop_here_unless_told() {
 }
 
 #[test]
-fn a_backend_always_hears_a_host() {
+fn a_backend_always_gets_a_host() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
-    talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    send_raw(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
     until_count(&proxy, 0, Category::Ok, 1);
     for backend in [&master, &shadow] {
-        let seen = backend.seen().remove(0);
+        let seen = backend.requests().remove(0);
         assert_eq!(seen.line, "GET / HTTP/1.1");
         assert_eq!(seen.get("host"), backend.addr.to_string());
         assert_eq!(seen.get("x-forwarded-host"), "");
     }
     stop(proxy);
     let mut config = config(&master, &[]);
-    config.master.host = Host::Literal("shop.test".parse().unwrap());
+    config.master.host = HostPolicy::Literal("shop.test".parse().unwrap());
     let proxy = start(config);
-    talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
-    assert_eq!(master.seen()[1].get("host"), "shop.test");
+    send_raw(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(master.requests()[1].get("host"), "shop.test");
     stop(proxy);
 }
 
@@ -169,19 +168,19 @@ fn an_absolute_target_does_not_hide_two_hosts() {
         ("Host: a/b\r\n", "400"),
         ("Host: a\r\n", "200"),
     ] {
-        let answer = talk(
+        let response = send_raw(
             proxy.addr(),
             format!("GET http://b/ HTTP/1.1\r\nConnection: close\r\n{hosts}\r\n"),
         );
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{hosts:?}: {answer}");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{hosts:?}: {response}");
     }
-    assert_eq!(master.seen().iter().map(|seen| seen.get("host")).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(master.requests().iter().map(|seen| seen.get("host")).collect::<Vec<_>>(), ["b"]);
     stop(proxy);
 }
 
 #[test]
-fn an_old_client_is_promised_what_it_gets() {
-    let master = Backend::answering(|seen| match seen.line.split(' ').nth(1).unwrap() {
+fn keep_alive_is_promised_to_http10_clients_only_if_kept() {
+    let master = Backend::responding(|seen| match seen.line.split(' ').nth(1).unwrap() {
         "/known" => ok("hello"),
         "/none" => b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec(),
         _ => {
@@ -193,15 +192,15 @@ fn an_old_client_is_promised_what_it_gets() {
         format!("GET {path} HTTP/1.0\r\nHost: h\r\nConnection: {connection}\r\n\r\n")
     };
     for path in ["/known", "/none"] {
-        let both = talk(proxy.addr(), ask(path, "keep-alive") + &ask(path, "close"));
+        let both = send_raw(proxy.addr(), ask(path, "keep-alive") + &ask(path, "close"));
         assert_eq!(both.matches("HTTP/1.0 ").count(), 2, "{both}");
         assert_eq!(both.matches("connection: keep-alive\r\n").count(), 1, "{both}");
     }
-    let one = talk(proxy.addr(), ask("/unknown", "keep-alive") + &ask("/unknown", "close"));
+    let one = send_raw(proxy.addr(), ask("/unknown", "keep-alive") + &ask("/unknown", "close"));
     assert_eq!(one.matches("HTTP/1.0 ").count(), 1, "{one}");
     assert!(!one.contains("connection:"), "{one}");
     assert!(one.ends_with("\r\n\r\nhello"), "{one}");
-    let bad = talk(proxy.addr(), ask("*", "keep-alive") + &ask("/known", "close"));
+    let bad = send_raw(proxy.addr(), ask("*", "keep-alive") + &ask("/known", "close"));
     assert!(bad.starts_with("HTTP/1.0 400") && !bad.contains("connection:"), "{bad}");
     assert_eq!(bad.matches("HTTP/1.0 ").count(), 1, "{bad}");
     stop(proxy);
@@ -209,7 +208,7 @@ fn an_old_client_is_promised_what_it_gets() {
 
 #[test]
 fn a_proxy_is_not_its_own_backend() {
-    // A port that is free: it was ours a moment ago.
+    // A free port.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let shadow = Backend::hello();
     for (listen, url) in [
@@ -218,7 +217,7 @@ fn a_proxy_is_not_its_own_backend() {
         (free, format!("http://0.0.0.0:{}", free.port())),
         (([0, 0, 0, 0], free.port()).into(), format!("http://127.0.0.5:{}", free.port())),
     ] {
-        let own = Place::new("own", &url).unwrap();
+        let own = BackendConfig::new("own", &url).unwrap();
         let mut as_master = config(&shadow, &[]);
         as_master.master = own.clone();
         let mut as_shadow = config(&shadow, &[&shadow]);
@@ -236,8 +235,8 @@ fn a_proxy_is_not_its_own_backend() {
 }
 
 #[test]
-fn a_request_that_comes_back_is_refused() {
-    // A backend that passes everything on to the proxy before it.
+fn a_looping_request_is_refused() {
+    // A backend that forwards everything to the proxy.
     let back: Arc<OnceLock<std::net::SocketAddr>> = Arc::default();
     let to = Arc::clone(&back);
     let master = Backend::raw(move |mut stream, _| {
@@ -254,8 +253,8 @@ fn a_request_that_comes_back_is_refused() {
     });
     let proxy = start(config(&master, &[]));
     back.set(proxy.addr()).unwrap();
-    let answer = get(proxy.addr(), "/");
-    assert_eq!(answer.status, 508, "{answer:?}");
+    let response = get(proxy.addr(), "/");
+    assert_eq!(response.status, 508, "{response:?}");
     until("both are counted", || proxy.control().stats().requests == 2);
     let stats = stop(proxy).stats;
     assert_eq!((stats.requests, stats.refused), (2, 1));

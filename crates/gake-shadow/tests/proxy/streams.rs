@@ -1,4 +1,4 @@
-//! Streams of HTTP/2 that share a connection: one whose reader does not read holds up no other.
+//! HTTP/2 streams on a shared connection: a stalled reader does not block the others.
 
 use std::future::poll_fn;
 use std::net::{SocketAddr, TcpListener};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gake_shadow::config::{Backend as Place, Config};
+use gake_shadow::config::{Backend as BackendConfig, Config};
 use gake_shadow::{Category, Proxy};
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
@@ -18,24 +18,23 @@ use crate::backend::{Backend, ok, read_request};
 use crate::client::{Client, get};
 use crate::{config, shadow_at, start, stop, until, until_count};
 
-/// A small piece of a body.
-const PIECE: &[u8] = &[b'x'; 100];
-/// More of them than all that the kernel keeps between two processes.
-const PIECES: usize = 80_000;
+const DATA: &[u8] = &[b'x'; 100];
+/// More than the kernel buffers between two processes.
+const FRAMES: usize = 80_000;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Sends `pieces` pieces, each as soon as there is room for it, and counts them.
-async fn send(mut body: SendStream<Bytes>, pieces: usize, sent: Arc<AtomicUsize>) {
-    for _ in 0..pieces {
-        body.reserve_capacity(PIECE.len());
-        while body.capacity() < PIECE.len() {
-            // A peer that has gone takes no more.
+/// Sends frames within the flow control, counting them.
+async fn send(mut body: SendStream<Bytes>, frames: usize, sent: Arc<AtomicUsize>) {
+    for _ in 0..frames {
+        body.reserve_capacity(DATA.len());
+        while body.capacity() < DATA.len() {
+            // The peer is gone.
             let Some(Ok(_)) = poll_fn(|cx| body.poll_capacity(cx)).await else { return };
         }
-        if body.send_data(Bytes::from_static(PIECE), false).is_err() {
+        if body.send_data(Bytes::from_static(DATA), false).is_err() {
             return;
         }
         sent.fetch_add(1, Ordering::SeqCst);
@@ -43,8 +42,8 @@ async fn send(mut body: SendStream<Bytes>, pieces: usize, sent: Arc<AtomicUsize>
     let _ = body.send_data(Bytes::new(), true);
 }
 
-/// Waits until a count has not moved for a while.
-fn stands_still(count: &AtomicUsize) {
+/// Waits until a count stops increasing.
+fn wait_until_stalled(count: &AtomicUsize) {
     let (mut last, mut times) = (0, 0);
     until("nothing moves", || {
         let now = count.load(Ordering::SeqCst);
@@ -54,11 +53,11 @@ fn stands_still(count: &AtomicUsize) {
     });
 }
 
-/// A backend that speaks HTTP/2: many pieces at `/stream`, and one anywhere else.
+/// An HTTP/2 backend: many frames at `/stream`, one at other paths.
 struct Streaming {
     addr: SocketAddr,
     connections: Arc<AtomicUsize>,
-    /// Pieces of `/stream`.
+    /// Frames of `/stream`.
     sent: Arc<AtomicUsize>,
 }
 
@@ -94,75 +93,75 @@ impl Streaming {
 async fn serve(stream: tokio::net::TcpStream, sent: Arc<AtomicUsize>) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((request, respond))) = connection.accept().await {
-        tokio::spawn(answer(request, respond, Arc::clone(&sent)));
+        tokio::spawn(response(request, respond, Arc::clone(&sent)));
     }
 }
 
-async fn answer(
+async fn response(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
     sent: Arc<AtomicUsize>,
 ) {
-    let streams = request.uri().path() == "/stream";
-    let (pieces, sent) = if streams { (PIECES, sent) } else { (1, Arc::default()) };
-    let length = pieces * PIECE.len();
+    let is_stream = request.uri().path() == "/stream";
+    let (frames, sent) = if is_stream { (FRAMES, sent) } else { (1, Arc::default()) };
+    let length = frames * DATA.len();
     let head = Response::builder().header("content-length", length).body(()).unwrap();
     if let Ok(body) = respond.send_response(head, false) {
-        send(body, pieces, sent).await;
+        send(body, frames, sent).await;
     }
 }
 
 #[test]
-fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
+fn a_client_that_does_not_read_blocks_no_other() {
     let (master, shadow) = (Streaming::start(), Streaming::start());
-    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 1;
     config.shadows.push(shadow_at(0, &shadow.url()));
     config.shadows[0].timeout = crate::LONG;
-    config.limits.answer_body = u64::MAX;
+    config.limits.response_body = u64::MAX;
     let proxy = start(config);
-    // Pieces come faster than they are passed on.
-    assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
+    // Frames arrive faster than they are passed on.
+    assert_eq!(get(proxy.addr(), "/stream").body.len(), FRAMES * DATA.len());
     until_count(&proxy, 0, Category::Ok, 1);
 
     master.sent.store(0, Ordering::SeqCst);
     let mut slow = Client::new(proxy.addr());
     slow.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
-    stands_still(&master.sent);
+    wait_until_stalled(&master.sent);
     let sent = master.sent.load(Ordering::SeqCst);
-    assert!(sent < PIECES, "it has all been taken");
+    assert!(sent < FRAMES, "everything was buffered");
     let mut other = Client::new(proxy.addr());
     for _ in 0..50 {
-        assert_eq!(other.get("/").body.as_bytes(), PIECE);
+        assert_eq!(other.get("/").body.as_bytes(), DATA);
     }
-    assert_eq!(slow.answer(false).body.len(), PIECES * PIECE.len(), "it goes on where it stood");
+    assert_eq!(slow.response(false).body.len(), FRAMES * DATA.len(), "it continues");
     until_count(&proxy, 0, Category::Ok, 52);
-    assert_eq!((master.connections(), shadow.connections()), (1, 1), "none was ended");
+    assert_eq!((master.connections(), shadow.connections()), (1, 1), "no connection was closed");
     let stats = stop(proxy).stats;
-    assert_eq!((stats.answers[2], stats.broken_answers, stats.master_faults), (52, 0, 0));
+    assert_eq!((stats.responses[2], stats.broken_responses, stats.master_faults), (52, 0, 0));
 }
 
 #[test]
-fn a_client_that_leaves_ends_its_stream_alone() {
+fn a_client_that_leaves_ends_only_its_stream() {
     let master = Streaming::start();
-    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    let mut config = Config::new(BackendConfig::new("master", &master.url()).unwrap());
     config.threads = 1;
     let proxy = start(config);
     for _ in 0..100 {
         let mut client = Client::new(proxy.addr());
         client.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
-        let answer = client.answer(true);
-        assert_eq!(answer.status, 200, "{answer:?} {}", client.rest());
+        let response = client.response(true);
+        assert_eq!(response.status, 200, "{response:?} {}", client.rest());
     }
-    // What they left unread is given back.
-    assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
+    // Their unread capacity is released.
+    assert_eq!(get(proxy.addr(), "/stream").body.len(), FRAMES * DATA.len());
     assert_eq!(master.connections(), 1);
     stop(proxy);
 }
 
 #[test]
-fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
-    let (told, has_head) = std::sync::mpsc::channel::<()>();
+fn a_response_to_head_may_end_after_its_head() {
+    let (head_seen, has_head) = std::sync::mpsc::channel::<()>();
     let has_head = Arc::new(std::sync::Mutex::new(has_head));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("h2c://{}", listener.local_addr().unwrap());
@@ -179,13 +178,13 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
                     let mut body = respond.send_response(head, false).unwrap();
                     let wait = move || has_head.lock().unwrap().recv();
                     tokio::task::spawn_blocking(wait).await.unwrap().unwrap();
-                    // A stream that was reset takes nothing.
+                    // Fails on a reset stream.
                     let _ = body.send_data(Bytes::new(), true);
                 });
             }
         });
     });
-    let mut proxy = Proxy::new(Config::new(Place::new("master", &url).unwrap())).unwrap();
+    let mut proxy = Proxy::new(Config::new(BackendConfig::new("master", &url).unwrap())).unwrap();
     let exchanges = proxy.exchanges(10);
     let proxy = proxy.start().unwrap();
     runtime().block_on(async {
@@ -193,24 +192,24 @@ fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
         let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
         let head = Request::head(format!("http://{}/", proxy.addr())).body(()).unwrap();
-        let (answer, _) = requests.send_request(head, true).unwrap();
-        let answer = answer.await.unwrap();
+        let (response, _) = requests.send_request(head, true).unwrap();
+        let response = response.await.unwrap();
         assert_eq!(
-            (answer.status().as_u16(), &answer.headers()["content-length"]),
+            (response.status().as_u16(), &response.headers()["content-length"]),
             (200, &http::HeaderValue::from_static("5"))
         );
-        assert!(answer.body().is_end_stream());
-        told.send(()).unwrap();
+        assert!(response.body().is_end_stream());
+        head_seen.send(()).unwrap();
         let wait = move || exchanges.next_within(crate::LONG).unwrap();
         let exchange = tokio::task::spawn_blocking(wait).await.unwrap();
-        let answer = exchange.master().unwrap().result.as_ref().unwrap();
-        assert_eq!(answer.status.as_u16(), 200);
+        let response = exchange.master().unwrap().result.as_ref().unwrap();
+        assert_eq!(response.status.as_u16(), 200);
     });
     stop(proxy);
 }
 
 #[test]
-fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
+fn an_unread_body_blocks_no_other_request() {
     let released = Arc::new(AtomicBool::new(false));
     let may_read = Arc::clone(&released);
     let master = Backend::raw(move |mut stream, _| {
@@ -229,29 +228,29 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
         let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
         let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
-        let total = PIECES * PIECE.len();
+        let total = FRAMES * DATA.len();
         let url = format!("http://{}/", proxy.addr());
         let post = Request::post(&url).header("content-length", total).body(()).unwrap();
-        let (answer, body) = requests.send_request(post, false).unwrap();
-        tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
+        let (response, body) = requests.send_request(post, false).unwrap();
+        tokio::spawn(send(body, FRAMES, Arc::clone(&sent)));
         let counted = Arc::clone(&sent);
-        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
-        assert!(sent.load(Ordering::SeqCst) < PIECES, "it has all been taken");
+        tokio::task::spawn_blocking(move || wait_until_stalled(&counted)).await.unwrap();
+        assert!(sent.load(Ordering::SeqCst) < FRAMES, "everything was buffered");
         for _ in 0..50 {
             let get = Request::get(&url).body(()).unwrap();
-            let (answer, _) = requests.send_request(get, true).unwrap();
-            assert_eq!(answer.await.unwrap().status(), 200);
+            let (response, _) = requests.send_request(get, true).unwrap();
+            assert_eq!(response.await.unwrap().status(), 200);
         }
         released.store(true, Ordering::SeqCst);
-        let mut answer = answer.await.unwrap();
-        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), total.to_string());
+        let mut response = response.await.unwrap();
+        assert_eq!(response.body_mut().data().await.unwrap().unwrap(), total.to_string());
     });
-    assert_eq!(stop(proxy).stats.answers[2], 51);
+    assert_eq!(stop(proxy).stats.responses[2], 51);
 }
 
 #[test]
-fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
-    // Little of a body is with the kernel, so that each fills its window soon.
+fn many_unread_bodies_block_no_other_body() {
+    // Small kernel buffers, so that each body fills its window.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = socket2::SockRef::from(&listener);
     options.set_recv_buffer_size(4096).unwrap();
@@ -273,23 +272,23 @@ fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
         let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
         let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for _ in 0..40 {
             requests = requests.ready().await.unwrap();
             let post = Request::post(format!("http://{}/x", proxy.addr())).body(()).unwrap();
-            let (answer, body) = requests.send_request(post, false).unwrap();
-            tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
-            answers.push(answer);
+            let (response, body) = requests.send_request(post, false).unwrap();
+            tokio::spawn(send(body, FRAMES, Arc::clone(&sent)));
+            responses.push(response);
         }
         let counted = Arc::clone(&sent);
-        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
+        tokio::task::spawn_blocking(move || wait_until_stalled(&counted)).await.unwrap();
         let url = format!("http://{}/y", proxy.addr());
         let post = Request::post(url).header("content-length", 1000).body(()).unwrap();
-        let (answer, body) = requests.send_request(post, false).unwrap();
+        let (response, body) = requests.send_request(post, false).unwrap();
         tokio::spawn(send(body, 10, Arc::default()));
-        let mut answer = answer.await.unwrap();
-        assert_eq!(answer.status(), 200);
-        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), "1000");
+        let mut response = response.await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.body_mut().data().await.unwrap().unwrap(), "1000");
         released.store(true, Ordering::SeqCst);
     });
     stop(proxy);

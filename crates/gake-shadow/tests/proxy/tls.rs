@@ -1,10 +1,10 @@
-//! TLS on both sides: a proxy that speaks it to its client, and to a master that is another proxy.
+//! TLS to clients, and to a master that is another proxy.
 
 use std::fs;
 use std::process::Command;
 
 use gake_shadow::Proxy;
-use gake_shadow::config::{Backend as Place, Config, ServerTls};
+use gake_shadow::config::{Backend as BackendConfig, Config, ServerTls};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use crate::backend::Backend;
@@ -27,7 +27,7 @@ fn tls_is_spoken_to_both_sides() {
     let inner = start(inner);
     let url = format!("https://localhost:{}", inner.addr().port());
     let outer = |change: &dyn Fn(&mut Config)| {
-        let mut config = Config::new(Place::new("inner", &url).unwrap());
+        let mut config = Config::new(BackendConfig::new("inner", &url).unwrap());
         change(&mut config);
         Proxy::new(config).unwrap().start().unwrap()
     };
@@ -42,13 +42,13 @@ fn tls_is_spoken_to_both_sides() {
         .output()
         .expect("curl is needed for this test: install the Debian package curl");
     assert_eq!(String::from_utf8_lossy(&curl.stdout), "hello", "{curl:?}");
-    assert_eq!(master.seen()[0].get("x-forwarded-proto"), "https");
+    assert_eq!(master.requests()[0].get("x-forwarded-proto"), "https");
     stop(trusting);
 
     let doubting = outer(&|_| {});
-    let answer = get(doubting.addr(), "/");
-    assert_eq!(answer.status, 502);
-    assert!(answer.body.contains("issuer is not trusted"), "{}", answer.body);
+    let response = get(doubting.addr(), "/");
+    assert_eq!(response.status, 502);
+    assert!(response.body.contains("issuer is not trusted"), "{}", response.body);
     stop(doubting);
 
     let careless = outer(&|config| config.backend_tls.insecure = true);

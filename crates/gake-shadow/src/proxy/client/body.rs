@@ -1,5 +1,4 @@
-//! The client's side of a request in parts: the stream that its body is read from and its answer is
-//! written to.
+//! The client's side of a framed request: reads the body, and writes the response.
 
 use std::cell::{RefCell, RefMut};
 use std::fmt;
@@ -13,49 +12,48 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::message::head::Framing;
 use crate::proxy::body_frames::BodyFrames;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
-/// A client's stream, and what is still to come of its request.
+/// A client's connection with the unread rest of the request.
 pub(crate) struct ClientStream(RefCell<Inner>);
 
 struct Inner {
-    /// `None` when the answer is written and the next request may come.
-    stream: Option<Stream>,
-    /// What has come behind the head.
+    /// `None` after the exchange.
+    stream: Option<SocketStream>,
+    /// Bytes received after the head.
     received: HeadBuffer,
     incoming: IncomingBody,
-    pieces: BodyFrames,
-    /// Who waits for the body.
+    frames: BodyFrames,
+    /// The task that waits for body data.
     reader: Option<Waker>,
 }
 
-/// A request's body as it comes from a client that speaks HTTP/1.1.
+/// The body of an HTTP/1.1 request.
 pub(crate) struct ClientBody {
     side: Rc<ClientStream>,
-    client: Rc<Client>,
-    /// Bytes that are still to be passed on, where the head says it.
+    client: Rc<ClientState>,
+    /// Remaining bytes, if the length is known.
     left: Option<u64>,
 }
 
-/// The client did not bring its body.
+/// The client did not send its complete body.
 #[derive(Debug)]
-pub(crate) struct Unfinished;
+pub(crate) struct BodyAborted;
 
-impl fmt::Display for Unfinished {
+impl fmt::Display for BodyAborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client's body did not come to its end")
+        f.write_str("the client's body is incomplete")
     }
 }
 
-impl std::error::Error for Unfinished {}
+impl std::error::Error for BodyAborted {}
 
 impl ClientStream {
-    /// Of a request whose head has come.
     pub(crate) fn new(
-        stream: Stream,
+        stream: SocketStream,
         received: HeadBuffer,
         framing: Framing,
         expects: bool,
@@ -64,32 +62,31 @@ impl ClientStream {
             stream: Some(stream),
             received,
             incoming: IncomingBody::new(framing, expects),
-            pieces: BodyFrames::default(),
+            frames: BodyFrames::default(),
             reader: None,
         })))
     }
 
-    /// The body of the request.
-    pub(crate) fn body(self: &Rc<Self>, client: &Rc<Client>) -> ClientBody {
+    pub(crate) fn body(self: &Rc<Self>, client: &Rc<ClientState>) -> ClientBody {
         let left = self.0.borrow().incoming.left();
         ClientBody { side: Rc::clone(self), client: Rc::clone(client), left }
     }
 
-    /// The answer begins: it is too late for an interim one, except for what is cut in the middle.
-    pub(crate) fn begin_answer(&self, out: &mut Vec<u8>) {
+    /// Called when the response begins: cancels a `100 Continue`, or completes a partly written one.
+    pub(crate) fn begin_response(&self, out: &mut Vec<u8>) {
         if let Some(rest) = self.0.borrow_mut().incoming.take_interim() {
             out.extend_from_slice(rest);
         }
     }
 
-    /// The client sees an error when the connection is closed, unless the stream is told otherwise.
+    /// Makes closing the connection an error to the client.
     pub(crate) fn set_close_is_error(&self) {
         if let Some(stream) = self.stream() {
             stream.set_close_is_error(true);
         }
     }
 
-    /// Writes what the client takes, and returns how much that was; `false` when it is gone.
+    /// Writes once; returns the number of bytes written, or `None` if the client is gone.
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Option<usize>> {
         let Some(mut stream) = self.stream() else { return Poll::Ready(None) };
         match ready!(Pin::new(&mut *stream).poll_write(cx, bytes)) {
@@ -98,45 +95,45 @@ impl ClientStream {
         }
     }
 
-    /// Hands over what TLS still holds; `false` when the client is gone.
+    /// Flushes the TLS buffer; `false` if the client is gone.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let Some(mut stream) = self.stream() else { return Poll::Ready(false) };
         Pin::new(&mut *stream).poll_flush(cx).map(|flushed| flushed.is_ok())
     }
 
-    /// Whether the client has left, once its request is whole: before, the body's reader sees
-    /// it. One that has sent more already is taken to stay.
+    /// Whether the client has disconnected after a complete request; before that, the reader of the
+    /// body notices. A client with pipelined data counts as connected.
     pub(crate) fn is_gone(&self, cx: &mut Context<'_>) -> bool {
         let inner = &mut *self.0.borrow_mut();
         let Some(stream) = &mut inner.stream else { return false };
-        inner.incoming.has_come()
+        inner.incoming.is_complete()
             && inner.received.is_empty()
             && inner.received.has_ended(stream, cx)
     }
 
-    /// The stream and what has come behind the request, and whether the request has come to its
-    /// end. Who still waits for more of it hears that none comes.
-    pub(crate) fn end(&self) -> Option<(Stream, HeadBuffer, bool)> {
+    /// Ends the exchange: returns the stream, the bytes received after the request, and whether the
+    /// request was complete. A waiting reader gets an error.
+    pub(crate) fn end(&self) -> Option<(SocketStream, HeadBuffer, bool)> {
         let inner = &mut *self.0.borrow_mut();
-        let has_come = inner.incoming.has_come();
-        if !has_come {
-            inner.incoming.break_off();
+        let is_complete = inner.incoming.is_complete();
+        if !is_complete {
+            inner.incoming.abort();
         }
         if let Some(reader) = inner.reader.take() {
             reader.wake();
         }
         let received = std::mem::replace(&mut inner.received, HeadBuffer::new(0));
-        Some((inner.stream.take()?, received, has_come))
+        Some((inner.stream.take()?, received, is_complete))
     }
 
-    fn stream(&self) -> Option<RefMut<'_, Stream>> {
+    fn stream(&self) -> Option<RefMut<'_, SocketStream>> {
         RefMut::filter_map(self.0.borrow_mut(), |inner| inner.stream.as_mut()).ok()
     }
 }
 
 impl Inner {
-    /// Takes in more of the body; `false` when the client broke off.
-    fn poll_more(&mut self, client: &Client, cx: &mut Context<'_>) -> Poll<bool> {
+    /// Receives more of the body; `false` if the client aborted.
+    fn poll_more(&mut self, client: &ClientState, cx: &mut Context<'_>) -> Poll<bool> {
         let Some(mut stream) = self.stream.take() else { return Poll::Ready(false) };
         let more = self.poll_stream(&mut stream, client, cx);
         self.stream = Some(stream);
@@ -145,31 +142,31 @@ impl Inner {
 
     fn poll_stream(
         &mut self,
-        stream: &mut Stream,
-        client: &Client,
+        stream: &mut SocketStream,
+        client: &ClientState,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
-        if self.incoming.is_awaited() && !ready!(self.incoming.poll_continue(cx, stream)) {
+        if self.incoming.expects_continue() && !ready!(self.incoming.poll_continue(cx, stream)) {
             return Poll::Ready(false);
         }
         if !self.received.is_empty() {
             let early = self.received.take();
-            return Poll::Ready(self.came(&early));
+            return Poll::Ready(self.receive(&early));
         }
         client.worker.scratch.with(|bytes| {
             let most = self.incoming.wanted(bytes.len());
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
             match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
-                Ok(()) if !buffer.filled().is_empty() => Poll::Ready(self.came(buffer.filled())),
+                Ok(()) if !buffer.filled().is_empty() => Poll::Ready(self.receive(buffer.filled())),
                 _ => Poll::Ready(false),
             }
         })
     }
 
-    /// Bytes have come. What belongs to the body is kept for its reader, the rest for the next
-    /// request; `false` when it is no body.
-    fn came(&mut self, bytes: &[u8]) -> bool {
-        let Some(taken) = self.incoming.take(bytes, &mut self.pieces) else { return false };
+    /// Takes the bytes of the body, and keeps the rest for the next request; `false` if the body is
+    /// invalid.
+    fn receive(&mut self, bytes: &[u8]) -> bool {
+        let Some(taken) = self.incoming.take(bytes, &mut self.frames) else { return false };
         self.received.put_back(&bytes[taken..]);
         true
     }
@@ -177,29 +174,29 @@ impl Inner {
 
 impl Body for ClientBody {
     type Data = Bytes;
-    type Error = Unfinished;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         let this = self.get_mut();
         let inner = &mut *this.side.0.borrow_mut();
         loop {
-            if let Some(frame) = inner.pieces.next() {
+            if let Some(frame) = inner.frames.next() {
                 let length = frame.data_ref().map_or(0, Bytes::len) as u64;
                 this.left = this.left.map(|left| left.saturating_sub(length));
                 return Poll::Ready(Some(Ok(frame)));
             }
-            if inner.incoming.has_come() {
+            if inner.incoming.is_complete() {
                 return Poll::Ready(None);
             }
             if inner.incoming.is_broken() {
-                return Poll::Ready(Some(Err(Unfinished)));
+                return Poll::Ready(Some(Err(BodyAborted)));
             }
             match inner.poll_more(&this.client, cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => inner.incoming.break_off(),
+                Poll::Ready(false) => inner.incoming.abort(),
                 Poll::Pending => {
                     inner.reader = Some(cx.waker().clone());
                     return Poll::Pending;
@@ -210,7 +207,7 @@ impl Body for ClientBody {
 
     fn is_end_stream(&self) -> bool {
         let inner = self.side.0.borrow();
-        inner.incoming.has_come() && inner.pieces.is_empty()
+        inner.incoming.is_complete() && inner.frames.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -1,4 +1,4 @@
-//! One client's connection: served until it ends, is too slow, or becomes a tunnel.
+//! Serves a client's connection until it closes, times out, or becomes a tunnel.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -9,65 +9,64 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::direct;
+use crate::proxy::client::frame_path;
 use crate::proxy::client::head_buffer::HeadBuffer;
-use crate::proxy::client::parts;
 use crate::proxy::client::request;
 use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
-use crate::proxy::policy::forwarded::Origin;
-use crate::proxy::shared::count;
-use crate::proxy::stream::Stream;
-use crate::proxy::worker::Worker;
+use crate::proxy::policy::forwarded::ClientOrigin;
+use crate::proxy::state::count;
+use crate::proxy::stream::SocketStream;
+use crate::proxy::worker::ProxyWorker;
 
-/// A TLS handshake may take this long.
+/// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Once we have said our last word, the client may take this long to see it, and send this much
-/// that is discarded: a close with bytes unread is a reset, which takes away what was written.
+/// Lingering close: time and bytes to read and discard after our FIN. Closing with unread bytes would
+/// send a reset, which can destroy the response.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
-/// Serves a connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+pub(crate) async fn serve(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let counters = worker.shared.counters.get(worker.index);
     if let Some(counters) = counters {
         count(&counters.connections);
         count(&counters.open);
     }
-    // In a scope of its own, so that the count follows the close.
+    // In its own scope, so that the connection is closed before it is discounted.
     serve_open(Rc::clone(&worker), stream, peer).await;
     if let Some(counters) = counters {
         counters.open.fetch_sub(1, Relaxed);
     }
-    worker.left();
+    worker.connection_closed();
 }
 
-async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr) {
     let (stream, tls) = match &worker.acceptor {
-        None => (Stream::Plain(stream), false),
-        // Boxed, like all that is not there as long as the connection: thousands may wait.
+        None => (SocketStream::Plain(stream), false),
+        // Boxed, like all state that not every idle connection needs.
         Some(acceptor) => {
             let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
             match Box::pin(handshake).await {
-                Ok(Ok(stream)) => (Stream::Tls(Box::new(stream.into())), true),
+                Ok(Ok(stream)) => (SocketStream::Tls(Box::new(stream.into())), true),
                 Ok(Err(_)) => return count(&worker.counters().malformed),
                 Err(_) => return count(&worker.counters().client_timeouts),
             }
         }
     };
-    let watch = Rc::new(worker.ticker.watch());
-    watch.set(worker.patience.head);
-    let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
-    let client = Rc::new(Client::new(worker, peer, watch, origin));
+    let deadline = Rc::new(worker.ticker.deadline());
+    deadline.set(worker.timeout_ticks.head);
+    let origin = ClientOrigin::new(peer, worker.shared.config.listen.port(), tls);
+    let client = Rc::new(ClientState::new(worker, peer, deadline, origin));
     let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
     let mut is_first = true;
-    let chosen = stream.has_chosen_http2();
-    while chosen || opened(&client, &mut stream, &mut received).await {
-        if chosen || (is_first && http2::connection::is_preface(received.bytes())) {
+    let is_http2 = stream.has_chosen_http2();
+    while is_http2 || read_head(&client, &mut stream, &mut received).await {
+        if is_http2 || (is_first && http2::connection::is_preface(received.bytes())) {
             let early = received.take();
-            let io = http2::connection::Watched::new(stream, early, &client);
+            let io = http2::connection::ClientIo::new(stream, early, &client);
             return Box::pin(http2::connection::serve(&client, io)).await;
         }
         is_first = false;
@@ -91,8 +90,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
                 then => return end(stream, then).await,
             }
         }
-        // The same for all others.
-        let serving = Box::pin(parts::serve(&client, stream, received, request));
+        let serving = Box::pin(frame_path::serve(&client, stream, received, request));
         let (then, rest, behind) = match serving.await {
             Some(after) => after,
             None => return,
@@ -104,8 +102,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     }
 }
 
-/// Ends a connection as the last request on it wants it.
-async fn end(stream: Stream, then: NextStep) {
+async fn end(stream: SocketStream, then: NextStep) {
     match then {
         NextStep::Close => Box::pin(linger(stream)).await,
         // Dropped.
@@ -113,21 +110,25 @@ async fn end(stream: Stream, then: NextStep) {
     }
 }
 
-/// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
-async fn opened(client: &Rc<Client>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
+/// Waits for a request's head; `false` on a disconnect, a timeout, or, when idle, a drain.
+async fn read_head(
+    client: &Rc<ClientState>,
+    stream: &mut SocketStream,
+    received: &mut HeadBuffer,
+) -> bool {
     std::future::poll_fn(|cx| {
-        client.watch.register(cx);
+        client.deadline.register(cx);
         if let Poll::Ready(came) = received.poll(stream, cx) {
             return Poll::Ready(matches!(came, Ok(true)));
         }
-        let leaves = client.worker.is_stopping() && received.is_empty();
-        if leaves || client.watch.fired() { Poll::Ready(false) } else { Poll::Pending }
+        let is_drained = client.worker.is_stopping() && received.is_empty();
+        if is_drained || client.deadline.fired() { Poll::Ready(false) } else { Poll::Pending }
     })
     .await
 }
 
-/// Says goodbye, and waits a moment for the client to hear it.
-async fn linger(mut stream: Stream) {
+/// Closes the connection gracefully.
+async fn linger(mut stream: SocketStream) {
     if stream.shutdown().await.is_err() {
         return;
     }
@@ -141,6 +142,5 @@ async fn linger(mut stream: Stream) {
             }
         }
     };
-    // A client that has left already ends it at once.
     let _ = tokio::time::timeout(LINGER, drain).await;
 }

@@ -1,21 +1,19 @@
-//! The value of `Date`, made once a second.
+//! The value of `Date`, cached per second.
 
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A date as HTTP writes it: always this many bytes.
+/// An IMF-fixdate, which has a fixed length.
 pub(crate) type DateBytes = [u8; 29];
 
-/// The dates of one thread.
 #[derive(Debug)]
-pub(crate) struct Dates(RefCell<(u64, DateBytes)>);
+pub(crate) struct DateCache(RefCell<(u64, DateBytes)>);
 
-impl Dates {
+impl DateCache {
     pub(crate) fn new() -> Self {
         Self(RefCell::new((0, bytes(0))))
     }
 
-    /// The date of this second.
     pub(crate) fn now(&self) -> DateBytes {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut last = self.0.borrow_mut();

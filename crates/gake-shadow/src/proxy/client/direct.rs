@@ -1,39 +1,37 @@
-//! Requests served as bytes: one write to the master, the copies, one write to the client.
+//! The direct path: requests and responses pass as bytes.
 
 use std::future::poll_fn;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::StatusCode;
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::{BackendFailure, Role};
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::client::side::{ClientSide, NextStep, Refused};
-use crate::proxy::client::transaction::{End, Transaction};
+use crate::proxy::client::side::{ClientSide, NextStep, RefusalContext};
+use crate::proxy::client::transaction::{Transaction, TransactionEnd};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
-use crate::proxy::client::{Client, Turn};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange;
 use crate::proxy::policy::choice;
-use crate::proxy::shared::count;
-use crate::proxy::stream::Stream;
+use crate::proxy::state::count;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
-use crate::proxy::upstream::link::{Link, is_stale};
+use crate::proxy::upstream::link::{BackendLink, is_stale};
 
-/// Answers a request.
 pub(crate) async fn serve(
-    client: &Rc<Client>,
-    stream: &mut Stream,
+    client: &Rc<ClientState>,
+    stream: &mut SocketStream,
     received: &mut HeadBuffer,
     request: ClientRequest,
 ) -> NextStep {
     let worker = &client.worker;
     count(&worker.counters().requests);
-    client.asked();
+    client.request_received();
     let shadows = choice::all(worker, &request.head, request.upgrade.is_some());
     let collector = exchange::collector(client, &request.head);
     let name = &worker.master.target.backend.name;
@@ -47,20 +45,19 @@ pub(crate) async fn serve(
         None => edits::for_backend(&request.head, target, &[]),
     };
     let side = ClientSide { client, stream, received };
-    Serving { side, request, head: head.bytes().clone(), upload, slot }.run().await
+    DirectExchange { side, request, head: head.bytes().clone(), upload, slot }.run().await
 }
 
-/// A request under way.
-struct Serving<'a> {
+struct DirectExchange<'a> {
     side: ClientSide<'a>,
     request: ClientRequest,
-    /// As the master gets it.
+    /// The head for the master.
     head: Bytes,
     upload: Upload,
-    slot: Option<Box<Slot>>,
+    slot: Option<Box<OutcomeSlot>>,
 }
 
-impl Serving<'_> {
+impl DirectExchange<'_> {
     async fn run(mut self) -> NextStep {
         let worker = &self.side.client.worker;
         let mut open = worker.master.take_link(worker.ticker.now());
@@ -68,12 +65,12 @@ impl Serving<'_> {
             let was_open = open.is_some();
             let mut link = match open.take() {
                 Some(link) => link,
-                // Boxed because it is rare: a request's future is kept small.
+                // Boxed because it is rare, to keep the future small.
                 None => match Box::pin(self.side.connect()).await {
                     Some(Ok(link)) => link,
                     Some(Err(fault)) => {
-                        // A backend that cannot be reached keeps nothing from the shadows.
-                        self.upload.send_copies(&self.request);
+                        // An unreachable master does not affect the shadows.
+                        self.upload.send_copies();
                         return self.fault(fault, self.request.closes).await;
                     }
                     None => return NextStep::Gone,
@@ -92,14 +89,14 @@ impl Serving<'_> {
             let end = poll_fn(|cx| transaction.poll(cx)).await;
             let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
             let is_ended_by_close = transaction.state.is_ended_by_close;
-            // Asking twice must not do anything twice, and the body is gone after the first time.
+            // Only repeat what cannot take effect twice, and whose body is still available.
             let is_idempotent = request.head.method().is_idempotent();
             let repeats = transaction.sent == 0 || (!request.has_body() && is_idempotent);
             let link = transaction.link.take();
-            if let (End::Switched, Some(link)) = (end, link) {
+            if let (TransactionEnd::Switched, Some(link)) = (end, link) {
                 return self.switched(link).await;
             }
-            if let End::Failed(fault) = end
+            if let TransactionEnd::Failed(fault) = end
                 && was_open
                 && repeats
                 && is_stale(fault)
@@ -111,88 +108,88 @@ impl Serving<'_> {
                 return self.failed(end, closes).await;
             }
             let then = self.ended(end, closes);
-            if is_ended_by_close && matches!(end, End::Answered) {
+            if is_ended_by_close && matches!(end, TransactionEnd::Answered) {
                 self.side.stream.set_close_is_error(false);
             }
-            let is_cut = is_ended_by_close && !matches!(end, End::Answered);
+            let is_cut = is_ended_by_close && !matches!(end, TransactionEnd::Answered);
             return if is_cut { NextStep::Gone } else { then };
         }
     }
 
-    /// Passes on what both sides say in the other protocol.
-    async fn switched(mut self, link: Link) -> NextStep {
+    /// Runs a tunnel after a protocol switch.
+    async fn switched(mut self, link: BackendLink) -> NextStep {
         count(&self.side.client.worker.counters().upgrades);
         if let Some(slot) = self.slot.take() {
             slot.done(true);
         }
         let ClientSide { client, stream, received } = self.side;
         let side = (stream, received.take());
-        // Boxed because it is rare.
         Box::pin(tunnel::run(client, side, link.into_stream())).await;
         NextStep::Gone
     }
 
-    /// An answer has begun, and the client has at least some of it.
-    fn ended(&mut self, end: End, closes: bool) -> NextStep {
+    /// Ends an exchange whose response has begun.
+    fn ended(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
-            End::Answered => {
+            TransactionEnd::Answered => {
                 if let Some(slot) = self.slot.take() {
                     slot.done(false);
                 }
-                self.side.answered(closes || !self.upload.has_come())
+                self.side.finish_response(closes || !self.upload.is_complete())
             }
-            End::BrokenOff(fault) => {
-                self.tell(fault);
+            TransactionEnd::Aborted(fault) => {
+                self.record_fault(fault);
                 NextStep::Close
             }
-            End::TooSlow => {
-                if self.side.client.turn() == Turn::Backend {
-                    self.tell(Fault::Timeout(Phase::Body));
+            TransactionEnd::TooSlow => {
+                if self.side.client.waiting_on() == WaitingOn::Backend {
+                    self.record_fault(Fault::Timeout(Phase::Body));
                 }
                 self.side.too_slow()
             }
-            End::Unfinished => NextStep::Close,
-            End::Failed(_) | End::Gone | End::Switched => NextStep::Gone,
+            TransactionEnd::BodyAborted => NextStep::Close,
+            TransactionEnd::Failed(_) | TransactionEnd::Gone | TransactionEnd::Switched => {
+                NextStep::Gone
+            }
         }
     }
 
-    /// The client has nothing of an answer yet.
-    async fn failed(&mut self, end: End, closes: bool) -> NextStep {
+    /// Ends an exchange without a response from the master.
+    async fn failed(&mut self, end: TransactionEnd, closes: bool) -> NextStep {
         match end {
-            End::Failed(fault) | End::BrokenOff(fault) => self.fault(fault, closes).await,
-            End::TooSlow if self.side.client.turn() == Turn::Client => {
+            TransactionEnd::Failed(fault) | TransactionEnd::Aborted(fault) => {
+                self.fault(fault, closes).await
+            }
+            TransactionEnd::TooSlow if self.side.client.waiting_on() == WaitingOn::Client => {
                 count(&self.side.client.worker.counters().client_timeouts);
-                self.tell(Fault::Timeout(Phase::FirstByte));
-                let reason = "the request's body did not come in time";
-                let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
-                self.refuse(refusal, true).await
+                self.record_fault(Fault::Timeout(Phase::FirstByte));
+                self.refuse(Refusal::body_timeout(), true).await
             }
-            End::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
-            End::Unfinished => {
-                let refusal = Refusal::bad("the request's body did not come to its end");
-                self.refuse(refusal, true).await
+            TransactionEnd::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
+            TransactionEnd::BodyAborted => self.refuse(Refusal::body_incomplete(), true).await,
+            TransactionEnd::Answered | TransactionEnd::Switched | TransactionEnd::Gone => {
+                NextStep::Gone
             }
-            End::Answered | End::Switched | End::Gone => NextStep::Gone,
         }
     }
 
-    /// The master has no answer. What has not come of the request's body keeps the next request
-    /// from being read.
+    /// Responds to a fault of the master. The connection must close if the request's body was not
+    /// read completely.
     async fn fault(&mut self, fault: Fault, closes: bool) -> NextStep {
-        self.tell(fault);
+        self.record_fault(fault);
         let name = &self.side.client.worker.master.target.backend.name;
         let refusal = Refusal::of_fault(name, fault);
-        let closes = closes || !self.upload.has_come();
+        let closes = closes || !self.upload.is_complete();
         self.refuse(refusal, closes).await
     }
 
     async fn refuse(&mut self, refusal: Refusal, closes: bool) -> NextStep {
-        let (is_head, is_old) = (self.request.is_head(), self.request.is_old);
-        self.side.refuse(refusal, Refused { is_head, is_old, closes }).await
+        let (is_head, is_http10) = (self.request.is_head(), self.request.is_http10);
+        self.side.refuse(refusal, RefusalContext { is_head, is_http10, closes }).await
     }
 
-    /// Tells who listens why there is no answer.
-    fn tell(&mut self, fault: Fault) {
+    /// Records a fault for listeners.
+    fn record_fault(&mut self, fault: Fault) {
         if let Some(slot) = self.slot.take() {
             slot.failed(BackendFailure::Fault(fault));
         }

@@ -1,5 +1,5 @@
-//! A connection while no whole head has come on it: it takes as much memory as was sent, and the
-//! large buffers of one that is served are made when its request can be read.
+//! Buffers an incomplete request head. An idle or slow connection takes only as much memory as it has
+//! sent; larger buffers are allocated when the request is served.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,19 +9,17 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Bytes read at once.
-const PIECE: usize = 4096;
-/// This much is parsed whenever more of it comes, so that an invalid request is refused at once. Of
-/// a longer head only the end is looked for.
+const READ_BYTES: usize = 4096;
+/// A head up to this size is parsed after every read, to reject invalid requests early. In a longer
+/// one only the end is searched.
 const PARSED: usize = 1024;
-/// Header lines of a head, at most.
 const HEADERS: usize = 100;
-/// A buffer of up to this size is kept for the next head.
+/// Capacity that is kept for the next head.
 const KEPT: usize = 1024;
-/// The buffer grows by multiples of this.
+/// The buffer grows in multiples of this.
 const STEP: usize = 512;
 
-/// What has come of a head.
+/// The received part of a head.
 #[derive(Debug)]
 pub(crate) struct HeadBuffer {
     bytes: Vec<u8>,
@@ -29,27 +27,25 @@ pub(crate) struct HeadBuffer {
 }
 
 impl HeadBuffer {
-    /// Nothing has come; `most` bytes are enough for the parser to judge.
+    /// An empty buffer; with `most` bytes the head is too large.
     pub(crate) fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most }
     }
 
-    /// Whether nothing of a request has come.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// What has come, for who serves it.
     pub(crate) fn take(&mut self) -> Bytes {
         std::mem::take(&mut self.bytes).into()
     }
 
-    /// What a server that is given up had read.
+    /// Returns bytes that were read too far.
     pub(crate) fn put_back(&mut self, bytes: &[u8]) {
         self.add(bytes);
     }
 
-    /// Reads until the parser can judge what has come; `false` when the client has ended before.
+    /// Reads until the head is complete, invalid or too large; `false` at the end of the stream.
     pub(crate) fn poll<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
@@ -58,14 +54,14 @@ impl HeadBuffer {
         let mut seen = 0;
         self.skip_blank();
         while !self.is_enough(seen) {
-            let mut piece = [MaybeUninit::uninit(); PIECE];
-            let mut piece = ReadBuf::uninit(&mut piece);
-            ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece))?;
-            if piece.filled().is_empty() {
+            let mut data = [MaybeUninit::uninit(); READ_BYTES];
+            let mut data = ReadBuf::uninit(&mut data);
+            ready!(Pin::new(&mut *stream).poll_read(cx, &mut data))?;
+            if data.filled().is_empty() {
                 return Poll::Ready(Ok(false));
             }
             seen = self.bytes.len();
-            self.add(piece.filled());
+            self.add(data.filled());
             if seen == 0 {
                 self.skip_blank();
             }
@@ -73,12 +69,11 @@ impl HeadBuffer {
         Poll::Ready(Ok(true))
     }
 
-    /// What has come.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets the request that was read, of this many bytes.
+    /// Removes a request's head of this length.
     pub(crate) fn consume(&mut self, length: usize) {
         if length < self.bytes.len() {
             let rest = std::mem::take(&mut self.bytes);
@@ -90,26 +85,26 @@ impl HeadBuffer {
         }
     }
 
-    /// Whether the client has ended before anything more came. What comes is kept.
+    /// Whether the stream has ended. Received bytes are kept.
     pub(crate) fn has_ended<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
         cx: &mut Context<'_>,
     ) -> bool {
-        let mut piece = [MaybeUninit::uninit(); PIECE];
-        let mut piece = ReadBuf::uninit(&mut piece);
-        match Pin::new(stream).poll_read(cx, &mut piece) {
+        let mut data = [MaybeUninit::uninit(); READ_BYTES];
+        let mut data = ReadBuf::uninit(&mut data);
+        match Pin::new(stream).poll_read(cx, &mut data) {
             Poll::Pending => false,
-            Poll::Ready(Ok(())) if !piece.filled().is_empty() => {
-                self.add(piece.filled());
+            Poll::Ready(Ok(())) if !data.filled().is_empty() => {
+                self.add(data.filled());
                 false
             }
             Poll::Ready(_) => true,
         }
     }
 
-    /// Empty lines before a request say nothing, and are no part of its head. In a body they are
-    /// bytes like any others, so this is for the place where a request begins.
+    /// Removes empty lines before a request (RFC 9112, section 2.2). Must only be called where a
+    /// request begins, not within a body.
     fn skip_blank(&mut self) {
         let blank = self.bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         self.bytes.drain(..blank);
@@ -122,9 +117,9 @@ impl HeadBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether the parser can say what it is; of the first `seen` bytes alone it could not.
+    /// Whether the head can be judged. The first `seen` bytes were not enough.
     fn is_enough(&self, seen: usize) -> bool {
-        // Most come whole, and then need no second look.
+        // The usual case: a complete head in one read.
         if self.bytes.ends_with(b"\r\n\r\n") {
             return true;
         }
@@ -137,7 +132,6 @@ impl HeadBuffer {
     }
 }
 
-/// Whether an empty line is in it.
 fn has_end(bytes: &[u8]) -> bool {
     let ends = |at: usize| {
         let rest = &bytes[at + 1..];
@@ -150,12 +144,12 @@ fn has_end(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Reads a text in pieces of a size; what had come when it was enough.
+    /// Feeds a text in slices of a size; returns the buffer when it is enough.
     fn read(text: &[u8], size: usize) -> Option<Vec<u8>> {
         let mut received = HeadBuffer::new(8192);
-        for piece in text.chunks(size) {
+        for data in text.chunks(size) {
             let seen = received.bytes.len();
-            received.add(piece);
+            received.add(data);
             if seen == 0 {
                 received.skip_blank();
             }
@@ -167,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_head_is_enough_however_it_comes() {
+    fn a_complete_head_is_enough_in_any_slices() {
         let long = format!("GET / HTTP/1.1\r\nX: {}\r\nY: z\r\n\r\n", "a".repeat(3000));
         for head in ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n", &long] {
             for size in [1, 2, 3, 7, 1000, 5000] {
@@ -187,11 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_or_too_long_is_judged_without_its_end() {
+    fn invalid_or_long_heads_are_judged_early() {
         assert_eq!(read(b"\x16\x03\x01\x02", 1).unwrap(), b"\x16");
         assert!(read(b"GET / HTTP/1.1\r\nno colon\r\nX: y", 1).is_some());
         assert_eq!(read(&b"a".repeat(9000), 1).unwrap().len(), 8192);
-        assert_eq!(read(&b"\r\n".repeat(9000), 1), None, "of which nothing is kept");
+        assert_eq!(read(&b"\r\n".repeat(9000), 1), None, "nothing is kept");
     }
 
     #[test]
@@ -202,7 +196,7 @@ mod tests {
         assert_eq!(received.bytes(), b"\r\nabc");
         received.consume(5);
         received.add(b"\n\n");
-        assert_eq!(received.bytes(), b"\n\n", "the rest of a body that came later");
+        assert_eq!(received.bytes(), b"\n\n", "the rest of a body");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What of a request's body is still to come from a client that speaks HTTP/1.1.
+//! Tracks the body of an HTTP/1.1 request as it is received.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,119 +7,114 @@ use gake_codec::http1::{ChunkDecoder, ResponseLimits, Visitor};
 use tokio::io::AsyncWrite;
 
 use crate::message::head::Framing;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
-/// The interim answer to `Expect: 100-continue`.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What bounds the framing of a body in chunks.
+/// Limits of the chunked coding.
 const LIMITS: ResponseLimits =
     ResponseLimits { head_bytes: 16 << 10, headers: 100, interim: 0, chunk_line: 1024 };
 
-/// A body that comes.
+/// The receiving state of a body.
 pub(crate) struct IncomingBody {
-    coming: Coming,
-    /// What is still to be written of the interim answer that the client waits for.
+    remaining: BodyRemaining,
+    /// The unwritten rest of a `100 Continue`.
     interim: Option<&'static [u8]>,
 }
 
-enum Coming {
-    /// A number of bytes that is still to come.
+enum BodyRemaining {
+    /// Remaining bytes.
     Length(u64),
     Chunked(Box<ChunkDecoder>),
     Nothing,
-    /// The client broke off, or sent an invalid body.
+    /// The client aborted, or the body is invalid.
     Broken,
 }
 
 impl IncomingBody {
-    /// Of a request whose head has come; `expects` when the client waits for an interim answer.
+    /// `expects`: the client waits for `100 Continue`.
     pub(crate) fn new(framing: Framing, expects: bool) -> Self {
-        let coming = match framing {
-            Framing::Length(0) => Coming::Nothing,
-            Framing::Length(bytes) => Coming::Length(bytes),
-            Framing::Chunked => Coming::Chunked(Box::new(ChunkDecoder::of_request())),
+        let remaining = match framing {
+            Framing::Length(0) => BodyRemaining::Nothing,
+            Framing::Length(bytes) => BodyRemaining::Length(bytes),
+            Framing::Chunked => BodyRemaining::Chunked(Box::new(ChunkDecoder::of_request())),
         };
-        Self { coming, interim: expects.then_some(CONTINUE) }
+        Self { remaining, interim: expects.then_some(CONTINUE) }
     }
 
-    /// Whether all of it has come.
-    pub(crate) fn has_come(&self) -> bool {
-        matches!(self.coming, Coming::Nothing)
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.remaining, BodyRemaining::Nothing)
     }
 
-    /// Whether the client broke off, or sent an invalid body.
     pub(crate) fn is_broken(&self) -> bool {
-        matches!(self.coming, Coming::Broken)
+        matches!(self.remaining, BodyRemaining::Broken)
     }
 
-    /// No more of it comes.
-    pub(crate) fn break_off(&mut self) {
-        self.coming = Coming::Broken;
+    pub(crate) fn abort(&mut self) {
+        self.remaining = BodyRemaining::Broken;
     }
 
-    /// Bytes that are still to come, where that is known.
+    /// Remaining bytes, if known.
     pub(crate) fn left(&self) -> Option<u64> {
-        match self.coming {
-            Coming::Length(bytes) => Some(bytes),
-            Coming::Nothing => Some(0),
-            Coming::Chunked(_) | Coming::Broken => None,
+        match self.remaining {
+            BodyRemaining::Length(bytes) => Some(bytes),
+            BodyRemaining::Nothing => Some(0),
+            BodyRemaining::Chunked(_) | BodyRemaining::Broken => None,
         }
     }
 
-    /// How many of so many bytes may be read: what is behind a body of a known length is left.
+    /// Limits a read of `bytes` to the body, if its length is known.
     pub(crate) fn wanted(&self, bytes: usize) -> usize {
-        match self.coming {
-            Coming::Length(left) => bytes.min(usize::try_from(left).unwrap_or(usize::MAX)),
+        match self.remaining {
+            BodyRemaining::Length(left) => bytes.min(usize::try_from(left).unwrap_or(usize::MAX)),
             _ => bytes,
         }
     }
 
-    /// Shows what of `bytes` belongs to the body to `visitor`. Returns how many that are; `None`
-    /// when the body is not valid.
+    /// Feeds `bytes` to `visitor` up to the end of the body. Returns the number consumed; `None` if
+    /// the body is invalid.
     pub(crate) fn take<V: Visitor>(&mut self, bytes: &[u8], visitor: &mut V) -> Option<usize> {
         let taken = self.wanted(bytes.len());
-        match &mut self.coming {
-            Coming::Length(left) => {
+        match &mut self.remaining {
+            BodyRemaining::Length(left) => {
                 *left -= taken as u64;
                 if *left == 0 {
-                    self.coming = Coming::Nothing;
+                    self.remaining = BodyRemaining::Nothing;
                 }
                 visitor.body(&bytes[..taken]);
                 Some(taken)
             }
-            Coming::Chunked(decoder) => {
+            BodyRemaining::Chunked(decoder) => {
                 let pushed = decoder.push(bytes, &LIMITS, visitor).ok()?;
                 if pushed.done {
-                    self.coming = Coming::Nothing;
+                    self.remaining = BodyRemaining::Nothing;
                 }
                 Some(pushed.consumed)
             }
-            Coming::Nothing | Coming::Broken => Some(0),
+            BodyRemaining::Nothing | BodyRemaining::Broken => Some(0),
         }
     }
 
-    /// Whether the client waits to be told to send it.
-    pub(crate) fn is_awaited(&self) -> bool {
+    /// Whether the client waits for `100 Continue`.
+    pub(crate) fn expects_continue(&self) -> bool {
         self.interim.is_some()
     }
 
-    /// Whether the client has a part of the interim answer: nothing may be written in between.
+    /// Whether the interim response is partly written, so that it must be completed first.
     pub(crate) fn is_interim_cut(&self) -> bool {
         self.interim.is_some_and(|rest| rest.len() < CONTINUE.len())
     }
 
-    /// The final answer begins: it is too late for an interim one. Returns the rest of one that is
-    /// cut in the middle.
+    /// Cancels the interim response. Returns the rest of a partly written one.
     pub(crate) fn take_interim(&mut self) -> Option<&'static [u8]> {
         self.interim.take().filter(|rest| rest.len() < CONTINUE.len())
     }
 
-    /// Tells a client that waits for it to send the body; `false` when it is gone.
+    /// Writes the interim response; `false` if the client is gone.
     pub(crate) fn poll_continue(
         &mut self,
         cx: &mut Context<'_>,
-        stream: &mut Stream,
+        stream: &mut SocketStream,
     ) -> Poll<bool> {
         while let Some(rest @ [_, ..]) = self.interim {
             match ready!(Pin::new(&mut *stream).poll_write(cx, rest)) {

@@ -1,15 +1,15 @@
-//! What the requests of one client's connection share, and whose turn it is.
+//! The clients' side: connections, requests, responses.
 
-pub(crate) mod answer_writer;
 pub(crate) mod body;
 pub(crate) mod connection;
 pub(crate) mod date;
 pub(crate) mod direct;
+pub(crate) mod frame_path;
 pub(crate) mod head_buffer;
 pub(crate) mod incoming;
-pub(crate) mod parts;
 pub(crate) mod refusal;
 pub(crate) mod request;
+pub(crate) mod response_writer;
 pub(crate) mod side;
 pub(crate) mod transaction;
 pub(crate) mod tunnel;
@@ -24,51 +24,50 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
-use crate::proxy::policy::forwarded::Origin;
-use crate::proxy::watch::Watch;
-use crate::proxy::worker::Worker;
+use crate::proxy::deadline::Deadline;
+use crate::proxy::policy::forwarded::ClientOrigin;
+use crate::proxy::worker::ProxyWorker;
 
-/// What the requests of one connection share.
-pub(crate) struct Client {
-    pub(crate) worker: Rc<Worker>,
+/// The state of a client's connection, shared by its requests.
+pub(crate) struct ClientState {
+    pub(crate) worker: Rc<ProxyWorker>,
     pub(crate) peer: SocketAddr,
-    pub(crate) watch: Rc<Watch>,
-    pub(crate) origin: RefCell<Origin>,
-    turn: Cell<Turn>,
+    pub(crate) deadline: Rc<Deadline>,
+    pub(crate) origin: RefCell<ClientOrigin>,
+    waiting_on: Cell<WaitingOn>,
 }
 
-/// Who has to do something next, and is to blame when it takes too long.
+/// The peer that must act next, and to which a timeout is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// The client may ask, or not.
+pub(crate) enum WaitingOn {
+    /// Neither: no request is running.
     Idle,
-    /// The client must send more of its body, or take more of the answer.
+    /// The client must send more of its body, or read more of the response.
     Client,
-    /// The client broke off in the middle of its body, or sent one that is not valid.
-    BrokenOff,
-    /// The backend must take more of the request, or send more of the answer.
+    /// Neither: the client aborted its body, or sent an invalid one.
+    ClientAborted,
+    /// The backend must read more of the request, or send more of the response.
     Backend,
 }
 
-impl Client {
+impl ClientState {
     pub(crate) fn new(
-        worker: Rc<Worker>,
+        worker: Rc<ProxyWorker>,
         peer: SocketAddr,
-        watch: Rc<Watch>,
-        origin: Origin,
+        deadline: Rc<Deadline>,
+        origin: ClientOrigin,
     ) -> Self {
-        let (origin, turn) = (RefCell::new(origin), Cell::new(Turn::Idle));
-        Self { worker, peer, watch, origin, turn }
+        let (origin, waiting_on) = (RefCell::new(origin), Cell::new(WaitingOn::Idle));
+        Self { worker, peer, deadline, origin, waiting_on }
     }
 
-    /// Counts names of a request that were taken out for their characters.
     pub(crate) fn note_odd(&self, names: u64) {
         if names > 0 {
             self.worker.counters().odd_names.fetch_add(names, Relaxed);
         }
     }
 
-    /// A piece of a request's body, or the fields behind it without what may not stand there.
+    /// Cleans a frame of a request's body: see [`clean_trailers`](Self::clean_trailers).
     pub(crate) fn cleaned(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.into_trailers() {
             Ok(mut trailers) => {
@@ -79,70 +78,66 @@ impl Client {
         }
     }
 
-    /// Takes out of the fields behind a body what may not stand there.
+    /// Removes trailers that clients may not send.
     pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) {
         self.note_odd(self.worker.shared.inbound.clean_trailers(trailers));
     }
 
-    /// A request has come, its head or all of it; it is the backend's turn.
-    pub(crate) fn asked(&self) {
-        self.turn.set(Turn::Backend);
-        self.watch.set(self.worker.patience.first_byte);
+    /// A request's head or all of it has been received: wait for the backend.
+    pub(crate) fn request_received(&self) {
+        self.waiting_on.set(WaitingOn::Backend);
+        self.deadline.set(self.worker.timeout_ticks.first_byte);
     }
 
-    /// A piece of the request's body has come.
-    pub(crate) fn sends(&self) {
-        self.turn.set(Turn::Backend);
-        self.watch.set(self.worker.patience.client);
+    pub(crate) fn body_received(&self) {
+        self.waiting_on.set(WaitingOn::Backend);
+        self.deadline.set(self.worker.timeout_ticks.client);
     }
 
-    /// The next piece of the request's body has not come yet.
-    pub(crate) fn starves(&self) {
-        self.turn.set(Turn::Client);
+    /// No body data is available: wait for the client.
+    pub(crate) fn body_starved(&self) {
+        self.waiting_on.set(WaitingOn::Client);
     }
 
-    /// No more of the request's body will come.
-    pub(crate) fn broke_off(&self) {
-        self.turn.set(Turn::BrokenOff);
+    pub(crate) fn body_aborted(&self) {
+        self.waiting_on.set(WaitingOn::ClientAborted);
     }
 
-    /// Whose turn it is.
-    pub(crate) fn turn(&self) -> Turn {
-        self.turn.get()
+    pub(crate) fn waiting_on(&self) -> WaitingOn {
+        self.waiting_on.get()
     }
 
-    /// The answer's body begins to flow, as soon as the client takes it.
-    pub(crate) fn body_begins(&self) {
-        self.turn.set(Turn::Client);
-        self.watch.set(self.worker.patience.idle);
+    /// The response has begun: wait for the client to read it.
+    pub(crate) fn response_begun(&self) {
+        self.waiting_on.set(WaitingOn::Client);
+        self.deadline.set(self.worker.timeout_ticks.idle);
     }
 
-    /// A piece of the answer has come.
-    pub(crate) fn body_moves(&self) {
-        self.turn.set(Turn::Client);
-        self.watch.extend();
+    pub(crate) fn response_received(&self) {
+        self.waiting_on.set(WaitingOn::Client);
+        self.deadline.extend();
     }
 
-    /// The next piece of the answer has not come yet.
-    pub(crate) fn body_waits(&self) {
-        self.turn.set(Turn::Backend);
+    /// No response data is available: wait for the backend.
+    pub(crate) fn response_starved(&self) {
+        self.waiting_on.set(WaitingOn::Backend);
     }
 
-    /// The answer is whole; the next request may come.
-    pub(crate) fn answered(&self) {
-        self.turn.set(Turn::Idle);
-        self.worker.mirror.answered();
-        self.watch.set(self.worker.patience.head);
+    /// The response is complete; the next request may come.
+    pub(crate) fn response_sent(&self) {
+        self.waiting_on.set(WaitingOn::Idle);
+        self.worker.mirror.response_sent();
+        self.deadline.set(self.worker.timeout_ticks.head);
     }
 
-    /// The same client as one of several requests at once sees it.
-    pub(crate) fn stream(&self, watch: Rc<Watch>) -> Self {
+    /// The state for one of several concurrent requests (HTTP/2).
+    pub(crate) fn stream(&self, deadline: Rc<Deadline>) -> Self {
         Self {
             worker: Rc::clone(&self.worker),
             peer: self.peer,
-            watch,
+            deadline,
             origin: self.origin.clone(),
-            turn: Cell::new(Turn::Idle),
+            waiting_on: Cell::new(WaitingOn::Idle),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Answers of our own: what was refused or failed, and why, in a line of text.
+//! The proxy's own responses to refused and failed requests: a status and a line of text.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use gake_core::record::{Fault, Phase};
 use http::StatusCode;
 
 use crate::message::line::write_line;
-use crate::proxy::client::answer_writer::Answering;
+use crate::proxy::client::response_writer::ResponseContext;
 use crate::proxy::upstream::fault;
 
-/// A request that gets no backend's answer.
+/// A response in place of a backend's.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -22,12 +22,19 @@ impl Refusal {
         Self { status, reason: reason.into() }
     }
 
-    /// 400.
     pub(crate) fn bad(reason: &'static str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, reason)
     }
 
-    /// 502, or 504 when time was over.
+    pub(crate) fn body_timeout() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "the request body timed out")
+    }
+
+    pub(crate) fn body_incomplete() -> Self {
+        Self::bad("the request body is incomplete")
+    }
+
+    /// 502, or 504 for a timeout.
     pub(crate) fn of_fault(backend: &str, fault: Fault) -> Self {
         let status = match fault {
             Fault::Timeout(Phase::Connect | Phase::FirstByte) | Fault::ConnectTimeout => {
@@ -38,34 +45,34 @@ impl Refusal {
         Self::new(status, format!("backend {backend:?}: {}", fault::sentence(fault)))
     }
 
-    /// Whether it is a backend that is to blame.
+    /// Whether it is for a fault of a backend.
     pub(crate) fn is_backends(&self) -> bool {
         matches!(self.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
     }
 
-    /// The answer as bytes, without its body for HEAD.
-    pub(crate) fn bytes(self, about: &Answering<'_>) -> Vec<u8> {
+    /// The response as bytes, without a body for HEAD.
+    pub(crate) fn bytes(self, context: &ResponseContext<'_>) -> Vec<u8> {
         let (status, text) = self.into_text();
-        let mut bytes = about.version().to_vec();
+        let mut bytes = context.version().to_vec();
         bytes.extend_from_slice(format!(" {status}\r\n").as_bytes());
         write_line(&mut bytes, b"content-type", b"text/plain");
-        about.write_connection(true, &mut bytes);
+        context.write_connection(true, &mut bytes);
         write_line(&mut bytes, b"content-length", text.len().to_string().as_bytes());
-        write_line(&mut bytes, b"date", about.date);
+        write_line(&mut bytes, b"date", context.date);
         bytes.extend_from_slice(b"\r\n");
-        if !about.request_is_head {
+        if !context.request_is_head {
             bytes.extend_from_slice(&text);
         }
         bytes
     }
 
-    /// The status of the answer, and its body.
+    /// The status and the body.
     pub(crate) fn into_text(self) -> (StatusCode, Bytes) {
         (self.status, format!("gake: {} {}\n", self.status, self.reason).into())
     }
 }
 
-/// The answer to bytes that are no valid request.
+/// The response to an invalid request.
 pub(crate) fn malformed(status: StatusCode, date: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status}\r\n").into_bytes();
     write_line(&mut bytes, b"content-length", b"0");

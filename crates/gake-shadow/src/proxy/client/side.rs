@@ -1,4 +1,4 @@
-//! The client's side of a request.
+//! The client's side of a request on the direct path.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -8,55 +8,54 @@ use std::task::{Context, Poll};
 use gake_core::record::{Fault, Phase};
 use tokio::io::AsyncWriteExt;
 
-use crate::proxy::client::answer_writer::Answering;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
-use crate::proxy::client::{Client, Turn};
-use crate::proxy::shared::count;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::link::Link;
-use crate::proxy::watch::before;
+use crate::proxy::client::response_writer::ResponseContext;
+use crate::proxy::client::{ClientState, WaitingOn};
+use crate::proxy::deadline::before;
+use crate::proxy::state::count;
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::link::BackendLink;
 
-/// What comes after a request.
+/// What happens after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextStep {
-    /// The next request.
+    /// Read the next request.
     Next,
-    /// The client is told that the connection ends.
+    /// Close the connection gracefully.
     Close,
-    /// The client is gone, or the connection breaks off.
+    /// Drop the connection.
     Gone,
 }
 
-/// A request that is answered in the master's place.
-pub(crate) struct Refused {
+/// The context of a refusal.
+pub(crate) struct RefusalContext {
     pub(crate) is_head: bool,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
-    /// The connection ends behind the answer.
+    pub(crate) is_http10: bool,
+    /// The connection closes after the response.
     pub(crate) closes: bool,
 }
 
-/// The client's side.
 pub(crate) struct ClientSide<'a> {
-    pub(crate) client: &'a Rc<Client>,
-    pub(crate) stream: &'a mut Stream,
-    /// What has come behind the request.
+    pub(crate) client: &'a Rc<ClientState>,
+    pub(crate) stream: &'a mut SocketStream,
+    /// Bytes received after the request's head.
     pub(crate) received: &'a mut HeadBuffer,
 }
 
 impl ClientSide<'_> {
-    /// Whether the client has left. One that has sent more already is taken to stay.
+    /// Whether the client has disconnected. A client with pipelined data counts as connected.
     pub(crate) fn is_gone(&mut self, cx: &mut Context<'_>) -> bool {
         self.received.is_empty() && self.received.has_ended(self.stream, cx)
     }
 
-    /// A connection to the master; `None` when the client has left before it was made.
-    pub(crate) async fn connect(&mut self) -> Option<Result<Link, Fault>> {
+    /// Connects to the master; `None` if the client disconnects meanwhile.
+    pub(crate) async fn connect(&mut self) -> Option<Result<BackendLink, Fault>> {
         let Self { client, .. } = *self;
         let worker = &client.worker;
-        client.watch.set(worker.patience.connect);
+        client.deadline.set(worker.timeout_ticks.connect);
         let mut connecting = pin!(worker.master.target.connect());
         let connected = poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
@@ -65,74 +64,72 @@ impl ClientSide<'_> {
             if self.is_gone(cx) {
                 return Poll::Ready(None);
             }
-            client.watch.register(cx);
-            match client.watch.fired() {
+            client.deadline.register(cx);
+            match client.deadline.fired() {
                 true => Poll::Ready(Some(Err(Fault::Timeout(Phase::Connect)))),
                 false => Poll::Pending,
             }
         })
         .await?;
-        client.watch.set(worker.patience.first_byte);
-        Some(connected.map(Link::new))
+        client.deadline.set(worker.timeout_ticks.first_byte);
+        Some(connected.map(BackendLink::new))
     }
 
-    /// The answer is with the client.
-    pub(crate) fn answered(&self, closes: bool) -> NextStep {
-        self.client.answered();
+    pub(crate) fn finish_response(&self, closes: bool) -> NextStep {
+        self.client.response_sent();
         if closes || self.client.worker.is_stopping() { NextStep::Close } else { NextStep::Next }
     }
 
-    /// Time was over in the middle of an answer.
+    /// Counts a timeout within a response.
     pub(crate) fn too_slow(&self) -> NextStep {
         let counters = self.client.worker.counters();
-        match self.client.turn() {
-            Turn::Client => count(&counters.client_timeouts),
-            _ => count(&counters.broken_answers),
+        match self.client.waiting_on() {
+            WaitingOn::Client => count(&counters.client_timeouts),
+            _ => count(&counters.broken_responses),
         }
         NextStep::Gone
     }
 
-    /// Answers a request that goes no further.
+    /// Responds to a rejected request.
     pub(crate) async fn reject(&mut self, rejection: Rejection) -> NextStep {
         let worker = &self.client.worker;
         match rejection {
             Rejection::Malformed(status) => {
                 count(&worker.counters().malformed);
-                let answer = refusal::malformed(status, &worker.date.now());
-                self.write(&answer, NextStep::Close).await
+                let response = refusal::malformed(status, &worker.date.now());
+                self.write(&response, NextStep::Close).await
             }
-            Rejection::Refused { refusal, is_head, is_old } => {
+            Rejection::Refused { refusal, is_head, is_http10 } => {
                 count(&worker.counters().requests);
-                self.refuse(refusal, Refused { is_head, is_old, closes: true }).await
+                self.refuse(refusal, RefusalContext { is_head, is_http10, closes: true }).await
             }
         }
     }
 
-    /// Answers a request in the master's place.
-    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: Refused) -> NextStep {
-        let Refused { is_head, is_old, closes } = refused;
+    /// Responds in place of the master.
+    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: RefusalContext) -> NextStep {
+        let RefusalContext { is_head, is_http10, closes } = refused;
         let worker = &self.client.worker;
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
-        let then = self.answered(closes);
-        let answer = refusal.bytes(&Answering {
+        let then = self.finish_response(closes);
+        let response = refusal.bytes(&ResponseContext {
             request_is_head: is_head,
-            is_old,
+            is_http10,
             takes_trailers: false,
             is_empty: false,
             closes: then == NextStep::Close,
             date: &worker.date.now(),
         });
-        self.write(&answer, then).await
+        self.write(&response, then).await
     }
 
-    async fn write(&mut self, answer: &[u8], then: NextStep) -> NextStep {
+    async fn write(&mut self, response: &[u8], then: NextStep) -> NextStep {
         let written = async {
-            self.stream.write_all(answer).await?;
-            // TLS may hold some of it.
+            self.stream.write_all(response).await?;
             self.stream.flush().await
         };
-        match before(&self.client.watch, written).await {
+        match before(&self.client.deadline, written).await {
             Some(Ok(())) => then,
             _ => NextStep::Gone,
         }

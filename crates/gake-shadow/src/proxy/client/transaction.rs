@@ -1,7 +1,6 @@
-//! One request at the master, and its answer on the way to the client.
+//! Sends one request to the master and passes the response to the client, on the direct path.
 //!
-//! Nothing here keeps a buffer while nothing is on its way: what is read goes through the thread's
-//! scratch buffer, what is written through its spare one.
+//! Idle transactions own no buffers: reads use the thread's scratch buffer, writes its spare one.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,65 +9,62 @@ use std::task::{Context, Poll, ready};
 use gake_core::record::Fault;
 use tokio::io::AsyncWrite;
 
-use crate::collect::Slot;
-use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering};
+use crate::collect::OutcomeSlot;
 use crate::proxy::client::request::ClientRequest;
+use crate::proxy::client::response_writer::{ResponseContext, ResponseState, ResponseWriter};
 use crate::proxy::client::side::ClientSide;
-use crate::proxy::client::upload::{Stopped, Upload};
-use crate::proxy::shared::count;
-use crate::proxy::upstream::link::{Link, SWITCHING};
+use crate::proxy::client::upload::{Upload, UploadError};
+use crate::proxy::state::count;
+use crate::proxy::upstream::link::{BackendLink, SWITCHING};
 
-/// How often a connection is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// How a transaction ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum End {
+pub(crate) enum TransactionEnd {
     Answered,
-    /// Both sides speak another protocol now.
+    /// The protocol was switched.
     Switched,
-    /// There is no answer that can be passed on.
+    /// There is no response to pass on.
     Failed(Fault),
-    /// The answer broke off; its beginning was passed on.
-    BrokenOff(Fault),
-    /// The client broke off in the middle of its request's body.
-    Unfinished,
-    /// The client has left.
+    /// The response ended early; its beginning was passed on.
+    Aborted(Fault),
+    /// The client aborted the request's body.
+    BodyAborted,
+    /// The client has disconnected.
     Gone,
     TooSlow,
 }
 
-/// One request at the master, and its answer on the way to the client.
 pub(crate) struct Transaction<'a, 'n> {
     side: &'a mut ClientSide<'n>,
     request: &'a ClientRequest,
-    /// As the master gets it.
+    /// The head for the master.
     head: &'a [u8],
-    pub(crate) link: Option<Link>,
-    /// Bytes of the request's head that were written.
+    pub(crate) link: Option<BackendLink>,
+    /// Bytes of the head already written.
     pub(crate) sent: usize,
     is_flushed: bool,
-    /// Why no more of the request can be written; an answer may have come before.
+    /// The error of a failed write; the response may have arrived already.
     broken: Option<Fault>,
     upload: &'a mut Upload,
-    slot: Option<&'a mut Slot>,
-    pub(crate) state: AnswerState,
-    /// What the client has not taken yet.
+    slot: Option<&'a mut OutcomeSlot>,
+    pub(crate) state: ResponseState,
+    /// Unwritten bytes for the client.
     out: Vec<u8>,
     taken: usize,
-    /// The client was told that the connection ends, or wants it to.
+    /// The connection closes after the response.
     pub(crate) closes: bool,
-    end: Option<End>,
+    end: Option<TransactionEnd>,
 }
 
 impl<'a, 'n> Transaction<'a, 'n> {
-    /// A request that is about to be written on `link`, its head as the master gets it.
     pub(crate) fn new(
         side: &'a mut ClientSide<'n>,
         (request, head): (&'a ClientRequest, &'a [u8]),
-        link: Link,
+        link: BackendLink,
         upload: &'a mut Upload,
-        slot: Option<&'a mut Slot>,
+        slot: Option<&'a mut OutcomeSlot>,
     ) -> Self {
         Self {
             side,
@@ -80,7 +76,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             broken: None,
             upload,
             slot,
-            state: AnswerState::default(),
+            state: ResponseState::default(),
             out: Vec::new(),
             taken: 0,
             closes: request.closes,
@@ -88,18 +84,18 @@ impl<'a, 'n> Transaction<'a, 'n> {
         }
     }
 
-    /// Writes and reads what can be written and read.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    /// Makes progress in both directions.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
         if !self.is_flushed && self.broken.is_none() && self.end.is_none() {
-            self.ask(cx);
+            self.write_request(cx);
         }
         if self.upload.is_interim_cut() && self.end.is_none() {
             return self.wait(cx);
         }
         for _ in 0..READS {
-            match self.pass_on(cx) {
+            match self.write_out(cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => return Poll::Ready(End::Gone),
+                Poll::Ready(false) => return Poll::Ready(TransactionEnd::Gone),
                 Poll::Pending => return self.wait(cx),
             }
             if let Some(end) = self.end.take() {
@@ -107,7 +103,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             }
             if self.read(cx).is_pending() {
                 if self.state.status != 0 {
-                    self.side.client.body_waits();
+                    self.side.client.response_starved();
                 }
                 return self.wait(cx);
             }
@@ -116,8 +112,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         Poll::Pending
     }
 
-    /// Writes the request.
-    fn ask(&mut self, cx: &mut Context<'_>) {
+    fn write_request(&mut self, cx: &mut Context<'_>) {
         let Some(link) = &mut self.link else { return };
         let head = self.head;
         while self.sent < head.len() {
@@ -133,16 +128,16 @@ impl<'a, 'n> Transaction<'a, 'n> {
         let ClientSide { client, stream, received } = &mut *self.side;
         match self.upload.poll(cx, link, (client, stream, received), self.request) {
             Poll::Ready(Ok(())) => self.is_flushed = true,
-            Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
-            Poll::Ready(Err(Stopped::Client)) => {
-                self.side.client.broke_off();
-                self.end = Some(End::Unfinished);
+            Poll::Ready(Err(UploadError::Master(fault))) => self.broken = Some(fault),
+            Poll::Ready(Err(UploadError::Client)) => {
+                self.side.client.body_aborted();
+                self.end = Some(TransactionEnd::BodyAborted);
             }
             Poll::Pending => {}
         }
     }
 
-    /// Reads a piece of the answer, if there is one, and writes it to `out`.
+    /// Reads once from the master, writing the response to `out`.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let client = self.side.client;
         let worker = &client.worker;
@@ -156,16 +151,16 @@ impl<'a, 'n> Transaction<'a, 'n> {
             out = worker.spare.take();
         }
         let read = {
-            let about = Answering {
+            let context = ResponseContext {
                 request_is_head: self.request.is_head(),
-                is_old: self.request.is_old,
+                is_http10: self.request.is_http10,
                 takes_trailers: self.request.takes_trailers,
                 is_empty: false,
                 closes: self.closes,
                 date: &worker.date.now(),
             };
             let (state, slot) = (&mut self.state, self.slot.as_deref_mut());
-            let mut writer = AnswerWriter { state, about, out: &mut out, slot };
+            let mut writer = ResponseWriter { state, context, out: &mut out, slot };
             link.poll_read(cx, &worker.scratch, &mut writer)
         };
         (self.out, self.taken) = (out, 0);
@@ -176,34 +171,36 @@ impl<'a, 'n> Transaction<'a, 'n> {
             }
             Poll::Ready(read) => read,
         };
-        if self.state.is_strange {
-            self.fail(Fault::Malformed("an answer nobody asked for"));
+        if self.state.is_unsupported {
+            self.fail(Fault::Malformed("an unsupported response"));
             return Poll::Ready(());
         }
         if !begun && self.state.status != 0 {
             let class = usize::from(self.state.status / 100).min(5);
-            worker.counters().answers[class].fetch_add(1, Relaxed);
-            client.body_begins();
+            worker.counters().responses[class].fetch_add(1, Relaxed);
+            client.response_begun();
             self.upload.forget_interim();
             if self.state.is_ended_by_close {
-                // Until the answer is whole, a close would make it seem so.
+                // Until the response is complete, a normal close would look like its end.
                 self.side.stream.set_close_is_error(true);
                 self.closes = true;
             }
         }
         match read {
-            // Before the final head nothing of an answer moves: its time runs on.
+            // Before the final head, the deadline is not extended.
             Ok(None) if self.state.status == 0 => {}
-            Ok(None) => client.body_moves(),
-            Ok(Some(response)) if response.status == SWITCHING => self.end = Some(End::Switched),
+            Ok(None) => client.response_received(),
+            Ok(Some(response)) if response.status == SWITCHING => {
+                self.end = Some(TransactionEnd::Switched)
+            }
             Ok(Some(response)) => {
-                client.body_moves();
+                client.response_received();
                 self.state.finish(&mut self.out);
                 let link = self.link.take().filter(|_| response.reusable() && self.is_flushed);
                 if let Some(link) = link {
                     worker.master.keep_link(link, worker.ticker.now());
                 }
-                self.end = Some(End::Answered);
+                self.end = Some(TransactionEnd::Answered);
             }
             Err(fault) => self.fail(self.broken.unwrap_or(fault)),
         }
@@ -213,16 +210,16 @@ impl<'a, 'n> Transaction<'a, 'n> {
     fn fail(&mut self, fault: Fault) {
         self.link = None;
         self.end = Some(if self.state.has_begun() {
-            count(&self.side.client.worker.counters().broken_answers);
-            End::BrokenOff(fault)
+            count(&self.side.client.worker.counters().broken_responses);
+            TransactionEnd::Aborted(fault)
         } else {
             self.out.clear();
-            End::Failed(fault)
+            TransactionEnd::Failed(fault)
         });
     }
 
-    /// Writes to the client what there is for it; `false` when it takes no more.
-    fn pass_on(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+    /// Writes buffered bytes to the client; `false` if it is gone.
+    fn write_out(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if self.out.is_empty() {
             return Poll::Ready(true);
         }
@@ -232,7 +229,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 Ok(0) | Err(_) => return Poll::Ready(false),
                 Ok(written) => {
                     self.taken += written;
-                    self.side.client.watch.extend();
+                    self.side.client.deadline.extend();
                 }
             }
         }
@@ -250,14 +247,14 @@ impl<'a, 'n> Transaction<'a, 'n> {
         self.taken = 0;
     }
 
-    /// Nothing can be done now.
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        // While a body comes, its reader sees the end.
-        if self.upload.has_come() && self.side.is_gone(cx) {
-            return Poll::Ready(End::Gone);
+    /// Waits for progress, unless the client is gone or the deadline has passed.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<TransactionEnd> {
+        // During an upload, its reads notice the disconnect.
+        if self.upload.is_complete() && self.side.is_gone(cx) {
+            return Poll::Ready(TransactionEnd::Gone);
         }
-        let watch = &self.side.client.watch;
-        watch.register(cx);
-        if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+        let deadline = &self.side.client.deadline;
+        deadline.register(cx);
+        if deadline.fired() { Poll::Ready(TransactionEnd::TooSlow) } else { Poll::Pending }
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a request on its way to the master, and its copy beside it.
+//! Passes a request's body to the master on the direct path, buffering it for copies.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,118 +10,106 @@ use gake_core::record::Fault;
 use http::HeaderMap;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::collect::Collector;
-use crate::message::body::{BodyKeeper, KeptBody, ShadowRequest};
+use crate::collect::ExchangeCollector;
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::Framing;
 use crate::mirror::PendingCopies;
-use crate::proxy::client::Client;
+use crate::mirror::copy_plan::CopyPlan;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::policy::headers::map_of;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::link::{Link, Scratch};
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::link::{BackendLink, Scratch};
 
-/// How often is read in one turn: others wait for theirs.
+/// Reads per poll, for fairness to other tasks.
 const READS: usize = 16;
 
-/// What of a body is still to come and to be written.
+/// The state of an upload.
 pub(crate) struct Upload {
     incoming: IncomingBody,
     is_chunked: bool,
-    /// Came, and were not taken by the master.
+    /// Received and not yet written to the master.
     unsent: Vec<u8>,
     written: usize,
-    keeper: BodyKeeper,
-    /// Bytes that are kept for copies.
-    limit: u64,
-    /// The copies go out when the body is whole.
-    copies: Option<PendingCopies>,
-    /// Is told the body in any case.
-    collector: Option<Arc<Collector>>,
+    copy: Option<CopyPlan>,
 }
 
-/// Why an upload does not go on.
-pub(crate) enum Stopped {
-    /// The client broke off, or sent an invalid body.
+/// Why an upload failed.
+pub(crate) enum UploadError {
+    /// The client aborted, or the body is invalid.
     Client,
     Master(Fault),
 }
 
-/// A client as an upload sees it.
-type Source<'a> = (&'a Client, &'a mut Stream, &'a mut HeadBuffer);
+type UploadSource<'a> = (&'a ClientState, &'a mut SocketStream, &'a mut HeadBuffer);
 
 impl Upload {
-    /// Of a request whose head has come.
     pub(crate) fn new(
         request: &ClientRequest,
         limit: u64,
         copies: Option<PendingCopies>,
-        collector: Option<Arc<Collector>>,
+        collector: Option<Arc<ExchangeCollector>>,
     ) -> Self {
+        // Without a body there is nothing to collect.
+        let collector = collector.filter(|_| request.has_body());
         Self {
             incoming: IncomingBody::new(request.body, request.expects),
             is_chunked: request.body == Framing::Chunked,
             unsent: Vec::new(),
             written: 0,
-            keeper: BodyKeeper::default(),
-            limit,
-            copies,
-            // Without a body there is nothing to be told.
-            collector: collector.filter(|_| request.has_body()),
+            copy: CopyPlan::new(&request.head, limit, copies, collector),
         }
     }
 
-    /// Whether all of it has come.
-    pub(crate) fn has_come(&self) -> bool {
-        self.incoming.has_come()
+    pub(crate) fn is_complete(&self) -> bool {
+        self.incoming.is_complete()
     }
 
-    /// Whether the client has a part of the interim answer: nothing may be written in between.
+    /// Whether the interim response is partly written, so that it must be completed first.
     pub(crate) fn is_interim_cut(&self) -> bool {
         self.incoming.is_interim_cut()
     }
 
-    /// The final answer has begun: it is too late for an interim one.
     pub(crate) fn forget_interim(&mut self) {
         self.incoming.take_interim();
     }
 
-    /// Passes on what has come; ready when all of it is with the master.
+    /// Passes available data on; ready when the upload is complete.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        link: &mut Link,
-        (client, stream, received): Source<'_>,
+        link: &mut BackendLink,
+        (client, stream, received): UploadSource<'_>,
         request: &ClientRequest,
-    ) -> Poll<Result<(), Stopped>> {
-        self.send_copies(request);
+    ) -> Poll<Result<(), UploadError>> {
+        self.send_copies();
         for _ in 0..READS {
             while self.written < self.unsent.len() {
                 let rest = &self.unsent[self.written..];
-                self.written += ready!(link.poll_write(cx, rest)).map_err(Stopped::Master)?;
+                self.written += ready!(link.poll_write(cx, rest)).map_err(UploadError::Master)?;
             }
             (self.unsent, self.written) = (Vec::new(), 0);
-            if self.has_come() {
-                return link.poll_flush(cx).map_err(Stopped::Master);
+            if self.is_complete() {
+                return link.poll_flush(cx).map_err(UploadError::Master);
             }
-            if self.incoming.is_awaited() {
-                client.starves();
+            if self.incoming.expects_continue() {
+                client.body_starved();
                 if !ready!(self.incoming.poll_continue(cx, stream)) {
-                    return Poll::Ready(Err(Stopped::Client));
+                    return Poll::Ready(Err(UploadError::Client));
                 }
             }
             if received.is_empty() {
                 ready!(self.read(cx, link, (client, &mut *stream, &mut *received), request))?;
             } else {
                 let early = received.take();
-                let taken = self.came(cx, link, (client, request), &early)?;
+                let taken = self.receive(cx, link, (client, request), &early)?;
                 received.put_back(&early[taken..]);
             }
-            if self.has_come() {
-                client.asked();
-                self.send_copies(request);
+            if self.is_complete() {
+                client.request_received();
+                self.send_copies();
             }
         }
         cx.waker().wake_by_ref();
@@ -132,113 +120,94 @@ impl Upload {
     fn read(
         &mut self,
         cx: &mut Context<'_>,
-        link: &mut Link,
-        (client, stream, received): Source<'_>,
+        link: &mut BackendLink,
+        (client, stream, received): UploadSource<'_>,
         request: &ClientRequest,
-    ) -> Poll<Result<(), Stopped>> {
+    ) -> Poll<Result<(), UploadError>> {
         let scratch: &Scratch = &client.worker.scratch;
         scratch.with(|bytes| {
             let most = self.incoming.wanted(bytes.len());
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
             match Pin::new(stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
-                    client.starves();
-                    // TLS may hold what was written; an error is seen by the next write.
+                    client.body_starved();
+                    // Flushes TLS; errors surface at the next write.
                     let _ = link.poll_flush(cx);
                     Poll::Pending
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    let taken = self.came(cx, link, (client, request), buffer.filled())?;
+                    let taken = self.receive(cx, link, (client, request), buffer.filled())?;
                     received.put_back(&buffer.filled()[taken..]);
                     Poll::Ready(Ok(()))
                 }
-                Poll::Ready(_) => Poll::Ready(Err(Stopped::Client)),
+                Poll::Ready(_) => Poll::Ready(Err(UploadError::Client)),
             }
         })
     }
 
-    /// Bytes have come. Those of the body are kept for the copies, and written as far as the master
-    /// takes them; returns how many they are.
-    fn came(
+    /// Processes received bytes: buffers the body and writes it to the master. Returns
+    /// the number consumed.
+    fn receive(
         &mut self,
         cx: &mut Context<'_>,
-        link: &mut Link,
-        (client, request): (&Client, &ClientRequest),
+        link: &mut BackendLink,
+        (client, request): (&ClientState, &ClientRequest),
         bytes: &[u8],
-    ) -> Result<usize, Stopped> {
-        client.sends();
-        let is_kept = self.copies.is_some() || self.collector.is_some();
-        let mut passing = Passing {
+    ) -> Result<usize, UploadError> {
+        client.body_received();
+        let mut visitor = UploadVisitor {
             out: &mut self.unsent,
             link: (!self.is_chunked).then_some((cx, link)),
             fault: None,
-            keeper: is_kept.then_some(&mut self.keeper),
-            limit: self.limit,
+            copy: self.copy.as_mut(),
             trailers: None,
         };
-        let taken = self.incoming.take(bytes, &mut passing).ok_or(Stopped::Client)?;
-        let Passing { fault, keeper, mut trailers, .. } = passing;
+        let taken = self.incoming.take(bytes, &mut visitor).ok_or(UploadError::Client)?;
+        let UploadVisitor { fault, copy, mut trailers, .. } = visitor;
         if let Some(fault) = fault {
-            return Err(Stopped::Master(fault));
+            return Err(UploadError::Master(fault));
         }
         if let Some(trailers) = &mut trailers {
             client.clean_trailers(trailers);
-            if let Some(keeper) = keeper {
-                keeper.trailers(trailers);
+            if let Some(copy) = copy {
+                copy.trailers(trailers);
             }
         }
-        if self.is_chunked && self.has_come() {
+        if self.is_chunked && self.is_complete() {
             write_end(&mut self.unsent, request.head.values("trailer"), trailers.as_ref());
         }
-        if self.keeper.is_over()
-            && let Some(copies) = self.copies.take()
-        {
-            copies.oversize();
+        if self.copy.as_ref().is_some_and(CopyPlan::is_obsolete) {
+            self.copy = None;
         }
         Ok(taken)
     }
 
-    /// Hands over the copies of a request that is whole.
-    pub(crate) fn send_copies(&mut self, request: &ClientRequest) {
-        if !self.has_come() || (self.copies.is_none() && self.collector.is_none()) {
-            return;
+    /// Sends the copies if the request is complete.
+    pub(crate) fn send_copies(&mut self) {
+        if self.is_complete()
+            && let Some(copy) = self.copy.take()
+        {
+            copy.end(true);
         }
-        let body = self.keep();
-        if let Some(copies) = self.copies.take() {
-            copies.send(&Arc::new(ShadowRequest { head: request.head.clone(), body }));
-        }
-    }
-
-    /// What was kept of the body, which is told to who listens.
-    fn keep(&mut self) -> KeptBody {
-        let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
-        let mut kept = self.keeper.finish();
-        kept.chunked = self.is_chunked;
-        if let Some(collector) = self.collector.take() {
-            collector.body(&kept, seen, over || !self.has_come());
-        }
-        kept
     }
 }
 
-/// Passes on and keeps the data of a body.
-struct Passing<'a, 'c> {
-    /// What the master has not taken, framed as it gets it.
+/// Passes on and buffers the data of a body.
+struct UploadVisitor<'a, 'c> {
+    /// Unwritten bytes, framed for the master.
     out: &'a mut Vec<u8>,
-    /// Where data of a known length goes at once; other data is framed anew.
-    link: Option<(&'a mut Context<'c>, &'a mut Link)>,
-    /// The master takes no more.
+    /// For direct writes of unchunked data.
+    link: Option<(&'a mut Context<'c>, &'a mut BackendLink)>,
+    /// The error of a failed write.
     fault: Option<Fault>,
-    keeper: Option<&'a mut BodyKeeper>,
-    /// Bytes that are kept.
-    limit: u64,
+    copy: Option<&'a mut CopyPlan>,
     trailers: Option<HeaderMap>,
 }
 
-impl Visitor for Passing<'_, '_> {
+impl Visitor for UploadVisitor<'_, '_> {
     fn body(&mut self, bytes: &[u8]) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.take(&Bytes::copy_from_slice(bytes), self.limit);
+        if let Some(copy) = &mut self.copy {
+            copy.data(&Bytes::copy_from_slice(bytes));
         }
         let Some((cx, link)) = &mut self.link else { return write_chunk(self.out, bytes) };
         match link.poll_write(cx, bytes) {
@@ -259,8 +228,8 @@ impl Visitor for Passing<'_, '_> {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if self.collector.is_some() {
-            self.keep();
+        if let Some(copy) = self.copy.take() {
+            copy.end(false);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What every exchange with backends needs, whichever way its bodies go.
+//! Exchanges with backends: the frame path, and helpers for both paths.
 
-pub(crate) mod answer;
-pub(crate) mod ask;
-pub(crate) mod gather;
+pub(crate) mod outbound;
 pub(crate) mod race;
 pub(crate) mod request_body;
+pub(crate) mod response;
 pub(crate) mod service;
+pub(crate) mod whole_body;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,65 +16,66 @@ use gake_core::clock::nanos;
 use gake_core::record::Fault;
 use http::{HeaderMap, StatusCode};
 
-use crate::collect::{Collector, Slot};
+use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::BackendFailure;
-use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
+use crate::message::response_head::BackendResponseHead;
 use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::client::{Client, Turn};
-use crate::proxy::exchange::answer::{Answer, AnswerBody, Relay};
-use crate::proxy::policy::headers::{self, AnswerLines};
-use crate::proxy::shared::count;
+use crate::proxy::client::{ClientState, WaitingOn};
+use crate::proxy::exchange::response::{Relay, ResponseBody, UpstreamResponse};
+use crate::proxy::policy::headers::{self, ResponseLines};
+use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
-use crate::proxy::upstream::pool::Pool;
-use crate::proxy::worker::Worker;
+use crate::proxy::upstream::pool::BackendPool;
+use crate::proxy::worker::ProxyWorker;
 
-/// The headers of an answer that are not about the backend's hop.
-pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
-    head.show(|head| AnswerLines::of(head.headers).map())
+/// The end-to-end headers of a response.
+pub(crate) fn end_to_end(head: &BackendResponseHead) -> HeaderMap {
+    head.with_parsed(|head| ResponseLines::of(head.headers).map())
 }
 
-/// No answer, or none that can be passed on.
+/// Records a failure, and returns the refusal for it.
 pub(crate) fn failed(
-    client: &Rc<Client>,
-    pool: &Pool,
-    slot: Option<Box<Slot>>,
+    client: &Rc<ClientState>,
+    pool: &BackendPool,
+    slot: Option<Box<OutcomeSlot>>,
     fault: Fault,
 ) -> Refusal {
     if let Some(slot) = slot {
-        slot.failed(match client.turn() {
-            Turn::BrokenOff => BackendFailure::ClientGone,
+        slot.failed(match client.waiting_on() {
+            WaitingOn::ClientAborted => BackendFailure::ClientGone,
             _ => BackendFailure::Fault(fault),
         });
     }
-    match client.turn() {
-        Turn::Client => {
+    match client.waiting_on() {
+        WaitingOn::Client => {
             count(&client.worker.counters().client_timeouts);
-            let reason = "the request's body did not come in time";
-            Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
+            Refusal::body_timeout()
         }
-        Turn::BrokenOff => Refusal::bad("the request's body did not come to its end"),
-        Turn::Idle | Turn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
+        WaitingOn::ClientAborted => Refusal::body_incomplete(),
+        WaitingOn::Idle | WaitingOn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
     }
 }
 
-/// The answer's head has come.
-pub(crate) fn answered(
-    client: &Rc<Client>,
-    pool: &Rc<Pool>,
+/// Passes on a response whose head has arrived.
+pub(crate) fn relay_response(
+    client: &Rc<ClientState>,
+    pool: &Rc<BackendPool>,
     upstream: Upstream,
-    head: AnswerHead,
-    mut slot: Option<Box<Slot>>,
+    head: BackendResponseHead,
+    mut slot: Option<Box<OutcomeSlot>>,
     upgrade: bool,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let counters = client.worker.counters();
     let status = head.status();
     let switched = status == StatusCode::SWITCHING_PROTOCOLS;
-    if head.show(|head| AnswerLines::of(head.headers).is_strange) || (switched && !upgrade) {
-        return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
+    if head.with_parsed(|head| ResponseLines::of(head.headers).is_unsupported)
+        || (switched && !upgrade)
+    {
+        return Err(failed(client, pool, slot, Fault::Malformed("an unsupported response")));
     }
-    counters.answers[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
+    counters.responses[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
     if switched {
         count(&counters.upgrades);
         if let Some(mut slot) = slot {
@@ -83,41 +84,44 @@ pub(crate) fn answered(
             slot.head(status, &headers);
             slot.done(true);
         }
-        return Ok(Answer { head, body: AnswerBody::Switched(Box::new(upstream)) });
+        return Ok(UpstreamResponse { head, body: ResponseBody::Switched(Box::new(upstream)) });
     }
     if let Some(slot) = &mut slot {
         slot.head(status, &end_to_end(&head));
     }
     let body = Relay::body(upstream, Rc::clone(pool), Rc::clone(client), slot);
-    Ok(Answer { head, body })
+    Ok(UpstreamResponse { head, body })
 }
 
-/// The lines of a head that asks to switch protocols.
+/// The header lines of a protocol switch.
 pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
     [(b"upgrade", protocol), (b"connection", b"upgrade")]
 }
 
-/// Collects an exchange, if there are listeners.
-pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Collector>> {
+/// A collector, if there are listeners.
+pub(crate) fn collector(
+    client: &ClientState,
+    head: &RequestHead,
+) -> Option<Arc<ExchangeCollector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {
         return None;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(Collector::new(
+    Some(ExchangeCollector::new(
         &shared.feed,
         nanos(now),
         client.peer,
         head,
-        shared.config.limits.answer_body,
+        shared.config.limits.response_body,
     ))
 }
 
-/// The entries of the chosen shadows.
+/// Opens the entries of the chosen shadows.
 pub(crate) fn entries(
-    worker: &Worker,
+    worker: &ProxyWorker,
     shadows: u32,
-    collector: Option<&Arc<Collector>>,
+    collector: Option<&Arc<ExchangeCollector>>,
 ) -> Option<PendingCopies> {
     let slots = collector.map_or_else(Vec::new, |collector| {
         bits(shadows)

@@ -1,4 +1,4 @@
-//! A race: several backends are asked, and the first to answer answers the client.
+//! A race: the request goes to several backends, and the first response to the client.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,50 +8,48 @@ use std::task::Poll;
 
 use gake_core::record::Fault;
 
-use crate::collect::{Collector, Slot};
+use crate::collect::{ExchangeCollector, OutcomeSlot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
-use crate::message::answer_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
+use crate::message::response_head::BackendResponseHead;
 use crate::mirror::bits;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::exchange;
-use crate::proxy::exchange::answer::Answer;
-use crate::proxy::exchange::ask::{self, Ask};
-use crate::proxy::exchange::gather;
+use crate::proxy::exchange::outbound::{self, OutboundRequest};
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::request_body::SendBody;
+use crate::proxy::exchange::response::UpstreamResponse;
+use crate::proxy::exchange::whole_body;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::edits;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::pool::BackendPool;
 
-/// Who runs.
 pub(crate) struct Contenders {
     pub(crate) master: bool,
     pub(crate) shadows: u32,
-    pub(crate) collector: Option<Arc<Collector>>,
+    pub(crate) collector: Option<Arc<ExchangeCollector>>,
 }
 
-/// One backend's answer, or none.
-struct Finish {
-    pool: Rc<Pool>,
-    slot: Option<Box<Slot>>,
-    answer: Result<(Upstream, AnswerHead), Fault>,
+struct RaceResult {
+    pool: Rc<BackendPool>,
+    slot: Option<Box<OutcomeSlot>>,
+    response: Result<(Upstream, BackendResponseHead), Fault>,
 }
 
-type Running = Pin<Box<dyn Future<Output = Finish>>>;
+type Running = Pin<Box<dyn Future<Output = RaceResult>>>;
 
-/// Asks everybody with a body that is read whole before.
+/// Sends the request, with its body buffered, to all contenders.
 pub(crate) async fn run(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     contenders: Contenders,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let collector = contenders.collector;
-    let mut body = gather::whole(client, incoming, collector.as_deref()).await?;
+    let mut body = whole_body::read(client, incoming, collector.as_deref()).await?;
     body.chunked = head.framing() == Framing::Chunked;
     let request = Arc::new(ShadowRequest { head, body });
     let mut running: Vec<Running> = Vec::new();
@@ -74,41 +72,41 @@ pub(crate) async fn run(
     drop(collector);
     let mut last = None;
     while !running.is_empty() {
-        let (place, finish) = std::future::poll_fn(|cx| {
+        let (index, result) = std::future::poll_fn(|cx| {
             let mut all = running.iter_mut().enumerate();
-            let first = all.find_map(|(place, one)| match one.as_mut().poll(cx) {
-                Poll::Ready(finish) => Some((place, finish)),
+            let first = all.find_map(|(index, one)| match one.as_mut().poll(cx) {
+                Poll::Ready(result) => Some((index, result)),
                 Poll::Pending => None,
             });
             first.map_or(Poll::Pending, Poll::Ready)
         })
         .await;
-        drop(running.swap_remove(place));
-        let Finish { pool, slot, answer } = finish;
-        match answer {
-            // The others are dropped with their connections.
-            Ok((upstream, answer)) => {
-                return exchange::answered(client, &pool, upstream, answer, slot, false);
+        drop(running.swap_remove(index));
+        let RaceResult { pool, slot, response } = result;
+        match response {
+            // The losers are dropped with their connections.
+            Ok((upstream, response)) => {
+                return exchange::relay_response(client, &pool, upstream, response, slot, false);
             }
             Err(fault) => last = Some(exchange::failed(client, &pool, slot, fault)),
         }
     }
-    Err(last.unwrap_or_else(|| Refusal::bad("no backend was asked")))
+    Err(last.unwrap_or_else(|| Refusal::bad("there is no backend in the race")))
 }
 
 fn runner(
-    client: &Rc<Client>,
-    pool: Rc<Pool>,
+    client: &Rc<ClientState>,
+    pool: Rc<BackendPool>,
     order: usize,
     role: Role,
     request: &Arc<ShadowRequest>,
-    collector: Option<&Arc<Collector>>,
-) -> impl Future<Output = Finish> + use<> {
+    collector: Option<&Arc<ExchangeCollector>>,
+) -> impl Future<Output = RaceResult> + use<> {
     let (client, mut request) = (Rc::clone(client), Arc::clone(request));
     let name = Arc::clone(&pool.target.backend.name);
     let mut slot = collector.map(|collector| {
         let mut slot = collector.slot(order, &name, role);
-        slot.unless_told(BackendFailure::NotSent("race_lost"));
+        slot.set_default_failure(BackendFailure::NotSent("race_lost"));
         slot
     });
     async move {
@@ -118,14 +116,14 @@ fn runner(
             match hooks::munge_whole(hooks, &name, &request).await {
                 Some(changed) => request = changed,
                 None if role == Role::Master => {}
-                None => return Finish { pool, slot, answer: Err(Fault::Script) },
+                None => return RaceResult { pool, slot, response: Err(Fault::Script) },
             }
         }
         let head = edits::for_backend(&request.head, &pool.target, &[]);
         let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
         let again = Some(request);
-        let ask = Ask { head, is_upgrade: false, body, again, copies: None };
-        let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
-        Finish { pool, slot, answer }
+        let ask = OutboundRequest { head, is_upgrade: false, body, again, copies: None };
+        let response = outbound::send(&client, &pool, ask, slot.as_deref_mut()).await;
+        RaceResult { pool, slot, response }
     }
 }

@@ -1,23 +1,18 @@
-//! The body of a request as it comes from a client, and as it goes to a backend: the client's own,
-//! or a copy.
+//! Request bodies on the frame path: from the client, and to a backend.
 
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::collect::Collector;
-use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
-use crate::message::head::{Framing, RequestHead};
-use crate::mirror::PendingCopies;
-use crate::proxy::client::Client;
-use crate::proxy::client::body::{ClientBody, Unfinished};
+use crate::message::body::ShadowBody;
+use crate::mirror::copy_plan::CopyPlan;
+use crate::proxy::client::ClientState;
+use crate::proxy::client::body::{BodyAborted, ClientBody};
 use crate::proxy::http2::intake::StreamBody;
 
-/// A client's body.
 pub(crate) enum RequestBody {
     Http1(ClientBody),
     Http2(StreamBody),
@@ -25,15 +20,15 @@ pub(crate) enum RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = Unfinished;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         match self.get_mut() {
             Self::Http1(body) => Pin::new(body).poll_frame(cx),
-            Self::Http2(body) => Pin::new(body).poll_frame(cx).map_err(|_| Unfinished),
+            Self::Http2(body) => Pin::new(body).poll_frame(cx).map_err(|_| BodyAborted),
         }
     }
 
@@ -52,82 +47,45 @@ impl Body for RequestBody {
     }
 }
 
-/// A request's body.
 pub(crate) enum SendBody {
     Empty,
-    /// The client's, as it comes.
+    /// Streamed from the client.
     Client(Tee),
     Copy(ShadowBody),
 }
 
-/// The client's body on its way to the master; its copy is kept beside.
+/// Streams the client's body to the master while buffering it for copies.
 pub(crate) struct Tee {
     incoming: RequestBody,
-    client: Rc<Client>,
-    keep: Option<Box<CopyPlan>>,
+    client: Rc<ClientState>,
+    copy: Option<Box<CopyPlan>>,
     ended: bool,
-}
-
-/// What becomes of the copy.
-pub(crate) struct CopyPlan {
-    pub(crate) keeper: BodyKeeper,
-    pub(crate) limit: u64,
-    /// Of the copies.
-    pub(crate) head: RequestHead,
-    /// Goes out when the body is whole.
-    pub(crate) pending: Option<PendingCopies>,
-    /// Is told the body in any case.
-    pub(crate) collector: Option<Arc<Collector>>,
 }
 
 impl Tee {
     pub(crate) fn new(
         incoming: RequestBody,
-        client: Rc<Client>,
-        keep: Option<Box<CopyPlan>>,
+        client: Rc<ClientState>,
+        copy: Option<Box<CopyPlan>>,
     ) -> Self {
-        Self { incoming, client, keep, ended: false }
+        Self { incoming, client, copy, ended: false }
     }
 
     fn note(&mut self, frame: &Frame<Bytes>) {
-        self.client.sends();
-        let Some(keep) = &mut self.keep else { return };
-        if let Some(piece) = frame.data_ref() {
-            keep.keeper.take(piece, keep.limit);
-            if keep.keeper.is_over()
-                && let Some(pending) = keep.pending.take()
-            {
-                pending.oversize();
-            }
+        self.client.body_received();
+        let Some(copy) = &mut self.copy else { return };
+        if let Some(data) = frame.data_ref() {
+            copy.data(data);
         } else if let Some(trailers) = frame.trailers_ref() {
-            keep.keeper.trailers(trailers);
+            copy.trailers(trailers);
         }
     }
 
     fn end(&mut self) {
         self.ended = true;
-        self.client.asked();
-        if let Some(keep) = self.keep.take() {
-            keep.end(true);
-        }
-    }
-}
-
-impl CopyPlan {
-    /// The body has ended, at its end or before.
-    fn end(mut self, whole: bool) {
-        let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
-        let mut body = self.keeper.finish();
-        body.chunked = self.head.framing() == Framing::Chunked;
-        if let Some(collector) = self.collector.take() {
-            collector.body(&body, seen, over || !whole);
-        }
-        match self.pending.take() {
-            Some(pending) if whole => {
-                pending.send(&Arc::new(ShadowRequest { head: self.head, body }));
-            }
-            Some(pending) => pending.abort(),
-            None => {}
+        self.client.request_received();
+        if let Some(copy) = self.copy.take() {
+            copy.end(true);
         }
     }
 }
@@ -135,23 +93,23 @@ impl CopyPlan {
 impl Drop for Tee {
     fn drop(&mut self) {
         if !self.ended && self.incoming.is_end_stream() {
-            // Its end came behind its last piece, when no more was asked for.
+            // The end arrived after the last data, and was not polled for.
             self.end();
         }
-        if let Some(keep) = self.keep.take() {
-            keep.end(false);
+        if let Some(copy) = self.copy.take() {
+            copy.end(false);
         }
     }
 }
 
 impl Body for SendBody {
     type Data = Bytes;
-    type Error = Unfinished;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         let tee = match self.get_mut() {
             Self::Empty => return Poll::Ready(None),
             Self::Copy(copy) => {
@@ -161,21 +119,21 @@ impl Body for SendBody {
         };
         match Pin::new(&mut tee.incoming).poll_frame(cx) {
             Poll::Pending => {
-                tee.client.starves();
+                tee.client.body_starved();
                 Poll::Pending
             }
             Poll::Ready(Some(Ok(frame))) => {
                 let frame = tee.client.cleaned(frame);
                 tee.note(&frame);
-                // Behind trailers or the last byte no more is asked for.
+                // The body is not polled after its trailers or last byte.
                 if frame.is_trailers() || tee.incoming.is_end_stream() {
                     tee.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(_))) => {
-                tee.client.broke_off();
-                Poll::Ready(Some(Err(Unfinished)))
+                tee.client.body_aborted();
+                Poll::Ready(Some(Err(BodyAborted)))
             }
             Poll::Ready(None) => {
                 if !tee.ended {

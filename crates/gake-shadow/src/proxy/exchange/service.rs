@@ -1,4 +1,4 @@
-//! One request: checked, chosen for, sent to the master, and copied.
+//! Serves a request on the frame path: chooses backends, sends it to the master, copies it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,37 +7,37 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 
-use crate::collect::Collector;
+use crate::collect::ExchangeCollector;
 use crate::exchange::Role;
 use crate::hooks::{self, ChangeScope};
-use crate::message::body::{BodyKeeper, KeptBody, ShadowBody, ShadowRequest};
+use crate::message::body::{BufferedBody, ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
-use crate::proxy::client::Client;
+use crate::mirror::copy_plan::CopyPlan;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::exchange::answer::Answer;
-use crate::proxy::exchange::ask::{self, Ask};
-use crate::proxy::exchange::gather;
+use crate::proxy::exchange::outbound::{self, OutboundRequest};
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
-use crate::proxy::exchange::request_body::{CopyPlan, SendBody, Tee};
-use crate::proxy::exchange::{answered, collector, entries, failed, switching};
+use crate::proxy::exchange::request_body::{SendBody, Tee};
+use crate::proxy::exchange::response::UpstreamResponse;
+use crate::proxy::exchange::whole_body;
+use crate::proxy::exchange::{collector, entries, failed, relay_response, switching};
 use crate::proxy::http2;
 use crate::proxy::policy::choice;
-use crate::proxy::shared::count;
+use crate::proxy::state::count;
 use crate::proxy::upstream::edits;
-use crate::proxy::upstream::pool::Pool;
-use crate::proxy::worker::Worker;
-use choice::Choice;
+use crate::proxy::upstream::pool::BackendPool;
+use crate::proxy::worker::ProxyWorker;
+use choice::BackendChoice;
 
-/// Bytes of a body, at most, that is read whole so that it can be sent again.
-const KEPT_BYTES: u64 = 64 << 10;
+/// Maximum bytes of a body that is buffered to be repeatable.
+const BUFFERED_BYTES: u64 = 64 << 10;
 
-/// Answers a request of HTTP/2.
 pub(crate) async fn handle_http2(
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     request: Request<RequestBody>,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let (head, incoming) = request.into_parts();
     let rules = client.worker.shared.rules();
     let is_whole = incoming.is_end_stream();
@@ -51,58 +51,58 @@ pub(crate) async fn handle_http2(
             let counters = client.worker.counters();
             count(&counters.requests);
             count(&counters.refused);
-            client.answered();
+            client.response_sent();
             Err(rejection.into_refusal())
         }
     }
 }
 
-/// Answers a request; `upgrade` is the protocol that its client wants to switch to.
+/// Serves a request; `upgrade` is the protocol that the client wants to switch to.
 pub(crate) async fn handle(
-    client: Rc<Client>,
+    client: Rc<ClientState>,
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let counters = client.worker.counters();
     count(&counters.requests);
-    client.asked();
+    client.request_received();
     serve(&client, head, upgrade, incoming).await.inspect_err(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
-        client.answered();
+        client.response_sent();
     })
 }
 
 async fn serve(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
-) -> Result<Answer, Refusal> {
-    // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
+) -> Result<UpstreamResponse, Refusal> {
+    // HTTP/2 has no upgrades; ignoring the request for one is always allowed.
     let upgrade = upgrade.filter(|_| !client.worker.shared.master.backend.http2);
     let collector = collector(client, &head);
     match choice::choose(client, &head, upgrade.is_some()).await? {
-        Choice::Race { master, shadows } => {
+        BackendChoice::Race { master, shadows } => {
             let contenders = race::Contenders { master, shadows, collector };
-            // Boxed because it is rare: a request's future is moved, so it is kept small.
+            // Boxed because it is rare, to keep the future small.
             Box::pin(race::run(client, head, incoming, contenders)).await
         }
-        Choice::Master { shadows } => {
+        BackendChoice::Master { shadows } => {
             to_master(client, head, incoming, shadows, collector, upgrade).await
         }
     }
 }
 
-/// The usual way: the master answers, and the shadows get copies.
+/// The master responds, and the shadows get copies.
 async fn to_master(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
     upgrade: Option<Bytes>,
-) -> Result<Answer, Refusal> {
+) -> Result<UpstreamResponse, Refusal> {
     let worker = &client.worker;
     let pool = &worker.master;
     let mut slot = collector
@@ -112,105 +112,109 @@ async fn to_master(
         Some(hooks) => hooks.munges(&pool.target.backend.name),
         None => ChangeScope::No,
     };
-    let mut ask = if munge == ChangeScope::No && is_kept_whole(pool, &incoming, worker) {
-        Box::pin(kept_whole(client, head, incoming, shadows, collector)).await?
+    let mut outbound = if munge == ChangeScope::No && is_buffered(pool, &incoming, worker) {
+        Box::pin(buffered(client, head, incoming, shadows, collector)).await?
     } else if munge == ChangeScope::No {
-        body_as_it_comes(client, head, incoming, shadows, collector)
+        streamed(client, head, incoming, shadows, collector)
     } else {
         let whole = munge == ChangeScope::Body;
         Box::pin(munged(client, head, incoming, shadows, collector, whole)).await?
     };
-    ask.head = match &upgrade {
-        Some(protocol) => edits::for_backend(&ask.head, &pool.target, &switching(protocol)),
-        None => edits::for_backend(&ask.head, &pool.target, &[]),
+    outbound.head = match &upgrade {
+        Some(protocol) => edits::for_backend(&outbound.head, &pool.target, &switching(protocol)),
+        None => edits::for_backend(&outbound.head, &pool.target, &[]),
     };
-    ask.is_upgrade = upgrade.is_some();
-    match ask::run(client, pool, ask, slot.as_deref_mut()).await {
-        Ok((upstream, answer)) => answered(client, pool, upstream, answer, slot, upgrade.is_some()),
+    outbound.is_upgrade = upgrade.is_some();
+    match outbound::send(client, pool, outbound, slot.as_deref_mut()).await {
+        Ok((upstream, response)) => {
+            relay_response(client, pool, upstream, response, slot, upgrade.is_some())
+        }
         Err(fault) => Err(failed(client, pool, slot, fault)),
     }
 }
 
-/// Streams the body; the copies go out when it is whole.
-fn body_as_it_comes(
-    client: &Rc<Client>,
+/// Streams the body; the copies are sent when it is complete.
+fn streamed(
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
-) -> Ask {
+    collector: Option<Arc<ExchangeCollector>>,
+) -> OutboundRequest {
     let pending = entries(&client.worker, shadows, collector.as_ref());
     if incoming.is_end_stream() {
         let copies = pending.map(|pending| {
-            let (head, body) = (head.clone(), KeptBody::default());
+            let (head, body) = (head.clone(), BufferedBody::default());
             (pending, Arc::new(ShadowRequest { head, body }))
         });
-        return Ask { head, is_upgrade: false, body: SendBody::Empty, again: None, copies };
+        return OutboundRequest {
+            head,
+            is_upgrade: false,
+            body: SendBody::Empty,
+            again: None,
+            copies,
+        };
     }
-    let keep = (pending.is_some() || collector.is_some()).then(|| {
-        let (keeper, head) = (BodyKeeper::default(), head.clone());
-        let limit = client.worker.shared.config.limits.shadow_body;
-        Box::new(CopyPlan { keeper, limit, head, pending, collector })
-    });
-    let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
-    Ask { head, is_upgrade: false, body, again: None, copies: None }
+    let limit = client.worker.shared.config.limits.shadow_body;
+    let copy = CopyPlan::new(&head, limit, pending, collector).map(Box::new);
+    let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), copy));
+    OutboundRequest { head, is_upgrade: false, body, again: None, copies: None }
 }
 
-/// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
-/// has been sent, as nginx does with the last ones of a connection: a small one can be sent again.
-fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &Worker) -> bool {
-    let most = KEPT_BYTES.min(worker.shared.config.limits.shadow_body);
+/// Whether to buffer a body before sending it. HTTP/2 servers may refuse requests already sent, as
+/// nginx does before it closes a connection; a buffered one can be repeated.
+fn is_buffered(pool: &BackendPool, incoming: &RequestBody, worker: &ProxyWorker) -> bool {
+    let most = BUFFERED_BYTES.min(worker.shared.config.limits.shadow_body);
     let length = incoming.size_hint().exact();
     pool.target.backend.http2 && length.is_some_and(|length| length > 0 && length <= most)
 }
 
-/// The same with a body that is whole before.
-async fn kept_whole(
-    client: &Rc<Client>,
+/// Buffers the body first.
+async fn buffered(
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
-) -> Result<Ask, Refusal> {
-    let body = gather::whole(client, incoming, collector.as_deref()).await?;
+    collector: Option<Arc<ExchangeCollector>>,
+) -> Result<OutboundRequest, Refusal> {
+    let body = whole_body::read(client, incoming, collector.as_deref()).await?;
     let request = Arc::new(ShadowRequest { head: head.clone(), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
-    client.asked();
+    client.request_received();
     let copies = pending.map(|pending| (pending, Arc::clone(&request)));
     let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
-    Ok(Ask { head, is_upgrade: false, body, again: Some(request), copies })
+    Ok(OutboundRequest { head, is_upgrade: false, body, again: Some(request), copies })
 }
 
-/// The same when a hook changes what the master gets. The shadows' copies are changed on their own
-/// way.
+/// Applies a hook to the master's request. The shadows' copies are changed in their lanes.
 async fn munged(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
-    collector: Option<Arc<Collector>>,
+    collector: Option<Arc<ExchangeCollector>>,
     whole: bool,
-) -> Result<Ask, Refusal> {
+) -> Result<OutboundRequest, Refusal> {
     let Some(hooks) = &client.worker.shared.hooks else {
-        return Ok(body_as_it_comes(client, head, incoming, shadows, collector));
+        return Ok(streamed(client, head, incoming, shadows, collector));
     };
     let backend = &client.worker.master.target.backend.name;
     if !whole {
-        let mut ask = body_as_it_comes(client, head, incoming, shadows, collector);
-        if let Some(changed) = hooks::munge_head(hooks, backend, &ask.head).await {
-            ask.head = changed;
+        let mut outbound = streamed(client, head, incoming, shadows, collector);
+        if let Some(changed) = hooks::munge_head(hooks, backend, &outbound.head).await {
+            outbound.head = changed;
         }
-        client.asked();
-        return Ok(ask);
+        client.request_received();
+        return Ok(outbound);
     }
-    let body = gather::whole(client, incoming, collector.as_deref()).await?;
-    // It has a length now, whatever its framing was.
+    let body = whole_body::read(client, incoming, collector.as_deref()).await?;
+    // A buffered body has a length, whatever its framing was.
     let request = Arc::new(ShadowRequest { head: head.framed(body.framing()), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
     let copies = pending.map(|pending| (pending, Arc::clone(&request)));
     let changed = hooks::munge_whole(hooks, backend, &request).await.unwrap_or(request);
-    client.asked();
+    client.request_received();
     let head = changed.head.clone();
     let body = SendBody::Copy(ShadowBody::new(changed));
-    Ok(Ask { head, is_upgrade: false, body, again: None, copies })
+    Ok(OutboundRequest { head, is_upgrade: false, body, again: None, copies })
 }

@@ -1,5 +1,4 @@
-//! Clients that speak HTTP/2: each request passes in parts, beside the others of its connection and
-//! with a watch of its own.
+//! Serves HTTP/2 clients: concurrent requests on the frame path, each with its own deadline.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -17,40 +16,39 @@ use http_body::Body;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::client::{Client, Turn};
-use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::client::{ClientState, WaitingOn};
+use crate::proxy::deadline::{Deadline, before};
 use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::exchange::response::{ResponseBody, UpstreamResponse};
 use crate::proxy::exchange::service;
 use crate::proxy::http2::intake::Intakes;
 use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::policy::headers;
-use crate::proxy::shared::count;
-use crate::proxy::stream::Stream;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::state::count;
+use crate::proxy::stream::SocketStream;
 
-/// Requests of a connection at once.
+/// Concurrent requests of a connection.
 const STREAMS: u32 = 128;
-/// Bytes of a request's body that may come before they are passed on.
+/// Flow-control window of a request's body.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The same for all requests of a connection: bodies that are not read hold up no others.
+/// Large enough for all streams, so that unread bodies do not block others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
-/// Bytes of an answer that wait for the client.
+/// Bytes of a response buffered for the client.
 const SEND_BUFFER: usize = 32 << 10;
-/// Requests of a connection that were reset because they broke the protocol, at most.
+/// Maximum streams of a connection reset for protocol errors.
 const BROKEN_STREAMS: usize = 1_024;
 
-/// What a client that knows that we speak HTTP/2 begins with, as far as no other request can.
+/// The distinctive part of the preface of HTTP/2 with prior knowledge.
 const PREFACE: &[u8] = b"PRI * HTTP/2";
 
-/// Whether a connection begins as one of HTTP/2.
 pub(crate) fn is_preface(bytes: &[u8]) -> bool {
     bytes.starts_with(PREFACE)
 }
 
-/// Serves a connection until the client leaves, asks nothing for a while, or is to leave.
-pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
+/// Serves a connection until a disconnect, an idle timeout, or the end of a drain.
+pub(crate) async fn serve(client: &Rc<ClientState>, io: ClientIo) {
     let worker = &client.worker;
     let room = ReadBudget::new();
     let head_bytes = u32::try_from(worker.shared.config.limits.head_bytes).unwrap_or(u32::MAX);
@@ -63,17 +61,16 @@ pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
         .max_local_error_reset_streams(Some(BROKEN_STREAMS))
         .data_frame_budget(CODEC_BUDGET)
         .handshake(BudgetedStream::new(io, &room));
-    // One that does not even begin is let go.
-    let Some(Ok(mut connection)) = before(&client.watch, handshake).await else { return };
+    let Some(Ok(mut connection)) = before(&client.deadline, handshake).await else { return };
     let streams = Streams::new(client);
-    let mut told = false;
+    let mut is_draining = false;
     poll_fn(|cx| {
-        client.watch.register(cx);
+        client.deadline.register(cx);
         if streams.poll(&mut connection, cx).is_ready() {
             return Poll::Ready(());
         }
-        if worker.is_stopping() && !told {
-            told = true;
+        if worker.is_stopping() && !is_draining {
+            is_draining = true;
             connection.graceful_shutdown();
             if streams.poll(&mut connection, cx).is_ready() {
                 return Poll::Ready(());
@@ -82,38 +79,35 @@ pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
         if room.renew() {
             cx.waker().wake_by_ref();
         }
-        // Requests have watches of their own.
-        let rests = streams.0.open.get() == 0;
-        if rests && client.watch.fired() { Poll::Ready(()) } else { Poll::Pending }
+        // Requests have their own deadlines.
+        let is_idle = streams.0.open.get() == 0;
+        if is_idle && client.deadline.fired() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    // The requests that are under way are told by this.
+    // This fails the running requests.
     drop(connection);
     streams.0.intakes.take_in();
 }
 
-/// The requests of one connection, each a task.
+/// The requests of a connection, each with a task.
 #[derive(Clone)]
-struct Streams(Rc<Requests>);
+struct Streams(Rc<RequestTable>);
 
-struct Requests {
-    connection: Rc<Client>,
+struct RequestTable {
+    connection: Rc<ClientState>,
     open: Cell<u32>,
-    /// Watches of requests that have ended.
-    spare: RefCell<Vec<Rc<Watch>>>,
-    /// Their bodies.
+    spare: RefCell<Vec<Rc<Deadline>>>,
     intakes: Intakes,
 }
 
-/// A request that is under way.
-struct Open {
+struct OpenRequest {
     streams: Streams,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
 }
 
 impl Streams {
-    fn new(client: &Rc<Client>) -> Self {
-        Self(Rc::new(Requests {
+    fn new(client: &Rc<ClientState>) -> Self {
+        Self(Rc::new(RequestTable {
             connection: Rc::clone(client),
             open: Cell::new(0),
             spare: RefCell::default(),
@@ -121,54 +115,56 @@ impl Streams {
         }))
     }
 
-    /// Reads and writes the connection, and begins what is asked; ready when it has ended.
+    /// Drives the connection and starts requests; ready at the end of the connection.
     fn poll(
         &self,
-        connection: &mut Connection<BudgetedStream<Watched>, Bytes>,
+        connection: &mut Connection<BudgetedStream<ClientIo>, Bytes>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        let asked = loop {
+        let ended = loop {
             match connection.poll_accept(cx) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond),
-                // The codec has told the client what it did wrong.
+                // On an error the codec has sent a GOAWAY.
                 Poll::Ready(_) => break Poll::Ready(()),
                 Poll::Pending => break Poll::Pending,
             }
         };
-        // Once for all requests that came: it looks at every stream.
+        // Once for all new requests, because it visits every stream.
         self.0.intakes.take_in();
-        asked
+        ended
     }
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let Requests { connection, open, spare, intakes } = &*self.0;
-        let watch = spare.borrow_mut().pop();
-        let watch = watch.unwrap_or_else(|| Rc::new(connection.worker.ticker.watch()));
-        let client = Rc::new(connection.stream(watch));
+        let RequestTable { connection, open, spare, intakes } = &*self.0;
+        let deadline = spare.borrow_mut().pop();
+        let deadline = deadline.unwrap_or_else(|| Rc::new(connection.worker.ticker.deadline()));
+        let client = Rc::new(connection.stream(deadline));
         open.set(open.get() + 1);
-        connection.watch.clear();
+        connection.deadline.clear();
         let (head, body) = request.into_parts();
         let body = RequestBody::Http2(intakes.request(body, &head.headers));
         let request = Request::from_parts(head, body);
-        tokio::task::spawn_local(Open { streams: self.clone(), client }.run(request, respond));
+        tokio::task::spawn_local(
+            OpenRequest { streams: self.clone(), client }.run(request, respond),
+        );
     }
 }
 
-impl Open {
-    /// Answers the request, unless whose turn it is takes too long: the stream is reset then.
+impl OpenRequest {
+    /// Serves the request; a timeout resets the stream.
     async fn run(self, request: Request<RequestBody>, respond: SendResponse<Bytes>) {
         let client = &self.client;
-        let mut answering = pin!(answer(client, request, respond));
+        let mut serving = pin!(respond_to(client, request, respond));
         poll_fn(|cx| {
-            if answering.as_mut().poll(cx).is_ready() {
+            if serving.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            client.watch.register(cx);
-            if client.watch.fired() {
+            client.deadline.register(cx);
+            if client.deadline.fired() {
                 let counters = client.worker.counters();
-                match client.turn() {
-                    Turn::Backend => count(&counters.broken_answers),
-                    // Also one who does not take the end of an answer that is whole.
+                match client.waiting_on() {
+                    WaitingOn::Backend => count(&counters.broken_responses),
+                    // Includes a client that does not read the end of a response.
                     _ => count(&counters.client_timeouts),
                 }
                 return Poll::Ready(());
@@ -179,35 +175,35 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let Requests { connection, open, spare, .. } = &*self.streams.0;
+        let RequestTable { connection, open, spare, .. } = &*self.streams.0;
         open.set(open.get() - 1);
         if open.get() == 0 {
-            connection.watch.set(connection.worker.patience.head);
+            connection.deadline.set(connection.worker.timeout_ticks.head);
         }
-        self.client.watch.clear();
-        // The rest of a request that is still passed on keeps its own.
+        self.client.deadline.clear();
+        // An upload that is still running keeps the deadline.
         if Rc::strong_count(&self.client) == 1 {
-            spare.borrow_mut().push(Rc::clone(&self.client.watch));
+            spare.borrow_mut().push(Rc::clone(&self.client.deadline));
         }
     }
 }
 
-/// Answers a request, unless the client resets it.
-async fn answer(
-    client: &Rc<Client>,
+/// Serves a request, unless the client resets its stream.
+async fn respond_to(
+    client: &Rc<ClientState>,
     request: Request<RequestBody>,
     mut respond: SendResponse<Bytes>,
 ) {
     let is_head = request.method() == Method::HEAD;
     let mut handling = pin!(service::handle_http2(Rc::clone(client), request));
-    let answer = poll_fn(|cx| match handling.as_mut().poll(cx) {
-        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+    let result = poll_fn(|cx| match handling.as_mut().poll(cx) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
         Poll::Pending => respond.poll_reset(cx).map(|_| None),
     });
-    let Some(answer) = answer.await else { return };
-    let (head, body) = in_http2(client, answer);
+    let Some(result) = result.await else { return };
+    let (head, body) = in_http2(client, result);
     let is_whole = is_head || body.is_end_stream();
     match respond.send_response(head, is_whole) {
         Ok(to) if !is_whole => Outflow::new(to, body, Reason::INTERNAL_ERROR).await,
@@ -216,8 +212,8 @@ async fn answer(
     }
 }
 
-/// Reads an answer to HEAD to its end, which may come behind its head: only then it is whole.
-async fn read_out(mut body: AnswerBody) {
+/// Reads a response to HEAD to its end, which may follow the head.
+async fn read_out(mut body: ResponseBody) {
     while !body.is_end_stream() {
         let next = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
         if !matches!(next, Some(Ok(_))) {
@@ -226,10 +222,13 @@ async fn read_out(mut body: AnswerBody) {
     }
 }
 
-/// An answer as HTTP/2 says it.
-fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, AnswerBody) {
-    let (mut head, body) = match answer {
-        Ok(Answer { head, body }) => {
+/// Converts a response to HTTP/2.
+fn in_http2(
+    client: &ClientState,
+    result: Result<UpstreamResponse, Refusal>,
+) -> (Response<()>, ResponseBody) {
+    let (mut head, body) = match result {
+        Ok(UpstreamResponse { head, body }) => {
             let mut response = Response::new(body);
             *response.status_mut() = head.status();
             *response.headers_mut() = end_to_end(&head);
@@ -238,7 +237,7 @@ fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, 
         }
         Err(refusal) => {
             let (status, text) = refusal.into_text();
-            let mut response = Response::new(AnswerBody::Text(Some(text)));
+            let mut response = Response::new(ResponseBody::Text(Some(text)));
             *response.status_mut() = status;
             let plain = HeaderValue::from_static("text/plain");
             response.headers_mut().insert(CONTENT_TYPE, plain);
@@ -258,15 +257,15 @@ fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, 
     (Response::from_parts(head, ()), body)
 }
 
-/// The stream as a codec sees it; every byte the client takes gives it more time.
-pub(crate) struct Watched {
-    stream: Stream,
-    /// Read before the codec was there.
+/// The client's stream for the codec; writes extend the deadline.
+pub(crate) struct ClientIo {
+    stream: SocketStream,
+    /// Bytes read before the codec started.
     early: Bytes,
-    client: Rc<Client>,
+    client: Rc<ClientState>,
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for ClientIo {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -281,20 +280,20 @@ impl AsyncRead for Watched {
     }
 }
 
-impl Watched {
-    pub(crate) fn new(stream: Stream, early: Bytes, client: &Rc<Client>) -> Self {
+impl ClientIo {
+    pub(crate) fn new(stream: SocketStream, early: Bytes, client: &Rc<ClientState>) -> Self {
         Self { stream, early, client: Rc::clone(client) }
     }
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
-            self.client.watch.extend();
+            self.client.deadline.extend();
         }
         written
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for ClientIo {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -307,9 +306,9 @@ impl AsyncWrite for Watched {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
         self.wrote(written)
     }
 

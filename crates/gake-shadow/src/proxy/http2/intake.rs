@@ -1,9 +1,8 @@
-//! What comes on the streams of a connection of HTTP/2, taken out of the codec as soon as it is
-//! there: one who does not read a body holds up no other stream of the connection.
+//! Takes received data out of the HTTP/2 codec immediately, so that a reader that stalls does not
+//! block the other streams of its connection.
 //!
-//! What waits here for its reader is bounded by the window of its stream: the other side may send
-//! more only when something has been passed on. Small pieces that wait are put together, so that
-//! they take no more memory than their bytes.
+//! Buffered data is bounded by the window of its stream, which opens as the data is consumed. Small
+//! segments are joined to save memory.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,72 +20,69 @@ use tokio::task::JoinHandle;
 
 use crate::message::line::digits;
 
-/// Pieces below this are put together while they wait.
+/// Segments below this size are joined while they wait.
 const SMALL: usize = 4096;
 
-/// The streams of one connection that are read.
+/// The intakes of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Intakes(RefCell<Vec<Rc<RefCell<Intake>>>>);
 
-/// What has come on one stream and was not passed on.
+/// The received and not yet consumed data of one stream.
 #[derive(Debug)]
 struct Intake {
-    source: Source,
-    /// The head of an answer.
+    source: IntakeSource,
     head: Option<Result<Response<()>, h2::Error>>,
     flow: Option<FlowControl>,
-    pieces: VecDeque<Bytes>,
-    /// What came behind `pieces`.
+    segments: VecDeque<Bytes>,
+    /// Small data received after `segments`.
     small: BytesMut,
     trailers: Option<HeaderMap>,
-    /// What is behind all that; `None` when more may come.
+    /// The end of the stream; `None` while more may arrive.
     end: Option<Result<(), h2::Error>>,
     reader: Option<Waker>,
 }
 
-/// Where an intake takes from.
+/// The source of an intake.
 #[derive(Debug)]
-enum Source {
-    /// The head of an answer is awaited.
+enum IntakeSource {
+    /// Waiting for a response's head.
     Head(ResponseFuture),
     Body(RecvStream),
-    /// The body has ended; there may be fields behind it.
+    /// Waiting for trailers.
     Trailers(RecvStream),
     Ended,
 }
 
-/// A body that comes on a stream. Dropped before its end, the stream is reset.
+/// The body of a stream. Dropping it before its end resets the stream.
 #[derive(Debug)]
 pub(crate) struct StreamBody {
     intake: Rc<RefCell<Intake>>,
-    /// Bytes that are still to come, where the head says it.
+    /// Remaining bytes, if the length is known.
     left: Option<u64>,
-    /// The task that passes on the rest of the request that this is the answer to.
+    /// The task that uploads the rest of the request, for a response.
     upload: Option<JoinHandle<()>>,
 }
 
 impl Intakes {
-    /// The answer to a request, as it comes.
-    pub(crate) fn answer(&self, answer: ResponseFuture) -> StreamBody {
-        self.add(Source::Head(answer), None)
+    pub(crate) fn response(&self, response: ResponseFuture) -> StreamBody {
+        self.add(IntakeSource::Head(response), None)
     }
 
-    /// The body of a request that has this head.
     pub(crate) fn request(&self, mut body: RecvStream, headers: &HeaderMap) -> StreamBody {
         let flow = body.flow_control().clone();
-        let mut body = self.add(Source::Body(body), Some(flow));
+        let mut body = self.add(IntakeSource::Body(body), Some(flow));
         body.left = length(headers);
-        // Some of it may be there already.
+        // Some of it may have arrived.
         body.intake.borrow_mut().take_in();
         body
     }
 
-    fn add(&self, source: Source, flow: Option<FlowControl>) -> StreamBody {
+    fn add(&self, source: IntakeSource, flow: Option<FlowControl>) -> StreamBody {
         let intake = Rc::new(RefCell::new(Intake {
             source,
             head: None,
             flow,
-            pieces: VecDeque::new(),
+            segments: VecDeque::new(),
             small: BytesMut::new(),
             trailers: None,
             end: None,
@@ -96,14 +92,14 @@ impl Intakes {
         StreamBody { intake, left: None, upload: None }
     }
 
-    /// Takes out all that has come. To be called whenever the connection has read.
+    /// Takes all received data. Must be called after each read of the connection.
     pub(crate) fn take_in(&self) {
         self.0.borrow_mut().retain(|intake| intake.borrow_mut().take_in());
     }
 }
 
 impl Intake {
-    /// Takes out what has come; whether more may come.
+    /// Takes received data; returns whether more may arrive.
     fn take_in(&mut self) -> bool {
         let mut took = false;
         while self.take_next() {
@@ -112,44 +108,46 @@ impl Intake {
         if took && let Some(reader) = self.reader.take() {
             reader.wake();
         }
-        !matches!(self.source, Source::Ended)
+        !matches!(self.source, IntakeSource::Ended)
     }
 
-    /// Takes out the next thing that has come, if there is one.
+    /// Takes the next received item; `false` if there is none.
     fn take_next(&mut self) -> bool {
-        // Only the connection brings anything, and its driver looks here afterwards.
+        // No waker: the driver of the connection calls this after each read.
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.source {
-            Source::Head(answer) => match Pin::new(answer).poll(&mut cx) {
+            IntakeSource::Head(response) => match Pin::new(response).poll(&mut cx) {
                 Poll::Pending => false,
-                Poll::Ready(Ok(answer)) => {
-                    let (head, mut body) = answer.into_parts();
+                Poll::Ready(Ok(response)) => {
+                    let (head, mut body) = response.into_parts();
                     self.head = Some(Ok(Response::from_parts(head, ())));
                     self.flow = Some(body.flow_control().clone());
-                    self.source = Source::Body(body);
+                    self.source = IntakeSource::Body(body);
                     true
                 }
                 Poll::Ready(Err(error)) => {
                     self.head = Some(Err(error));
-                    self.source = Source::Ended;
+                    self.source = IntakeSource::Ended;
                     true
                 }
             },
-            Source::Body(body) => match body.poll_data(&mut cx) {
+            IntakeSource::Body(body) => match body.poll_data(&mut cx) {
                 Poll::Pending => false,
-                Poll::Ready(Some(Ok(piece))) => {
-                    self.keep(piece);
+                Poll::Ready(Some(Ok(data))) => {
+                    self.keep(data);
                     true
                 }
                 Poll::Ready(Some(Err(error))) => self.ended(Err(error)),
                 Poll::Ready(None) => {
-                    if let Source::Body(body) = std::mem::replace(&mut self.source, Source::Ended) {
-                        self.source = Source::Trailers(body);
+                    if let IntakeSource::Body(body) =
+                        std::mem::replace(&mut self.source, IntakeSource::Ended)
+                    {
+                        self.source = IntakeSource::Trailers(body);
                     }
                     true
                 }
             },
-            Source::Trailers(body) => match body.poll_trailers(&mut cx) {
+            IntakeSource::Trailers(body) => match body.poll_trailers(&mut cx) {
                 Poll::Pending => false,
                 Poll::Ready(Ok(trailers)) => {
                     self.trailers = trailers;
@@ -157,46 +155,46 @@ impl Intake {
                 }
                 Poll::Ready(Err(error)) => self.ended(Err(error)),
             },
-            Source::Ended => false,
+            IntakeSource::Ended => false,
         }
     }
 
     fn ended(&mut self, end: Result<(), h2::Error>) -> bool {
-        self.source = Source::Ended;
+        self.source = IntakeSource::Ended;
         self.end = Some(end);
         true
     }
 
-    fn keep(&mut self, piece: Bytes) {
-        if piece.is_empty() {
+    fn keep(&mut self, data: Bytes) {
+        if data.is_empty() {
             return;
         }
-        // A reader that waits takes the first one now.
-        let is_taken = self.reader.is_some() && self.pieces.is_empty() && self.small.is_empty();
-        if !is_taken && piece.len() < SMALL {
-            return self.small.extend_from_slice(&piece);
+        // A waiting reader consumes the first one immediately.
+        let is_taken = self.reader.is_some() && self.segments.is_empty() && self.small.is_empty();
+        if !is_taken && data.len() < SMALL {
+            return self.small.extend_from_slice(&data);
         }
         if !self.small.is_empty() {
-            self.pieces.push_back(std::mem::take(&mut self.small).freeze());
+            self.segments.push_back(std::mem::take(&mut self.small).freeze());
         }
-        self.pieces.push_back(piece);
+        self.segments.push_back(data);
     }
 
-    /// The next piece, whose room the other side gets back.
-    fn next_piece(&mut self) -> Option<Bytes> {
-        let piece = self.pieces.pop_front().or_else(|| {
+    /// The next segment; releases its capacity to the peer.
+    fn next_segment(&mut self) -> Option<Bytes> {
+        let data = self.segments.pop_front().or_else(|| {
             (!self.small.is_empty()).then(|| std::mem::take(&mut self.small).freeze())
         })?;
         if let Some(flow) = &mut self.flow {
-            // A stream that was reset has no more room to give.
-            let _ = flow.release_capacity(piece.len());
+            // Fails on a reset stream.
+            let _ = flow.release_capacity(data.len());
         }
-        Some(piece)
+        Some(data)
     }
 
     fn is_at_end(&self) -> bool {
         matches!(self.end, Some(Ok(())))
-            && self.pieces.is_empty()
+            && self.segments.is_empty()
             && self.small.is_empty()
             && self.trailers.is_none()
     }
@@ -210,7 +208,7 @@ impl Intake {
 }
 
 impl StreamBody {
-    /// The head of an answer, once.
+    /// The head of a response, once.
     pub(crate) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -226,7 +224,7 @@ impl StreamBody {
         Poll::Ready(head)
     }
 
-    /// Ends this task when the answer is not wanted any more.
+    /// Aborts this task if the body is dropped before its end.
     pub(crate) fn with_upload(mut self, upload: JoinHandle<()>) -> Self {
         self.upload = Some(upload);
         self
@@ -243,9 +241,9 @@ impl Body for StreamBody {
     ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
         let this = &mut *self;
         let mut intake = this.intake.borrow_mut();
-        if let Some(piece) = intake.next_piece() {
-            this.left = this.left.map(|left| left.saturating_sub(piece.len() as u64));
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        if let Some(data) = intake.next_segment() {
+            this.left = this.left.map(|left| left.saturating_sub(data.len() as u64));
+            return Poll::Ready(Some(Ok(Frame::data(data))));
         }
         if let Some(trailers) = intake.trailers.take() {
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
@@ -256,7 +254,7 @@ impl Body for StreamBody {
                 Poll::Ready(None)
             }
             Some(Err(error)) => {
-                // Who asks again hears it again.
+                // Repeated polls repeat the error.
                 let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
                 intake.end = Some(Err(reason.into()));
                 Poll::Ready(Some(Err(error)))
@@ -289,17 +287,17 @@ impl Drop for StreamBody {
             upload.abort();
         }
         let mut intake = self.intake.borrow_mut();
-        // What is not read is given back at once, and the stream ends when it is not sent on.
-        let unread = intake.pieces.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
+        // Releases the capacity of unread data; dropping the source resets the stream.
+        let unread = intake.segments.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
         if let Some(flow) = &mut intake.flow {
             let _ = flow.release_capacity(unread);
         }
-        (intake.source, intake.flow) = (Source::Ended, None);
-        (intake.pieces, intake.small) = (VecDeque::new(), BytesMut::new());
+        (intake.source, intake.flow) = (IntakeSource::Ended, None);
+        (intake.segments, intake.small) = (VecDeque::new(), BytesMut::new());
     }
 }
 
-/// The length that a head says once.
+/// The value of a single `Content-Length`.
 pub(crate) fn length(headers: &HeaderMap) -> Option<u64> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     match (lengths.next(), lengths.next()) {

@@ -1,4 +1,4 @@
-//! HTTP/2, to either side: on the crate h2, whose streams are read as soon as something comes.
+//! HTTP/2 to clients and backends, on the crate h2.
 
 pub(crate) mod connection;
 pub(crate) mod intake;

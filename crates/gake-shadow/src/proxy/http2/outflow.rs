@@ -1,4 +1,4 @@
-//! A body on its way into a stream of HTTP/2.
+//! Sends a body on an HTTP/2 stream.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,14 +8,13 @@ use bytes::Bytes;
 use h2::{Reason, SendStream};
 use http_body::Body;
 
-/// Passes a body on as far as the other side takes it; ready when all is with the codec, or when
-/// no more of it is wanted.
+/// Sends a body within the flow control; ready when the codec has all of it, or the stream ended.
 pub(crate) struct Outflow<B> {
     to: SendStream<Bytes>,
     body: B,
-    /// A piece for which there is no room yet, and whether it is the last.
+    /// Data without capacity yet, and whether it is the last.
     waiting: Option<(Bytes, bool)>,
-    /// Why the stream is reset when the body breaks off.
+    /// The reset code if the body fails.
     broken: Reason,
 }
 
@@ -26,7 +25,7 @@ impl<B> Outflow<B> {
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Outflow<B> {
-    /// Passes on the next part of the body; whether that was the end of it.
+    /// Sends the next frame; returns whether the stream has ended.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, h2::Error>> {
         let Some(next) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
             self.to.send_data(Bytes::new(), true)?;
@@ -37,15 +36,15 @@ impl<B: Body<Data = Bytes> + Unpin> Outflow<B> {
             return Poll::Ready(Ok(true));
         };
         let frame = match frame.into_data() {
-            Ok(piece) => {
+            Ok(data) => {
                 let is_last = self.body.is_end_stream();
-                if piece.is_empty() && is_last {
-                    self.to.send_data(piece, true)?;
-                } else if !piece.is_empty() {
-                    // No more than a claim: the rest is claimed with the piece, and a body that
-                    // waits keeps no room from the other streams.
+                if data.is_empty() && is_last {
+                    self.to.send_data(data, true)?;
+                } else if !data.is_empty() {
+                    // Reserves one byte only, so that a waiting body does not hold the capacity
+                    // of the connection; `send_data` requests the rest.
                     self.to.reserve_capacity(1);
-                    self.waiting = Some((piece, is_last));
+                    self.waiting = Some((data, is_last));
                     return Poll::Ready(Ok(false));
                 }
                 return Poll::Ready(Ok(is_last));
@@ -59,7 +58,7 @@ impl<B: Body<Data = Bytes> + Unpin> Outflow<B> {
         Poll::Ready(Ok(true))
     }
 
-    /// Sends the piece that waits, as soon as there is room; whether that was the end.
+    /// Sends waiting data once there is capacity; returns whether the stream has ended.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, h2::Error>> {
         while self.waiting.is_some() && self.to.capacity() == 0 {
             match ready!(self.to.poll_capacity(cx)) {
@@ -68,8 +67,8 @@ impl<B: Body<Data = Bytes> + Unpin> Outflow<B> {
                 None => return Poll::Ready(Ok(true)),
             }
         }
-        let Some((piece, is_last)) = self.waiting.take() else { return Poll::Ready(Ok(false)) };
-        self.to.send_data(piece, is_last)?;
+        let Some((data, is_last)) = self.waiting.take() else { return Poll::Ready(Ok(false)) };
+        self.to.send_data(data, is_last)?;
         Poll::Ready(Ok(is_last))
     }
 }
@@ -87,7 +86,7 @@ impl<B: Body<Data = Bytes> + Unpin> Future for Outflow<B> {
             if matches!(ended, Ok(false)) {
                 ended = ready!(this.poll_next(cx));
             }
-            // The stream's reader gets the error.
+            // Errors also reach the reader of the stream.
             if !matches!(ended, Ok(false)) {
                 return Poll::Ready(());
             }

@@ -1,10 +1,9 @@
-//! How much of a connection of HTTP/2 is read before what has come is taken from the codec.
+//! Bounds how much of an HTTP/2 connection is read before the codec is emptied.
 //!
-//! What a stream may send at once is bounded in bytes, but those may come as many small pieces, and
-//! a piece takes memory in the codec however small it is. The codec has a bound on that, beyond
-//! which it ends the connection with all requests on it; and it counts pieces on streams that were
-//! reset for ever. So that bound is off, and this is in its place: the connection is read a part at
-//! a time, and after each part all pieces are taken out ([`Intakes`](crate::proxy::http2::intake::Intakes)).
+//! Flow control bounds bytes, but every frame, however small, has an overhead in the codec. The
+//! codec's own bound on frames closes the connection, and keeps counting frames of reset streams. It
+//! is therefore disabled; instead, a limited number of bytes is read per turn, and all frames are
+//! taken out after each ([`Intakes`](crate::proxy::http2::intake::Intakes)).
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -14,13 +13,13 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes read in a turn, at most.
+/// Bytes read per turn.
 const TURN: usize = 32 << 10;
 
-/// What the codec may charge for small pieces: all that comes.
+/// Disables the codec's bound on frames.
 pub(crate) const CODEC_BUDGET: usize = usize::MAX;
 
-/// What may still be read of a connection until the codec is emptied.
+/// The remaining bytes of a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadBudget(Rc<Cell<usize>>);
 
@@ -29,13 +28,13 @@ impl ReadBudget {
         Self(Rc::new(Cell::new(TURN)))
     }
 
-    /// Begins the next turn. Returns whether the last one was used up, so that more may be there.
+    /// Begins the next turn. Returns whether the last one was exhausted, so that more may be readable.
     pub(crate) fn renew(&self) -> bool {
         self.0.replace(TURN) == 0
     }
 }
 
-/// A stream that is read in a turn for as much as there is room.
+/// A stream with a read budget.
 #[derive(Debug)]
 pub(crate) struct BudgetedStream<S> {
     stream: S,
@@ -57,13 +56,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
         let Self { stream, room: ReadBudget(left) } = self.get_mut();
         let most = left.get();
         if most == 0 {
-            // The next turn wakes the task.
+            // `renew` is followed by a wake-up.
             return Poll::Pending;
         }
         let read = if most < buffer.remaining() {
-            let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
-            ready!(Pin::new(stream).poll_read(cx, &mut part))?;
-            let read = part.filled().len();
+            let mut limited = ReadBuf::new(buffer.initialize_unfilled_to(most));
+            ready!(Pin::new(stream).poll_read(cx, &mut limited))?;
+            let read = limited.filled().len();
             buffer.advance(read);
             read
         } else {
@@ -88,9 +87,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for BudgetedStream<S> {
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
+        slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, pieces)
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_reads_so_much_and_the_next_one_the_rest() {
+    fn a_turn_reads_a_limited_number_of_bytes() {
         let bytes = vec![b'x'; TURN + 5];
         let room = ReadBudget::new();
         let mut stream = BudgetedStream::new(&bytes[..], &room);
@@ -130,6 +129,6 @@ mod tests {
         assert_eq!((read(100), read(100)), (Some(3), None));
         assert!(room.renew());
         assert_eq!(read(100), Some(5));
-        assert!(!room.renew(), "there was more room than bytes");
+        assert!(!room.renew(), "the budget was not exhausted");
     }
 }

@@ -1,4 +1,4 @@
-//! A request of HTTP/2 as one that is passed on.
+//! Converts HTTP/2 requests for the checks of HTTP/1.1 requests.
 
 use http::header::{CONTENT_LENGTH, COOKIE, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -8,26 +8,26 @@ use httparse::Header;
 use crate::message::line::digits;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::{
-    ClientRequest, LINES, ParsedHead, Rejection, RequestTarget, Rules,
+    ClientRequest, LINES, ParsedHead, Rejection, RequestRules, RequestTarget,
 };
-use crate::proxy::policy::forwarded::Origin;
+use crate::proxy::policy::forwarded::ClientOrigin;
 
-/// Reads a head; `is_whole` when no body follows.
+/// Reads a head; `is_whole` if no body follows.
 ///
-/// The codec has refused what belongs to a connection, bodies of another length than the first
-/// `Content-Length` says, and targets that are no path. What it leaves to us is the rest.
+/// The codec has already rejected connection headers, bodies that contradict the first
+/// `Content-Length`, and invalid targets.
 pub(crate) fn read(
     head: &Parts,
     is_whole: bool,
-    rules: Rules<'_>,
-    origin: &mut Origin,
+    rules: RequestRules<'_>,
+    origin: &mut ClientOrigin,
 ) -> Result<ClientRequest, Rejection> {
     let is_chunked = check(head, is_whole).map_err(|refusal| Rejection::Refused {
         refusal,
         is_head: head.method == Method::HEAD,
-        is_old: false,
+        is_http10: false,
     })?;
-    // One line in HTTP/1.1, several pieces here (RFC 9113, section 8.2.3).
+    // HTTP/2 may split the line (RFC 9113, section 8.2.3).
     let cookies: Vec<&[u8]> =
         head.headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
     let cookie = cookies.join(&b"; "[..]);
@@ -39,20 +39,20 @@ pub(crate) fn read(
         lines.push(Header { name: COOKIE.as_str(), value: &cookie });
     }
     if is_chunked {
-        // Its end is known when it comes.
+        // The length is unknown.
         lines.push(Header { name: TRANSFER_ENCODING.as_str(), value: b"chunked" });
     }
     let parsed = ParsedHead {
         method: head.method.clone(),
         target: RequestTarget::of_uri(head.uri.clone()),
-        is_old: false,
+        is_http10: false,
         needs_host: false,
         lines: &lines,
     };
     parsed.accept(rules, origin)
 }
 
-/// Whether the body has to go in chunks, or why the request is refused.
+/// Whether the body must be chunked.
 fn check(head: &Parts, is_whole: bool) -> Result<bool, Refusal> {
     let headers = &head.headers;
     if headers.len() > LINES {

@@ -1,4 +1,4 @@
-//! Connections of one thread to a backend that speaks HTTP/2: many requests share each.
+//! One thread's HTTP/2 connections to a backend, each shared by many requests.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -20,89 +20,92 @@ use crate::proxy::http2::intake::{Intakes, StreamBody};
 use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::policy::headers::strip_for_http2;
-use crate::proxy::stream::Stream;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::stream::SocketStream;
+use crate::proxy::upstream::target::BackendTarget;
 
-/// Requests at once on a connection, at most.
+/// Concurrent requests of a connection.
 const STREAMS: usize = 64;
-/// Bytes of an answer that may come before they are passed on.
+/// Flow-control window of a response's body.
 const STREAM_WINDOW: u32 = 256 << 10;
-/// The same for all answers of a connection: no slow client keeps the others from theirs.
+/// Large enough for all streams, so that slow clients do not block others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS as u32;
-/// Bytes of a request that wait for the backend.
+/// Bytes of a request buffered for the backend.
 const SEND_BUFFER: usize = 64 << 10;
-/// Bytes of the head of an answer.
+/// Bytes of a response's head.
 const HEAD_BYTES: u32 = 128 << 10;
-/// Streams of ours that were reset and are remembered: those of clients that left, and of answers
-/// that were cut.
+/// Reset streams that the codec remembers: of disconnected clients and truncated responses.
 const RESET_STREAMS: usize = 1_024;
 
-/// The connections.
 pub(crate) struct SharedStreams {
-    lines: RefCell<Vec<Line>>,
-    /// Ticks after which an idle connection is not trusted any more.
+    connections: RefCell<Vec<SharedConnection>>,
+    /// Ticks after which an idle connection is discarded.
     keep: u64,
 }
 
-struct Line {
+struct SharedConnection {
     sender: SendRequest<Bytes>,
-    state: Rc<LineState>,
+    state: Rc<ConnectionState>,
 }
 
 #[derive(Debug)]
-struct LineState {
+struct ConnectionState {
     open: Cell<usize>,
-    /// What the backend allows.
+    /// Concurrent streams that the backend allows.
     most: Cell<usize>,
     /// The tick of its last use.
     since: Cell<u64>,
-    /// A request on it was not answered in time: it may have died in silence, and takes no other.
-    is_doubted: Cell<bool>,
+    /// A request on it timed out: the connection may be dead, and gets no further requests.
+    is_suspect: Cell<bool>,
     intakes: Intakes,
 }
 
-/// A lease for one request.
+/// The right to send one request.
 pub(crate) struct StreamLease {
     sender: SendRequest<Bytes>,
-    state: Rc<LineState>,
-    /// Whether the connection has been used before: then the backend may close it just as we ask.
+    state: Rc<ConnectionState>,
+    /// Whether the connection has been used: then the backend may close it concurrently.
     pub(crate) used: bool,
 }
 
-/// A request that was not begun.
+/// A request that could not be started.
 pub(crate) struct UnsentRequest<B> {
     pub(crate) error: h2::Error,
-    /// `None` when it can never be sent.
+    /// `None` if it can never be sent.
     pub(crate) request: Option<Box<Request<B>>>,
 }
 
-/// A request under way, until the head of its answer has come.
-pub(crate) struct PendingAnswer<B> {
-    answer: Option<StreamBody>,
-    /// What is left of the request.
+/// A request that waits for its response's head.
+pub(crate) struct PendingResponse<B> {
+    response: Option<StreamBody>,
+    /// The rest of the upload.
     upload: Option<Outflow<B>>,
 }
 
 impl SharedStreams {
     pub(crate) fn new(keep: u64) -> Self {
-        Self { lines: RefCell::default(), keep }
+        Self { connections: RefCell::default(), keep }
     }
 
-    /// A lease on a connection that is open; `now` is the present tick.
+    /// A lease on an open connection; `now` is the current tick.
     pub(crate) fn take(&self, now: u64) -> Option<StreamLease> {
-        let mut lines = self.lines.borrow_mut();
-        lines.retain_mut(|line| {
-            let rests = line.state.open.get() == 0;
-            let is_old = rests && now.saturating_sub(line.state.since.get()) > self.keep;
-            !is_old && !line.state.is_doubted.get() && is_open(&mut line.sender).is_ok()
+        let mut connections = self.connections.borrow_mut();
+        connections.retain_mut(|shared| {
+            let is_idle = shared.state.open.get() == 0;
+            let is_expired = is_idle && now.saturating_sub(shared.state.since.get()) > self.keep;
+            !is_expired && !shared.state.is_suspect.get() && is_open(&mut shared.sender).is_ok()
         });
-        let line = lines.iter().find(|line| line.state.open.get() < line.state.most.get())?;
-        line.state.since.set(now);
-        Some(StreamLease::new(&line.sender, &line.state, true))
+        let shared =
+            connections.iter().find(|shared| shared.state.open.get() < shared.state.most.get())?;
+        shared.state.since.set(now);
+        Some(StreamLease::new(&shared.sender, &shared.state, true))
     }
 
-    /// A lease on a new connection, which others may share from now on.
-    pub(crate) async fn open(&self, stream: Stream, now: u64) -> Result<StreamLease, h2::Error> {
+    /// A lease on a new connection, which other requests may then share.
+    pub(crate) async fn open(
+        &self,
+        stream: SocketStream,
+        now: u64,
+    ) -> Result<StreamLease, h2::Error> {
         let room = ReadBudget::new();
         let (sender, connection) = Builder::new()
             .enable_push(false)
@@ -116,28 +119,28 @@ impl SharedStreams {
             .data_frame_budget(CODEC_BUDGET)
             .handshake(BudgetedStream::new(stream, &room))
             .await?;
-        let state = Rc::new(LineState {
+        let state = Rc::new(ConnectionState {
             open: Cell::new(0),
             most: Cell::new(STREAMS),
             since: Cell::new(now),
-            is_doubted: Cell::new(false),
+            is_suspect: Cell::new(false),
             intakes: Intakes::default(),
         });
         tokio::task::spawn_local(run(connection, room, Rc::clone(&state)));
-        let place = StreamLease::new(&sender, &state, false);
-        self.lines.borrow_mut().push(Line { sender, state });
-        Ok(place)
+        let lease = StreamLease::new(&sender, &state, false);
+        self.connections.borrow_mut().push(SharedConnection { sender, state });
+        Ok(lease)
     }
 }
 
-/// Reads and writes a connection to its end.
+/// Drives a connection to its end.
 async fn run(
-    mut connection: Connection<BudgetedStream<Stream>, Bytes>,
+    mut connection: Connection<BudgetedStream<SocketStream>, Bytes>,
     room: ReadBudget,
-    state: Rc<LineState>,
+    state: Rc<ConnectionState>,
 ) {
     poll_fn(|cx| {
-        // An error is told to the requests.
+        // An error also reaches the requests.
         let ended = Pin::new(&mut connection).poll(cx);
         state.most.set(connection.max_concurrent_send_streams().min(STREAMS));
         state.intakes.take_in();
@@ -147,32 +150,32 @@ async fn run(
         ended.map(drop)
     })
     .await;
-    // Who still waits is told by this.
+    // This fails the pending requests.
     drop(connection);
     state.intakes.take_in();
 }
 
-/// Whether a connection takes requests.
+/// Whether a connection accepts requests.
 fn is_open(sender: &mut SendRequest<Bytes>) -> Result<(), h2::Error> {
     match sender.poll_ready(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(ready) => ready,
-        // It waits for room that an earlier request takes.
+        // Waiting for an earlier request to be sent.
         Poll::Pending => Ok(()),
     }
 }
 
 impl StreamLease {
-    fn new(sender: &SendRequest<Bytes>, state: &Rc<LineState>, used: bool) -> Self {
+    fn new(sender: &SendRequest<Bytes>, state: &Rc<ConnectionState>, used: bool) -> Self {
         state.open.set(state.open.get() + 1);
         Self { sender: sender.clone(), state: Rc::clone(state), used }
     }
 
-    /// Sends a request; its body follows while the answer is awaited, and beside the answer if need
-    /// be.
+    /// Sends a request. The body is uploaded while the response is pending, and, if necessary, while
+    /// it is received.
     pub(crate) fn ask<B>(
         &mut self,
         request: Request<B>,
-    ) -> Result<PendingAnswer<B>, UnsentRequest<B>>
+    ) -> Result<PendingResponse<B>, UnsentRequest<B>>
     where
         B: Body<Data = Bytes> + Unpin + 'static,
     {
@@ -182,14 +185,14 @@ impl StreamLease {
         let (head, body) = request.into_parts();
         let is_whole = body.is_end_stream();
         let sent = self.sender.send_request(Request::from_parts(head, ()), is_whole);
-        let (answer, to) = sent.map_err(|error| UnsentRequest { error, request: None })?;
+        let (response, to) = sent.map_err(|error| UnsentRequest { error, request: None })?;
         let upload = (!is_whole).then(|| Outflow::new(to, body, Reason::CANCEL));
-        Ok(PendingAnswer { answer: Some(self.state.intakes.answer(answer)), upload })
+        Ok(PendingResponse { response: Some(self.state.intakes.response(response)), upload })
     }
 
-    /// A request was not answered in time: its connection takes no other.
-    pub(crate) fn doubt(&self) {
-        self.state.is_doubted.set(true);
+    /// Marks the connection after a timeout, so that it gets no further requests.
+    pub(crate) fn mark_suspect(&self) {
+        self.state.is_suspect.set(true);
     }
 }
 
@@ -199,7 +202,7 @@ impl Drop for StreamLease {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingAnswer<B> {
+impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingResponse<B> {
     type Output = Result<Response<StreamBody>, h2::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -209,23 +212,23 @@ impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingAnswer<B> {
         {
             this.upload = None;
         }
-        let Some(answer) = &mut this.answer else { return Poll::Pending };
-        let head = ready!(answer.poll_head(cx))?;
-        let Some(mut answer) = this.answer.take() else { return Poll::Pending };
+        let Some(response) = &mut this.response else { return Poll::Pending };
+        let head = ready!(response.poll_head(cx))?;
+        let Some(mut response) = this.response.take() else { return Poll::Pending };
         if let Some(upload) = this.upload.take() {
-            answer = answer.with_upload(tokio::task::spawn_local(upload));
+            response = response.with_upload(tokio::task::spawn_local(upload));
         }
-        Poll::Ready(Ok(head.map(|()| answer)))
+        Poll::Ready(Ok(head.map(|()| response)))
     }
 }
 
-/// A request as HTTP/2 says it: the authority in place of `Host`, and no framing of HTTP/1.1.
+/// Converts a request to HTTP/2: with an authority in place of `Host`, and without framing headers.
 ///
 /// # Errors
-/// When its host or target cannot be said in HTTP/2.
+/// When its host or target cannot be expressed in HTTP/2.
 pub(crate) fn request<B: Body>(
     head: &RequestHead,
-    to: &Target,
+    to: &BackendTarget,
     body: B,
 ) -> Result<Request<B>, Fault> {
     let (method, mut headers) = (head.method().clone(), head.map());
@@ -242,7 +245,7 @@ pub(crate) fn request<B: Body>(
     parts.scheme = Some(if to.backend.is_tls() { Scheme::HTTPS } else { Scheme::HTTP });
     parts.authority = Authority::try_from(host.as_bytes()).ok();
     parts.path_and_query = head.target().parse().ok();
-    let bad = Fault::Malformed("the request cannot be said in HTTP/2");
+    let bad = Fault::Malformed("the request cannot be expressed in HTTP/2");
     let mut request = Request::new(body);
     *request.uri_mut() = Uri::from_parts(parts).map_err(|_| bad)?;
     *request.method_mut() = method;

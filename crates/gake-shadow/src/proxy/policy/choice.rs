@@ -1,4 +1,4 @@
-//! Who gets a request.
+//! Chooses the backends of a request.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,42 +9,46 @@ use crate::hooks::{self, Selection};
 use crate::message::head::RequestHead;
 use crate::mirror::gate;
 use crate::mirror::ledger::Category;
-use crate::proxy::client::Client;
+use crate::proxy::client::ClientState;
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::ProxyWorker;
 
-/// Who gets a request; shadows are a bit each.
-pub(crate) enum Choice {
-    /// The master answers.
-    Master { shadows: u32 },
-    /// The first to answer answers.
-    Race { master: bool, shadows: u32 },
+/// The chosen backends; shadows are a bit mask.
+pub(crate) enum BackendChoice {
+    Master {
+        shadows: u32,
+    },
+    /// The first response goes to the client.
+    Race {
+        master: bool,
+        shadows: u32,
+    },
 }
 
-/// Asks the hook, if there is one, then each shadow's policy; every shadow's ledger gets its entry
-/// or will get it from who sends the copy.
+/// Applies the selecting hook, if any, then each shadow's policy. Shadows that get no copy get their
+/// ledger entry here, the others when the copy is sent.
 pub(crate) async fn choose(
-    client: &Rc<Client>,
+    client: &Rc<ClientState>,
     head: &RequestHead,
     upgrade: bool,
-) -> Result<Choice, Refusal> {
+) -> Result<BackendChoice, Refusal> {
     let worker = &client.worker;
     let selection = match &worker.shared.hooks {
         Some(hooks) if hooks.selects() => {
             let selection = hooks
-                .select(hooks::RequestHead {
+                .select(hooks::HookRequestHead {
                     method: head.method().clone(),
                     uri: head.uri(),
                     headers: head.map(),
                     client: client.peer,
                 })
                 .await;
-            client.asked();
+            client.request_received();
             let Some(selection) = selection else {
                 for backend in &worker.shared.shadows {
                     backend.worker_page(worker.index).settle(Category::SelectFailed);
                 }
-                return Ok(Choice::Master { shadows: 0 });
+                return Ok(BackendChoice::Master { shadows: 0 });
             };
             selection
         }
@@ -52,33 +56,31 @@ pub(crate) async fn choose(
     };
     let (master, named) = named(client, &selection);
     let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
-    let shadows = by_policy(worker, head, Conditions { named, upgrade, race });
+    let shadows = by_policy(worker, head, PolicyContext { named, upgrade, race });
     match (race, master, shadows) {
         (true, false, 0) | (false, false, _) => Err(Refusal::new(
             StatusCode::MISDIRECTED_REQUEST,
-            "no backend was selected that may answer this request",
+            "no backend was selected that may receive this request",
         )),
-        (true, true, 0) | (false, true, _) => Ok(Choice::Master { shadows }),
-        (true, master, shadows) => Ok(Choice::Race { master, shadows }),
+        (true, true, 0) | (false, true, _) => Ok(BackendChoice::Master { shadows }),
+        (true, master, shadows) => Ok(BackendChoice::Race { master, shadows }),
     }
 }
 
-/// What is asked of the shadows' policies.
-struct Conditions {
-    /// The shadows that are chosen.
+struct PolicyContext {
+    /// The shadows selected by the hook.
     named: u32,
     upgrade: bool,
     race: bool,
 }
 
-/// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
-/// [`choose`].
-pub(crate) fn all(worker: &Worker, head: &RequestHead, upgrade: bool) -> u32 {
-    by_policy(worker, head, Conditions { named: u32::MAX, upgrade, race: false })
+/// Like [`choose`], without hooks.
+pub(crate) fn all(worker: &ProxyWorker, head: &RequestHead, upgrade: bool) -> u32 {
+    by_policy(worker, head, PolicyContext { named: u32::MAX, upgrade, race: false })
 }
 
-fn by_policy(worker: &Worker, head: &RequestHead, question: Conditions) -> u32 {
-    let Conditions { named, upgrade, race } = question;
+fn by_policy(worker: &ProxyWorker, head: &RequestHead, context: PolicyContext) -> u32 {
+    let PolicyContext { named, upgrade, race } = context;
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
     for (number, backend) in worker.shared.shadows.iter().enumerate() {
@@ -108,11 +110,11 @@ fn by_policy(worker: &Worker, head: &RequestHead, question: Conditions) -> u32 {
     shadows
 }
 
-/// Whether the master is chosen, and which shadows are.
-fn named(client: &Client, selection: &Selection) -> (bool, u32) {
+/// Whether the master is selected, and the selected shadows.
+fn named(client: &ClientState, selection: &Selection) -> (bool, u32) {
     let shared = &client.worker.shared;
     let Selection::Names(names) = selection else {
-        // The number of shadows is checked before the start.
+        // SHADOWS_MAX is the number of bits.
         return (true, u32::MAX);
     };
     let (mut master, mut shadows) = (false, 0);

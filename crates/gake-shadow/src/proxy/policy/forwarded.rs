@@ -1,4 +1,4 @@
-//! The headers that report where a request came from: `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
+//! Forwarding headers: `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
 
 use std::net::SocketAddr;
 
@@ -6,13 +6,12 @@ use http::HeaderValue;
 
 use crate::message::line::write_line;
 
-/// Bytes of the forwarding headers, without the client's address.
+/// Bytes of the forwarding headers without the client's address.
 const LINES_BYTES: usize = 240;
 
-/// How most of them begin.
 const PREFIX: &[u8] = b"x-forwarded-";
 
-/// What else proxies say of a client, beside `X-Forwarded-*` and `Forwarded`.
+/// Other headers by which proxies describe a client.
 const OTHERS: &[&str] = &[
     "cf-connecting-ip",
     "client-ip",
@@ -29,10 +28,10 @@ const OTHERS: &[&str] = &[
     "x-url-scheme",
 ];
 
-/// Whether a header says where a request came from, and is therefore a proxy's to say.
-pub(crate) fn is_about_the_way(name: &str) -> bool {
+/// Whether a header describes the origin of a request, which only proxies may.
+pub(crate) fn is_forwarding_header(name: &str) -> bool {
     let bytes = name.as_bytes();
-    // Nearly all others begin with another letter.
+    // Rules out nearly all other headers by the first letter.
     if !matches!(bytes.first().map(u8::to_ascii_lowercase), Some(b'c' | b'f' | b't' | b'x')) {
         return false;
     }
@@ -42,18 +41,18 @@ pub(crate) fn is_about_the_way(name: &str) -> bool {
         || OTHERS.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// A client's connection as forwarding headers report it, rendered once.
+/// A client's connection as described in forwarding headers, rendered once.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct ClientOrigin {
     address: HeaderValue,
     proto: &'static str,
     /// The port that the client connected to.
     port: HeaderValue,
-    /// The last `Host`, and the element of `Forwarded` for it.
+    /// The last `Host` and its element of `Forwarded`.
     last: Option<(Option<HeaderValue>, HeaderValue)>,
 }
 
-/// The forwarding headers of proxies before this one.
+/// The forwarding headers of proxies in front of this one.
 #[derive(Debug, Default)]
 pub(crate) struct PriorProxies<'a> {
     /// `X-Forwarded-For`.
@@ -66,10 +65,10 @@ pub(crate) struct PriorProxies<'a> {
     host: bool,
 }
 
-/// Lines of one name, which become one.
+/// Lines of one name, which are joined.
 #[derive(Debug, Default)]
 struct PriorList<'a> {
-    /// As it is written in the first of them.
+    /// With the case of the first line.
     name: Option<&'a str>,
     values: Vec<&'a [u8]>,
 }
@@ -80,7 +79,7 @@ impl<'a> PriorList<'a> {
         self.values.push(value);
     }
 
-    /// Writes one line of all values and another one: many read only the first line.
+    /// Writes one line of all values and `last`: many servers read only the first line.
     fn write(&self, head: &mut Vec<u8>, name: &str, last: &[u8]) {
         head.extend_from_slice(self.name.unwrap_or(name).as_bytes());
         head.extend_from_slice(b": ");
@@ -94,11 +93,11 @@ impl<'a> PriorList<'a> {
 }
 
 impl<'a> PriorProxies<'a> {
-    /// Takes note of a header about the way. Returns whether it stays where it is.
+    /// Records a forwarding header. Returns whether the line is passed on unchanged.
     pub(crate) fn take(&mut self, name: &'a str, value: &'a [u8]) -> bool {
         let seen = match name {
             _ if name.eq_ignore_ascii_case("forwarded") => {
-                // An unclosed quote would swallow the element that follows.
+                // An unclosed quote would swallow our element.
                 if is_list(value) {
                     self.elements.take(name, value);
                 }
@@ -119,8 +118,8 @@ impl<'a> PriorProxies<'a> {
     }
 }
 
-impl Origin {
-    /// A client at `peer`, which came to our `port`.
+impl ClientOrigin {
+    /// A client at `peer`, connected to our `port`.
     pub(crate) fn new(peer: SocketAddr, port: u16, tls: bool) -> Self {
         let address = peer.ip().to_canonical().to_string();
         Self {
@@ -133,12 +132,12 @@ impl Origin {
         }
     }
 
-    /// How many bytes [`write`](Self::write) and a `Via` add, more or less.
+    /// Estimated bytes of [`write`](Self::write) and a `Via`.
     pub(crate) fn room(&self) -> usize {
         LINES_BYTES + 4 * self.address.len()
     }
 
-    /// Writes where a request for `host` came from, behind the entries of proxies before this one.
+    /// Writes the forwarding headers of a request for `host`, after the values of earlier proxies.
     pub(crate) fn write(
         &mut self,
         head: &mut Vec<u8>,
@@ -147,13 +146,13 @@ impl Origin {
     ) {
         let known = self.last.as_ref().map(|(last, _)| last.as_ref().map(HeaderValue::as_bytes));
         if known != Some(host) {
-            // A copy of its own: it stays as long as the connection is open.
+            // Copied, because it outlives the request.
             let own = host.and_then(|host| HeaderValue::from_bytes(host).ok());
             let element = self.element(own.as_ref());
             self.last = Some((own, element));
         }
         prior.addresses.write(head, "x-forwarded-for", self.address.as_bytes());
-        // The outermost proxy knows these; one before us has set them already.
+        // The outermost proxy's values take precedence.
         for (is_present, name, value) in [
             (prior.proto, "x-forwarded-proto", Some(self.proto.as_bytes())),
             (prior.port, "x-forwarded-port", Some(self.port.as_bytes())),
@@ -182,8 +181,8 @@ impl Origin {
     }
 }
 
-/// Whether a line is a list of `Forwarded` elements (RFC 7239, section 4). Addresses without their
-/// quotes are let through, for many write them so and they swallow nothing.
+/// Whether a line is a list of `Forwarded` elements (RFC 7239, section 4). Unquoted addresses, which
+/// are common and harmless, are allowed.
 fn is_list(line: &[u8]) -> bool {
     let mut rest = line.trim_ascii();
     loop {
@@ -199,7 +198,7 @@ fn is_list(line: &[u8]) -> bool {
     }
 }
 
-/// What follows a `name=value`, or an empty place of the list.
+/// The rest after a `name=value`, or after an empty element.
 fn pair(text: &[u8]) -> Option<&[u8]> {
     let token = |text: &[u8], more: &[u8]| {
         let of_token =
@@ -229,7 +228,7 @@ fn pair(text: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// The forwarding headers of a request that comes with `lines`.
+    /// The forwarding headers of a request with these lines.
     fn forwarding(peer: &str, tls: bool, host: &str, lines: &[(&str, &str)]) -> String {
         let mut prior = PriorProxies::default();
         let mut head = Vec::new();
@@ -238,13 +237,13 @@ mod tests {
                 write_line(&mut head, name.as_bytes(), value.as_bytes());
             }
         }
-        let mut origin = Origin::new(peer.parse().unwrap(), 8080, tls);
+        let mut origin = ClientOrigin::new(peer.parse().unwrap(), 8080, tls);
         origin.write(&mut head, Some(host.as_bytes()), &prior);
         String::from_utf8(head).unwrap().replace("\r\n", "\n")
     }
 
     #[test]
-    fn the_way_is_reported() {
+    fn forwarding_headers_are_added() {
         assert_eq!(
             forwarding("192.0.2.1:5", false, "shop:8080", &[]),
             "x-forwarded-for: 192.0.2.1\nx-forwarded-proto: http\nx-forwarded-port: 8080\n\
@@ -271,8 +270,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_host_is_not_taken_for_another() {
-        let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+    fn the_cached_element_follows_the_host() {
+        let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
         for (host, element) in [
             (Some(&b"a"[..]), "for=192.0.2.1;host=\"a\";proto=http"),
             (Some(b"b"), "for=192.0.2.1;host=\"b\";proto=http"),

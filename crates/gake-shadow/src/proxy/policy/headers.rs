@@ -1,4 +1,4 @@
-//! Headers of answers on their way through: what belongs to one hop stays there.
+//! End-to-end headers of responses.
 
 use gake_codec::http1::Header;
 use http::header::{
@@ -10,8 +10,7 @@ use crate::message::line::{is, is_one_of, list};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-/// What of an answer belongs to the backend's hop.
-const ANSWER_HOP: &[&str] = &[
+const RESPONSE_HOP: &[&str] = &[
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -19,29 +18,28 @@ const ANSWER_HOP: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
-/// What we call ourselves in an answer's `Via`.
+/// Our `Via` in responses.
 pub(crate) const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 
-/// The header lines of an answer, and what one pass over them finds.
-pub(crate) struct AnswerLines<'a> {
+/// The header lines of a response, analysed in one pass.
+pub(crate) struct ResponseLines<'a> {
     lines: &'a [Header<'a>],
-    /// There is a `Transfer-Encoding`.
     is_coded: bool,
-    /// It is framed in a way that cannot be passed on: a coding that is not ours.
-    pub(crate) is_strange: bool,
+    /// The transfer coding is not `chunked`, so the response cannot be passed on.
+    pub(crate) is_unsupported: bool,
     pub(crate) has_date: bool,
-    /// The number of the first line of `Content-Length`, which stands for all.
+    /// The index of the first `Content-Length`.
     length: Option<usize>,
-    /// The lines of `Connection`, when they name more than what is always left out.
+    /// `Connection` lines that nominate further headers.
     connection: Vec<&'a [u8]>,
 }
 
-impl<'a> AnswerLines<'a> {
+impl<'a> ResponseLines<'a> {
     pub(crate) fn of(lines: &'a [Header<'a>]) -> Self {
         let (length, connection) = (None, Vec::new());
-        let (is_coded, is_strange, has_date) = (false, false, false);
-        let mut all = Self { lines, is_coded, is_strange, has_date, length, connection };
+        let (is_coded, is_unsupported, has_date) = (false, false, false);
+        let mut all = Self { lines, is_coded, is_unsupported, has_date, length, connection };
         for (number, line) in lines.iter().enumerate() {
             let (name, value) = (line.name.as_bytes(), line.value);
             match name.len() {
@@ -56,7 +54,7 @@ impl<'a> AnswerLines<'a> {
                     all.length = all.length.or(Some(number));
                 }
                 17 if is(name, "transfer-encoding") => {
-                    all.is_strange |= all.is_coded || !is(value, "chunked");
+                    all.is_unsupported |= all.is_coded || !is(value, "chunked");
                     all.is_coded = true;
                 }
                 _ => {}
@@ -65,32 +63,32 @@ impl<'a> AnswerLines<'a> {
         all
     }
 
-    /// Whether they say how long the body is. A length beside a coding is a lie to someone.
-    pub(crate) fn says_length(&self) -> bool {
+    /// Whether there is a valid length. One beside a transfer coding is ambiguous, and ignored.
+    pub(crate) fn has_length(&self) -> bool {
         self.length.is_some() && !self.is_coded
     }
 
-    /// The lines that are not about the backend's hop: names and values. Several lengths become one.
+    /// The end-to-end lines; equal lengths become one.
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         self.lines.iter().enumerate().filter_map(|(number, line)| {
             let name = line.name.as_bytes();
-            if is_one_of(name, ANSWER_HOP) || self.names(name) {
+            if is_one_of(name, RESPONSE_HOP) || self.names(name) {
                 return None;
             }
             if !is(name, "content-length") {
                 return Some((line.name, line.value));
             }
-            let is_written = self.says_length() && self.length == Some(number);
+            let is_written = self.has_length() && self.length == Some(number);
             is_written.then(|| (line.name, list(line.value).next().unwrap_or_default()))
         })
     }
 
-    /// The same as a map.
+    /// The end-to-end headers as a map.
     pub(crate) fn map(&self) -> HeaderMap {
         map(self.end_to_end())
     }
 
-    /// Whether `Connection` names a header that may be left out.
+    /// Whether `Connection` nominates a header for removal.
     fn names(&self, name: &[u8]) -> bool {
         let mut named = self.connection.iter().flat_map(|line| list(line));
         !self.connection.is_empty()
@@ -99,7 +97,7 @@ impl<'a> AnswerLines<'a> {
     }
 }
 
-/// Removes what HTTP/2 has no headers for: its connections and framing speak for themselves.
+/// Removes headers that are forbidden in HTTP/2 (RFC 9113, section 8.2.2).
 pub(crate) fn strip_for_http2(headers: &mut HeaderMap) {
     for name in [CONNECTION, KEEP_ALIVE, PROXY_CONNECTION, TRANSFER_ENCODING, UPGRADE] {
         headers.remove(name);
@@ -109,7 +107,6 @@ pub(crate) fn strip_for_http2(headers: &mut HeaderMap) {
     }
 }
 
-/// Header lines as a map.
 pub(crate) fn map_of(lines: &[Header<'_>]) -> HeaderMap {
     map(lines.iter().map(|line| (line.name, line.value)))
 }
@@ -117,7 +114,7 @@ pub(crate) fn map_of(lines: &[Header<'_>]) -> HeaderMap {
 fn map<'a>(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
-        // The codec takes no others.
+        // The codec accepts valid lines only.
         if let Ok(name) = HeaderName::from_bytes(name.as_bytes())
             && let Ok(value) = HeaderValue::from_bytes(value)
         {
@@ -127,7 +124,6 @@ fn map<'a>(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> HeaderMap {
     headers
 }
 
-/// Adds ourselves to an answer's `Via`.
 pub(crate) fn add_via(headers: &mut HeaderMap) {
     headers.append(VIA, VIA_US);
 }
@@ -136,18 +132,18 @@ pub(crate) fn add_via(headers: &mut HeaderMap) {
 mod tests {
     use super::*;
 
-    /// What of lines is passed on.
+    /// The lines passed on.
     fn kept(lines: &[(&'static str, &'static str)]) -> Vec<String> {
         let line =
             |(name, value): &(&'static str, &'static str)| Header { name, value: value.as_bytes() };
         let lines: Vec<Header<'_>> = lines.iter().map(line).collect();
-        let kept = AnswerLines::of(&lines);
+        let kept = ResponseLines::of(&lines);
         let text = |(name, value)| format!("{name}: {}", String::from_utf8_lossy(value));
         kept.end_to_end().map(text).collect()
     }
 
     #[test]
-    fn what_belongs_to_the_hop_stays_there() {
+    fn hop_by_hop_headers_are_removed() {
         let lines = [
             ("Connection", "close, X-Private, host"),
             ("connection", "x-other"),
@@ -163,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_one_framing() {
+    fn a_response_has_one_framing() {
         assert!(kept(&[("transfer-encoding", "chunked"), ("content-length", "5")]).is_empty());
         for several in
             [&[("Content-Length", "5"), ("Content-Length", "5")][..], &[("Content-Length", "5, 5")]]

@@ -1,9 +1,9 @@
-//! What a client may not say, taken out of its requests before anything else looks at them.
+//! Removes headers that clients may not send.
 //!
-//! - The header that marks copies: a service that leaves out mails and payments for copies would
-//!   leave them out for any sender.
-//! - Names with `_` and other characters that many servers take for `-`: behind such a server
-//!   `Transfer_Encoding` is `Transfer-Encoding`, which no proxy in between has seen.
+//! - The header that marks copies: services skip mails and payments for copies, so clients could
+//!   suppress them.
+//! - Names with `_` and other characters that many servers treat as `-`: to such a server
+//!   `Transfer_Encoding` is `Transfer-Encoding`, unseen by proxies.
 
 use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap,
@@ -11,10 +11,11 @@ use http::header::{
 };
 
 use crate::config::{Config, MARKER, fold};
-use crate::proxy::policy::forwarded::is_about_the_way;
+use crate::proxy::policy::forwarded::is_forwarding_header;
 
-/// Fields that mean nothing behind a body, and something to a server that joins them with the head.
-const NOT_BEHIND_A_BODY: &[HeaderName] = &[
+/// Fields without meaning in trailers, which are dangerous to servers that merge trailers with the
+/// head.
+const FORBIDDEN_TRAILERS: &[HeaderName] = &[
     CONNECTION,
     CONTENT_ENCODING,
     CONTENT_LENGTH,
@@ -27,34 +28,32 @@ const NOT_BEHIND_A_BODY: &[HeaderName] = &[
     UPGRADE,
 ];
 
-/// What is taken out.
 #[derive(Debug)]
-pub(crate) struct Inbound {
-    /// The markers' names, folded.
+pub(crate) struct InboundFilter {
+    /// The folded names of the markers.
     markers: Vec<String>,
     underscores_in_headers: bool,
 }
 
-impl Inbound {
+impl InboundFilter {
     pub(crate) fn new(config: &Config) -> Self {
         let markers = config.shadows.iter().filter_map(|shadow| shadow.marker.as_ref());
         let markers = markers.map(|(name, _)| name.as_str());
-        // The usual one too where none or another is sent: services may know it from elsewhere.
+        // Always including the default one, which services may recognise.
         let mut markers: Vec<String> = markers.chain([MARKER]).map(fold).collect();
         markers.sort_unstable();
         markers.dedup();
         Self { markers, underscores_in_headers: config.underscores_in_headers }
     }
 
-    /// Cleans the fields behind a client's body. Returns how many names were taken out for their
-    /// characters.
+    /// Removes trailers that clients may not send. Returns the number of ambiguous names.
     pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) -> u64 {
         let mut refused: Vec<HeaderName> = Vec::new();
         let mut odd = 0;
         for name in trailers.keys() {
             let is_odd = !self.underscores_in_headers && is_odd(name.as_str());
-            let is_ours_to_say = self.is_marker(name.as_str()) || is_about_the_way(name.as_str());
-            if is_odd || is_ours_to_say || NOT_BEHIND_A_BODY.contains(name) {
+            let is_reserved = self.is_marker(name.as_str()) || is_forwarding_header(name.as_str());
+            if is_odd || is_reserved || FORBIDDEN_TRAILERS.contains(name) {
                 odd += u64::from(is_odd);
                 refused.push(name.clone());
             }
@@ -65,24 +64,24 @@ impl Inbound {
         odd
     }
 
-    /// Whether names with `_` and other characters are passed on.
+    /// Whether ambiguous names are passed on.
     pub(crate) fn keeps_odd_names(&self) -> bool {
         self.underscores_in_headers
     }
 
-    /// Whether a name of letters, digits and `-` marks copies.
+    /// Whether a name of letters, digits and `-` is a marker.
     pub(crate) fn is_marked(&self, name: &str) -> bool {
         self.markers.iter().any(|marker| marker.eq_ignore_ascii_case(name))
     }
 
-    /// The same for any name.
+    /// Whether any name, folded, is a marker.
     pub(crate) fn is_marker(&self, name: &str) -> bool {
         let same = |marker: &&String| marker.len() == name.len();
         self.markers.iter().filter(same).any(|marker| fold(name) == *marker)
     }
 }
 
-/// Whether a name holds more than letters, digits and `-`.
+/// Whether a name has characters other than letters, digits and `-`.
 fn is_odd(name: &str) -> bool {
     !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
     use crate::config::{Backend, Shadow, parse_marker};
 
-    fn inbound(markers: &[&str], keep: bool) -> Inbound {
+    fn inbound(markers: &[&str], keep: bool) -> InboundFilter {
         let backend = |name: &str| Backend::new(name, "http://h").unwrap();
         let mut config = Config::new(backend("m"));
         config.underscores_in_headers = keep;
@@ -103,10 +102,10 @@ mod tests {
             shadow.marker = parse_marker(marker).unwrap();
             config.shadows.push(shadow);
         }
-        Inbound::new(&config)
+        InboundFilter::new(&config)
     }
 
-    fn left(inbound: &Inbound, names: &[&str]) -> Vec<String> {
+    fn left(inbound: &InboundFilter, names: &[&str]) -> Vec<String> {
         let mut headers = HeaderMap::new();
         for name in names {
             headers.append(
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_goes_in_every_spelling() {
+    fn markers_are_removed_in_every_spelling() {
         let spellings = [
             "X-Gake-Shadow",
             "X_Gake_Shadow",
@@ -140,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn names_that_servers_confuse_go_unless_they_are_kept() {
+    fn ambiguous_names_are_removed_by_default() {
         let names = ["Transfer_Encoding", "x.y", "x-content-length", "x-1"];
         assert_eq!(left(&inbound(&[], false), &names), ["x-1", "x-content-length"]);
         assert_eq!(left(&inbound(&[], true), &names).len(), 4);
     }
 
     #[test]
-    fn what_belongs_to_the_head_does_not_come_behind_the_body() {
+    fn forbidden_trailers_are_removed() {
         let inbound = inbound(&["X-Gake-Shadow: 1"], false);
         let mut trailers = HeaderMap::new();
         for name in ["x-sum", "host", "transfer-encoding", "x-forwarded-for", "x-gake-shadow"] {

@@ -1,7 +1,7 @@
-//! What passes: who gets a request, and which headers go through.
+//! Decides which backends get a request, and which headers pass.
 
 pub(crate) mod choice;
 pub(crate) mod forwarded;
 pub(crate) mod headers;
 pub(crate) mod inbound;
-pub(crate) mod loops;
+pub(crate) mod loop_detector;

@@ -1,21 +1,21 @@
-//! What one backend's requests say differently: its host, and the edits of its settings.
+//! Applies a backend's `Host` and header edits to a request's head.
 
 use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue};
 
-use crate::config::Edits;
+use crate::config::HeaderEdits;
 use crate::message::head::{FRAMING_NAMES, HeadWriter, RequestHead};
 use crate::message::line::{is, is_one_of};
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::target::BackendTarget;
 
-/// Bytes that a host and edits add, more or less.
+/// Estimated bytes added by a host and edits.
 const ADDED_BYTES: usize = 256;
 
-/// A head as a backend gets it, with more lines behind its own.
+/// The head for a backend, with `more` lines appended.
 pub(crate) fn for_backend(
     head: &RequestHead,
-    target: &Target,
+    target: &BackendTarget,
     more: &[(&[u8], &[u8])],
 ) -> RequestHead {
     let edits = &target.backend.edits;
@@ -23,9 +23,9 @@ pub(crate) fn for_backend(
     if edits.is_empty() && has_host && target.host.is_none() {
         return head.with(more);
     }
-    let mut edited = Edited::new(head, edits, more);
+    let mut edited = HeadEditor::new(head, edits, more);
     if !has_host {
-        // A client that speaks HTTP/1.0 need not have said one; a request in 1.1 must.
+        // HTTP/1.0 requests may lack one, HTTP/1.1 requires it.
         edited.line(b"host", target.host.as_ref().unwrap_or(&target.own_host).as_bytes());
     }
     for (name, value) in head.lines() {
@@ -37,20 +37,20 @@ pub(crate) fn for_backend(
     edited.finish()
 }
 
-/// A head that is written with a backend's edits, which come in their order.
-struct Edited<'a> {
+/// Writes a head with a backend's edits applied in order.
+struct HeadEditor<'a> {
     writer: HeadWriter,
-    edits: &'a Edits,
-    /// Lines that stand behind all others, in place of any that were there.
+    edits: &'a HeaderEdits,
+    /// Lines to append, replacing existing ones of the same names.
     more: &'a [(&'a [u8], &'a [u8])],
-    /// Values that were given a suffix: the first of each name is.
+    /// Names whose first value has got a suffix.
     suffixed: Vec<&'a HeaderName>,
-    /// Values that stand where one was.
+    /// Set names that replaced an existing line.
     set: Vec<&'a HeaderName>,
 }
 
-impl<'a> Edited<'a> {
-    fn new(head: &RequestHead, edits: &'a Edits, more: &'a [(&'a [u8], &'a [u8])]) -> Self {
+impl<'a> HeadEditor<'a> {
+    fn new(head: &RequestHead, edits: &'a HeaderEdits, more: &'a [(&'a [u8], &'a [u8])]) -> Self {
         let room = head.bytes().len() + ADDED_BYTES;
         let writer = HeadWriter::new(head.method(), head.target(), room);
         Self { writer, edits, more, suffixed: Vec::new(), set: Vec::new() }
@@ -60,8 +60,7 @@ impl<'a> Edited<'a> {
         self.more.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
     }
 
-    /// Writes a line. The body is what it was: a head that says another framing would be another
-    /// message.
+    /// Writes a line, edited. Framing headers are never edited, since the body is unchanged.
     fn line(&mut self, name: &[u8], value: &[u8]) {
         if is_one_of(name, FRAMING_NAMES) {
             return self.writer.line(name, value);
@@ -98,7 +97,7 @@ impl<'a> Edited<'a> {
         self.writer.line(name, &value);
     }
 
-    /// The head, with what is set and was not there.
+    /// Appends set headers that replaced no line, and `more`.
     fn finish(mut self) -> RequestHead {
         for (number, (name, value)) in self.edits.set.iter().enumerate() {
             let again = self.edits.set[number + 1..].iter().any(|(later, _)| later == name);
@@ -118,22 +117,21 @@ impl<'a> Edited<'a> {
 mod tests {
     use super::*;
 
-    /// What becomes of lines by edits.
-    fn edited(edits: &Edits, lines: &[(&str, &str)]) -> String {
+    fn edited(edits: &HeaderEdits, lines: &[(&str, &str)]) -> String {
         let mut writer = HeadWriter::new(&http::Method::GET, "/", 0);
         lines.iter().for_each(|(name, value)| writer.line(name.as_bytes(), value.as_bytes()));
         let head = writer.finish();
-        let mut edited = Edited::new(&head, edits, &[(b"x-last", b"1")]);
+        let mut edited = HeadEditor::new(&head, edits, &[(b"x-last", b"1")]);
         head.lines().for_each(|(name, value)| edited.line(name, value));
         let head = edited.finish();
         String::from_utf8(head.bytes().to_vec()).unwrap().replace("\r\n", "\n")
     }
 
     #[test]
-    fn a_backends_own_edits_come_in_order() {
+    fn edits_apply_in_order() {
         let name = |text: &str| text.parse::<HeaderName>().unwrap();
         let value = HeaderValue::from_static;
-        let edits = Edits {
+        let edits = HeaderEdits {
             remove: vec![name("cookie"), name("content-length")],
             remap: vec![(name("authorization"), value("Bearer live"), value("Bearer test"))],
             suffix: vec![(name("idempotency-key"), "-shadow".to_owned())],

@@ -1,17 +1,17 @@
-//! Which fault an error of HTTP/2 is, and faults in words.
+//! Maps HTTP/2 errors to faults, and faults to sentences.
 
 use std::io;
 
 use gake_core::record::{ErrorCode, Fault, Phase};
 use gake_wire::fault;
 
-/// The fault of an error in HTTP/2 while a request is under way, as far as it had come.
+/// The fault for an HTTP/2 error in a phase of a request.
 pub(crate) fn of(error: &h2::Error, phase: Phase) -> Fault {
     match (error.get_io(), error.reason()) {
-        // It has ended, whichever side noticed.
+        // Closed by the peer.
         (Some(error), _) if error.kind() == io::ErrorKind::BrokenPipe => Fault::ClosedEarly(phase),
         (Some(error), _) => fault::of_read(error, phase),
-        (None, Some(_)) if error.is_library() => Fault::Malformed("not an HTTP/2 answer"),
+        (None, Some(_)) if error.is_library() => Fault::Malformed("not an HTTP/2 response"),
         (None, Some(reason)) => {
             let code = ErrorCode::from_number(reason.into());
             if error.is_go_away() { Fault::Goaway(code) } else { Fault::StreamReset(code) }
@@ -20,7 +20,7 @@ pub(crate) fn of(error: &h2::Error, phase: Phase) -> Fault {
     }
 }
 
-/// Whether the backend says that it did nothing with the request.
+/// Whether the backend guarantees that it has not processed the request.
 pub(crate) fn is_untouched(error: &h2::Error) -> bool {
     let reason = error.reason();
     error.is_remote()
@@ -28,20 +28,20 @@ pub(crate) fn is_untouched(error: &h2::Error) -> bool {
             || (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR)))
 }
 
-/// A fault for people, in the words of an error page.
+/// The sentence of an error page.
 pub(crate) fn sentence(fault: Fault) -> String {
     match fault {
         Fault::Dns => "its name could not be resolved".to_owned(),
         Fault::ConnectRefused => "it refused the connection".to_owned(),
         Fault::ConnectTimeout | Fault::Timeout(Phase::Connect) => {
-            "it took no connection in time".to_owned()
+            "the connection timed out".to_owned()
         }
-        Fault::ConnectReset => "it cannot be reached".to_owned(),
+        Fault::ConnectReset => "it is unreachable".to_owned(),
         Fault::NoLocalPort => "the proxy has no local port left".to_owned(),
         Fault::NoDescriptors => "the proxy has no file descriptor left".to_owned(),
         Fault::Reset => "it reset the connection".to_owned(),
-        Fault::ClosedEarly(_) => "it closed the connection before it answered".to_owned(),
-        Fault::Timeout(_) => "it did not answer in time".to_owned(),
+        Fault::ClosedEarly(_) => "it closed the connection before responding".to_owned(),
+        Fault::Timeout(_) => "it did not respond in time".to_owned(),
         fault => fault.to_string(),
     }
 }

@@ -1,5 +1,5 @@
-//! A connection to a backend, spoken to with gake-wire's codec by its user: no task, no channel, no
-//! map of headers.
+//! An HTTP/1.1 connection to a backend, driven by its user with gake-wire's codec: no task, no
+//! channel, no header map.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -13,27 +13,25 @@ use gake_core::record::{Fault, Phase};
 use gake_wire::fault;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
-/// Bytes of the head of an answer, at most.
+/// Maximum bytes of a response's head.
 const HEAD_BYTES: usize = 128 << 10;
-/// Header lines of an answer, at most.
+/// Maximum header lines of a response.
 const HEADERS: usize = 100;
-/// The status that switches protocols.
+/// 101 Switching Protocols.
 pub(crate) const SWITCHING: u16 = 101;
-/// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// The buffer that all reads of a thread go through: what is read is passed on at once.
+/// The read buffer of a thread, shared because data is passed on immediately.
 pub(crate) struct Scratch(RefCell<Box<[u8]>>);
 
-/// A connection to a backend.
-pub(crate) struct Link {
-    stream: Stream,
+pub(crate) struct BackendLink {
+    stream: SocketStream,
     parser: ResponseParser,
-    /// What came behind an answer that switched protocols.
+    /// Bytes read after a response that switched protocols.
     rest: Vec<u8>,
-    /// Whether it has been asked before: then the backend may close it just as we ask.
+    /// Whether it has served a request: then the backend may close it concurrently with the next.
     pub(crate) used: bool,
     /// The tick of its last use.
     pub(crate) since: u64,
@@ -44,15 +42,13 @@ impl Scratch {
         Self(RefCell::new(vec![0; READ_BYTES].into_boxed_slice()))
     }
 
-    /// Lends the buffer.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&mut [u8]) -> T) -> T {
         read(&mut self.0.borrow_mut())
     }
 }
 
-impl Link {
-    /// A connection that has just been opened.
-    pub(crate) fn new(stream: Stream) -> Self {
+impl BackendLink {
+    pub(crate) fn new(stream: SocketStream) -> Self {
         let limits = ResponseLimits {
             head_bytes: HEAD_BYTES,
             headers: HEADERS,
@@ -62,8 +58,7 @@ impl Link {
         Self { stream, parser, rest: Vec::new(), used: false, since: 0 }
     }
 
-    /// Itself, if it can take a request now: the backend has neither closed it nor said anything
-    /// unasked.
+    /// The connection, unless the backend has closed it or sent unsolicited data.
     pub(crate) fn ready(mut self) -> Option<Self> {
         let mut byte = [0];
         let mut byte = ReadBuf::new(&mut byte);
@@ -71,24 +66,24 @@ impl Link {
         Pin::new(&mut self.stream).poll_read(&mut cx, &mut byte).is_pending().then_some(self)
     }
 
-    /// Expects the answer to a request that is about to be written.
+    /// Prepares for the response to the next request.
     pub(crate) fn start(&mut self, is_head: bool) {
         self.used = true;
         self.parser.start(is_head);
     }
 
-    /// The same for a request to switch protocols.
+    /// Like [`start`](Self::start), for a request to switch protocols.
     pub(crate) fn start_upgrade(&mut self) {
         self.used = true;
         self.parser.start_upgrade();
     }
 
-    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
-    pub(crate) fn into_stream(self) -> (Stream, Bytes) {
+    /// After a protocol switch: the stream, and the bytes read after the response.
+    pub(crate) fn into_stream(self) -> (SocketStream, Bytes) {
         (self.stream, self.rest.into())
     }
 
-    /// Writes what the kernel takes, and returns how much that was.
+    /// Writes once; returns the number of bytes written.
     pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -101,12 +96,12 @@ impl Link {
         }
     }
 
-    /// Hands over what TLS still holds.
+    /// Flushes the TLS buffer.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         Pin::new(&mut self.stream).poll_flush(cx).map_err(|error| fault::of_write(&error))
     }
 
-    /// Reads once, and shows the answer to `visitor`; the response when it is whole.
+    /// Reads once and feeds the visitor; returns the response when it is complete.
     pub(crate) fn poll_read<V: Visitor>(
         &mut self,
         cx: &mut Context<'_>,
@@ -135,12 +130,10 @@ impl Link {
         })
     }
 
-    /// How far the answer has come.
     fn phase(&self) -> Phase {
         if self.parser.in_body() { Phase::Body } else { Phase::FirstByte }
     }
 
-    /// The backend closed its side.
     fn ended(&mut self) -> Result<Response, Fault> {
         let phase = self.phase();
         match self.parser.eof() {
@@ -150,7 +143,7 @@ impl Link {
     }
 }
 
-/// Whether the backend may only have closed an idle connection as it was asked.
+/// Whether a fault may be caused by the backend closing an idle connection.
 pub(crate) fn is_stale(fault: Fault) -> bool {
     matches!(fault, Fault::ClosedEarly(Phase::FirstByte) | Fault::Reset | Fault::Write)
 }
@@ -161,6 +154,6 @@ fn of_malformed(malformed: Malformed, in_body: bool) -> Fault {
     } else if in_body {
         Fault::Malformed("a bad chunk")
     } else {
-        Fault::Malformed("not an HTTP/1.1 answer")
+        Fault::Malformed("not an HTTP/1.1 response")
     }
 }

@@ -1,5 +1,5 @@
-//! A backend's connection as a request in parts uses it: of HTTP/1.1, driven by the reader of the
-//! answer, or a place on one of HTTP/2.
+//! A backend's connection for framed requests: an HTTP/1.1 connection driven by the reader of the
+//! response, or a stream lease on a shared HTTP/2 connection.
 
 pub(crate) mod edits;
 pub(crate) mod fault;
@@ -17,51 +17,50 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
+use crate::message::response_head::BackendResponseHead;
+use crate::proxy::deadline::{Deadline, before};
 use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, StreamLease, UnsentRequest};
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::http1::Http1;
-use crate::proxy::upstream::link::{Link, Scratch};
-use crate::proxy::upstream::pool::Pool;
-use crate::proxy::upstream::target::Target;
-use crate::proxy::watch::{Watch, before};
+use crate::proxy::upstream::link::{BackendLink, Scratch};
+use crate::proxy::upstream::pool::BackendPool;
+use crate::proxy::upstream::target::BackendTarget;
 
-/// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
+/// A connection or lease, and the response on it.
 pub(crate) enum Upstream {
     Http1(Box<Http1>),
-    Http2 { place: StreamLease, answer: Option<StreamBody> },
+    Http2 { lease: StreamLease, response: Option<StreamBody> },
 }
 
-/// Why there is no answer's head.
-pub(crate) struct Unanswered {
+/// Why there is no response.
+pub(crate) struct UpstreamError {
     pub(crate) fault: Fault,
-    /// The request's body, when not a byte of it was written.
+    /// The request's body, if none of it was written.
     pub(crate) unsent: Option<SendBody>,
-    /// The backend did nothing with the request, whatever was written of it.
+    /// The backend has not processed the request.
     pub(crate) is_untouched: bool,
 }
 
-/// A request to a backend.
 pub(crate) struct UpstreamRequest<'a> {
     pub(crate) head: &'a RequestHead,
-    /// The head asks to switch protocols.
+    /// The head requests a protocol switch.
     pub(crate) is_upgrade: bool,
     pub(crate) body: SendBody,
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a BackendTarget,
 }
 
-impl From<Fault> for Unanswered {
+impl From<Fault> for UpstreamError {
     fn from(fault: Fault) -> Self {
         Self { fault, unsent: None, is_untouched: false }
     }
 }
 
 impl Upstream {
-    /// An idle connection, or a place on one that is shared; `now` is the present tick.
-    pub(crate) fn idle(pool: &Pool, now: u64) -> Option<Self> {
+    /// An idle connection, or a lease on a shared one; `now` is the current tick.
+    pub(crate) fn idle(pool: &BackendPool, now: u64) -> Option<Self> {
         if pool.target.backend.http2 {
             pool.streams.take(now).map(Self::shared)
         } else {
@@ -69,8 +68,8 @@ impl Upstream {
         }
     }
 
-    /// Keeps the connection for the next request, if it can take one and is not shared.
-    pub(crate) fn give_back(self, pool: &Pool, now: u64) {
+    /// Returns a reusable connection to the pool.
+    pub(crate) fn give_back(self, pool: &BackendPool, now: u64) {
         if let Self::Http1(http1) = self
             && let Some(link) = http1.into_link()
         {
@@ -78,68 +77,66 @@ impl Upstream {
         }
     }
 
-    /// A connection of HTTP/1.1.
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: BackendLink) -> Self {
         Self::Http1(Box::new(Http1::new(link)))
     }
 
-    /// One of HTTP/2, which is shared.
-    pub(crate) fn shared(place: StreamLease) -> Self {
-        Self::Http2 { place, answer: None }
+    pub(crate) fn shared(lease: StreamLease) -> Self {
+        Self::Http2 { lease, response: None }
     }
 
-    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
-    /// HTTP/2 switches to nothing.
-    pub(crate) fn into_stream(self) -> Option<(Stream, Bytes)> {
+    /// After a protocol switch: the stream, and the bytes read after the response. `None` for
+    /// HTTP/2, which does not switch.
+    pub(crate) fn into_stream(self) -> Option<(SocketStream, Bytes)> {
         match self {
             Self::Http1(http1) => Some(http1.into_stream()),
             Self::Http2 { .. } => None,
         }
     }
 
-    /// Sends a request and waits for the answer's head, until the watch fires. What is read goes
-    /// through `scratch`.
+    /// Sends a request and waits for the response's head, until the deadline.
     pub(crate) async fn ask(
         &mut self,
         request: UpstreamRequest<'_>,
-        watch: &Watch,
+        deadline: &Deadline,
         scratch: &Scratch,
-    ) -> Result<AnswerHead, Unanswered> {
+    ) -> Result<BackendResponseHead, UpstreamError> {
         match self {
             Self::Http1(http1) => {
                 http1.start(request.head, request.is_upgrade, request.body);
                 let head = poll_fn(|cx| http1.poll_head(scratch, cx));
-                match before(watch, head).await {
+                match before(deadline, head).await {
                     Some(Ok(head)) => Ok(head),
                     Some(Err(fault)) => {
                         let is_untouched = http1.is_untouched();
-                        Err(Unanswered { fault, unsent: None, is_untouched })
+                        Err(UpstreamError { fault, unsent: None, is_untouched })
                     }
                     None => Err(Fault::Timeout(Phase::FirstByte).into()),
                 }
             }
-            Self::Http2 { place, answer } => {
+            Self::Http2 { lease, response } => {
                 let UpstreamRequest { head, body, target, .. } = request;
                 let request = shared_streams::request(head, target, body)?;
-                let asked =
-                    place.ask(request).map_err(|UnsentRequest { error, request }| Unanswered {
+                let asked = lease.ask(request).map_err(|UnsentRequest { error, request }| {
+                    UpstreamError {
                         fault: fault::of(&error, Phase::FirstByte),
                         is_untouched: request.is_some(),
                         unsent: request.map(|request| request.into_body()),
-                    })?;
-                match before(watch, asked).await {
+                    }
+                })?;
+                match before(deadline, asked).await {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();
-                        *answer = Some(body);
-                        Ok(AnswerHead::of_http2(head.status, &head.headers))
+                        *response = Some(body);
+                        Ok(BackendResponseHead::of_http2(head.status, &head.headers))
                     }
-                    Some(Err(error)) => Err(Unanswered {
+                    Some(Err(error)) => Err(UpstreamError {
                         fault: fault::of(&error, Phase::FirstByte),
                         is_untouched: fault::is_untouched(&error),
                         unsent: None,
                     }),
                     None => {
-                        place.doubt();
+                        lease.mark_suspect();
                         Err(Fault::Timeout(Phase::FirstByte).into())
                     }
                 }
@@ -147,7 +144,7 @@ impl Upstream {
         }
     }
 
-    /// The next part of the answer's body.
+    /// The next frame of the response's body.
     pub(crate) fn poll_body(
         &mut self,
         scratch: &Scratch,
@@ -155,27 +152,26 @@ impl Upstream {
     ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
         match self {
             Self::Http1(http1) => http1.poll_body(scratch, cx),
-            Self::Http2 { answer: Some(body), .. } => {
+            Self::Http2 { response: Some(body), .. } => {
                 Pin::new(body).poll_frame(cx).map_err(|error| fault::of(&error, Phase::Body))
             }
-            Self::Http2 { answer: None, .. } => Poll::Ready(None),
+            Self::Http2 { response: None, .. } => Poll::Ready(None),
         }
     }
 
-    /// Whether nothing more of the answer comes.
+    /// Whether the response is complete and consumed.
     pub(crate) fn is_at_end(&self) -> bool {
         match self {
             Self::Http1(http1) => http1.is_at_end(),
-            Self::Http2 { answer, .. } => answer.as_ref().is_none_or(StreamBody::is_end_stream),
+            Self::Http2 { response, .. } => response.as_ref().is_none_or(StreamBody::is_end_stream),
         }
     }
 
-    /// How many bytes of the answer's body come, where that is known.
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Http1(http1) => http1.size_hint(),
-            Self::Http2 { answer: Some(body), .. } => body.size_hint(),
-            Self::Http2 { answer: None, .. } => SizeHint::with_exact(0),
+            Self::Http2 { response: Some(body), .. } => body.size_hint(),
+            Self::Http2 { response: None, .. } => SizeHint::with_exact(0),
         }
     }
 }

@@ -1,30 +1,29 @@
-//! Idle connections of one thread to one backend.
+//! One thread's idle connections to one backend.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::proxy::http2::shared_streams::SharedStreams;
-use crate::proxy::upstream::link::Link;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::upstream::link::BackendLink;
+use crate::proxy::upstream::target::BackendTarget;
 
-/// A backend and its idle connections.
-pub(crate) struct Pool {
-    pub(crate) target: Arc<Target>,
-    links: RefCell<Vec<Link>>,
-    /// Those of a backend that speaks HTTP/2.
+pub(crate) struct BackendPool {
+    pub(crate) target: Arc<BackendTarget>,
+    links: RefCell<Vec<BackendLink>>,
+    /// Connections, if the backend speaks HTTP/2.
     pub(crate) streams: SharedStreams,
     most: usize,
-    /// Ticks after which an idle connection is not trusted any more.
+    /// Ticks after which an idle connection is discarded.
     keep: u64,
 }
 
-impl Pool {
-    pub(crate) fn new(target: Arc<Target>, most: usize, keep: u64) -> Self {
+impl BackendPool {
+    pub(crate) fn new(target: Arc<BackendTarget>, most: usize, keep: u64) -> Self {
         Self { target, links: RefCell::default(), streams: SharedStreams::new(keep), most, keep }
     }
 
-    /// The connection that was used last, which is the likeliest to be open still.
-    pub(crate) fn take_link(&self, now: u64) -> Option<Link> {
+    /// The most recently used connection, which is the most likely to be open.
+    pub(crate) fn take_link(&self, now: u64) -> Option<BackendLink> {
         loop {
             let link = self.links.borrow_mut().pop()?;
             if now.saturating_sub(link.since) <= self.keep
@@ -35,8 +34,7 @@ impl Pool {
         }
     }
 
-    /// Keeps a connection for the next request.
-    pub(crate) fn keep_link(&self, mut link: Link, now: u64) {
+    pub(crate) fn keep_link(&self, mut link: BackendLink, now: u64) {
         link.since = now;
         let mut links = self.links.borrow_mut();
         if links.len() < self.most {

@@ -1,4 +1,4 @@
-//! A request in parts on its way to a backend that speaks HTTP/1.1.
+//! Writes a framed request to an HTTP/1.1 connection.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,36 +7,33 @@ use http_body::Body;
 
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::{Framing, RequestHead};
-use crate::proxy::client::answer_writer::TOGETHER;
-use crate::proxy::client::upload::Stopped;
+use crate::proxy::client::response_writer::WRITE_BYTES;
+use crate::proxy::client::upload::UploadError;
 use crate::proxy::exchange::request_body::SendBody;
-use crate::proxy::upstream::link::Link;
+use crate::proxy::upstream::link::BackendLink;
 
-/// What is still to be written of a request.
 pub(crate) struct RequestWriter {
-    /// What is written now.
+    /// The buffer being written.
     out: Vec<u8>,
     sent: usize,
-    /// Something has been written.
     has_begun: bool,
-    /// Announces trailers.
+    /// For its `Trailer` lines.
     head: RequestHead,
-    /// How the body is framed; a length is what is left of it.
+    /// The framing of the body; a length is the remaining one.
     framing: Framing,
-    /// `None` when all of it is in `out`.
+    /// `None` once all of it is in `out`.
     body: Option<SendBody>,
-    /// The body ended before its end: the request is never whole.
-    is_broken_off: bool,
+    /// The body ended early: the request cannot be completed.
+    is_aborted: bool,
 }
 
-/// What [`RequestWriter::fill`] has found.
-enum Filled {
-    /// There is something to be written.
-    Some,
-    /// The body has not come any further.
-    Waits,
-    /// The client broke off.
-    BrokenOff,
+/// The result of [`RequestWriter::fill`].
+enum FillResult {
+    /// There is data to write.
+    Ready,
+    /// The body has no more data yet.
+    Pending,
+    Aborted,
 }
 
 impl RequestWriter {
@@ -48,38 +45,37 @@ impl RequestWriter {
             head: head.clone(),
             framing: head.framing(),
             body: Some(body),
-            is_broken_off: false,
+            is_aborted: false,
         }
     }
 
-    /// Whether nothing has been written.
     pub(crate) fn is_untouched(&self) -> bool {
         !self.has_begun
     }
 
-    /// Writes what the connection takes; ready when all of it is with the backend.
+    /// Writes as much as possible; ready when the request is complete.
     pub(crate) fn poll(
         &mut self,
-        link: &mut Link,
+        link: &mut BackendLink,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Stopped>> {
+    ) -> Poll<Result<(), UploadError>> {
         loop {
-            // Kept, for what came before it may have to wait.
-            let filled = if self.is_broken_off { Filled::BrokenOff } else { self.fill(cx) };
-            self.is_broken_off = matches!(filled, Filled::BrokenOff);
+            // Remembered, because earlier data may still have to be written.
+            let filled = if self.is_aborted { FillResult::Aborted } else { self.fill(cx) };
+            self.is_aborted = matches!(filled, FillResult::Aborted);
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
-                self.sent += written.map_err(Stopped::Master)?;
+                self.sent += written.map_err(UploadError::Master)?;
                 self.has_begun = true;
             }
             self.out.clear();
             self.sent = 0;
             match filled {
-                Filled::BrokenOff => return Poll::Ready(Err(Stopped::Client)),
-                Filled::Some if self.body.is_some() => {}
-                Filled::Some => return link.poll_flush(cx).map_err(Stopped::Master),
-                Filled::Waits => {
-                    // TLS may hold what was written; an error is seen by the next write.
+                FillResult::Aborted => return Poll::Ready(Err(UploadError::Client)),
+                FillResult::Ready if self.body.is_some() => {}
+                FillResult::Ready => return link.poll_flush(cx).map_err(UploadError::Master),
+                FillResult::Pending => {
+                    // Flushes TLS; errors surface at the next write.
                     let _ = link.poll_flush(cx);
                     return Poll::Pending;
                 }
@@ -87,20 +83,20 @@ impl RequestWriter {
         }
     }
 
-    /// Adds what has come of the body.
-    fn fill(&mut self, cx: &mut Context<'_>) -> Filled {
-        while self.out.len() < TOGETHER {
+    /// Buffers available body data.
+    fn fill(&mut self, cx: &mut Context<'_>) -> FillResult {
+        while self.out.len() < WRITE_BYTES {
             let Some(body) = &mut self.body else { break };
             let mut next = Poll::Ready(None);
             if !body.is_end_stream() {
                 next = Pin::new(body).poll_frame(cx);
             }
             let trailers = match next {
-                Poll::Pending => return Filled::Waits,
-                Poll::Ready(Some(Err(_))) => return Filled::BrokenOff,
+                Poll::Pending => return FillResult::Pending,
+                Poll::Ready(Some(Err(_))) => return FillResult::Aborted,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(piece) => {
-                        self.add(&piece);
+                    Ok(data) => {
+                        self.add(&data);
                         continue;
                     }
                     Err(frame) => frame.into_trailers().ok(),
@@ -113,21 +109,21 @@ impl RequestWriter {
                     write_end(&mut self.out, self.head.values("trailer"), trailers.as_ref())
                 }
                 Framing::Length(0) => {}
-                Framing::Length(_) => return Filled::BrokenOff,
+                Framing::Length(_) => return FillResult::Aborted,
             }
         }
-        Filled::Some
+        FillResult::Ready
     }
 
-    fn add(&mut self, piece: &[u8]) {
+    fn add(&mut self, data: &[u8]) {
         match &mut self.framing {
-            // It would be the end.
-            Framing::Chunked if piece.is_empty() => {}
-            Framing::Chunked => write_chunk(&mut self.out, piece),
+            // An empty chunk would end the body.
+            Framing::Chunked if data.is_empty() => {}
+            Framing::Chunked => write_chunk(&mut self.out, data),
             Framing::Length(left) => {
-                let taken = piece.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let taken = data.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= taken as u64;
-                self.out.extend_from_slice(&piece[..taken]);
+                self.out.extend_from_slice(&data[..taken]);
             }
         }
     }

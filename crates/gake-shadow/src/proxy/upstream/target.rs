@@ -1,4 +1,4 @@
-//! A backend as a place to connect to.
+//! Connecting to a backend.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,33 +12,33 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::config::{Backend, Host};
+use crate::config::{Backend, HostPolicy};
 use crate::proxy::congestion;
-use crate::proxy::policy::loops;
+use crate::proxy::policy::loop_detector;
 use crate::proxy::start_error::ProxyStartError;
-use crate::proxy::stream::Stream;
+use crate::proxy::stream::SocketStream;
 
-/// TLS towards backends, by the protocol that is spoken over it.
+/// TLS settings by protocol.
 pub(crate) struct BackendTls {
     pub(crate) http1: Arc<ClientConfig>,
     pub(crate) http2: Arc<ClientConfig>,
 }
 
-/// What the threads share about one backend's place.
+/// A backend's addresses and TLS settings, shared by all threads.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct BackendTarget {
     pub(crate) backend: Backend,
-    /// What `Host` is set to, unless it stays.
+    /// The `Host` to set; `None` keeps the client's.
     pub(crate) host: Option<HeaderValue>,
     /// The backend's own host and port.
     pub(crate) own_host: HeaderValue,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     addresses: RwLock<Arc<[SocketAddr]>>,
-    turn: AtomicUsize,
+    next_address: AtomicUsize,
 }
 
-impl Target {
-    /// Resolves the backend's name. Blocks. `tls` has the settings for each protocol.
+impl BackendTarget {
+    /// Resolves the backend's name. Blocks.
     pub(crate) fn new(backend: &Backend, tls: &BackendTls) -> Result<Self, ProxyStartError> {
         let origin = &backend.origin;
         let bad =
@@ -48,9 +48,9 @@ impl Target {
         let own_host =
             HeaderValue::from_str(&origin.authority()).map_err(|error| bad(error.to_string()))?;
         let host = match &backend.host {
-            Host::Preserve => None,
-            Host::Backend => Some(own_host.clone()),
-            Host::Literal(value) => Some(value.clone()),
+            HostPolicy::Preserve => None,
+            HostPolicy::Backend => Some(own_host.clone()),
+            HostPolicy::Literal(value) => Some(value.clone()),
         };
         let tls = if backend.is_tls() {
             let name = ServerName::try_from(origin.host.clone())
@@ -66,22 +66,20 @@ impl Target {
             own_host,
             tls,
             addresses: RwLock::new(addresses.into()),
-            turn: AtomicUsize::new(0),
+            next_address: AtomicUsize::new(0),
         })
     }
 
-    /// Where it is now.
     fn addresses(&self) -> Arc<[SocketAddr]> {
         Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a connection to it would end at who listens there.
+    /// Whether a connection to it reaches the listener at `listen`.
     pub(crate) fn is_at(&self, listen: SocketAddr) -> bool {
-        self.addresses().iter().any(|address| loops::is_same_place(listen, *address))
+        self.addresses().iter().any(|address| loop_detector::is_same_endpoint(listen, *address))
     }
 
-    /// Resolves the name again, if it is one. Blocks. A name that cannot be resolved any more
-    /// keeps the addresses it had.
+    /// Resolves the name again. Blocks. On an error the old addresses remain.
     pub(crate) fn refresh(&self) {
         let origin = &self.backend.origin;
         if origin.host.parse::<IpAddr>().is_ok() {
@@ -92,14 +90,13 @@ impl Target {
         }
     }
 
-    /// Opens a connection: the addresses take turns, and when one does not take it, the next is
-    /// tried.
-    pub(crate) async fn connect(&self) -> Result<Stream, Fault> {
+    /// Opens a connection, rotating over the addresses and trying the next after a failure.
+    pub(crate) async fn connect(&self) -> Result<SocketStream, Fault> {
         let addresses = self.addresses();
-        let turn = self.turn.fetch_add(1, Relaxed);
+        let first = self.next_address.fetch_add(1, Relaxed);
         let mut failed = Fault::Dns;
         for step in 0..addresses.len() {
-            let address = addresses[turn.wrapping_add(step) % addresses.len()];
+            let address = addresses[first.wrapping_add(step) % addresses.len()];
             match TcpStream::connect(address).await {
                 Ok(stream) => {
                     congestion::send_at_once(&stream, address.ip());
@@ -111,14 +108,14 @@ impl Target {
         Err(failed)
     }
 
-    async fn secure(&self, stream: TcpStream) -> Result<Stream, Fault> {
-        // A request is one write; waiting to fill a packet would only delay its end.
+    async fn secure(&self, stream: TcpStream) -> Result<SocketStream, Fault> {
+        // Requests are single writes, which Nagle's algorithm would delay.
         stream.set_nodelay(true).map_err(|error| fault::of_connect(&error))?;
-        let Some((config, name)) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let Some((config, name)) = &self.tls else { return Ok(SocketStream::Plain(stream)) };
         let connector = TlsConnector::from(Arc::clone(config));
         match connector.connect(name.clone(), stream).await {
             Ok(stream) => {
-                let stream = Stream::Tls(Box::new(stream.into()));
+                let stream = SocketStream::Tls(Box::new(stream.into()));
                 if self.backend.http2 && !stream.has_chosen_http2() {
                     return Err(Fault::Tls("the peer does not offer HTTP/2"));
                 }

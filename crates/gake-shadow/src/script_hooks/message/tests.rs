@@ -1,36 +1,36 @@
-//! What goes to a script comes back as it was, and nonsense is refused as a whole.
+//! Round trips through script values, and invalid ones.
 
 use super::*;
 
-fn sample() -> Request {
+fn sample() -> HookRequest {
     let mut headers = HeaderMap::new();
     for (name, value) in [("a", "1"), ("set", "x"), ("b", "2"), ("set", "y"), ("set", "z")] {
         headers.append(name, value.parse().unwrap());
     }
     headers.insert("raw", HeaderValue::from_bytes(&[b'c', 0xff, 0x80]).unwrap());
     let body = Some(Bytes::from_static(b"\xffbody"));
-    Request { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
+    HookRequest { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
 }
 
-fn changed(said: Value, how: BodyAs) -> Result<Request, String> {
+fn changed(returned: Value, how: BodyFormat) -> Result<HookRequest, String> {
     let mut request = sample();
-    change(&mut request, said, how)?;
+    change(&mut request, returned, how)?;
     Ok(request)
 }
 
 #[test]
-fn a_request_that_comes_back_untouched_is_the_same_to_the_byte() {
-    for how in [BodyAs::Text, BodyAs::Bytes] {
+fn an_untouched_request_survives_the_round_trip() {
+    for how in [BodyFormat::Text, BodyFormat::Bytes] {
         let same = changed(request(&sample(), how), how).unwrap();
         assert_eq!(format!("{same:?}"), format!("{:?}", sample()));
     }
-    let nothing = changed(Value::Null, BodyAs::None).unwrap();
+    let nothing = changed(Value::Null, BodyFormat::None).unwrap();
     assert_eq!(format!("{nothing:?}"), format!("{:?}", sample()));
 }
 
 #[test]
 fn headers_are_an_object_and_repeated_ones_an_array() {
-    let seen = request(&sample(), BodyAs::None);
+    let seen = request(&sample(), BodyFormat::None);
     assert_eq!(seen.get("body"), None);
     let headers = seen.get("headers").unwrap();
     assert_eq!(headers.get("a"), Some(&Value::text("1")));
@@ -40,31 +40,32 @@ fn headers_are_an_object_and_repeated_ones_an_array() {
 }
 
 #[test]
-fn what_is_left_out_stays_and_what_is_named_is_replaced() {
+fn only_returned_properties_are_replaced() {
     let headers = Value::map([
         ("N", Value::Number(7.0)),
         ("gone", Value::Null),
         ("two", Value::List(vec![Value::text("1"), Value::text("2")])),
     ]);
-    let said = Value::map([
+    let returned = Value::map([
         ("headers", headers),
         ("uri", Value::text("/new?q")),
         ("body", Value::text("ö")),
     ]);
-    let request = changed(said, BodyAs::Text).unwrap();
+    let request = changed(returned, BodyFormat::Text).unwrap();
     assert_eq!((request.method, request.uri.to_string()), (Method::POST, "/new?q".to_owned()));
     assert_eq!(request.body.unwrap(), "ö".as_bytes());
-    let told: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
-    assert_eq!(told.len(), 3);
+    let headers: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
+    assert_eq!(headers.len(), 3);
     for one in [("n", b"7"), ("two", b"1"), ("two", b"2")] {
-        assert!(told.contains(&(one.0, &one.1[..])), "{told:?}");
+        assert!(headers.contains(&(one.0, &one.1[..])), "{headers:?}");
     }
 }
 
 #[test]
-fn nonsense_changes_nothing() {
+fn an_invalid_return_value_changes_nothing() {
     let header = |name: &str, value: Value| Value::map([("headers", Value::map([(name, value)]))]);
-    for said in [
+    let mut errors = Vec::new();
+    for returned in [
         Value::text("request"),
         Value::map([("method", Value::text("A B"))]),
         Value::map([("method", Value::Null)]),
@@ -80,12 +81,28 @@ fn nonsense_changes_nothing() {
         header("a", Value::map([])),
     ] {
         let mut request = sample();
-        change(&mut request, said.clone(), BodyAs::Text).unwrap_err();
-        assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{said:?}");
+        errors.push(change(&mut request, returned.clone(), BodyFormat::Text).unwrap_err());
+        assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{returned:?}");
     }
-    let mut head = Request { body: None, ..sample() };
-    let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyAs::None);
-    assert!(wrong.unwrap_err().contains("options.requestBody"));
+    let mut head = HookRequest { body: None, ..sample() };
+    let body = Value::map([("body", Value::text("x"))]);
+    errors.push(change(&mut head, body, BodyFormat::None).unwrap_err());
+    expect_test::expect![[r#"
+        must return a request or undefined
+        returned the method "A B"
+        returned a method that is not a string
+        returned the uri "no path", which is not a path
+        returned the uri "http://other/", which is not a path
+        returned the uri "/a b", which is not a path
+        returned headers that are not an object
+        returned "header"; a request has method, uri, headers and body
+        returned a body that is neither a string nor a Uint8Array
+        returned a header called "a b"
+        returned an invalid value for a
+        returned an invalid value for a
+        returned an invalid value for a
+        returned a body; options.requestBody must be "text" or "bytes""#]]
+    .assert_eq(&errors.join("\n"));
 }
 
 #[test]
@@ -97,6 +114,8 @@ fn a_selection_is_a_word_or_names() {
     let names = Value::List(vec![Value::text("a"), Value::text("b")]);
     assert_eq!(selection(names), Ok(Selection::Names(vec!["a".to_owned(), "b".to_owned()])));
     for wrong in [Value::text("sandbox"), Value::Bool(true), Value::List(vec![Value::Null])] {
-        assert!(selection(wrong).unwrap_err().contains("\"race\""));
+        let error = selection(wrong).unwrap_err();
+        expect_test::expect![[r#"must return "all", "race" or an array of names"#]]
+            .assert_eq(&error);
     }
 }

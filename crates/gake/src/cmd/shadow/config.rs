@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use gake_shadow::config::{
-    Backend, Config, ConfigError, Forwarded, Host, MarkerSecret, Sampling, ServerTls, Shadow,
-    methods, parse_marker,
+    Backend, Config, ConfigError, ForwardedPolicy, HostPolicy, MarkerSecret, Sampling, ServerTls,
+    Shadow, methods, parse_marker,
 };
 use gake_shadow::exchange::Role;
 
@@ -44,7 +44,7 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     {
         for text in texts {
             let shadow = if role == Role::Secondary && text == AGAIN {
-                Shadow::again(&config.master, &format!("{}-again", config.master.name))
+                Shadow::repeat_of(&config.master, &format!("{}-again", config.master.name))
             } else {
                 Shadow { role, ..Shadow::new(backend(text, default)?) }
             };
@@ -58,7 +58,7 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
         config.limits.shadow_body = limit;
     }
     if let Some(limit) = args.copies.answer_body_limit {
-        config.limits.answer_body = limit;
+        config.limits.response_body = limit;
     }
     config.seed = args.copies.seed.unwrap_or(config.seed);
     config.shadow_nice = args.copies.shadow_nice.unwrap_or(config.shadow_nice);
@@ -96,7 +96,7 @@ fn copies(args: &CopyArgs, shadow: &mut Shadow) -> Result<(), ConfigError> {
 
 fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     if let Some(host) = &args.host {
-        let host: Host = host.parse()?;
+        let host: HostPolicy = host.parse()?;
         let backends = config.shadows.iter_mut().map(|shadow| &mut shadow.backend);
         for backend in backends.chain([&mut config.master]) {
             backend.host = host.clone();
@@ -104,9 +104,9 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     }
     config.forwarded = match args.forwarded {
         None => config.forwarded,
-        Some(ForwardedArg::Append) => Forwarded::Append,
-        Some(ForwardedArg::Replace) => Forwarded::Replace,
-        Some(ForwardedArg::Off) => Forwarded::Off,
+        Some(ForwardedArg::Append) => ForwardedPolicy::Append,
+        Some(ForwardedArg::Replace) => ForwardedPolicy::Replace,
+        Some(ForwardedArg::Off) => ForwardedPolicy::Off,
     };
     config.underscores_in_headers |= args.underscores_in_headers;
     if let Some(cert) = &args.tls_cert {

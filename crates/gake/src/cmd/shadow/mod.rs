@@ -155,12 +155,12 @@ fn ledger_text(summary: &ProxySummary) -> String {
         "{} on {}: {} responses",
         plural(stats.requests, "request"),
         plural(stats.connections, "connection"),
-        count(stats.answers.iter().sum())
+        count(stats.responses.iter().sum())
     );
     for (number, what) in [
         (stats.refused, "refused"),
         (stats.master_faults, "without a response of the master"),
-        (stats.broken_answers, "broken off"),
+        (stats.broken_responses, "broken off"),
         (stats.client_timeouts, "clients too slow"),
         (stats.malformed, "connections with bytes that are not HTTP"),
         (stats.upgrades, "upgraded"),

@@ -1,6 +1,6 @@
 //! Judged comparisons for the HTML page: every list and text of bounded length.
 
-use gake_shadow::compare::judge::{Difference, FieldVerdict, Pace, Report};
+use gake_shadow::compare::judge::{FieldDifference, FieldVerdict, Pace, ShadowReport};
 use serde_json::{Value, json};
 
 /// Characters of a name.
@@ -11,14 +11,15 @@ const RULES_MAX: usize = 40_000;
 
 /// A report as `ui/src/pages/shadow-data.ts` has it, with a bound on the entries of each list: the
 /// first, which weigh most.
-pub fn shown(report: &Report, rows: usize) -> Value {
-    let real =
-        |found: &&Difference| matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested);
+pub fn shown(report: &ShadowReport, rows: usize) -> Value {
+    let real = |found: &&FieldDifference| {
+        matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested)
+    };
     let bodies_cut: u64 = report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum();
     let more = json!({
         "bodies_cut": bodies_cut,
         "fields": report.differences.iter().filter(real).count(),
-        "slower": report.paced(Pace::Slower).count(),
+        "slower": report.with_pace(Pace::Slower).count(),
         "more_differences": report.differences.len().saturating_sub(rows),
         "all_endpoints": report.endpoints.len(),
     });
@@ -30,7 +31,7 @@ pub fn shown(report: &Report, rows: usize) -> Value {
     page
 }
 
-fn cut_report(mut report: Report, rows: usize) -> Report {
+fn cut_report(mut report: ShadowReport, rows: usize) -> ShadowReport {
     report.differences.truncate(rows);
     report.endpoints.truncate(rows);
     report.statuses.truncate(rows);
@@ -72,7 +73,7 @@ fn cut_rules(rules: &mut String, most: usize) {
 #[cfg(test)]
 mod tests {
     use gake_shadow::compare::judge::{Terms, judge};
-    use gake_shadow::compare::{Rules, ShadowComparison};
+    use gake_shadow::compare::{ComparisonRules, ShadowComparison};
 
     use super::*;
 
@@ -98,7 +99,7 @@ mod tests {
         let endpoints: serde_json::Map<_, _> = (0..100).map(endpoint).collect();
         let mut comparison = ShadowComparison::new("s");
         comparison.endpoints = serde_json::from_value(endpoints.into()).unwrap();
-        let report = judge(&comparison, &Rules::default(), Terms::default());
+        let report = judge(&comparison, &ComparisonRules::default(), Terms::default());
         assert_eq!(report.differences.len(), 20_000);
         let html = gake_report::html::shadow(|rows| vec![shown(&report, rows)]).unwrap();
         assert!(html.len() <= 500_000, "{}", html.len());

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use gake_files::Access;
 use gake_report::{Format, html};
-use gake_shadow::compare::judge::{Report, judge};
+use gake_shadow::compare::judge::{ShadowReport, judge};
 use gake_shadow::compare::{file, show};
-use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
+use gake_shadow::traffic::gakerec::{RecordingHead, RecordingWriter};
 use gake_shadow::traffic::{Traffic, gor};
 use gake_text::units::plural;
 
@@ -59,12 +59,12 @@ pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failur
 }
 
 /// The exit code: whether there are differences.
-pub fn exit(reports: &[Report]) -> Exit {
+pub fn exit(reports: &[ShadowReport]) -> Exit {
     if reports.iter().any(|report| report.differs) { Exit::ObjectiveFailed } else { Exit::Done }
 }
 
 /// Reports to read.
-pub fn text(reports: &[Report]) -> String {
+pub fn text(reports: &[ShadowReport]) -> String {
     reports.iter().map(show::text).collect::<Vec<_>>().join("\n")
 }
 
@@ -100,7 +100,7 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
             out.flush().map_err(|error| about(&args.output, &error))?;
         }
         Some("gakerec") => {
-            let head = Head { started_unix_ns };
+            let head = RecordingHead { started_unix_ns };
             let mut out = RecordingWriter::create(&args.output, head, redactor, usize::MAX)
                 .map_err(|error| about(&args.output, &error))?;
             for record in requests {

@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_run::unix_now;
-use gake_shadow::compare::judge::{Report, Terms, judge};
-use gake_shadow::compare::{Rules, ShadowComparison, file};
+use gake_shadow::compare::judge::{ShadowReport, Terms, judge};
+use gake_shadow::compare::{ComparisonRules, ShadowComparison, file};
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Role;
 use gake_shadow::traffic::Record;
-use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
+use gake_shadow::traffic::gakerec::{RecordingHead, RecordingWriter};
 use gake_shadow::{Exchanges, Proxy};
 use gake_text::redact::Redactor;
 use gake_text::units::{count, plural};
@@ -44,7 +44,7 @@ pub struct Taps {
 #[derive(Debug)]
 struct Compared {
     comparisons: Vec<ShadowComparison>,
-    rules: Rules,
+    rules: ComparisonRules,
     lost: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Taps {
         distinct(outputs.map(PathBuf::as_path), args.rules.iter().map(PathBuf::as_path))?;
         let mut taps = Self::default();
         if let Some(path) = &args.record {
-            let head = Head { started_unix_ns: unix_now() };
+            let head = RecordingHead { started_unix_ns: unix_now() };
             let limit = config.limits.shadow_body as usize;
             let writer = RecordingWriter::create(path, head, redactor.clone(), limit)
                 .map_err(|e| cannot(path, &e))?;
@@ -107,7 +107,7 @@ impl Taps {
     }
 
     /// Waits for the ends. The reports of the comparison, and notes for people.
-    pub fn finish(self, terms: Terms) -> (Vec<Report>, Vec<String>) {
+    pub fn finish(self, terms: Terms) -> (Vec<ShadowReport>, Vec<String>) {
         let mut notes = Vec::new();
         if let Some((path, thread)) = self.recording {
             let path = path.display();
@@ -143,12 +143,12 @@ impl Taps {
 ///
 /// # Errors
 /// What is wrong with which.
-pub fn rules(paths: &[PathBuf]) -> Result<Rules, Failure> {
-    let mut rules = Rules::default();
+pub fn rules(paths: &[PathBuf]) -> Result<ComparisonRules, Failure> {
+    let mut rules = ComparisonRules::default();
     for path in paths {
         let text = gake_files::read_to_string(path, "rules", RULES_BYTES_MAX)
             .map_err(Failure::could_not)?;
-        let parsed = Rules::parse(&text)
+        let parsed = ComparisonRules::parse(&text)
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         rules.merge(parsed);
     }
@@ -169,7 +169,7 @@ fn spawn<T: Send + 'static>(
 /// Compares until the proxy has ended. Returns what kept the file from being written.
 fn compare(
     comparisons: &mut [ShadowComparison],
-    rules: &Rules,
+    rules: &ComparisonRules,
     redactor: &Redactor,
     path: Option<&Path>,
     exchanges: &Exchanges,
@@ -199,7 +199,7 @@ fn compare(
 /// Records until the proxy has ended; after an error it keeps draining the queue.
 fn record(
     mut writer: RecordingWriter<std::io::BufWriter<std::fs::File>>,
-    head: Head,
+    head: RecordingHead,
     exchanges: &Exchanges,
 ) -> Recorded {
     let mut lost = None;

@@ -1,22 +1,22 @@
-//! What the lines of a request say of its framing, its connection, and whether it is for us.
+//! Analyses the header lines of a request: framing, connection options, hosts.
 
 use bytes::Bytes;
 use http::StatusCode;
 use httparse::Header;
 
-use super::{LINES, Rejection, Rules};
+use super::{LINES, Rejection, RequestRules};
 use crate::message::head::{Framing, KEPT_NAMES};
 use crate::message::line::{digits, is, is_one_of, list};
 
-/// With a line that says the framing of a request of HTTP/2.
+/// Including a framing line added to HTTP/2 requests.
 const FRAMED_LINES: usize = LINES + 1;
 
-/// What a header is to us.
+/// The kinds of headers that need special treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HeaderKind {
     Connection,
     Upgrade,
-    /// Belongs to the client's hop.
+    /// Hop-by-hop.
     Hop,
     Host,
     Length,
@@ -24,13 +24,12 @@ pub(crate) enum Kind {
     Expect,
     TransferExtensions,
     Via,
-    /// Its name holds more than letters, digits and `-`.
+    /// The name has characters other than letters, digits and `-`.
     Odd,
     Other,
 }
 
-impl Kind {
-    /// By the name.
+impl HeaderKind {
     pub(crate) fn of(name: &[u8]) -> Self {
         if !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') {
             return Self::Odd;
@@ -53,16 +52,16 @@ impl Kind {
     }
 }
 
-/// What one pass over a request's lines finds.
-pub(crate) struct Facts<'a> {
-    pub(crate) kinds: [Kind; FRAMED_LINES],
-    /// Before any `Transfer-Encoding`: a length behind one is not even read.
+/// The results of one pass over a request's lines.
+pub(crate) struct HeaderFacts<'a> {
+    pub(crate) kinds: [HeaderKind; FRAMED_LINES],
+    /// Only lines before a `Transfer-Encoding` are parsed.
     pub(crate) length: Option<u64>,
-    pub(crate) says_length: bool,
+    pub(crate) has_length: bool,
     pub(crate) codings: usize,
     /// The last transfer coding is `chunked`.
     pub(crate) is_chunked: bool,
-    /// There is one coding, `chunked` and nothing else: we would have to undo any other.
+    /// The only coding is `chunked`; any other would have to be decoded.
     pub(crate) is_sound_coding: bool,
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) hosts: usize,
@@ -70,21 +69,18 @@ pub(crate) struct Facts<'a> {
     pub(crate) upgrade: Option<&'a [u8]>,
     pub(crate) expects: bool,
     pub(crate) takes_trailers: bool,
-    /// It has been here before.
+    /// The request has passed this proxy before.
     pub(crate) is_loop: bool,
     pub(crate) odd_names: u64,
 }
 
-/// What a client says of its connection.
+/// The client's `Connection` options.
 #[derive(Default)]
 pub(crate) struct ConnectionOptions<'a> {
-    /// It ends.
     closes: bool,
-    /// It stays.
     keeps: bool,
-    /// It becomes one of another protocol.
     upgrades: bool,
-    /// The lines, when they name more than that.
+    /// Lines that nominate headers.
     named: Vec<&'a [u8]>,
 }
 
@@ -104,7 +100,7 @@ impl<'a> ConnectionOptions<'a> {
         }
     }
 
-    /// Whether a header is for the client's hop because a line names it.
+    /// Whether a header is nominated as hop-by-hop.
     pub(crate) fn names(&self, name: &[u8]) -> bool {
         !self.named.is_empty()
             && self
@@ -116,12 +112,12 @@ impl<'a> ConnectionOptions<'a> {
     }
 }
 
-impl<'a> Facts<'a> {
-    pub(crate) fn of(lines: &[Header<'a>], rules: Rules<'_>) -> Result<Self, Rejection> {
+impl<'a> HeaderFacts<'a> {
+    pub(crate) fn of(lines: &[Header<'a>], rules: RequestRules<'_>) -> Result<Self, Rejection> {
         let mut facts = Self {
-            kinds: [Kind::Other; FRAMED_LINES],
+            kinds: [HeaderKind::Other; FRAMED_LINES],
             length: None,
-            says_length: false,
+            has_length: false,
             codings: 0,
             is_chunked: false,
             is_sound_coding: false,
@@ -135,67 +131,73 @@ impl<'a> Facts<'a> {
             odd_names: 0,
         };
         for (number, line) in lines.iter().enumerate() {
-            let kind = Kind::of(line.name.as_bytes());
+            let kind = HeaderKind::of(line.name.as_bytes());
             facts.kinds[number] = kind;
             facts.take(kind, line.value, rules)?;
         }
         Ok(facts)
     }
 
-    /// Takes note of a line.
-    fn take(&mut self, kind: Kind, value: &'a [u8], rules: Rules<'_>) -> Result<(), Rejection> {
+    fn take(
+        &mut self,
+        kind: HeaderKind,
+        value: &'a [u8],
+        rules: RequestRules<'_>,
+    ) -> Result<(), Rejection> {
         match kind {
-            Kind::Connection => self.connection.take(value),
-            Kind::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
-            Kind::Host => {
+            HeaderKind::Connection => self.connection.take(value),
+            HeaderKind::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
+            HeaderKind::Host => {
                 self.hosts += 1;
                 self.host = Some(value);
             }
-            Kind::Length => {
-                self.says_length = true;
+            HeaderKind::Length => {
+                self.has_length = true;
                 if self.codings == 0 {
-                    // The same once more says nothing.
+                    // Equal repetitions are allowed.
                     let is_same = |length: &u64| self.length.is_none_or(|before| before == *length);
                     let bad = Rejection::Malformed(StatusCode::BAD_REQUEST);
                     self.length = Some(digits(value).filter(is_same).ok_or(bad)?);
                 }
             }
-            Kind::Coding => {
+            HeaderKind::Coding => {
                 self.codings += 1;
                 self.is_chunked = list(value).last().is_some_and(|last| is(last, "chunked"));
                 self.is_sound_coding = self.codings == 1 && is(value, "chunked");
             }
-            Kind::Expect => self.expects |= is(value, "100-continue"),
-            Kind::TransferExtensions => {
+            HeaderKind::Expect => self.expects |= is(value, "100-continue"),
+            HeaderKind::TransferExtensions => {
                 self.takes_trailers |= list(value).any(|one| is(one, "trailers"));
             }
-            Kind::Via => self.is_loop |= rules.loops.is_ours_in(value),
-            Kind::Odd if !rules.inbound.keeps_odd_names() => self.odd_names += 1,
-            Kind::Hop | Kind::Odd | Kind::Other => {}
+            HeaderKind::Via => self.is_loop |= rules.loops.contains_own_via(value),
+            HeaderKind::Odd if !rules.inbound.keeps_odd_names() => self.odd_names += 1,
+            HeaderKind::Hop | HeaderKind::Odd | HeaderKind::Other => {}
         }
         Ok(())
     }
 
-    pub(crate) fn framing(&self, is_old: bool) -> Result<Framing, Rejection> {
+    pub(crate) fn framing(&self, is_http10: bool) -> Result<Framing, Rejection> {
         match self.codings {
             0 => Ok(Framing::Length(self.length.unwrap_or(0))),
-            // Who speaks HTTP/1.0 knows no codings, and no other coding has an end.
-            _ if is_old || !self.is_chunked => Err(Rejection::Malformed(StatusCode::BAD_REQUEST)),
-            // The chunks count, and a length beside them is a lie to someone.
+            // HTTP/1.0 has no codings, and only `chunked` delimits a body.
+            _ if is_http10 || !self.is_chunked => {
+                Err(Rejection::Malformed(StatusCode::BAD_REQUEST))
+            }
+            // Chunks take precedence over a length.
             _ => Ok(Framing::Chunked),
         }
     }
 
-    pub(crate) fn closes(&self, is_old: bool) -> bool {
-        let is_ambiguous = self.codings > 0 && self.says_length;
-        self.connection.closes || is_ambiguous || (is_old && !self.connection.keeps)
+    pub(crate) fn closes(&self, is_http10: bool) -> bool {
+        let is_ambiguous = self.codings > 0 && self.has_length;
+        self.connection.closes || is_ambiguous || (is_http10 && !self.connection.keeps)
     }
 
-    /// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not:
-    /// requests in such a tunnel would pass unchecked.
+    /// The protocol to switch to, except cleartext HTTP/2: requests in such a tunnel would bypass
+    /// all checks.
     pub(crate) fn upgrade(&self) -> Option<Bytes> {
         let protocol = self.upgrade.filter(|_| self.connection.upgrades)?;
-        let is_http2 = protocol.windows(3).any(|part| is(part, "h2c"));
+        let is_http2 = protocol.windows(3).any(|word| is(word, "h2c"));
         (!is_http2).then(|| Bytes::copy_from_slice(protocol))
     }
 }

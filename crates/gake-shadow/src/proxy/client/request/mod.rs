@@ -1,11 +1,10 @@
-//! A client's request as it is passed on: its head is read once, checked, and written anew.
+//! Parses, checks and rewrites the heads of clients' requests.
 //!
-//! Requests that two servers could read in two ways are refused, or made plain. httparse refuses
-//! lines folded (obs-fold), bytes that are not allowed in names and values and blanks before a
-//! colon, and the codec bad chunks; the rest is here. The rules of framing are those of RFC 9112,
-//! section 6.3, for a server that passes requests on. A line that ends in a bare LF is read, and
-//! `Transfer-Encoding` is preferred to `Content-Length`; what has been read is written anew, so no
-//! backend sees the ambiguity.
+//! Requests that two servers could read differently are refused or normalised. httparse rejects
+//! obs-fold, invalid bytes in names and values, and blanks before a colon; the codec rejects bad
+//! chunks; everything else is here. The framing follows RFC 9112, section 6.3. Bare LF is accepted, and
+//! `Transfer-Encoding` takes precedence over `Content-Length`; since the head is rewritten, no backend
+//! sees the ambiguity.
 
 mod facts;
 mod target;
@@ -18,42 +17,42 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use httparse::{Header, Status};
 
-use crate::config::Forwarded;
+use crate::config::ForwardedPolicy;
 use crate::message::head::{Framing, HeadWriter, RequestHead};
 use crate::message::line::{is, list};
 use crate::proxy::client::refusal::Refusal;
-use crate::proxy::policy::forwarded::{Origin, PriorProxies, is_about_the_way};
-use crate::proxy::policy::inbound::Inbound;
-use crate::proxy::policy::loops::{self, Loops};
-use facts::{Facts, Kind};
+use crate::proxy::policy::forwarded::{ClientOrigin, PriorProxies, is_forwarding_header};
+use crate::proxy::policy::inbound::InboundFilter;
+use crate::proxy::policy::loop_detector::{self, LoopDetector};
+use facts::{HeaderFacts, HeaderKind};
 pub(crate) use target::RequestTarget;
 use target::is_host;
 
-/// Header lines of a client's request, at most.
+/// Maximum header lines of a request.
 pub(crate) const LINES: usize = 100;
-/// Bytes of a target, at most.
+/// Maximum bytes of a target.
 const TARGET_BYTES: usize = 65_534;
 
-/// A request that may be passed on.
+/// A request that passed the checks.
 #[derive(Debug)]
 pub(crate) struct ClientRequest {
-    /// As backends get it, before their own edits.
+    /// The head for backends, before per-backend edits.
     pub(crate) head: RequestHead,
-    /// Bytes of what came that it was made of.
+    /// Bytes of the head as received.
     pub(crate) length: usize,
-    /// The body that follows.
+    /// The framing of the body.
     pub(crate) body: Framing,
-    /// The client waits for an interim answer before it sends the body.
+    /// The client waits for `100 Continue`.
     pub(crate) expects: bool,
-    /// The protocol that the client wants to switch to; not in the head.
+    /// The protocol to switch to; not in `head`.
     pub(crate) upgrade: Option<Bytes>,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
-    /// The connection ends behind the answer.
+    pub(crate) is_http10: bool,
+    /// The connection closes after the response.
     pub(crate) closes: bool,
-    /// Trailers may stand behind the answer.
+    /// The client accepts trailers.
     pub(crate) takes_trailers: bool,
-    /// Names that were taken out for their characters.
+    /// Number of ambiguous names that were removed.
     pub(crate) odd_names: u64,
 }
 
@@ -62,26 +61,25 @@ impl ClientRequest {
         *self.head.method() == Method::HEAD
     }
 
-    /// Whether a body follows, were it one of no bytes in chunks.
+    /// Whether a body follows, even an empty chunked one.
     pub(crate) fn has_body(&self) -> bool {
         self.body != Framing::Length(0)
     }
 }
 
-/// Why a request goes no further.
+/// Why a request is rejected.
 #[derive(Debug)]
 pub(crate) enum Rejection {
-    /// It is no valid HTTP; the status of the answer.
+    /// Invalid HTTP; the status of the response.
     Malformed(StatusCode),
     Refused {
         refusal: Refusal,
         is_head: bool,
-        is_old: bool,
+        is_http10: bool,
     },
 }
 
 impl Rejection {
-    /// The answer that says why.
     pub(crate) fn into_refusal(self) -> Refusal {
         match self {
             Self::Malformed(status) => Refusal::new(status, "the request is not valid"),
@@ -90,32 +88,30 @@ impl Rejection {
     }
 }
 
-/// What of a client's request is left out or added.
+/// The rules for rewriting a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules<'a> {
-    pub(crate) inbound: &'a Inbound,
-    pub(crate) loops: &'a Loops,
-    pub(crate) forwarded: Forwarded,
-    /// Bytes of a head, at most.
+pub(crate) struct RequestRules<'a> {
+    pub(crate) inbound: &'a InboundFilter,
+    pub(crate) loops: &'a LoopDetector,
+    pub(crate) forwarded: ForwardedPolicy,
     pub(crate) head_bytes: usize,
 }
 
-/// A request's head as it was parsed.
 pub(crate) struct ParsedHead<'a> {
     pub(crate) method: Method,
     pub(crate) target: RequestTarget<'a>,
     /// The client speaks HTTP/1.0.
-    pub(crate) is_old: bool,
-    /// A `Host` must be there.
+    pub(crate) is_http10: bool,
+    /// `Host` is required.
     pub(crate) needs_host: bool,
     pub(crate) lines: &'a [Header<'a>],
 }
 
-/// Reads the request that `bytes` begin with, when no more bytes come.
+/// Reads the request at the start of `bytes`.
 pub(crate) fn read(
     bytes: &[u8],
-    rules: Rules<'_>,
-    origin: &mut Origin,
+    rules: RequestRules<'_>,
+    origin: &mut ClientOrigin,
 ) -> Result<ClientRequest, Rejection> {
     let bad = || Rejection::Malformed(StatusCode::BAD_REQUEST);
     let mut lines = [const { MaybeUninit::uninit() }; LINES];
@@ -133,64 +129,70 @@ pub(crate) fn read(
         return Err(Rejection::Malformed(StatusCode::URI_TOO_LONG));
     }
     let method = request.method.and_then(|method| Method::from_bytes(method.as_bytes()).ok());
-    let (method, is_old) = (method.ok_or_else(bad)?, request.version == Some(0));
+    let (method, is_http10) = (method.ok_or_else(bad)?, request.version == Some(0));
     let target = RequestTarget::of(target)?;
-    let parsed = ParsedHead { method, target, is_old, needs_host: !is_old, lines: request.headers };
+    let parsed =
+        ParsedHead { method, target, is_http10, needs_host: !is_http10, lines: request.headers };
     Ok(ClientRequest { length, ..parsed.accept(rules, origin)? })
 }
 
 impl ParsedHead<'_> {
-    /// Checks it, and writes it as it is passed on.
+    /// Checks and rewrites the head.
     pub(crate) fn accept(
         self,
-        rules: Rules<'_>,
-        origin: &mut Origin,
+        rules: RequestRules<'_>,
+        origin: &mut ClientOrigin,
     ) -> Result<ClientRequest, Rejection> {
-        let (facts, is_old) = (Facts::of(self.lines, rules)?, self.is_old);
+        let (facts, is_http10) = (HeaderFacts::of(self.lines, rules)?, self.is_http10);
         let target = &self.target;
-        let body = facts.framing(is_old)?;
+        let body = facts.framing(is_http10)?;
         if let Some(refusal) = self.refusal(&facts) {
             let is_head = self.method == Method::HEAD;
-            return Err(Rejection::Refused { refusal, is_head, is_old });
+            return Err(Rejection::Refused { refusal, is_head, is_http10 });
         }
         let host = target.authority.as_ref().map(|authority| authority.as_str().as_bytes());
         let host = host.or(facts.host);
         let room = self.lines.iter().map(|line| line.name.len() + line.value.len() + 4);
         let room = target.path.len() + room.sum::<usize>() + origin.room();
         let head = HeadWriter::new(&self.method, &target.path, room);
-        let mut writing =
-            Writing { head, rules, body, host, has_length: false, prior: PriorProxies::default() };
+        let mut writing = HeadRewriter {
+            head,
+            rules,
+            body,
+            host,
+            has_length: false,
+            prior: PriorProxies::default(),
+        };
         for (line, kind) in self.lines.iter().zip(&facts.kinds) {
             writing.line(line, *kind, &facts);
         }
-        let Writing { mut head, prior, .. } = writing;
+        let HeadRewriter { mut head, prior, .. } = writing;
         if let Some(host) = host.filter(|_| facts.hosts == 0) {
             head.line(b"host", host);
         }
-        if rules.forwarded != Forwarded::Off {
+        if rules.forwarded != ForwardedPolicy::Off {
             origin.write(&mut head.bytes, host, &prior);
         }
         head.line(b"via", rules.loops.via());
-        // A proxy before a client of HTTP/1.0 would not know that the connection has changed, and
-        // the answer to HEAD has no body in any case.
-        let may_switch = !is_old && self.method != Method::HEAD;
+        // HTTP/1.0 proxies would not notice the switch.
+        let may_switch = !is_http10 && self.method != Method::HEAD;
         Ok(ClientRequest {
             head: head.finish(),
             length: 0,
             body,
-            expects: facts.expects && !is_old && body != Framing::Length(0),
+            expects: facts.expects && !is_http10 && body != Framing::Length(0),
             upgrade: facts.upgrade().filter(|_| may_switch),
-            is_old,
-            closes: facts.closes(is_old),
+            is_http10,
+            closes: facts.closes(is_http10),
             takes_trailers: facts.takes_trailers,
             odd_names: facts.odd_names,
         })
     }
 
-    /// Why a valid request is not for us, or ambiguous.
-    fn refusal(&self, facts: &Facts<'_>) -> Option<Refusal> {
+    /// Why a valid request is refused.
+    fn refusal(&self, facts: &HeaderFacts<'_>) -> Option<Refusal> {
         if facts.is_loop {
-            return Some(loops::refusal());
+            return Some(loop_detector::refusal());
         }
         if self.method == Method::CONNECT {
             let reason = "CONNECT is for forward proxies";
@@ -200,7 +202,7 @@ impl ParsedHead<'_> {
             let reason = "the transfer coding is not chunked";
             return Some(Refusal::new(StatusCode::NOT_IMPLEMENTED, reason));
         }
-        // Before the target's own host takes its place.
+        // Checked even if the target has its own host.
         match (facts.host, facts.hosts) {
             (Some(host), 1) if is_host(host) => {}
             (Some(_), 1) => return Some(Refusal::bad("the Host header is not a valid host")),
@@ -212,47 +214,48 @@ impl ParsedHead<'_> {
     }
 }
 
-/// A head that is being written.
-struct Writing<'a> {
+struct HeadRewriter<'a> {
     head: HeadWriter,
-    rules: Rules<'a>,
+    rules: RequestRules<'a>,
     body: Framing,
     host: Option<&'a [u8]>,
     has_length: bool,
-    /// The forwarding headers of proxies before this one.
+    /// Forwarding headers of earlier proxies.
     prior: PriorProxies<'a>,
 }
 
-impl<'a> Writing<'a> {
-    /// Writes a line, unless it belongs to the client's hop or is not the client's to say.
-    fn line(&mut self, line: &Header<'a>, kind: Kind, facts: &Facts<'_>) {
+impl<'a> HeadRewriter<'a> {
+    /// Writes a line, unless it is hop-by-hop or forbidden.
+    fn line(&mut self, line: &Header<'a>, kind: HeaderKind, facts: &HeaderFacts<'_>) {
         let name = line.name.as_bytes();
         if facts.connection.names(name) {
             return;
         }
         match kind {
-            Kind::Connection | Kind::Upgrade | Kind::Hop => {}
-            Kind::Host => self.head.line(name, self.host.unwrap_or_default()),
-            Kind::Length => self.length(line),
-            // As everybody knows it: a server that does not take `chunKed` for it would see no body,
-            // and then a request.
-            Kind::Coding => self.head.line(name, b"chunked"),
-            // Kept by us, as soon as the backend's connection wants the body.
-            Kind::Expect if is(line.value, "100-continue") => {}
-            // Trailers pass through us; other transfer codings do not.
-            Kind::TransferExtensions => {
+            HeaderKind::Connection | HeaderKind::Upgrade | HeaderKind::Hop => {}
+            HeaderKind::Host => self.head.line(name, self.host.unwrap_or_default()),
+            HeaderKind::Length => self.length(line),
+            // In lower case: a server that does not recognise `chunKed` would read the body as
+            // another request.
+            HeaderKind::Coding => self.head.line(name, b"chunked"),
+            // The proxy itself sends `100 Continue`.
+            HeaderKind::Expect if is(line.value, "100-continue") => {}
+            // Trailers pass through; other transfer codings do not.
+            HeaderKind::TransferExtensions => {
                 if list(line.value).any(|one| is(one, "trailers")) {
                     self.head.line(name, b"trailers");
                 }
             }
-            Kind::Odd if !self.rules.inbound.keeps_odd_names() => {}
-            Kind::Odd if self.rules.inbound.is_marker(line.name) => {}
-            Kind::Other if self.rules.inbound.is_marked(line.name) => {}
-            Kind::Expect | Kind::Via | Kind::Odd | Kind::Other => self.other(line),
+            HeaderKind::Odd if !self.rules.inbound.keeps_odd_names() => {}
+            HeaderKind::Odd if self.rules.inbound.is_marker(line.name) => {}
+            HeaderKind::Other if self.rules.inbound.is_marked(line.name) => {}
+            HeaderKind::Expect | HeaderKind::Via | HeaderKind::Odd | HeaderKind::Other => {
+                self.other(line)
+            }
         }
     }
 
-    /// Writes the length once, and without leading zeros: a server may not read that many digits.
+    /// Writes the length once and without leading zeros, which not all servers accept.
     fn length(&mut self, line: &Header<'_>) {
         let Framing::Length(length) = self.body else { return };
         if std::mem::replace(&mut self.has_length, true) {
@@ -268,9 +271,9 @@ impl<'a> Writing<'a> {
 
     fn other(&mut self, line: &Header<'a>) {
         let how = self.rules.forwarded;
-        let is_written = match is_about_the_way(line.name) && how != Forwarded::Off {
+        let is_written = match is_forwarding_header(line.name) && how != ForwardedPolicy::Off {
             false => true,
-            true if how == Forwarded::Replace => false,
+            true if how == ForwardedPolicy::Replace => false,
             true => self.prior.take(line.name, line.value),
         };
         if is_written {

@@ -1,4 +1,4 @@
-//! Where a request goes: its target and its host.
+//! Request targets and hosts.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,9 @@ use http::{Method, StatusCode, Uri};
 use super::Rejection;
 use crate::proxy::client::refusal::Refusal;
 
-/// Where a request goes.
 pub(crate) struct RequestTarget<'a> {
     pub(crate) path: Cow<'a, str>,
-    /// Of a target in absolute form, which stands for the host (RFC 9112, section 3.2.2).
+    /// Of a target in absolute form; replaces `Host` (RFC 9112, section 3.2.2).
     pub(crate) authority: Option<Authority>,
     is_http: bool,
 }
@@ -34,8 +33,8 @@ impl<'a> RequestTarget<'a> {
 
     pub(crate) fn refusal(&self, method: &Method) -> Option<Refusal> {
         if &*self.path == "*" {
-            let is_meant = *method == Method::OPTIONS;
-            return (!is_meant).then(|| Refusal::bad("the target * is for OPTIONS"));
+            let is_allowed = *method == Method::OPTIONS;
+            return (!is_allowed).then(|| Refusal::bad("the target * is for OPTIONS"));
         }
         if !self.path.starts_with('/') {
             return Some(Refusal::bad("the target is not a path"));
@@ -46,14 +45,13 @@ impl<'a> RequestTarget<'a> {
     }
 }
 
-/// Whether a target is a path, and a query perhaps, of characters that mean the same to everybody.
+/// Whether a target is a path and query of unambiguous characters.
 fn is_plain_target(target: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:@?".contains(byte);
     target.first() == Some(&b'/') && target.iter().all(plain)
 }
 
-/// A host and its port, or nothing; backends that speak HTTP/2 get it as `:authority`. What else a
-/// name may be, backends decide.
+/// Whether a `Host` is valid: empty, or a host and port. HTTP/2 backends get it as `:authority`.
 pub(crate) fn is_host(host: &[u8]) -> bool {
     let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
     let (name, port) = match memchr::memrchr(b':', host) {

@@ -1,43 +1,42 @@
-//! What becomes of requests' heads.
+//! Tests on heads.
 
 use super::*;
 use crate::config::{Backend, Config};
 
 const HEAD_BYTES: usize = 8 << 10;
 
-/// Reads a head with an origin of its own.
 fn read_by(
-    forwarded: Forwarded,
+    forwarded: ForwardedPolicy,
     head_bytes: usize,
     request: &[u8],
 ) -> (Result<ClientRequest, Rejection>, String) {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
-    let (inbound, loops) = (Inbound::new(&config), Loops::new());
-    let rules = Rules { inbound: &inbound, loops: &loops, forwarded, head_bytes };
-    let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+    let (inbound, loops) = (InboundFilter::new(&config), LoopDetector::new());
+    let rules = RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes };
+    let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let via = std::str::from_utf8(loops.via()).unwrap().to_owned();
     (read(request, rules, &mut origin), via)
 }
 
 fn read_one(request: &str) -> Result<ClientRequest, Rejection> {
-    read_by(Forwarded::Append, HEAD_BYTES, request.as_bytes()).0
+    read_by(ForwardedPolicy::Append, HEAD_BYTES, request.as_bytes()).0
 }
 
-/// The status of the answer to a request that goes no further.
+/// The status of the response to a rejected request.
 fn status(request: &str) -> Option<u16> {
     let rejection = read_one(request).err()?;
     Some(rejection.into_refusal().into_text().0.as_u16())
 }
 
-/// What backends get for a request.
-fn passed_by(forwarded: Forwarded, request: &str) -> String {
+/// The head for backends.
+fn passed_by(forwarded: ForwardedPolicy, request: &str) -> String {
     let (request, via) = read_by(forwarded, HEAD_BYTES, request.as_bytes());
     let head = String::from_utf8(request.unwrap().head.bytes().to_vec()).unwrap();
     head.replace(&format!("via: {via}\r\n"), "via: us\r\n")
 }
 
 fn passed(request: &str) -> String {
-    passed_by(Forwarded::Append, request)
+    passed_by(ForwardedPolicy::Append, request)
 }
 
 /// A POST with these lines.
@@ -51,20 +50,20 @@ const ADDED: &str = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-proto: http\r\n\
                      forwarded: for=192.0.2.1;host=\"h\";proto=http\r\nvia: us\r\n\r\n";
 
 #[test]
-fn a_request_is_written_once_and_nothing_of_its_hop_stays() {
+fn a_head_is_rewritten_without_hop_by_hop_headers() {
     let request = "GET /a/../b?c=%2F HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nX-TWICE:  2 \r\n\
                    Keep-Alive: 5\r\nProxy-Connection: x\r\nProxy-Authorization: y\r\n\
                    X-Gake-Shadow: 1\r\nConnection: Keep-Alive\r\n\r\n";
     let expected = "GET /a/../b?c=%2F HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nX-TWICE: 2\r\n";
     assert_eq!(passed(request), format!("{expected}{ADDED}"));
-    // Whatever the client speaks, backends are spoken to in 1.1.
+    // Backends get HTTP/1.1 in any case.
     let old = "GET / HTTP/1.0\r\nHost: h\r\n\r\n";
     assert_eq!(passed(old), format!("GET / HTTP/1.1\r\nHost: h\r\n{ADDED}"));
-    // A coding is written as everybody knows it, and an expectation is kept by us.
+    // The coding in lower case, and no expectation.
     let chunked = post("Expect: 100-Continue\r\nTransfer-Encoding: chunKed\r\n");
     let start = "POST /a?b HTTP/1.1\r\nHost: h\r\n";
     assert_eq!(passed(&chunked), format!("{start}Transfer-Encoding: chunked\r\n{ADDED}"));
-    // Line feeds alone, and what follows.
+    // Bare LF, and a pipelined request.
     let bare = "HEAD / HTTP/1.1\nHost: h\n\nGET /next HTTP/1.1\r\n";
     assert_eq!(passed(bare), format!("HEAD / HTTP/1.1\r\nHost: h\r\n{ADDED}"));
     let hop = post(
@@ -73,13 +72,13 @@ fn a_request_is_written_once_and_nothing_of_its_hop_stays() {
     );
     assert_eq!(passed(&hop), format!("{start}TE: trailers\r\nX-Kept: 3\r\n{ADDED}"));
     assert_eq!(read_one(&hop).unwrap().odd_names, 1);
-    // A header that Connection names says nothing of the way either.
+    // `Connection` can nominate a forwarding header.
     let named = post("X-Forwarded-For: 10.0.0.1\r\nConnection: x-forwarded-for\r\n");
     assert_eq!(passed(&named), format!("{start}{ADDED}"));
 }
 
 #[test]
-fn who_was_before_us_is_kept_replaced_or_left_alone() {
+fn forwarding_headers_are_appended_replaced_or_kept() {
     let before = "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\n\
                   X-Forwarded-Proto: https\r\nX-Forwarded-Port: 99\r\nX-Real-IP: 10.0.0.1\r\n\
                   X-Forwarded-Host: o\r\nX-Forwarded-Prefix: /p\r\nTrue-Client-IP: 1\r\n\
@@ -94,20 +93,20 @@ fn who_was_before_us_is_kept_replaced_or_left_alone() {
              Forwarded: for=10.0.0.1, for=192.0.2.1;host=\"h\";proto=http\r\nvia: us\r\n\r\n"
         )
     );
-    assert_eq!(passed_by(Forwarded::Replace, &post(before)), format!("{start}{ADDED}"));
-    let off = passed_by(Forwarded::Off, &post(before));
+    assert_eq!(passed_by(ForwardedPolicy::Replace, &post(before)), format!("{start}{ADDED}"));
+    let off = passed_by(ForwardedPolicy::Off, &post(before));
     assert_eq!(off, format!("{start}{before}via: us\r\n\r\n"));
 }
 
 #[test]
-fn what_is_ambiguous_is_refused() {
+fn ambiguous_requests_are_refused() {
     let get = |target: &str, lines: &str| format!("GET {target} HTTP/1.1\r\n{lines}\r\n");
     let host = "Host: h\r\n";
     assert_eq!(status(&get("/", host)), None);
     assert_eq!(status(&get("/", "")), Some(400));
     assert_eq!(status(&get("/", "Host: h\r\nHost: h\r\n")), Some(400));
     assert_eq!(status(&get("http://b/", host)), None);
-    assert_eq!(status(&get("http://b/", "")), Some(400), "1.1 always says a Host");
+    assert_eq!(status(&get("http://b/", "")), Some(400), "HTTP/1.1 requires Host");
     assert_eq!(status(&get("http://b/", "Host: h\r\nHost: h\r\n")), Some(400));
     assert_eq!(status(&get("http://b/", "Host: a b\r\n")), Some(400));
     for bad in ["a b", "a/b", "u@h", "h?x", "a,b", "<h>", "a%b", "h:1:2", "["] {
@@ -125,7 +124,7 @@ fn what_is_ambiguous_is_refused() {
 }
 
 #[test]
-fn a_path_stays_as_it_is_and_an_url_becomes_one() {
+fn a_path_is_unchanged_and_a_url_becomes_one() {
     let read = |target: &str| {
         let request = read_one(&format!("GET {target} HTTP/1.1\r\nHost: other\r\n\r\n")).unwrap();
         let host = request.head.values("host").next().unwrap_or_default();
@@ -136,7 +135,7 @@ fn a_path_stays_as_it_is_and_an_url_becomes_one() {
     }
     let url = |path: &str, host: &str| (path.to_owned(), host.to_owned());
     assert_eq!(read("http://shop:81//x/?y"), url("//x/?y", "shop:81"));
-    // An empty path beside a fragment is a path too.
+    // An empty path before a fragment.
     assert_eq!(read("http://shop#"), url("/", "shop"));
     let old = read_one("GET http://shop/ HTTP/1.0\r\n\r\n").unwrap();
     assert_eq!(old.head.values("host").collect::<Vec<_>>(), [b"shop"]);
@@ -144,7 +143,7 @@ fn a_path_stays_as_it_is_and_an_url_becomes_one() {
 }
 
 #[test]
-fn the_framing_is_the_one_that_every_server_sees() {
+fn the_framing_is_unambiguous() {
     let framing = |lines: &str| read_one(&post(lines)).map(|head| (head.body, head.closes)).ok();
     assert_eq!(framing(""), Some((Framing::Length(0), false)));
     assert_eq!(framing("Content-Length: 5\r\n"), Some((Framing::Length(5), false)));
@@ -180,7 +179,7 @@ fn the_framing_is_the_one_that_every_server_sees() {
 }
 
 #[test]
-fn a_connection_ends_when_one_line_says_so() {
+fn a_connection_closes_if_any_line_says_so() {
     let closes = |lines: &str| read_one(&post(lines)).unwrap().closes;
     assert!(!closes("Connection: x-hop\r\n"));
     assert!(closes("Connection: x, Close\r\nConnection: keep-alive\r\n"));
@@ -190,7 +189,7 @@ fn a_connection_ends_when_one_line_says_so() {
 }
 
 #[test]
-fn a_protocol_is_switched_where_that_is_meant_and_known() {
+fn protocols_are_switched_except_to_http2() {
     let upgrade = |line: &str, lines: &str| {
         read_one(&format!("{line}\r\nHost: h\r\n{lines}\r\n")).unwrap().upgrade
     };
@@ -209,13 +208,13 @@ fn a_protocol_is_switched_where_that_is_meant_and_known() {
 }
 
 #[test]
-fn what_is_too_large_is_told_from_what_is_no_request() {
+fn large_requests_are_distinguished_from_invalid_ones() {
     let large = Some(431);
     assert_eq!(status(&post(&"X: y\r\n".repeat(101))), large);
     assert_eq!(status(&post(&format!("X: {}\r\n", "y".repeat(9000)))), large);
     assert_eq!(status(&format!("GET /{}", "a".repeat(9000))), large);
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(70_000));
-    let (long, _) = read_by(Forwarded::Off, 80_000, long.as_bytes());
+    let (long, _) = read_by(ForwardedPolicy::Off, 80_000, long.as_bytes());
     assert!(matches!(long, Err(Rejection::Malformed(StatusCode::URI_TOO_LONG))));
     for bad in ["GET / HTTP/2.0\r\n\r\n", "\x16\x03\x01\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n"] {
         assert_eq!(status(bad), Some(400), "{bad}");
@@ -223,12 +222,13 @@ fn what_is_too_large_is_told_from_what_is_no_request() {
 }
 
 #[test]
-fn a_request_that_was_here_is_refused() {
+fn a_looping_request_is_refused() {
     let config = Config::new(Backend::new("m", "http://h").unwrap());
-    let (inbound, loops) = (Inbound::new(&config), Loops::new());
-    let forwarded = Forwarded::Off;
-    let rules = Rules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
-    let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+    let (inbound, loops) = (InboundFilter::new(&config), LoopDetector::new());
+    let forwarded = ForwardedPolicy::Off;
+    let rules =
+        RequestRules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
+    let mut origin = ClientOrigin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
     let ours = std::str::from_utf8(loops.via()).unwrap();
     for (via, passes) in [("1.1 other", true), (ours, false)] {
         let request = format!("GET / HTTP/1.1\r\nHost: h\r\nVia: 1.0 a, {via}\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Histograms of anything, in bins of equal ratio: bounded, mergeable, and nothing when empty.
+//! Sparse histograms with bins of equal ratio: bounded and mergeable.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,33 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
 
-/// Counts by bin. A bin is all values that round to the same `value / width`.
+/// Counts by bin: values with the same rounded `value / width` share a bin.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Bins(#[serde(deserialize_with = "bins")] BTreeMap<i32, u64>);
+pub struct LogBins(#[serde(deserialize_with = "bins")] BTreeMap<i32, u64>);
 
-/// Bins on each side of zero at most: what lies farther out is in the last.
+/// Bins on each side of zero; values farther out are in the last.
 const BINS_MAX: i32 = 5_000;
 
-/// Bins within the bounds.
 fn bins<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<i32, u64>, D::Error> {
     let read = bounded::map::<{ 2 * BINS_MAX as usize + 1 }, _, i32, bounded::Count>(input)?;
     let within = |bin: i32| bin.clamp(-BINS_MAX, BINS_MAX);
     Ok(read.into_iter().map(|(bin, count)| (within(bin), count.0)).collect())
 }
 
-impl Bins {
+impl LogBins {
     fn add(&mut self, value: f64, width: f64) {
         let bin = (value / width).round().clamp(f64::from(-BINS_MAX), f64::from(BINS_MAX)) as i32;
         *self.0.entry(bin).or_default() += 1;
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The bin that holds the value of a rank, from 0.
+    /// The bin of the value with this rank, counted from 0.
     fn at_rank(&self, rank: u64) -> Option<i32> {
         let mut before = 0;
         for (bin, count) in &self.0 {
@@ -52,21 +51,21 @@ impl Bins {
     }
 }
 
-/// The logarithm of a bin's width: each is 1 % wide.
+/// The width of a bin in ln: 1 %.
 const TIME_WIDTH: f64 = 0.01;
 
-/// Times, each within half a percent.
+/// A histogram of times, accurate to half a percent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Times(Bins);
+pub struct TimeHistogram(LogBins);
 
-impl Times {
-    /// Adds a time.
+impl TimeHistogram {
+    /// Adds a time in nanoseconds.
     pub fn add(&mut self, ns: u64) {
         self.0.add((ns.max(1) as f64).ln(), TIME_WIDTH);
     }
 
-    /// The time in nanoseconds below which the part `quantile` lies; 0 without samples.
+    /// A quantile in nanoseconds; 0 without samples.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> f64 {
         let count = self.0.count();
@@ -74,41 +73,41 @@ impl Times {
         self.0.at_rank(rank).map_or(0.0, |bin| (f64::from(bin) * TIME_WIDTH).exp())
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 
-    /// Adds another's.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
     }
 }
 
-/// The logarithm of a ratio's bin: 0.2 % wide.
+/// The width of a bin in ln: 0.2 %.
 const RATIO_WIDTH: f64 = 0.002;
 
-/// Ratios of two times, each within a thousandth.
+/// A histogram of ratios of times, accurate to a thousandth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Ratios(Bins);
+pub struct RatioHistogram(LogBins);
 
-impl Ratios {
+impl RatioHistogram {
     /// Adds `a / b`.
     pub fn add(&mut self, a: u64, b: u64) {
         self.0.add((a.max(1) as f64 / b.max(1) as f64).ln(), RATIO_WIDTH);
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 
-    /// The median, and the interval between two order statistics that holds the true median with
-    /// 95 % confidence whatever the distribution: ranks n/2 ± 0.98·√n (the normal approximation
-    /// of the binomial; Conover 1999, section 3.2). `None` below 10 values.
+    /// The median with its distribution-free 95 % confidence interval, between the order statistics
+    /// of rank n/2 ± 0.98·√n (normal approximation of the binomial; Conover 1999, section 3.2).
+    /// `None` below 10 values.
     #[must_use]
     pub fn median(&self) -> Option<Median> {
         let count = self.0.count();
@@ -128,7 +127,7 @@ impl Ratios {
         })
     }
 
-    /// How many ratios are above and below `ratio`; those in its own bin are neither.
+    /// The numbers of ratios above and below `ratio`, excluding its own bin.
     #[must_use]
     pub fn sides(&self, ratio: f64) -> (u64, u64) {
         let edge = (ratio.ln() / RATIO_WIDTH).round() as i32;
@@ -137,7 +136,7 @@ impl Ratios {
         (above, below)
     }
 
-    /// Adds another's.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
     }
@@ -160,20 +159,20 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_half_a_percent() {
-        let mut times = Times::default();
+        let mut times = TimeHistogram::default();
         (1..=10_000u64).for_each(|n| times.add(n * 1_000));
         for quantile in [0.01, 0.5, 0.99, 1.0] {
             let exact = quantile * 10_000_000.0;
             assert!((times.quantile(quantile) / exact - 1.0).abs() < 0.006, "{quantile}");
         }
-        assert_eq!(Times::default().quantile(0.5), 0.0);
+        assert_eq!(TimeHistogram::default().quantile(0.5), 0.0);
         times.add(0);
         times.add(u64::MAX);
     }
 
     #[test]
     fn a_median_has_its_interval_and_sides() {
-        let mut ratios = Ratios::default();
+        let mut ratios = RatioHistogram::default();
         (0..1_000u64).for_each(|n| ratios.add(1_150 + n / 10, 1_000));
         let median = ratios.median().unwrap();
         assert!((median.middle - 1.2).abs() < 0.003, "{median:?}");

@@ -1,31 +1,30 @@
-//! What differing values look like: a hint where no second answer of the master tells noise from
-//! differences.
+//! The shapes of differing values: a hint at noise where there is no second instance.
 
 use serde::{Deserialize, Serialize};
 
-use super::field::Values;
+use super::field::ValuePair;
 use super::template::placeholder;
 
-/// What a field is like whose values are instants.
+/// The shape of points in time.
 pub const INSTANT: &str = "an instant";
 
-/// How many pairs of values looked like instants, like identifiers, and in all.
+/// Counts of pairs of values by shape.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Looks {
-    /// Both were instants.
+pub struct ValueShapes {
+    /// Pairs of points in time.
     #[serde(deserialize_with = "super::bounded::count")]
     pub instants: u64,
-    /// Both were identifiers.
+    /// Pairs of identifiers.
     #[serde(deserialize_with = "super::bounded::count")]
     pub identifiers: u64,
-    /// Pairs looked at.
+    /// All pairs.
     #[serde(deserialize_with = "super::bounded::count")]
     pub pairs: u64,
 }
 
-impl Looks {
-    pub(super) fn count(&mut self, values: &Values) {
+impl ValueShapes {
+    pub(super) fn count(&mut self, values: &ValuePair) {
         let both = |is: fn(&str) -> bool| {
             u64::from([&values.expected, &values.actual].iter().all(|v| is(v.trim_matches('"'))))
         };
@@ -40,9 +39,9 @@ impl Looks {
         self.pairs += other.pairs;
     }
 
-    /// What nearly all of the values were, when it is something that differs by itself.
+    /// The shape of at least 95 % of the pairs, if they have one.
     #[must_use]
-    pub fn like(&self) -> Option<&'static str> {
+    pub fn dominant(&self) -> Option<&'static str> {
         match self.pairs {
             0 => None,
             all if self.instants * 20 >= all * 19 => Some(INSTANT),
@@ -56,7 +55,7 @@ impl Looks {
 fn is_instant(text: &str) -> bool {
     let bytes = text.as_bytes();
     let digits = |range: std::ops::Range<usize>| {
-        bytes.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+        bytes.get(range).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
     };
     let iso = digits(0..4)
         && bytes.get(4) == Some(&b'-')
@@ -64,7 +63,7 @@ fn is_instant(text: &str) -> bool {
         && digits(8..10)
         && matches!(bytes.get(10), Some(b'T' | b't' | b' '));
     let http = bytes.len() == 29 && text.ends_with(" GMT") && bytes[3] == b',';
-    // The units in use are a thousand apart.
+    // Seconds, milliseconds, microseconds or nanoseconds.
     let in_range = |number: f64| {
         [1.0, 1e3, 1e6, 1e9].iter().any(|unit| (1e9..4.2e9).contains(&(number / unit)))
     };
@@ -72,7 +71,7 @@ fn is_instant(text: &str) -> bool {
     iso || http || unix
 }
 
-/// A UUID, or a long token; no number, which may well be a quantity.
+/// A UUID or a long token, but not a number, which may be a quantity.
 fn is_identifier(text: &str) -> bool {
     let word = text.contains(|c: char| c.is_ascii_alphabetic());
     text.len() >= 8 && word && placeholder(text) == Some("{id}")

@@ -1,103 +1,96 @@
-//! What all threads of a proxy share: settings, and counters that each writes on its own.
+//! The state shared by all threads of a proxy: settings, and counters per thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::collect::Feed;
+use crate::collect::ExchangeFeed;
 use crate::config::Config;
-use crate::hooks::{ChangeScope, Runner};
+use crate::hooks::{ChangeScope, HookRunner};
 use crate::mirror::backend::ShadowBackend;
-use crate::proxy::client::request::Rules;
-use crate::proxy::policy::inbound::Inbound;
-use crate::proxy::policy::loops::Loops;
-use crate::proxy::upstream::target::Target;
+use crate::proxy::client::request::RequestRules;
+use crate::proxy::policy::inbound::InboundFilter;
+use crate::proxy::policy::loop_detector::LoopDetector;
+use crate::proxy::upstream::target::BackendTarget;
 
-/// The proxy, for all its threads.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ProxyState {
     pub(crate) config: Config,
-    pub(crate) master: Arc<Target>,
+    pub(crate) master: Arc<BackendTarget>,
     pub(crate) shadows: Vec<ShadowBackend>,
-    pub(crate) feed: Arc<Feed>,
-    pub(crate) inbound: Inbound,
-    pub(crate) loops: Loops,
-    pub(crate) hooks: Option<Arc<Runner>>,
+    pub(crate) feed: Arc<ExchangeFeed>,
+    pub(crate) inbound: InboundFilter,
+    pub(crate) loops: LoopDetector,
+    pub(crate) hooks: Option<Arc<HookRunner>>,
     pub(crate) counters: Vec<Counters>,
     pub(crate) started: Instant,
-    /// No copy is made any more.
+    /// The kill switch for all shadows.
     pub(crate) killed: AtomicBool,
     drain_ends: Mutex<Option<Instant>>,
 }
 
-/// One worker's counters, on cache lines of their own.
+/// One worker's counters, on their own cache lines; see [`ProxyStats`].
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Counters {
     pub(crate) connections: AtomicU64,
     pub(crate) open: AtomicU64,
     pub(crate) requests: AtomicU64,
-    /// Answers of the master by the first digit of their status.
-    pub(crate) answers: [AtomicU64; 6],
-    /// Requests that we refused.
+    pub(crate) responses: [AtomicU64; 6],
     pub(crate) refused: AtomicU64,
-    /// Clients' connections that ended for bytes that are not HTTP.
     pub(crate) malformed: AtomicU64,
     pub(crate) client_timeouts: AtomicU64,
-    /// 502 and 504.
     pub(crate) master_faults: AtomicU64,
-    /// Answers of the master that broke off.
-    pub(crate) broken_answers: AtomicU64,
+    pub(crate) broken_responses: AtomicU64,
     pub(crate) stale_reconnects: AtomicU64,
     pub(crate) upgrades: AtomicU64,
     pub(crate) accept_errors: AtomicU64,
-    /// Header names that were taken out for their characters.
     pub(crate) odd_names: AtomicU64,
 }
 
-/// The proxy's counts at one moment.
+/// The counts of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProxyStats {
-    /// Clients' connections that were accepted.
+    /// Accepted client connections.
     pub connections: u64,
-    /// Of these, those that are open.
+    /// Client connections now open.
     pub open: u64,
-    /// Requests that were received whole as far as their heads.
+    /// Requests with a complete head.
     pub requests: u64,
-    /// Answers of the master by the first digit of their status.
-    pub answers: [u64; 6],
-    /// Requests that were refused: 4xx and 501 of the proxy's own.
+    /// Responses of the master by the first digit of the status.
+    pub responses: [u64; 6],
+    /// Requests refused by the proxy itself, with 4xx or 501.
     pub refused: u64,
-    /// Connections that ended for bytes that are not HTTP.
+    /// Connections closed because of input that is not HTTP.
     pub malformed: u64,
-    /// Clients that were too slow to send a body or to take an answer.
+    /// Clients that were too slow to send a body or read a response.
     pub client_timeouts: u64,
-    /// Requests that the master did not answer: 502 and 504.
+    /// Requests without a response from the master: 502 and 504.
     pub master_faults: u64,
-    /// Answers of the master that broke off.
-    pub broken_answers: u64,
-    /// Idle connections to the master that turned out to be closed.
+    /// Responses of the master that ended early.
+    pub broken_responses: u64,
+    /// Requests repeated because an idle connection to the master was closed.
     pub stale_reconnects: u64,
-    /// Requests that changed the protocol.
+    /// Requests that switched protocols.
     pub upgrades: u64,
-    /// Connections that could not be accepted.
+    /// Failed accepts.
     pub accept_errors: u64,
-    /// Header names of clients that were not passed on for their characters.
+    /// Header names dropped because servers could confuse their characters with `-`.
     pub odd_names: u64,
 }
 
-impl Shared {
+impl ProxyState {
     pub(crate) fn new(
         config: Config,
-        master: Arc<Target>,
+        master: Arc<BackendTarget>,
         shadows: Vec<ShadowBackend>,
-        feed: Arc<Feed>,
-        hooks: Option<Arc<Runner>>,
+        feed: Arc<ExchangeFeed>,
+        hooks: Option<Arc<HookRunner>>,
         workers: usize,
     ) -> Self {
         Self {
-            inbound: Inbound::new(&config),
-            loops: Loops::new(),
+            inbound: InboundFilter::new(&config),
+            loops: LoopDetector::new(),
             config,
             master,
             shadows,
@@ -110,17 +103,16 @@ impl Shared {
         }
     }
 
-    /// What of a request is left out or added.
-    pub(crate) fn rules(&self) -> Rules<'_> {
+    pub(crate) fn rules(&self) -> RequestRules<'_> {
         let Self { inbound, loops, config, .. } = self;
         let head_bytes = config.limits.head_bytes;
-        Rules { inbound, loops, forwarded: config.forwarded, head_bytes }
+        RequestRules { inbound, loops, forwarded: config.forwarded, head_bytes }
     }
 
-    /// Whether requests of HTTP/1.1 pass as bytes: the master is asked in HTTP/1.1, and no hook
-    /// chooses backends or changes the master's requests.
+    /// Whether HTTP/1.1 requests pass as bytes: the master speaks HTTP/1.1, and no hook selects
+    /// backends or changes the master's requests.
     pub(crate) fn passes_bytes(&self) -> bool {
-        let changes = |hooks: &Arc<Runner>| {
+        let changes = |hooks: &Arc<HookRunner>| {
             hooks.selects() || hooks.munges(&self.master.backend.name) != ChangeScope::No
         };
         !self.master.backend.http2 && !self.hooks.as_ref().is_some_and(changes)
@@ -130,7 +122,7 @@ impl Shared {
         self.counters.len()
     }
 
-    /// When everything must have ended; `None` while it need not.
+    /// The end of the drain; `None` before it.
     pub(crate) fn drain_ends(&self) -> Option<Instant> {
         *self.drain_ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,7 +131,6 @@ impl Shared {
         *self.drain_ends.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
     }
 
-    /// The counts of all workers.
     pub(crate) fn stats(&self) -> ProxyStats {
         let mut stats = ProxyStats::default();
         for worker in &self.counters {
@@ -151,7 +142,7 @@ impl Shared {
                 (&mut stats.malformed, &worker.malformed),
                 (&mut stats.client_timeouts, &worker.client_timeouts),
                 (&mut stats.master_faults, &worker.master_faults),
-                (&mut stats.broken_answers, &worker.broken_answers),
+                (&mut stats.broken_responses, &worker.broken_responses),
                 (&mut stats.stale_reconnects, &worker.stale_reconnects),
                 (&mut stats.upgrades, &worker.upgrades),
                 (&mut stats.accept_errors, &worker.accept_errors),
@@ -159,7 +150,7 @@ impl Shared {
             ] {
                 *sum += count.load(Relaxed);
             }
-            for (sum, count) in stats.answers.iter_mut().zip(&worker.answers) {
+            for (sum, count) in stats.responses.iter_mut().zip(&worker.responses) {
                 *sum += count.load(Relaxed);
             }
         }
@@ -167,7 +158,6 @@ impl Shared {
     }
 }
 
-/// Counts one.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }

@@ -1,5 +1,5 @@
-//! Requests that come back: a proxy that is its own backend, at once or over others, would ask
-//! itself until it has no connection left.
+//! Detects requests that return to the proxy, directly or through other proxies. Each round trip
+//! would take another connection.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, UdpSocket};
@@ -9,51 +9,50 @@ use http::StatusCode;
 
 use crate::proxy::client::refusal::Refusal;
 
-/// Tells this proxy's requests by their `Via`.
+/// Recognises this proxy's requests by their `Via`.
 #[derive(Debug)]
-pub(crate) struct Loops {
+pub(crate) struct LoopDetector {
     via: HeaderValue,
 }
 
-impl Loops {
-    /// With a name that no other proxy has.
+impl LoopDetector {
+    /// With an identity unique to this proxy.
     pub(crate) fn new() -> Self {
-        // Keyed by the system's randomness, anew for each.
+        // Randomly keyed.
         let id = RandomState::new().hash_one(std::process::id());
         let via = HeaderValue::from_str(&format!("1.1 gake ({id:016x})"));
         Self { via: via.unwrap_or_else(|_| HeaderValue::from_static("1.1 gake")) }
     }
 
-    /// What we call ourselves in a request's `Via`.
+    /// Our `Via` in requests.
     pub(crate) fn via(&self) -> &[u8] {
         self.via.as_bytes()
     }
 
-    /// Whether a line of a request's `Via` says that it has been here before.
-    pub(crate) fn is_ours_in(&self, line: &[u8]) -> bool {
+    /// Whether a `Via` line contains this proxy.
+    pub(crate) fn contains_own_via(&self, line: &[u8]) -> bool {
         let ours = self.via();
-        line.windows(ours.len()).any(|part| part == ours)
+        line.windows(ours.len()).any(|window| window == ours)
     }
 }
 
-/// The answer to a request that came back.
 pub(crate) fn refusal() -> Refusal {
-    let reason = "this request has been here before: a backend leads back to this proxy";
+    let reason = "loop detected: a backend forwards to this proxy";
     Refusal::new(StatusCode::LOOP_DETECTED, reason)
 }
 
-/// Whether a connection to `backend` ends at who listens on `listen`.
-pub(crate) fn is_same_place(listen: SocketAddr, backend: SocketAddr) -> bool {
+/// Whether a connection to `backend` reaches the listener at `listen`.
+pub(crate) fn is_same_endpoint(listen: SocketAddr, backend: SocketAddr) -> bool {
     if listen.port() != backend.port() {
         return false;
     }
     let (ours, theirs) = (listen.ip().to_canonical(), backend.ip().to_canonical());
     match (ours.is_unspecified(), theirs.is_unspecified()) {
         (false, false) => ours == theirs,
-        // Connecting to the unspecified address is connecting to this machine.
+        // Connecting to the unspecified address reaches this machine.
         (false, true) => ours.is_loopback(),
         (true, true) => true,
-        // An address can be bound where it is the machine's own.
+        // Only a local address can be bound.
         (true, false) => UdpSocket::bind((theirs, 0)).is_ok(),
     }
 }
@@ -63,9 +62,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_the_same_under_every_name_of_this_machine() {
+    fn endpoints_are_equal_under_every_local_address() {
         let same = |listen: &str, backend: &str| {
-            is_same_place(listen.parse().unwrap(), backend.parse().unwrap())
+            is_same_endpoint(listen.parse().unwrap(), backend.parse().unwrap())
         };
         assert!(same("127.0.0.1:80", "127.0.0.1:80"));
         assert!(same("127.0.0.1:80", "[::ffff:127.0.0.1]:80"));
@@ -79,10 +78,10 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_here_is_known() {
-        let (ours, other) = (Loops::new(), Loops::new());
-        assert!(!ours.is_ours_in(b"1.1 gake, 1.0 x") && !ours.is_ours_in(other.via()));
+    fn own_requests_are_recognised() {
+        let (ours, other) = (LoopDetector::new(), LoopDetector::new());
+        assert!(!ours.contains_own_via(b"1.1 gake, 1.0 x") && !ours.contains_own_via(other.via()));
         let joined = [b"1.0 a, ", ours.via(), b", 1.1 b"].concat();
-        assert!(ours.is_ours_in(&joined));
+        assert!(ours.contains_own_via(&joined));
     }
 }

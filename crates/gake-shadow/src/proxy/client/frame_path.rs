@@ -1,4 +1,5 @@
-//! A request in HTTP/1.1 that does not pass as bytes: its body comes and is answered in parts.
+//! The frame path: serves HTTP/1.1 requests whose bodies pass as frames through
+//! [`exchange`](crate::proxy::exchange).
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -9,93 +10,93 @@ use bytes::Bytes;
 use gake_codec::http1::Visitor;
 use http_body::{Body, Frame};
 
-use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};
 use crate::proxy::client::body::ClientStream;
 use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
+use crate::proxy::client::response_writer::{
+    ResponseContext, ResponseState, ResponseWriter, WRITE_BYTES,
+};
 use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
-use crate::proxy::client::{Client, Turn};
-use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::client::{ClientState, WaitingOn};
 use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::exchange::response::{ResponseBody, UpstreamResponse};
 use crate::proxy::exchange::service;
-use crate::proxy::shared::count;
-use crate::proxy::stream::Stream;
+use crate::proxy::state::count;
+use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::Upstream;
 
-type Handling = Pin<Box<dyn Future<Output = Result<Answer, Refusal>>>>;
+type Handling = Pin<Box<dyn Future<Output = Result<UpstreamResponse, Refusal>>>>;
 
-/// How a request ends.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum FrameEnd {
     Answered,
-    /// The answer broke off; its beginning was passed on.
-    BrokenOff,
-    /// The client has left.
+    /// The response ended early; its beginning was passed on.
+    Aborted,
+    /// The client has disconnected.
     Gone,
     TooSlow,
 }
 
-/// A request under way.
-struct Serving<'a> {
-    client: &'a Rc<Client>,
+struct FrameExchange<'a> {
+    client: &'a Rc<ClientState>,
     side: Rc<ClientStream>,
     stage: Stage,
-    state: AnswerState,
+    state: ResponseState,
     is_head: bool,
-    is_old: bool,
+    is_http10: bool,
     takes_trailers: bool,
-    /// The client was told that the connection ends, or wants it to.
+    /// The connection closes after the response.
     closes: bool,
-    /// What the client has not taken yet.
+    /// Unwritten bytes for the client.
     out: Vec<u8>,
     taken: usize,
-    end: Option<End>,
+    end: Option<FrameEnd>,
 }
 
 enum Stage {
-    /// The head of the answer is awaited.
+    /// Waiting for the response's head.
     Handling(Handling),
-    Body(AnswerBody),
+    Body(ResponseBody),
 }
 
-/// Answers a request. Returns what comes after it, and the client's stream with what came behind the
-/// request; `None` when the client is gone.
+/// Serves a request. Returns the next step, and the stream with the bytes received after the request;
+/// `None` if the client is gone.
 pub(crate) async fn serve(
-    client: &Rc<Client>,
-    stream: Stream,
+    client: &Rc<ClientState>,
+    stream: SocketStream,
     received: HeadBuffer,
     request: ClientRequest,
-) -> Option<(NextStep, Stream, HeadBuffer)> {
-    let (is_head, is_old) = (request.is_head(), request.is_old);
+) -> Option<(NextStep, SocketStream, HeadBuffer)> {
+    let (is_head, is_http10) = (request.is_head(), request.is_http10);
     let ClientRequest { head, body, expects, upgrade, closes, takes_trailers, .. } = request;
     let side = ClientStream::new(stream, received, body, expects);
     let incoming = RequestBody::Http1(side.body(client));
     let handling = service::handle(Rc::clone(client), head, upgrade, incoming);
     let stage = Stage::Handling(Box::pin(handling));
-    let mut serving = Serving {
+    let mut exchange = FrameExchange {
         client,
         side: Rc::clone(&side),
         stage,
-        state: AnswerState::default(),
+        state: ResponseState::default(),
         is_head,
-        is_old,
+        is_http10,
         takes_trailers,
         closes,
         out: Vec::new(),
         taken: 0,
         end: None,
     };
-    let end = poll_fn(|cx| serving.poll(cx)).await;
-    let closes = serving.closes;
+    let end = poll_fn(|cx| exchange.poll(cx)).await;
+    let closes = exchange.closes;
     let (is_ended_by_close, is_whole) =
-        (serving.state.is_ended_by_close, matches!(end, End::Answered));
-    let switched = match serving.stage {
-        Stage::Body(AnswerBody::Switched(upstream)) => Some(upstream),
+        (exchange.state.is_ended_by_close, matches!(end, FrameEnd::Answered));
+    let switched = match exchange.stage {
+        Stage::Body(ResponseBody::Switched(upstream)) => Some(upstream),
         Stage::Handling(_) | Stage::Body(_) => None,
     };
-    let (then, stream, received) = after(client, &side, (end, closes), switched).await?;
+    let (then, stream, received) = next_step(client, &side, (end, closes), switched).await?;
     if is_ended_by_close && is_whole {
         stream.set_close_is_error(false);
     }
@@ -103,69 +104,70 @@ pub(crate) async fn serve(
     Some((if is_cut { NextStep::Gone } else { then }, stream, received))
 }
 
-/// What comes after a request.
-async fn after(
-    client: &Rc<Client>,
+async fn next_step(
+    client: &Rc<ClientState>,
     side: &ClientStream,
-    (end, closes): (End, bool),
+    (end, closes): (FrameEnd, bool),
     switched: Option<Box<Upstream>>,
-) -> Option<(NextStep, Stream, HeadBuffer)> {
+) -> Option<(NextStep, SocketStream, HeadBuffer)> {
     let worker = &client.worker;
-    let (stream, mut received, has_come) = side.end()?;
+    let (stream, mut received, is_complete) = side.end()?;
     match end {
-        End::Gone => None,
-        End::TooSlow => {
-            match client.turn() {
-                // Closing an idle connection is not a fault.
-                Turn::Idle => {}
-                Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
-                Turn::Backend => count(&worker.counters().broken_answers),
+        FrameEnd::Gone => None,
+        FrameEnd::TooSlow => {
+            match client.waiting_on() {
+                // Closing an idle connection is no fault.
+                WaitingOn::Idle => {}
+                WaitingOn::Client | WaitingOn::ClientAborted => {
+                    count(&worker.counters().client_timeouts)
+                }
+                WaitingOn::Backend => count(&worker.counters().broken_responses),
             }
-            // The connection is dropped with all it had.
+            // The connection is dropped.
             Some((NextStep::Gone, stream, received))
         }
-        End::BrokenOff => Some((NextStep::Close, stream, received)),
-        End::Answered => {
+        FrameEnd::Aborted => Some((NextStep::Close, stream, received)),
+        FrameEnd::Answered => {
             if let Some(far) = switched.and_then(|upstream| upstream.into_stream()) {
                 let near = (stream, received.take());
                 tunnel::run(client, near, far).await;
                 return None;
             }
-            // What has not come of the request keeps the next one from being read.
-            let closes = closes || !has_come || worker.is_stopping();
+            // After an incomplete request the next one cannot be read.
+            let closes = closes || !is_complete || worker.is_stopping();
             Some((if closes { NextStep::Close } else { NextStep::Next }, stream, received))
         }
     }
 }
 
-impl Serving<'_> {
-    /// Reads and writes what can be read and written.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+impl FrameExchange<'_> {
+    /// Makes progress in both directions.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FrameEnd> {
         loop {
-            let mut moves = true;
-            while moves && self.end.is_none() && self.out.len() < TOGETHER {
-                moves = self.advance(cx);
+            let mut progress = true;
+            while progress && self.end.is_none() && self.out.len() < WRITE_BYTES {
+                progress = self.advance(cx);
             }
-            match self.pass_on(cx) {
+            match self.write_out(cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => return Poll::Ready(End::Gone),
+                Poll::Ready(false) => return Poll::Ready(FrameEnd::Gone),
                 Poll::Pending => return self.wait(cx),
             }
             if let Some(end) = self.end {
                 return Poll::Ready(end);
             }
-            if !moves {
+            if !progress {
                 return self.wait(cx);
             }
         }
     }
 
-    /// Adds what has come of the answer; whether there was something.
+    /// Processes available response data; `false` if there is none.
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         match &mut self.stage {
             Stage::Handling(handling) => match handling.as_mut().poll(cx) {
-                Poll::Ready(answer) => {
-                    self.begin(answer);
+                Poll::Ready(response) => {
+                    self.begin(response);
                     true
                 }
                 Poll::Pending => false,
@@ -175,7 +177,7 @@ impl Serving<'_> {
                 Poll::Ready(next) => {
                     match next {
                         Some(Ok(frame)) => self.add(frame),
-                        Some(Err(_)) => self.end = Some(End::BrokenOff),
+                        Some(Err(_)) => self.end = Some(FrameEnd::Aborted),
                         None => self.finish(),
                     }
                     true
@@ -184,34 +186,34 @@ impl Serving<'_> {
         }
     }
 
-    /// The head of the answer has come, or there will be none.
-    fn begin(&mut self, answer: Result<Answer, Refusal>) {
+    /// Begins the response, or a refusal.
+    fn begin(&mut self, response: Result<UpstreamResponse, Refusal>) {
         let worker = &self.client.worker;
-        self.side.begin_answer(&mut self.out);
+        self.side.begin_response(&mut self.out);
         self.closes |= worker.is_stopping();
-        // Nothing that follows on a connection with a doubtful request is trusted.
-        self.closes |= answer.as_ref().is_err_and(|refusal| !refusal.is_backends());
-        let about = Answering {
+        // After a refused request the connection is not trusted any more.
+        self.closes |= response.as_ref().is_err_and(|refusal| !refusal.is_backends());
+        let context = ResponseContext {
             request_is_head: self.is_head,
-            is_old: self.is_old,
+            is_http10: self.is_http10,
             takes_trailers: self.takes_trailers,
-            is_empty: answer.as_ref().is_ok_and(|answer| answer.body.is_end_stream()),
+            is_empty: response.as_ref().is_ok_and(|response| response.body.is_end_stream()),
             closes: self.closes,
             date: &worker.date.now(),
         };
-        let Answer { head, body } = match answer {
-            Ok(answer) => answer,
+        let UpstreamResponse { head, body } = match response {
+            Ok(response) => response,
             Err(refusal) => {
-                self.out.extend_from_slice(&refusal.bytes(&about));
-                self.end = Some(End::Answered);
+                self.out.extend_from_slice(&refusal.bytes(&context));
+                self.end = Some(FrameEnd::Answered);
                 return;
             }
         };
         let (state, out) = (&mut self.state, &mut self.out);
-        let mut writer = AnswerWriter { state, about, out, slot: None };
-        head.show(|head| writer.head(head));
+        let mut writer = ResponseWriter { state, context, out, slot: None };
+        head.with_parsed(|head| writer.head(head));
         if self.state.is_ended_by_close {
-            // Until the answer is whole, a close would make it seem so.
+            // Until the response is complete, a normal close would look like its end.
             self.side.set_close_is_error();
             self.closes = true;
         }
@@ -219,10 +221,9 @@ impl Serving<'_> {
         self.end_if_whole();
     }
 
-    /// A part of the body has come.
     fn add(&mut self, frame: Frame<Bytes>) {
         match frame.into_data() {
-            Ok(piece) => self.state.body(&piece, &mut self.out),
+            Ok(data) => self.state.body(&data, &mut self.out),
             Err(frame) => {
                 if let Ok(trailers) = frame.into_trailers() {
                     self.state.trailers(trailers);
@@ -240,14 +241,13 @@ impl Serving<'_> {
         }
     }
 
-    /// The body has ended.
     fn finish(&mut self) {
         self.state.finish(&mut self.out);
-        self.end = Some(End::Answered);
+        self.end = Some(FrameEnd::Answered);
     }
 
-    /// Writes to the client what there is for it; `false` when it takes no more.
-    fn pass_on(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+    /// Writes buffered bytes to the client; `false` if it is gone.
+    fn write_out(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         if self.out.is_empty() {
             return Poll::Ready(true);
         }
@@ -256,23 +256,23 @@ impl Serving<'_> {
                 None => return Poll::Ready(false),
                 Some(written) => {
                     self.taken += written;
-                    self.client.watch.extend();
+                    self.client.deadline.extend();
                 }
             }
         }
         let flushed = ready!(self.side.poll_flush(cx));
-        // While nothing is on its way no buffer is kept.
+        // Idle exchanges keep no buffer.
         (self.out, self.taken) = (Vec::new(), 0);
         Poll::Ready(flushed)
     }
 
-    /// Nothing can be done now.
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    /// Waits for progress, unless the client is gone or the deadline has passed.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<FrameEnd> {
         if self.side.is_gone(cx) {
-            return Poll::Ready(End::Gone);
+            return Poll::Ready(FrameEnd::Gone);
         }
-        let watch = &self.client.watch;
-        watch.register(cx);
-        if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+        let deadline = &self.client.deadline;
+        deadline.register(cx);
+        if deadline.fired() { Poll::Ready(FrameEnd::TooSlow) } else { Poll::Pending }
     }
 }

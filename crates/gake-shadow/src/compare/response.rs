@@ -1,4 +1,4 @@
-//! Two outcomes of one request, compared: status, then headers and body.
+//! Compares two outcomes of a request: status, then headers and body.
 
 use std::collections::BTreeSet;
 
@@ -6,23 +6,23 @@ use gake_text::redact::Redactor;
 use http::HeaderMap;
 
 use super::body;
-use super::field::{Differences, Kind};
-use super::rules::Rules;
-use crate::exchange::{BackendAnswer, BackendOutcome};
+use super::field::{DifferenceKind, Differences};
+use super::rules::ComparisonRules;
+use crate::exchange::{BackendOutcome, BackendResponse};
 
-/// Where outcomes of one request differ, by what `rules` say for `endpoint`.
+/// The differences of two outcomes, by the rules for `endpoint`.
 pub(super) fn differences<'a>(
     expected: &BackendOutcome,
     actual: &BackendOutcome,
     endpoint: &str,
-    rules: &'a Rules,
+    rules: &'a ComparisonRules,
     redactor: &'a Redactor,
 ) -> Differences<'a> {
     let mut out = Differences::new(rules.tolerances(endpoint), redactor);
     let (left, right) = (code(expected), code(actual));
     if left != right {
-        // What else differs is a consequence.
-        out.note("status", Kind::Value, || (left, right));
+        // Other differences are consequences.
+        out.note("status", DifferenceKind::Value, || (left, right));
         return out;
     }
     if let (Ok(expected), Ok(actual)) = (&expected.result, &actual.result) {
@@ -34,20 +34,25 @@ pub(super) fn differences<'a>(
     out
 }
 
-/// The status, or the name of what went wrong.
+/// The status, or the name of the failure.
 pub(super) fn code(outcome: &BackendOutcome) -> String {
     match &outcome.result {
-        Ok(answer) => answer.status.as_str().to_owned(),
+        Ok(response) => response.status.as_str().to_owned(),
         Err(failure) => failure.name().to_owned(),
     }
 }
 
-/// Whether not all of the body was kept.
-pub(super) fn is_cut(answer: &BackendAnswer) -> bool {
-    answer.body.truncated || answer.body.len != answer.body.bytes.len() as u64
+/// Whether the captured body is incomplete.
+pub(super) fn is_cut(response: &BackendResponse) -> bool {
+    response.body.truncated || response.body.len != response.body.bytes.len() as u64
 }
 
-fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &Rules, out: &mut Differences<'_>) {
+fn headers(
+    expected: &HeaderMap,
+    actual: &HeaderMap,
+    rules: &ComparisonRules,
+    out: &mut Differences<'_>,
+) {
     let names: BTreeSet<&str> = expected.keys().chain(actual.keys()).map(|n| n.as_str()).collect();
     for name in names.into_iter().filter(|name| !rules.ignores_header(name)) {
         let (left, right) = (values(expected, name), values(actual, name));
@@ -56,13 +61,13 @@ fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &Rules, out: &mut Di
         }
         let redactor = out.redactor;
         let kind = match (left.is_empty(), right.is_empty()) {
-            (false, true) => Kind::Missing,
-            (true, false) => Kind::Added,
-            _ => Kind::Value,
+            (false, true) => DifferenceKind::Missing,
+            (true, false) => DifferenceKind::Added,
+            _ => DifferenceKind::Value,
         };
         let shown = |values: &[String]| match values {
             [] => "nothing".to_owned(),
-            // What is left of a cookie holds no secret.
+            // The compared form of a cookie contains no secret.
             _ if name == "set-cookie" => values.join(", "),
             _ => {
                 let joined = values.join(", ");
@@ -81,11 +86,12 @@ fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
     all.map(|value| value.trim().to_owned()).collect()
 }
 
-/// A cookie without its value, which is another one for each session, and without its expiry.
+/// A cookie without value and expiry, which differ between sessions.
 fn cookie(value: &str) -> String {
-    let mut parts = value.split(';').map(str::trim);
-    let name = parts.next().and_then(|pair| pair.split('=').next()).unwrap_or_default();
-    let kept = parts.filter(|part| !part.to_ascii_lowercase().starts_with("expires="));
+    let mut attributes = value.split(';').map(str::trim);
+    let name = attributes.next().and_then(|pair| pair.split('=').next()).unwrap_or_default();
+    let kept =
+        attributes.filter(|attribute| !attribute.to_ascii_lowercase().starts_with("expires="));
     std::iter::once(format!("{name}=…"))
         .chain(kept.map(str::to_owned))
         .collect::<Vec<_>>()

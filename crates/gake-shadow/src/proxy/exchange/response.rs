@@ -1,4 +1,4 @@
-//! The body of an answer on its way to the client.
+//! Response bodies on the frame path.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,108 +9,109 @@ use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::collect::Slot;
+use crate::collect::OutcomeSlot;
 use crate::exchange::BackendFailure;
-use crate::message::answer_head::AnswerHead;
-use crate::proxy::client::{Client, Turn};
-use crate::proxy::shared::count;
+use crate::message::response_head::BackendResponseHead;
+use crate::proxy::client::{ClientState, WaitingOn};
+use crate::proxy::state::count;
 use crate::proxy::upstream::Upstream;
-use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::pool::BackendPool;
 
-/// An answer as it comes from a backend.
-pub(crate) struct Answer {
-    pub(crate) head: AnswerHead,
-    pub(crate) body: AnswerBody,
+/// A response for a client.
+pub(crate) struct UpstreamResponse {
+    pub(crate) head: BackendResponseHead,
+    pub(crate) body: ResponseBody,
 }
 
-/// An answer's body.
-pub(crate) enum AnswerBody {
+pub(crate) enum ResponseBody {
     Empty,
-    /// None: the protocol has been switched.
+    /// No body: the protocol was switched.
     Switched(Box<Upstream>),
     Text(Option<Bytes>),
     Relay(Box<Relay>),
 }
 
-/// A backend's answer as it comes; its connection goes back to the pool at the end.
+/// Streams a backend's response; returns the connection to the pool at the end.
 pub(crate) struct Relay {
     upstream: Option<Upstream>,
-    pool: Rc<Pool>,
-    client: Rc<Client>,
-    slot: Option<Box<Slot>>,
+    pool: Rc<BackendPool>,
+    client: Rc<ClientState>,
+    slot: Option<Box<OutcomeSlot>>,
     broken: bool,
 }
 
-/// The answer broke off; the client's connection must, too.
+/// The response ended early, and the client must see an error too.
 #[derive(Debug)]
-pub(crate) struct BrokenOff;
+pub(crate) struct ResponseAborted;
 
-impl fmt::Display for BrokenOff {
+impl fmt::Display for ResponseAborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the backend's answer broke off")
+        f.write_str("the backend's response ended early")
     }
 }
 
-impl std::error::Error for BrokenOff {}
+impl std::error::Error for ResponseAborted {}
 
 impl Relay {
-    /// The body of an answer whose head has come.
     pub(crate) fn body(
         upstream: Upstream,
-        pool: Rc<Pool>,
-        client: Rc<Client>,
-        slot: Option<Box<Slot>>,
-    ) -> AnswerBody {
+        pool: Rc<BackendPool>,
+        client: Rc<ClientState>,
+        slot: Option<Box<OutcomeSlot>>,
+    ) -> ResponseBody {
         let is_empty = upstream.is_at_end();
         let upstream = Some(upstream);
         let mut relay = Box::new(Self { upstream, pool, client, slot, broken: false });
-        relay.client.body_begins();
+        relay.client.response_begun();
         if is_empty {
             relay.end();
-            return AnswerBody::Empty;
+            return ResponseBody::Empty;
         }
-        AnswerBody::Relay(relay)
+        ResponseBody::Relay(relay)
     }
 
     fn end(&mut self) {
         if let Some(upstream) = self.upstream.take() {
             upstream.give_back(&self.pool, self.client.worker.ticker.now());
-            self.client.answered();
+            self.client.response_sent();
         }
         if let Some(slot) = self.slot.take() {
             slot.done(false);
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseAborted>>> {
         if self.broken {
-            return Poll::Ready(Some(Err(BrokenOff)));
+            return Poll::Ready(Some(Err(ResponseAborted)));
         }
         let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
         match upstream.poll_body(&self.client.worker.scratch, cx) {
             Poll::Pending => {
-                self.client.body_waits();
+                self.client.response_starved();
                 Poll::Pending
             }
             Poll::Ready(Some(Ok(frame))) => {
-                self.client.body_moves();
+                self.client.response_received();
                 if let Some(slot) = &mut self.slot {
                     slot.frame(&frame);
                 }
-                // Behind trailers or the last byte no more is asked for.
+                // The body is not polled after its trailers or last byte.
                 if frame.is_trailers() || upstream.is_at_end() {
                     self.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(fault))) => {
-                count(&self.client.worker.counters().broken_answers);
+                count(&self.client.worker.counters().broken_responses);
                 self.upstream = None;
                 if let Some(slot) = self.slot.take() {
                     slot.failed(BackendFailure::Fault(fault));
                 }
-                // In HTTP/2 an error discards what is still to be written: it is written when
-                // there is nothing to wait for but us.
+                // An error discards unwritten data in HTTP/2. Pending once lets it be written
+                // first.
                 self.broken = true;
                 cx.waker().wake_by_ref();
                 Poll::Pending
@@ -125,21 +126,22 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        let late = self.client.turn() == Turn::Backend && self.client.watch.fired();
-        if late && let Some(slot) = self.slot.take() {
+        let is_timeout =
+            self.client.waiting_on() == WaitingOn::Backend && self.client.deadline.fired();
+        if is_timeout && let Some(slot) = self.slot.take() {
             slot.failed(BackendFailure::Fault(Fault::Timeout(Phase::Body)));
         }
     }
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = ResponseAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseAborted>>> {
         match self.get_mut() {
             Self::Empty | Self::Switched(_) => Poll::Ready(None),
             Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),

@@ -1,4 +1,4 @@
-//! Time-outs without a timer a request: deadlines in coarse ticks, looked at by one task a thread.
+//! Timeouts without a timer per request: deadlines in coarse ticks, checked by one task per thread.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -6,29 +6,29 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Watches that there is always room for.
-const ROOM: usize = 64;
+/// Minimum capacity for deadlines.
+const CAPACITY_MIN: usize = 64;
 
-/// The coarse time of one thread, and what waits on it.
+/// The coarse clock of one thread, and its deadlines.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     length: Duration,
     now: Cell<u64>,
-    watches: RefCell<Vec<Rc<WatchState>>>,
+    deadlines: RefCell<Vec<Rc<DeadlineState>>>,
 }
 
-/// One task's deadline. Firing wakes the task, which asks [`Watch::fired`].
+/// The deadline of a task. Firing wakes the task, which checks [`Deadline::fired`].
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Deadline {
     ticker: Rc<Ticker>,
-    state: Rc<WatchState>,
+    state: Rc<DeadlineState>,
 }
 
 #[derive(Debug)]
-struct WatchState {
-    /// In ticks; 0 means none.
-    deadline: Cell<u64>,
-    /// What it was last set to.
+struct DeadlineState {
+    /// In ticks; 0 for none.
+    due: Cell<u64>,
+    /// The last timeout set.
     span: Cell<u64>,
     fired: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -36,16 +36,16 @@ struct WatchState {
 }
 
 impl Ticker {
-    /// A tick is a twentieth of the shortest time-out, within 5 and 100 ms.
+    /// A tick is a twentieth of the shortest timeout, at least 5 and at most 100 ms.
     pub(crate) fn new(shortest: Duration) -> Rc<Self> {
         let length = (shortest / 20).clamp(Duration::from_millis(5), Duration::from_millis(100));
-        Rc::new(Self { length, now: Cell::new(1), watches: RefCell::default() })
+        Rc::new(Self { length, now: Cell::new(1), deadlines: RefCell::default() })
     }
 
-    /// Counts the ticks and wakes whose deadline has passed, for ever.
+    /// Advances the clock and wakes tasks with expired deadlines, until dropped.
     pub(crate) async fn run(self: Rc<Self>) {
         let mut interval = tokio::time::interval(self.length);
-        // A thread that was held up must not make up for it: time-outs would come early.
+        // Catching up after a stall would expire deadlines early.
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
@@ -56,45 +56,44 @@ impl Ticker {
     fn tick(&self) {
         let now = self.now.get() + 1;
         self.now.set(now);
-        let mut watches = self.watches.borrow_mut();
-        watches.retain(|state| {
-            if passed(&state.deadline, &state.fired, now)
+        let mut deadlines = self.deadlines.borrow_mut();
+        deadlines.retain(|state| {
+            if passed(&state.due, &state.fired, now)
                 && let Some(waker) = state.waker.borrow().as_ref()
             {
                 waker.wake_by_ref();
             }
             !state.dropped.get()
         });
-        // What a crowd needed is given back when it has left.
-        let (needed, room) = (watches.len().max(ROOM), watches.capacity());
+        // Release the memory of a past peak.
+        let (needed, room) = (deadlines.len().max(CAPACITY_MIN), deadlines.capacity());
         if room > 4 * needed {
-            watches.shrink_to(2 * needed);
+            deadlines.shrink_to(2 * needed);
         }
     }
 
-    /// Wakes everybody, to look around.
     pub(crate) fn wake_all(&self) {
-        for state in &*self.watches.borrow() {
+        for state in &*self.deadlines.borrow() {
             if let Some(waker) = state.waker.borrow().as_ref() {
                 waker.wake_by_ref();
             }
         }
     }
 
-    /// A new watch without a deadline.
-    pub(crate) fn watch(self: &Rc<Self>) -> Watch {
-        let state = Rc::new(WatchState {
-            deadline: Cell::new(0),
+    /// A new deadline, not set.
+    pub(crate) fn deadline(self: &Rc<Self>) -> Deadline {
+        let state = Rc::new(DeadlineState {
+            due: Cell::new(0),
             span: Cell::new(0),
             fired: Cell::new(false),
             waker: RefCell::new(None),
             dropped: Cell::new(false),
         });
-        self.watches.borrow_mut().push(Rc::clone(&state));
-        Watch { ticker: Rc::clone(self), state }
+        self.deadlines.borrow_mut().push(Rc::clone(&state));
+        Deadline { ticker: Rc::clone(self), state }
     }
 
-    /// The present tick.
+    /// The current tick.
     pub(crate) fn now(&self) -> u64 {
         self.now.get()
     }
@@ -105,7 +104,7 @@ impl Ticker {
     }
 }
 
-/// Notes that a tick has passed, once.
+/// Clears an expired `tick` and sets `note`.
 fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
     let passed = tick.get() != 0 && tick.get() < now;
     if passed {
@@ -115,33 +114,31 @@ fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
     passed
 }
 
-impl Watch {
-    /// Fires after this number of ticks (and at most one more), unless reset before.
+impl Deadline {
+    /// Expires after this number of ticks, or one more.
     pub(crate) fn set(&self, ticks: u64) {
         self.state.fired.set(false);
         self.state.span.set(ticks);
-        self.state.deadline.set(self.ticker.now().saturating_add(ticks));
+        self.state.due.set(self.ticker.now().saturating_add(ticks));
     }
 
-    /// Something moves: the time begins anew, if there is a deadline.
+    /// Restarts the timeout, if one is set.
     pub(crate) fn extend(&self) {
-        if self.state.deadline.get() != 0 {
-            self.state.deadline.set(self.ticker.now().saturating_add(self.state.span.get()));
+        if self.state.due.get() != 0 {
+            self.state.due.set(self.ticker.now().saturating_add(self.state.span.get()));
         }
     }
 
-    /// No deadline.
     pub(crate) fn clear(&self) {
         self.state.fired.set(false);
-        self.state.deadline.set(0);
+        self.state.due.set(0);
     }
 
-    /// Whether the deadline has passed.
     pub(crate) fn fired(&self) -> bool {
         self.state.fired.get()
     }
 
-    /// Says whom to wake.
+    /// Registers the task to wake.
     pub(crate) fn register(&self, cx: &Context<'_>) {
         let mut waker = self.state.waker.borrow_mut();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
@@ -150,22 +147,22 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for Deadline {
     fn drop(&mut self) {
         self.state.dropped.set(true);
-        self.state.deadline.set(0);
+        self.state.due.set(0);
         self.state.waker.replace(None);
     }
 }
 
-/// What a future brings, unless the watch fires first.
-pub(crate) async fn before<F: Future>(watch: &Watch, future: F) -> Option<F::Output> {
+/// The output of a future, or `None` if the deadline expires first.
+pub(crate) async fn before<F: Future>(deadline: &Deadline, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => {
-            watch.register(cx);
-            if watch.fired() { Poll::Ready(None) } else { Poll::Pending }
+            deadline.register(cx);
+            if deadline.fired() { Poll::Ready(None) } else { Poll::Pending }
         }
     })
     .await
@@ -176,30 +173,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_fires_once_its_ticks_are_over_and_not_before() {
+    fn a_deadline_fires_after_its_ticks() {
         let ticker = Ticker::new(Duration::from_secs(1));
-        let watch = ticker.watch();
-        watch.set(2);
+        let deadline = ticker.deadline();
+        deadline.set(2);
         for _ in 0..2 {
             ticker.tick();
-            assert!(!watch.fired());
+            assert!(!deadline.fired());
         }
         ticker.tick();
-        assert!(watch.fired());
-        watch.set(1);
-        assert!(!watch.fired(), "it can be set again");
-        watch.clear();
+        assert!(deadline.fired());
+        deadline.set(1);
+        assert!(!deadline.fired(), "it can be set again");
+        deadline.clear();
         for _ in 0..5 {
             ticker.tick();
         }
-        assert!(!watch.fired());
-        drop(watch);
+        assert!(!deadline.fired());
+        drop(deadline);
         ticker.tick();
-        assert!(ticker.watches.borrow().is_empty(), "nothing is kept");
+        assert!(ticker.deadlines.borrow().is_empty(), "nothing is kept");
     }
 
     #[test]
-    fn a_tick_is_a_small_part_of_the_shortest_time_out() {
+    fn a_tick_is_a_twentieth_of_the_shortest_timeout() {
         let ticker = Ticker::new(Duration::from_millis(200));
         assert_eq!(ticker.ticks(Duration::from_secs(1)), 100);
         assert_eq!(ticker.ticks(Duration::from_nanos(1)), 1);

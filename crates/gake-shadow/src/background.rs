@@ -1,19 +1,19 @@
-//! What goes on beside a proxy: the admin service, ramps, names that are resolved again.
+//! Background tasks of a proxy: the admin service, percentage ramps, DNS refresh.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::admin;
-use crate::control::Control;
+use crate::control::ProxyControl;
 
-/// How often a percentage moves while it ramps.
+/// Interval between two steps of a ramp.
 const RAMP_STEP: Duration = Duration::from_millis(100);
-/// How often backends' names are resolved again.
+/// Interval between two resolutions of the backends' names.
 const RESOLVE_AGAIN: Duration = Duration::from_secs(30);
 
-/// What goes on beside the proxy, until it has ended.
-pub(crate) async fn run(control: Control, admin: Option<TcpListener>) {
+/// Runs the background tasks until the proxy has ended.
+pub(crate) async fn run(control: ProxyControl, admin: Option<TcpListener>) {
     if let Some(listener) = admin {
         tokio::task::spawn_local(admin::serve(listener, control.clone()));
     }
@@ -29,7 +29,7 @@ pub(crate) async fn run(control: Control, admin: Option<TcpListener>) {
         loop {
             tokio::time::sleep(RESOLVE_AGAIN).await;
             let shared = Arc::clone(resolving.shared());
-            // A thread of its own: a resolver that hangs holds up nothing else, the end included.
+            // On a thread of its own: a hanging resolver must not delay shutdown.
             let _ = std::thread::Builder::new().name("gake-resolve".to_owned()).spawn(move || {
                 shared.master.refresh();
                 for backend in &shared.shadows {

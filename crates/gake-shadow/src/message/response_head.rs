@@ -1,23 +1,23 @@
-//! The head of an answer as it came from a backend, for an answer whose body comes in parts.
+//! The stored head of a backend's response, for responses that pass as frames.
 
 use bytes::Bytes;
 use gake_codec::http1::{Header, ResponseHead, Version};
 use http::{HeaderMap, StatusCode};
 
-use super::head::Lines;
+use super::head::HeaderLines;
 use super::line::{digits, is, write_line};
 
-/// A final answer's head.
+/// The head of a final response.
 #[derive(Debug, Clone)]
-pub(crate) struct AnswerHead {
+pub(crate) struct BackendResponseHead {
     status: StatusCode,
     reason: Box<str>,
-    /// Its lines, names as they were written.
+    /// The header lines, with the case of their names.
     lines: Bytes,
 }
 
-impl AnswerHead {
-    /// Of an answer in HTTP/1.1; `None` for a status that is none.
+impl BackendResponseHead {
+    /// `None` if the status is invalid.
     pub(crate) fn of_http1(head: &ResponseHead<'_>) -> Option<Self> {
         let status = StatusCode::from_u16(head.status).ok()?;
         let mut lines = Vec::new();
@@ -27,7 +27,6 @@ impl AnswerHead {
         Some(Self { status, reason: head.reason.into(), lines: lines.into() })
     }
 
-    /// Of an answer in HTTP/2.
     pub(crate) fn of_http2(status: StatusCode, headers: &HeaderMap) -> Self {
         let mut lines = Vec::new();
         for (name, value) in headers {
@@ -41,12 +40,11 @@ impl AnswerHead {
         self.status
     }
 
-    /// The values of a name.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.lines().filter(move |(known, _)| is(known, name)).map(|(_, value)| value)
     }
 
-    /// The length of the body, where one line says it.
+    /// The value of a single `Content-Length` line.
     pub(crate) fn length(&self) -> Option<u64> {
         let mut lengths = self.values("content-length");
         match (lengths.next(), lengths.next()) {
@@ -55,13 +53,12 @@ impl AnswerHead {
         }
     }
 
-    /// The headers as a map, as they came.
     pub(crate) fn map(&self) -> HeaderMap {
         self.lines().headers()
     }
 
-    /// Shows it as the codec does.
-    pub(crate) fn show<T>(&self, look: impl FnOnce(&ResponseHead<'_>) -> T) -> T {
+    /// Calls `look` with the head as the codec presents it.
+    pub(crate) fn with_parsed<T>(&self, look: impl FnOnce(&ResponseHead<'_>) -> T) -> T {
         let header = |(name, value)| {
             // A name is a token.
             Header { name: std::str::from_utf8(name).unwrap_or_default(), value }
@@ -75,7 +72,7 @@ impl AnswerHead {
         })
     }
 
-    fn lines(&self) -> Lines<'_> {
-        Lines::of(&self.lines)
+    fn lines(&self) -> HeaderLines<'_> {
+        HeaderLines::of(&self.lines)
     }
 }

@@ -1,5 +1,5 @@
-//! Backends that show what they were sent (`/headers`, TRACE, error pages): the marker in what they
-//! say of a copy is ours, and no difference.
+//! Removes the marker header from bodies that echo the request (`/headers`, TRACE, error pages): it
+//! is added to copies only, and is no difference.
 
 use std::borrow::Cow;
 
@@ -9,23 +9,20 @@ use crate::config::fold;
 
 /// The names of the headers that mark copies.
 #[derive(Debug, Clone, Default)]
-pub struct Markers(Vec<String>);
+pub struct MarkerNames(Vec<String>);
 
-impl Markers {
-    /// Adds a name.
+impl MarkerNames {
     pub(super) fn add(&mut self, name: &str) {
         self.0.push(fold(name));
     }
 
-    /// Whether a header or a member has the name of a marker, also as a CGI variable
-    /// (`HTTP_X_GAKE_SHADOW`).
-    pub(super) fn are(&self, name: &str) -> bool {
+    /// Whether a name is that of a marker, also as a CGI variable (`HTTP_X_GAKE_SHADOW`).
+    pub(super) fn contains(&self, name: &str) -> bool {
         let name = fold(name);
         let name = name.strip_prefix("http-").unwrap_or(&name);
         self.0.iter().any(|marker| marker == name)
     }
 
-    /// Whether a text may speak of a marker.
     fn may_be_in(&self, text: &[u8]) -> bool {
         !self.0.is_empty() && {
             let folded = fold(&String::from_utf8_lossy(text));
@@ -33,52 +30,53 @@ impl Markers {
         }
     }
 
-    /// A text without the lines that are a marker's.
+    /// A text without the lines that begin with a marker.
     pub(super) fn without_lines<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.may_be_in(text.as_bytes()) {
             return Cow::Borrowed(text);
         }
-        text.split_inclusive('\n').filter(|line| !self.begin(line)).collect()
+        text.split_inclusive('\n').filter(|line| !self.is_marker_line(line)).collect()
     }
 
-    /// Takes the markers out of a document: members, pairs of name and value, and header lines.
-    pub(super) fn take_from(&self, value: &mut Value) {
+    /// Removes markers from a document: members, name-value pairs and header lines.
+    pub(super) fn remove_from(&self, value: &mut Value) {
         match value {
             Value::Object(members) => {
-                members.retain(|name, _| !self.are(name));
-                members.values_mut().for_each(|value| self.take_from(value));
+                members.retain(|name, _| !self.contains(name));
+                members.values_mut().for_each(|value| self.remove_from(value));
             }
             Value::Array(all) => {
-                all.retain(|value| !self.name(value));
-                all.iter_mut().for_each(|value| self.take_from(value));
+                all.retain(|value| !self.is_marker(value));
+                all.iter_mut().for_each(|value| self.remove_from(value));
             }
             Value::String(text) if text.contains('\n') => {
-                if let Cow::Owned(less) = self.without_lines(text) {
-                    *text = less;
+                if let Cow::Owned(cleaned) = self.without_lines(text) {
+                    *text = cleaned;
                 }
             }
             _ => {}
         }
     }
 
-    /// Whether an element of an array is a marker: `["X-Gake-Shadow", "1"]`,
+    /// Whether an element of an array is a marker, as `["X-Gake-Shadow", "1"]`,
     /// `{"name": "X-Gake-Shadow", ...}` or `"X-Gake-Shadow: 1"`.
-    fn name(&self, value: &Value) -> bool {
-        let is = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|n| self.are(n));
+    fn is_marker(&self, value: &Value) -> bool {
+        let is =
+            |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|n| self.contains(n));
         match value {
-            Value::String(line) => self.begin(line),
+            Value::String(line) => self.is_marker_line(line),
             Value::Array(pair) => pair.len() == 2 && is(pair.first()),
             Value::Object(members) => ["name", "key", "header"].iter().any(|n| is(members.get(*n))),
             _ => false,
         }
     }
 
-    /// Whether a line begins with the name of a marker and what parts it from its value.
-    fn begin(&self, line: &str) -> bool {
+    /// Whether a line begins with the name of a marker and a separator.
+    fn is_marker_line(&self, line: &str) -> bool {
         let line = line.trim_start_matches([' ', '\t', '"', '\'', '<', '[', '{', '(', '*', '-']);
         let name =
             line.split([':', '=', '"', '\'', ' ', '\t', '<', ',']).next().unwrap_or_default();
-        self.are(name)
+        self.contains(name)
     }
 }
 
@@ -88,14 +86,14 @@ mod tests {
 
     use super::*;
 
-    fn markers() -> Markers {
-        let mut markers = Markers::default();
+    fn markers() -> MarkerNames {
+        let mut markers = MarkerNames::default();
         markers.add("X-Gake-Shadow");
         markers
     }
 
     #[test]
-    fn a_document_loses_its_markers_and_nothing_else() {
+    fn only_markers_are_removed_from_a_document() {
         let mut value = json!({
             "headers": {"X-Gake-Shadow": "1", "x-gake-shadows": "2", "Host": "h"},
             "env": {"HTTP_X_GAKE_SHADOW": "1"},
@@ -104,7 +102,7 @@ mod tests {
             "lines": ["X-Gake-Shadow: 1", "Host: h"],
             "raw": "GET / HTTP/1.1\r\nX-Gake-Shadow: 1\r\nHost: h\r\n",
         });
-        markers().take_from(&mut value);
+        markers().remove_from(&mut value);
         assert_eq!(
             value,
             json!({
@@ -119,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_loses_the_lines_of_markers() {
+    fn marker_lines_are_removed_from_a_text() {
         let text = "a\n  X-Gake-Shadow = 1\nthe X-Gake-Shadow header\n\"x_gake_shadow\": 1\nb";
         assert_eq!(markers().without_lines(text), "a\nthe X-Gake-Shadow header\nb");
         assert!(matches!(markers().without_lines("a\nb"), Cow::Borrowed(_)));
-        assert!(matches!(Markers::default().without_lines(text), Cow::Borrowed(_)));
+        assert!(matches!(MarkerNames::default().without_lines(text), Cow::Borrowed(_)));
     }
 }
