@@ -21,7 +21,7 @@ impl SpanExporter {
     /// Prepares to send `spans` to an OpenTelemetry destination.
     ///
     /// One sentence, when it takes no spans.
-    pub fn new(address: &SinkAddress, spans: Spans) -> Result<Self, String> {
+    pub fn new(address: &SinkAddress, spans: SpanReceiver) -> Result<Self, String> {
         let Some(post) = span_post(address) else {
             return Err(format!(
                 "{address} takes no traces: give otlp=http://host:4318 or otlp-grpc=http://host:4317"

@@ -124,8 +124,8 @@ struct FigureJson {
     problem: Option<String>,
 }
 
-impl From<&Figure> for FigureJson {
-    fn from(figure: &Figure) -> Self {
+impl From<&ComparedFigure> for FigureJson {
+    fn from(figure: &ComparedFigure) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
             name: figure.name.clone(),
@@ -165,8 +165,8 @@ struct ChangeJson {
     detectable: Option<f64>,
 }
 
-impl From<&Change> for ChangeJson {
-    fn from(change: &Change) -> Self {
+impl From<&FigureChange> for ChangeJson {
+    fn from(change: &FigureChange) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
             estimate: change.estimate,

@@ -66,7 +66,7 @@ fn estimate(figure: &ComparedFigure) -> String {
 }
 
 /// The smallest change that would have been detected.
-fn detectable(figure: &Figure) -> String {
+fn detectable(figure: &ComparedFigure) -> String {
     let detectable = figure.change.and_then(|change| change.detectable);
     detectable.map_or_else(
         || "–".to_owned(),

@@ -58,7 +58,7 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
     page.text()
 }
 
-fn row(page: &mut TextPage, figure: &Figure, name: &str, wide: usize) {
+fn row(page: &mut TextPage, figure: &ComparedFigure, name: &str, wide: usize) {
     let (_, paint) = mark(figure.verdict);
     // Worse within the tolerance is no alarm.
     let within = figure.verdict == ComparisonOutcome::Worse && !figure.beyond;

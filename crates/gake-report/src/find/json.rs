@@ -221,8 +221,8 @@ impl From<&FindReport> for FindJson {
     }
 }
 
-impl From<&CapacityAnswer> for CapacityJson {
-    fn from(answer: &CapacityAnswer) -> Self {
+impl From<&SearchResult> for CapacityJson {
+    fn from(answer: &SearchResult) -> Self {
         let (found, capacity) = match &answer.found {
             CapacityResult::Capacity(e) => ("capacity", Some(e.capacity)),
             CapacityResult::AtLeast { level, .. } => ("at_least", Some(*level)),
@@ -271,7 +271,7 @@ impl From<&Rung> for RungJson {
 }
 
 impl SearchStepJson {
-    fn new(report: &FindReport, step: &Step) -> Self {
+    fn new(report: &FindReport, step: &SearchStep) -> Self {
         let (trial, seen) = (&step.trial, &step.seen);
         let levels = report.clauses.iter().enumerate().filter_map(|(number, clause)| {
             Some((clause.target_level()?.to_owned(), step.mean_level(number)?))

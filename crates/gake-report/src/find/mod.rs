@@ -36,9 +36,9 @@ pub struct FindReport {
     /// The objectives, in the order of each step's ratios.
     pub clauses: Vec<Clause>,
     /// The result.
-    pub answer: CapacityAnswer,
+    pub answer: SearchResult,
     /// Every step, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SearchStep>,
     /// The behaviour beyond the capacity, when it was mapped.
     pub map: Option<Overload>,
     /// Causes found in the steps in which the target was at its limit.

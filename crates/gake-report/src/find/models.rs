@@ -104,9 +104,9 @@ struct StairJson {
     response_s: f64,
 }
 
-impl From<Ranged> for EstimateJson {
-    fn from(ranged: Ranged) -> Self {
-        let Ranged { value, low, high } = ranged;
+impl From<IntervalEstimate> for EstimateJson {
+    fn from(ranged: IntervalEstimate) -> Self {
+        let IntervalEstimate { value, low, high } = ranged;
         Self { value, low, high: high.is_finite().then_some(high) }
     }
 }
@@ -124,8 +124,8 @@ impl From<Usl> for ScalingJson {
     }
 }
 
-impl From<Pool> for PoolJson {
-    fn from(pool: Pool) -> Self {
+impl From<PoolFit> for PoolJson {
+    fn from(pool: PoolFit) -> Self {
         Self { throughput: pool.throughput, service_s: pool.service, slots: pool.slots.into() }
     }
 }

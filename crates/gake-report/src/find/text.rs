@@ -82,7 +82,7 @@ fn headline(page: &mut TextPage, report: &FindReport) {
     let answer = &report.answer;
     let shown = |value| level(report.dimension, value);
     match &answer.found {
-        Found::Capacity(e) => {
+        CapacityResult::Capacity(e) => {
             let capacity = page.paint(Paint::Good, &shown(e.capacity));
             let interval = format!("95 %: {} to {}", shown(e.low), shown(e.high));
             page.headed("capacity", &format!("{capacity}   ({interval})"));
@@ -92,7 +92,7 @@ fn headline(page: &mut TextPage, report: &FindReport) {
                 &format!("{safe}: 95 % confident that the capacity is higher"),
             );
         }
-        Found::AtLeast { level, why } => {
+        CapacityResult::AtLeast { level, why } => {
             let capacity = page.paint(Paint::Good, &format!("at least {}", shown(*level)));
             page.headed("capacity", &capacity);
             page.wrapped(INDENT, "", Paint::Plain, why);
@@ -121,7 +121,7 @@ pub(crate) fn sufficient_budget(report: &FindReport) -> Option<String> {
 }
 
 /// The unloaded response time, which explains the length of the steps.
-fn unloaded_response(answer: &CapacityAnswer) -> String {
+fn unloaded_response(answer: &SearchResult) -> String {
     match answer.rungs.first() {
         Some(rung) => {
             format!(" (a response takes {} without load)", units::duration(rung.response * 1e9))
@@ -139,7 +139,7 @@ pub(crate) fn ended(report: &FindReport) -> String {
         StopReason::Precision => format!("the requested precision is reached ({asked})"),
         StopReason::Ceiling => "no higher level is allowed or possible".to_owned(),
         StopReason::Budget => match &answer.found {
-            Found::Capacity(e) if e.half_width() > report.precision => format!(
+            CapacityResult::Capacity(e) if e.half_width() > report.precision => format!(
                 "the budget ran out at ± {}, before the requested precision ({asked})",
                 units::percent(e.half_width())
             ),
@@ -195,7 +195,7 @@ fn notes(page: &mut TextPage, report: &FindReport) {
 }
 
 /// How throughput grows with concurrency, and what explains its limit.
-fn scaling(page: &mut TextPage, answer: &CapacityAnswer) {
+fn scaling(page: &mut TextPage, answer: &SearchResult) {
     if let Some(law) = answer.scaling() {
         let peak = match (law.peak_users, law.peak_throughput) {
             (Some(users), Some(most)) if law.peak_determined => format!(
@@ -220,7 +220,7 @@ fn scaling(page: &mut TextPage, answer: &CapacityAnswer) {
 }
 
 /// The concurrency of the target, from the plateau of the ladder.
-fn plateau(pool: Pool) -> String {
+fn plateau(pool: PoolFit) -> String {
     format!(
         "throughput peaks at {} while one request takes {}: about {} are served concurrently ({} to {})",
         units::rate(pool.throughput),
@@ -232,7 +232,7 @@ fn plateau(pool: Pool) -> String {
 }
 
 /// Unusual properties of the result.
-pub(crate) fn cautions(answer: &CapacityAnswer) -> Vec<String> {
+pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.flat {
         notes.push(
@@ -322,14 +322,14 @@ fn row(report: &FindReport, step: &SearchStep) -> String {
 
 impl FindReport {
     /// The mean in a step of the first bounded level of the target.
-    fn level_of(&self, step: &Step) -> Option<String> {
+    fn level_of(&self, step: &SearchStep) -> Option<String> {
         let number = self.clauses.iter().position(|clause| clause.target_level().is_some())?;
         let mean = step.mean_level(number);
         mean.map_or(Some("–".to_owned()), |mean| self.clauses[number].shown_level(mean))
     }
 
     /// The measured value and the allowance of a clause.
-    fn bounds(&self, clause: usize, step: &Step) -> Option<(String, String)> {
+    fn bounds(&self, clause: usize, step: &SearchStep) -> Option<(String, String)> {
         if let (Some(mean), Some(known)) = (step.mean_level(clause), self.clauses.get(clause))
             && let (Some(seen), ClauseBound::Level(bound)) = (known.shown_level(mean), known.bound)
         {

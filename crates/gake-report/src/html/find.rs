@@ -106,7 +106,7 @@ fn next(report: &FindReport) -> Vec<String> {
              the generator more cores; gake doctor shows what this machine can generate"
                 .to_owned(),
         ],
-        (Found::AtLeast { .. } | Found::Unknown, StopReason::Budget) => {
+        (CapacityResult::AtLeast { .. } | CapacityResult::Unknown, StopReason::Budget) => {
             let time = text::sufficient_budget(report).unwrap_or_else(|| budget(4.0));
             vec![format!("give it more time: --budget {time}")]
         }
@@ -118,7 +118,7 @@ fn next(report: &FindReport) -> Vec<String> {
             "look at the target: is it up, and what does its log say?".to_owned(),
             format!("find where it stops responding: gake run {target} --stages 1..100@1m"),
         ],
-        (Found::Infeasible { .. }, _) => {
+        (CapacityResult::Infeasible { .. }, _) => {
             let unloaded = units::duration(answer.unloaded * 1e9);
             vec![
                 format!("look at a single user: gake run {target} -c 1 -d 10s"),
@@ -134,7 +134,7 @@ fn next(report: &FindReport) -> Vec<String> {
 
 fn beyond(report: &FindReport) -> Vec<StatementJson> {
     let Some(overload) = &report.map else { return Vec::new() };
-    let good = !matches!(overload.class, Class::Collapsing | Class::Retrograde);
+    let good = !matches!(overload.class, OverloadClass::Collapsing | OverloadClass::Retrograde);
     let mut statements = vec![StatementJson { good, text: map::class(overload) }];
     statements
         .extend(map::details(overload).into_iter().map(|text| StatementJson { good: true, text }));

@@ -69,11 +69,11 @@ pub struct EndpointFigures {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The request line.
-    pub request: Foreign,
+    pub request: ForeignText,
     /// The master's value.
-    pub expected: Foreign,
+    pub expected: ForeignText,
     /// The other backend's value.
-    pub actual: Foreign,
+    pub actual: ForeignText,
 }
 
 /// Histograms of the times to the responses' heads.

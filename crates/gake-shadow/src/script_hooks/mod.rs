@@ -52,9 +52,9 @@ impl HookScript {
 
 struct ScriptHooks {
     /// For `selectBackends` and `mungeRequest`.
-    questions: Option<Threads>,
+    questions: Option<ScriptThreads>,
     /// For `backendsFinished`.
-    finished: Option<Threads>,
+    finished: Option<ScriptThreads>,
     selects: bool,
     munges: bool,
     options: ScriptHookOptions,
@@ -193,9 +193,9 @@ impl FaultLog {
     fn log_once(&self, fault: &str) {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.to_owned()) {
-            (self.log)(Level::Warn, fault);
+            (self.log)(ConsoleLevel::Warn, fault);
             if logged.len() == FAULTS_LOGGED_MAX {
-                (self.log)(Level::Warn, "the script has more faults, which are only counted");
+                (self.log)(ConsoleLevel::Warn, "the script has more faults, which are only counted");
             }
         }
     }

@@ -2,7 +2,7 @@
 //! HTTP clients. Field numbers are from `opentelemetry/proto/trace/v1/trace.proto`.
 
 use gake_core::record::ExchangeEnd;
-use gake_wire::Span;
+use gake_wire::TraceSpan;
 use serde_json::{Value, json};
 
 use super::otlp::attributes;
@@ -46,7 +46,7 @@ impl SpanWriter {
         }
     }
 
-    pub(crate) fn write(&self, spans: &[Span]) -> FigureBatch {
+    pub(crate) fn write(&self, spans: &[TraceSpan]) -> FigureBatch {
         let bytes = if self.is_grpc { self.protobuf(spans) } else { self.json(spans) };
         FigureBatch { bytes, rows: spans.len() as u64 }
     }
@@ -65,7 +65,7 @@ impl SpanWriter {
         request.to_string().into_bytes()
     }
 
-    fn span_json(&self, span: &Span) -> Value {
+    fn span_json(&self, span: &TraceSpan) -> Value {
         let pairs: Vec<Value> = attributes_of(span)
             .into_iter()
             .map(|(key, value)| {
@@ -99,7 +99,7 @@ impl SpanWriter {
         call(&self.service, &self.tags, &scoped)
     }
 
-    fn span_message(&self, span: &Span) -> ProtoMessage {
+    fn span_message(&self, span: &TraceSpan) -> ProtoMessage {
         let mut message = ProtoMessage::default();
         message.bytes(1, &span.trace);
         message.bytes(2, &span.id);
@@ -128,7 +128,7 @@ impl SpanWriter {
     }
 }
 
-fn attributes_of(span: &Span) -> Vec<(&'static str, SpanAttribute)> {
+fn attributes_of(span: &TraceSpan) -> Vec<(&'static str, SpanAttribute)> {
     let mut all = vec![
         ("http.request.method", SpanAttribute::Text(span.method.clone())),
         ("server.address", SpanAttribute::Text(span.host.clone())),
@@ -149,7 +149,7 @@ fn attributes_of(span: &Span) -> Vec<(&'static str, SpanAttribute)> {
 }
 
 /// The error type of a failed request: its status or fault.
-fn error(span: &Span) -> Option<String> {
+fn error(span: &TraceSpan) -> Option<String> {
     match span.end {
         ExchangeEnd::Response(response) => {
             (response.status >= FIRST_ERROR).then(|| response.status.to_string())
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
     use gake_core::record::{Fault, ResponseSummary};
 
-    fn span(end: ExchangeEnd) -> Span {
-        Span {
+    fn span(end: ExchangeEnd) -> TraceSpan {
+        TraceSpan {
             trace: [0xab; 16],
             id: [1; 8],
             number: 300,
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn json_follows_the_semantic_conventions() {
         let answered = ExchangeEnd::Response(ResponseSummary { status: 503, body_bytes: 0 });
-        let unwritten = Span { write: None, ..span(ExchangeEnd::Fault(Fault::Reset)) };
+        let unwritten = TraceSpan { write: None, ..span(ExchangeEnd::Fault(Fault::Reset)) };
         let batch = writer("otlp").write(&[span(answered), unwritten]);
         assert_eq!(batch.rows, 2);
         let request: Value = serde_json::from_slice(&batch.bytes).unwrap();

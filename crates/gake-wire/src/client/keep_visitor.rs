@@ -1,7 +1,7 @@
 //! Keeps a response.
 
 use gake_codec::http1::{ResponseHead, Visitor};
-use gake_core::record::Kept;
+use gake_core::record::CapturedResponse;
 
 use crate::client::visitor::ExchangeVisitor;
 

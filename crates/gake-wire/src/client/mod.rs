@@ -65,7 +65,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     pub fn new(network: Arc<Network>, slice: Slice, clock: C) -> Self {
         let settings = &network.settings;
         let bounds = PoolBounds {
-            open: slice.part(settings.connections).max(1),
+            open: slice.count(settings.connections).max(1),
             idle: usize::MAX,
             idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.count_up(max)),
         };
@@ -185,7 +185,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     }
 
     /// Records that a request has ended now without a response.
-    pub fn end(&self, exchange: &mut Exchange, end: End) {
+    pub fn end(&self, exchange: &mut Exchange, end: ExchangeEnd) {
         exchange.done = self.shared.clock.now();
         if exchange.bytes_out == 0 {
             exchange.write = exchange.done;

@@ -16,7 +16,7 @@ use crate::load::stream::StreamVisitor;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
     /// The expected status codes.
-    pub expect: Expect,
+    pub expect: ExpectedStatus,
     /// Whether the bodies of failed responses are counted.
     pub failed_bodies: bool,
     /// The check that the body of every other response must pass.

@@ -109,7 +109,7 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         self.load.end_span(self.span.take(), &self.exchange);
         let exchange = &mut self.exchange;
-        if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
+        if let (Some(inspector), ExchangeEnd::Response(_)) = (&self.inspector, exchange.end)
             && let Some(failed) = inspector.failed_check()
         {
             exchange.wrong_body = failed == FailedCheck::Body;

@@ -153,8 +153,8 @@ fn bodies_go_both_ways_under_flow_control() {
             );
         }
         let head = sender(&HttpRequest::new("HEAD", url(&lab, "/bytes/1000")), settings());
-        let response = Answer { status: 200, body_bytes: 0 };
-        assert_eq!(head.send().await.end, End::Answered(response));
+        let response = ResponseSummary { status: 200, body_bytes: 0 };
+        assert_eq!(head.send().await.end, ExchangeEnd::Response(response));
     });
 }
 

@@ -1,6 +1,6 @@
 //! Kept responses.
 
-use gake_core::record::{Answer, End};
+use gake_core::record::{ResponseSummary, ExchangeEnd};
 use gake_wire::KeepLimits;
 
 use crate::client::{Setup, status_of};

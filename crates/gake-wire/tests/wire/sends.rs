@@ -192,7 +192,7 @@ fn an_abandoned_exchange_keeps_its_facts() {
             } => {}
         }
         assert!(exchange.written && exchange.connect.is_some(), "{exchange:?}");
-        assert_eq!((exchange.end, exchange.first_byte), (End::Unfinished, None));
+        assert_eq!((exchange.end, exchange.first_byte), (ExchangeEnd::Unfinished, None));
         // Its slot is free again, on another connection.
         assert_eq!(status_of(&sender.together(1).await[0]), 200);
     });

@@ -22,7 +22,7 @@ const NO_MESSAGE: &str =
 /// The messages of a stream, in both directions.
 pub(super) trait StreamMessages: std::fmt::Debug {
     /// The next message to send, with its prefix.
-    fn next_piece(&self, cx: &Context<'_>) -> BodyPiece;
+    fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Arc<[u8]>>>;
 
     /// Takes a received message; an error if it is not of the method's type.
     fn received(&self, message: &[u8]) -> Result<(), GrpcError>;
@@ -146,7 +146,7 @@ impl Visitor for GrpcReader {
     }
 }
 
-impl ExchangeVisitor for Incoming {
+impl ExchangeVisitor for GrpcReader {
     fn is_sending(&self) -> bool {
         self.stream.is_some()
     }

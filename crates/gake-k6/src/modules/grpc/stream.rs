@@ -230,11 +230,11 @@ impl GrpcStream {
 }
 
 impl StreamMessages for GrpcStream {
-    fn next_piece(&self, cx: &Context<'_>) -> BodyPiece {
+    fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Arc<[u8]>>> {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
                 self.record(BuiltinMetric::GrpcStreamsMsgsSent);
-                BodyPiece::Bytes(message)
+                Poll::Ready(Some(message))
             }
             None if self.is_finished.get() => Poll::Ready(None),
             None => {

@@ -7,8 +7,7 @@ use std::time::Duration;
 use gake_codec::http1::{ResponseHead, Version, Visitor};
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
-use gake_wire::http1::{ResponseHead, Version, Visitor};
-use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
+use gake_wire::{Client, ConnectionFacts, Deadline, ExchangeVisitor, PreparedRequest};
 
 use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
@@ -190,14 +189,6 @@ impl ResponseCollector {
 }
 
 impl Visitor for ResponseCollector {
-    fn connected(&mut self, facts: &ConnectionFacts) {
-        self.connection = *facts;
-    }
-
-    fn sent(&mut self) {
-        self.sent = Some(self.clock.now());
-    }
-
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.version = Some(head.version);
         self.reason = head.reason.to_owned();
@@ -212,6 +203,16 @@ impl Visitor for ResponseCollector {
         if self.keep {
             self.body.extend(bytes);
         }
+    }
+}
+
+impl ExchangeVisitor for ResponseCollector {
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.connection = *facts;
+    }
+
+    fn sent(&mut self) {
+        self.sent = Some(self.clock.now());
     }
 }
 

@@ -92,9 +92,9 @@ struct LimitJson {
     label: Option<String>,
 }
 
-impl From<Limit> for LimitJson {
-    fn from(limit: Limit) -> Self {
-        let Limit { label, subject, bound, upper } = limit;
+impl From<ObjectiveLimit> for LimitJson {
+    fn from(limit: ObjectiveLimit) -> Self {
+        let ObjectiveLimit { label, subject, bound, upper } = limit;
         let (metric, statistic) = match subject {
             LimitSubject::Latency { metric, statistic } => (metric.to_owned(), Some(statistic)),
             LimitSubject::ErrorShare => ("errors".to_owned(), None),

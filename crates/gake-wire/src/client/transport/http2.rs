@@ -224,12 +224,12 @@ impl StreamCall<'_> {
     }
 
     /// The result of the exchange; `is_late`: its deadline has passed.
-    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<Answer, TransportError> {
+    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<ResponseSummary, TransportError> {
         self.note(&end);
         let phase = self.phase();
         Err(match end.ending {
             StreamEnding::Response { status, body_bytes } => {
-                let answer = Answer { status, body_bytes };
+                let answer = ResponseSummary { status, body_bytes };
                 return match self.is_grpc && status == 200 {
                     true => grpc::outcome(answer, end.grpc_status).map_err(TransportError::Final),
                     false => Ok(answer),

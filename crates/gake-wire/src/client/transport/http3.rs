@@ -345,7 +345,7 @@ impl<C: Clock> StreamCall<'_, C> {
         self,
         ended: Option<Result<StreamResponse, TransportError>>,
         is_grpc: bool,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<ResponseSummary, TransportError> {
         let progress = &self.progress;
         let done = progress.done.get().unwrap_or_else(|| self.timing.clock.now());
         progress.done.set(Some(done));

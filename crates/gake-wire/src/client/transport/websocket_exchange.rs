@@ -126,7 +126,7 @@ impl<'a, C: Clock> MessageExchange<'a, C> {
         line: &SessionStream,
         count: usize,
         outcome: Result<ReadOutcome, FrameError>,
-    ) -> Option<Result<Answer, TransportError>> {
+    ) -> Option<Result<ResponseSummary, TransportError>> {
         self.exchange.bytes_in += count as u64;
         let now = self.timing.clock.now();
         self.exchange.done = now;
@@ -140,7 +140,7 @@ impl<'a, C: Clock> MessageExchange<'a, C> {
         let fault = match outcome {
             Ok(ReadOutcome::More) => return None,
             Ok(ReadOutcome::Reply(body_bytes)) => {
-                return Some(Ok(Answer { status: OPEN, body_bytes }));
+                return Some(Ok(ResponseSummary { status: OPEN, body_bytes }));
             }
             Ok(ReadOutcome::TooLarge) => Fault::TooLarge("message"),
             Ok(ReadOutcome::Closed(code)) => Fault::WebSocketClosed(code),
