@@ -75,7 +75,7 @@ pub(crate) fn inspection(
 }
 
 /// The message that ends an exchange of a WebSocket session.
-pub(crate) fn answer(websocket: &WebSocketSpec, at: &FieldPath) -> Result<MessageAnswer, RunError> {
+pub(crate) fn reply_rule(websocket: &WebSocketSpec, at: &FieldPath) -> Result<ReplyRule, RunError> {
     match &websocket.expect {
         _ if websocket.send_only => Ok(ReplyRule::None),
         None => Ok(ReplyRule::Next),

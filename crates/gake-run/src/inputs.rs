@@ -40,7 +40,7 @@ pub struct GivenRequests {
     /// `feed`.
     pub requests: Vec<WeightedRequest>,
     /// Makes each request when it is fired, in place of `requests`.
-    pub feed: Option<Arc<dyn Feed>>,
+    pub feed: Option<Arc<dyn RequestFeed>>,
 }
 
 /// Loads the scripts that a spec names.

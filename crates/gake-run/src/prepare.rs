@@ -34,7 +34,7 @@ pub struct ResolvedRun {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Requests and connections of each scenario that does not fire a script.
-    pub wires: Vec<Arc<Wire>>,
+    pub wires: Vec<Arc<PreparedRequests>>,
     /// The scripts of the run.
     pub scripts: Vec<PreparedScript>,
     /// The seed of random arrivals.
@@ -173,7 +173,7 @@ impl LoadedRequests {
     pub fn prepare_over(
         &self,
         spec: &RunSpec,
-        wires: Vec<Arc<Wire>>,
+        wires: Vec<Arc<PreparedRequests>>,
     ) -> Result<ResolvedRun, RunError> {
         let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
         self.ready(spec, self.plans(spec), wires, &labels)

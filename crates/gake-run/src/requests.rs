@@ -30,7 +30,7 @@ pub(crate) struct RequestSet {
     pub(crate) order: Option<Vec<u32>>,
     /// When each arrival is due, in a recording.
     pub(crate) trace: Option<Trace>,
-    pub(crate) feed: Option<Arc<dyn Feed>>,
+    pub(crate) feed: Option<Arc<dyn RequestFeed>>,
     /// The target as the user named it: a URL without its password, or a file.
     pub(crate) name: String,
     pub(crate) notes: Vec<String>,

@@ -65,7 +65,7 @@ async fn send(
     patience: Duration,
 ) -> Result<SingleResponse, SendError> {
     let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-    let network = Network::new(&resolver, &tls, Settings::default());
+    let network = Network::new(&resolver, &tls, ClientSettings::default());
     let mut network = network.map_err(|error| SendError::Other(error.to_string()))?;
     let request = network.prepare(request).map_err(|error| SendError::Other(error.to_string()))?;
     let clock = RunClock::starting_in(0);

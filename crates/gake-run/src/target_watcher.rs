@@ -111,7 +111,7 @@ impl TargetWatcher {
         self.add(last)
     }
 
-    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> NewReadings {
+    fn add(&mut self, batches: impl IntoIterator<Item = WatchEvent>) -> NewReadings {
         let mut fresh = NewReadings::default();
         for batch in batches {
             match batch {

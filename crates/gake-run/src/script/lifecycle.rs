@@ -296,7 +296,7 @@ impl<'a> ScriptLifecycle<'a> {
         if script.test.aborted().is_none() {
             for (users, scenario) in scenario_users.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
-                add_dropped(&script.test, &book, name, (users.left(), 1), tally);
+                add_dropped(&script.test, &series_index, name, (users.left(), 1), tally);
             }
         }
         add_dropped(&script.test, &series_index, None, (tally.counts.lost, 1), tally);

@@ -6,7 +6,7 @@ use gake_k6::options::K6Options;
 
 /// The option `hosts` as rules of curl's `--connect-to`. Names precede patterns, and longer
 /// patterns precede shorter ones.
-pub(super) fn connect_to(options: &Options) -> Vec<String> {
+pub(super) fn connect_to(options: &K6Options) -> Vec<String> {
     let mut hosts: Vec<(&String, &String)> = options.hosts.iter().flatten().collect();
     hosts.sort_by_key(|(host, _)| (host.contains('*'), usize::MAX - host.len()));
     hosts.into_iter().map(|(host, address)| rule(host, address)).collect()
@@ -27,7 +27,7 @@ fn rule(host: &str, address: &str) -> String {
 }
 
 /// The address family of `dns.policy`, if it allows only one.
-pub(super) fn family(options: &Options) -> Option<IpFamily> {
+pub(super) fn family(options: &K6Options) -> Option<IpFamily> {
     match options.dns.as_ref()?.policy.as_deref()? {
         "onlyIPv4" => Some(IpFamily::Ipv4),
         "onlyIPv6" => Some(IpFamily::Ipv6),
@@ -36,7 +36,7 @@ pub(super) fn family(options: &Options) -> Option<IpFamily> {
 }
 
 /// Warnings about options that gake handles differently from k6.
-pub(super) fn warnings(options: &Options) -> Vec<String> {
+pub(super) fn warnings(options: &K6Options) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(dns) = &options.dns else { return warnings };
     if dns.ttl.as_deref().is_some_and(|ttl| ttl != "inf") {
@@ -55,7 +55,7 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
 }
 
 /// The error if `dns.ttl` is not valid, in k6's words.
-pub(super) fn wrong_ttl(options: &Options) -> Option<String> {
+pub(super) fn wrong_ttl(options: &K6Options) -> Option<String> {
     let ttl = options.dns.as_ref()?.ttl.as_deref().filter(|ttl| !ttl.is_empty())?;
     let is_known = ttl == "inf" || GoDuration::parse(ttl).is_ok();
     (!is_known).then(|| format!("invalid DNS TTL: {ttl}"))

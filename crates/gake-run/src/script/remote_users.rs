@@ -70,7 +70,7 @@ impl RemoteProgress<'_> {
             users.progress.begun.store(counts.started, Relaxed);
         }
         let users: usize = self.scenario_users.iter().map(ScenarioUsers::users).sum();
-        self.test.levels.take_over(users as u64, whole.finished(), whole.interrupted);
+        self.test.counters.take_over(users as u64, whole.finished(), whole.interrupted);
     }
 }
 

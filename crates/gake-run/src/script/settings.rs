@@ -61,7 +61,7 @@ pub(super) fn user_settings(
 ///
 /// # Errors
 /// An option that is not supported, by name.
-pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String> {
+pub(super) fn script_run(options: &K6Options, script: &Path) -> Result<ScriptRun, String> {
     let mut scenarios = scenario_specs(options, script).map_err(|error| error.to_string())?;
     let executors = scenarios.iter().map(|scenario| {
         let scenario = options.scenarios.as_ref().and_then(|all| all.get(&scenario.name));
@@ -97,7 +97,7 @@ pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, 
 }
 
 /// Tags by which thresholds select.
-fn keys(options: &Options) -> Vec<String> {
+fn keys(options: &K6Options) -> Vec<String> {
     let mut keys = Vec::new();
     for metric in options.thresholds.iter().flat_map(|all| all.keys()) {
         if let Ok(selector) = MetricSelector::parse(metric) {

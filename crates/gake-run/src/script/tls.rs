@@ -16,7 +16,7 @@ const OLD_SUITES: [&str; 4] = ["_CBC_SHA", "_CBC_SHA256", "_RC4_128_SHA", "_EDE_
 ///
 /// # Errors
 /// An option that is not valid or not supported, by name.
-pub(super) fn tls(options: &Options) -> Result<ScriptTls, String> {
+pub(super) fn tls(options: &K6Options) -> Result<ScriptTls, String> {
     let version = version(options)?;
     let suites = match options.tls_cipher_suites.as_deref() {
         None | Some([]) => None,
@@ -52,7 +52,7 @@ fn suites(requested: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
 }
 
 /// A warning about suites of `tlsCipherSuites` that are not supported.
-pub(super) fn warning(options: &Options) -> Option<String> {
+pub(super) fn warning(options: &K6Options) -> Option<String> {
     let (_, unsupported) = suites(options.tls_cipher_suites.as_deref()?).ok()?;
     (!unsupported.is_empty())
         .then(|| format!("cipher suites that gake does not have: {}", unsupported.join(", ")))
@@ -88,7 +88,7 @@ fn identities(options: &K6Options) -> Result<Vec<TlsIdentity>, String> {
 ///
 /// # Errors
 /// When it names an unknown version, or contains no supported one.
-fn version(options: &Options) -> Result<Option<TlsVersion>, String> {
+fn version(options: &K6Options) -> Result<Option<TlsVersion>, String> {
     let Some(requested) = options.tls_version.as_ref().filter(|requested| !requested.is_null())
     else {
         return Ok(None);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn with_tls(requested: Value) -> Result<Option<TlsVersion>, String> {
-        version(&Options { tls_version: Some(requested), ..Options::default() })
+        version(&K6Options { tls_version: Some(requested), ..K6Options::default() })
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         let good = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
         let old = "TLS_RSA_WITH_AES_128_CBC_SHA";
         let requested = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
-        let options = Options { tls_cipher_suites: Some(requested), ..Options::default() };
+        let options = K6Options { tls_cipher_suites: Some(requested), ..K6Options::default() };
         assert_eq!(tls(&options).unwrap().suites, Some(names(&[good])));
         assert!(warning(&options).unwrap().ends_with(old));
         let only_old = K6Options {

@@ -57,7 +57,7 @@ pub enum SearchEvent<'a> {
     /// A pause of this length.
     Rest(Duration),
     /// A step is complete.
-    Step(&'a Step, &'a Search),
+    Step(&'a SearchStep, &'a Search),
     /// The load goes beyond the capacity and back, in these steps.
     Map(&'a [OverloadStep]),
 }

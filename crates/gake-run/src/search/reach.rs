@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When all addresses of an origin refuse the connection.
-pub(super) fn check(wire: &Wire, target: &str) -> Result<(), RunError> {
+pub(super) fn check(wire: &PreparedRequests, target: &str) -> Result<(), RunError> {
     for origin in &wire.network.origins {
         let refuses = |address: &Address| match address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PATIENCE)

@@ -39,7 +39,7 @@ pub struct Trials<'a> {
     has_run: bool,
     needs: ConnectionNeeds,
     /// The wires of the last trial.
-    wires: Option<(WireKey, Vec<Arc<Wire>>)>,
+    wires: Option<(WireKey, Vec<Arc<PreparedRequests>>)>,
     watching: TargetWatcher,
     objectives: Vec<Objective>,
     /// The run of the last trial, and its load.

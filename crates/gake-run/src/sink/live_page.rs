@@ -74,14 +74,14 @@ impl LivePage {
 
 struct LivePageSink {
     state: Arc<LivePageState>,
-    so_far: Option<RunSoFar>,
+    so_far: Option<PartialRun>,
     /// The second of the next update at the earliest.
     next: u64,
 }
 
 impl LivePageSink {
     /// Shows the run so far, and returns the size in bytes.
-    fn show(&self, so_far: &RunSoFar) -> usize {
+    fn show(&self, so_far: &PartialRun) -> usize {
         let LivePageState { server, objectives, has_stop, rate } = &*self.state;
         // In floating point, 1.1 times 100 is not 110.
         let rate_percent = rate.as_ref().map(|rate| (rate.factor() * 100.0).round());
