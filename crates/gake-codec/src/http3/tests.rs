@@ -18,7 +18,7 @@ struct RecordingVisitor {
 
 impl Visitor for RecordingVisitor {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         let headers = head.headers.iter().map(|h| (h.name.to_owned(), text(h.value)));
         self.heads.push((head.status, headers.collect()));
     }

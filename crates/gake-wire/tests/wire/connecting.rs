@@ -76,7 +76,7 @@ fn the_total_time_out_applies_while_connecting() {
 /// In a network namespace without routes.
 #[test]
 fn an_unreachable_network_is_not_a_refusal() {
-    if !in_own_network("connecting::an_unreachable_network_is_no_refusal") {
+    if !in_own_network("connecting::an_unreachable_network_is_not_a_refusal") {
         return;
     }
     assert_eq!(Setup::get("http://192.0.2.77:9/").fault(), Fault::ConnectReset);
@@ -113,7 +113,7 @@ fn in_own_network(test: &str) -> bool {
 
 #[test]
 fn without_descriptors_connecting_fails() {
-    if !alone("connecting::no_descriptor_is_left", &[]) {
+    if !alone("connecting::without_descriptors_connecting_fails", &[]) {
         return;
     }
     let server = Server::start([vec![Request, ok(1)]]);
@@ -133,7 +133,7 @@ fn without_descriptors_connecting_fails() {
 /// In a network namespace with four local ports.
 #[test]
 fn without_local_ports_connecting_fails() {
-    if !in_own_network("connecting::no_local_port_is_left") {
+    if !in_own_network("connecting::without_local_ports_connecting_fails") {
         return;
     }
     raise_loopback();
