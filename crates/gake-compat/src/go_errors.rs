@@ -13,7 +13,12 @@ pub const CANCELED: &str = "context canceled";
 
 /// Requests without a response, by cause in Go's words, sorted. The local port, which Go includes
 /// and which would make every line different, is left out.
-pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Vec<(String, u64)> {
+pub fn errors(
+    tally: &Tally,
+    wires: &[Arc<PreparedRequests>],
+    method: &str,
+    url: &str,
+) -> Vec<(String, u64)> {
     let origins = wires.first().map(|wire| wire.network.origins.as_slice()).unwrap_or_default();
     let address = origins.first().and_then(|origin| origin.addresses.first());
     let address = address.map_or_else(String::new, ToString::to_string);

@@ -39,7 +39,7 @@ pub struct ShadowSetup {
     admin: String,
     folder: PrivateFolder,
     /// The comparison's report, when the proxy has ended.
-    report: Option<Report>,
+    report: Option<ShadowReport>,
 }
 
 /// The flags of a proxy and its backends.

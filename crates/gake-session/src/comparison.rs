@@ -56,16 +56,19 @@ pub fn exit(comparison: &Comparison) -> Exit {
     }
 }
 
-fn known(run: &Run) -> Known<'_> {
-    Known { plan: &run.plan, series: &run.tally.series }
+fn known(run: &Run) -> RunMetrics<'_> {
+    RunMetrics { plan: &run.plan, series: &run.tally.series }
 }
 
 /// The figures that the question compares.
 ///
 /// # Errors
 /// When the runs lack one of them.
-pub fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<ComparedFigures, Failure> {
-    ComparedFigures::of(question, runs)
+pub fn figures(
+    question: &CompareOptions,
+    runs: [RunMetrics<'_>; 2],
+) -> Result<FigureSelection, Failure> {
+    FigureSelection::of(question, runs)
         .map_err(|error| Failure::usage(format!("--figures: {error}")))
 }
 
@@ -83,7 +86,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
 }
 
 /// Second pass over a run file: it counts against quantiles of the whole run.
-fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
+fn sample(name: &str, run: Run, figures: &FigureSelection) -> Result<ComparedRun, Failure> {
     let wrong = |error| unread(name, &error);
     let mut observations = RunObservations::new(&run, figures);
     let mut seconds = RunSeconds::open(Path::new(name)).map_err(wrong)?;

@@ -206,7 +206,7 @@ impl<'a> ReplayBuilder<'a> {
         };
         record.headers.retain(|(name, _)| !own(name));
         self.skipped.redacted += u64::from(record.is_redacted());
-        record.headers.retain(|(_, value)| !Record::is_taken_out(value));
+        record.headers.retain(|(_, value)| !Record::is_removed(value));
         record.target = target;
         let number = self.intern(record)?;
         self.trace.push(offset)?;

@@ -18,7 +18,7 @@ const NAMES: [&str; 2] = ["--local-ips", "--execution-segment"];
 
 /// The part of a script's run that agents do not support, named by its flag; `None` if they support
 /// all of it.
-pub(super) fn cannot(flags: &RunFlags, options: &Options, spec: &RunSpec) -> Option<String> {
+pub(super) fn cannot(flags: &RunFlags, options: &K6Options, spec: &RunSpec) -> Option<String> {
     if !flags.out.is_empty() {
         let why = "--out: the samples of agents do not travel one by one; use --sink";
         return Some(format!("agents do not support {why}"));

@@ -151,8 +151,8 @@ fn show(
             Ok(Some(SummaryOutputs { data, outputs })) => {
                 exported = export(&data);
                 match outputs {
-                    ReturnedOutputs::Nothing => {}
-                    ReturnedOutputs::Outputs(outputs) => {
+                    SummaryReturn::Nothing => {}
+                    SummaryReturn::Outputs(outputs) => {
                         return write_files(outputs, ready, console).map(|()| exported);
                     }
                     SummaryReturn::Wrong => {

@@ -44,7 +44,7 @@ fn own(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
 
 fn exported(given: &Value) -> Result<String, serde_json::Error> {
     // Reading succeeded before, when the script was loaded.
-    let mut options = Options::read(given).map(|read| read.options).unwrap_or_default();
+    let mut options = K6Options::read(given).map(|read| read.options).unwrap_or_default();
     if let Some(tags) = &mut options.system_tags {
         tags.sort();
         tags.dedup();
@@ -67,7 +67,7 @@ fn required(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
 }
 
 /// The JSON as Go writes it, with `more` as the last members.
-fn shown(options: ShownOptions<'_>, more: &str) -> Result<String, serde_json::Error> {
+fn shown(options: OptionsView<'_>, more: &str) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string_pretty(&options)?.replace("\"dns\": null", NO_DNS);
     let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     Ok(match text.strip_suffix("\n}") {

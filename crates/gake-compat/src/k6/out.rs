@@ -166,7 +166,7 @@ pub fn start(
     let lost = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&lost);
     let to = senders.clone();
-    let tap = Arc::new(move |samples: Vec<WrittenSample>| send_batch(&to, samples, &counted));
+    let tap = Arc::new(move |samples: Vec<RawSample>| send_batch(&to, samples, &counted));
     Ok(Some(Outputs { tap, senders, threads, lost }))
 }
 
@@ -204,11 +204,7 @@ impl Outputs {
 
 type Batch = Arc<Vec<RawSample>>;
 
-fn send_batch(
-    senders: &[SyncSender<Option<Batch>>],
-    samples: Vec<WrittenSample>,
-    lost: &AtomicU64,
-) {
+fn send_batch(senders: &[SyncSender<Option<Batch>>], samples: Vec<RawSample>, lost: &AtomicU64) {
     let samples = Arc::new(samples);
     for sender in senders {
         if let Err(TrySendError::Full(_)) = sender.try_send(Some(Arc::clone(&samples))) {
@@ -238,7 +234,7 @@ fn write(
 
 /// A database that takes samples.
 trait SampleDatabase {
-    fn add(&mut self, sample: &WrittenSample);
+    fn add(&mut self, sample: &RawSample);
     /// Called about once a second.
     fn tick(&mut self);
     /// Ends the writing; returns a sentence about lost samples, if any.
@@ -246,7 +242,7 @@ trait SampleDatabase {
 }
 
 impl SampleDatabase for InfluxPoints {
-    fn add(&mut self, sample: &WrittenSample) {
+    fn add(&mut self, sample: &RawSample) {
         self.write(&InfluxPoint {
             metric: &sample.metric.name,
             tags: sample.tags.pairs(),
@@ -265,7 +261,7 @@ impl SampleDatabase for InfluxPoints {
 }
 
 impl SampleDatabase for ScriptSeconds {
-    fn add(&mut self, sample: &WrittenSample) {
+    fn add(&mut self, sample: &RawSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 
@@ -279,7 +275,7 @@ impl SampleDatabase for ScriptSeconds {
 }
 
 impl SampleDatabase for ScriptSeries {
-    fn add(&mut self, sample: &WrittenSample) {
+    fn add(&mut self, sample: &RawSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 

@@ -19,7 +19,7 @@ pub struct Records {
     /// The requests that were sent.
     pub requests: Arc<Requests>,
     /// The connections' targets.
-    pub wires: Vec<Arc<Wire>>,
+    pub wires: Vec<Arc<PreparedRequests>>,
     /// The most redirects to follow; `None` treats a redirect as the response.
     pub redirects: Option<u32>,
 }

@@ -53,7 +53,9 @@ pub(crate) fn hysteresis(overload: &Overload) -> Option<String> {
 fn meaning(class: OverloadClass) -> (Paint, &'static str) {
     match class {
         OverloadClass::Graceful => (Paint::Good, "throughput holds; excess requests queue"),
-        OverloadClass::Shedding => (Paint::Good, "excess requests are refused; accepted ones are in time"),
+        OverloadClass::Shedding => {
+            (Paint::Good, "excess requests are refused; accepted ones are in time")
+        }
         OverloadClass::Retrograde => (
             Paint::Warn,
             "more load reduces throughput: bound the concurrency (a pool, a limit at the balancer)",

@@ -77,7 +77,7 @@ pub enum ScriptRefusal {
     Load(#[from] ScriptRunError),
     /// The options are not valid.
     #[error("{0}")]
-    K6Options(String),
+    Options(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -121,7 +121,7 @@ impl ConfiguredScript {
             None => script.options.clone(),
         };
         let ConsolidatedOptions { mut options, given, warnings } =
-            consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::K6Options)?;
+            consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::Options)?;
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
@@ -133,7 +133,7 @@ impl ConfiguredScript {
             bounds.values_mut().for_each(Vec::clear);
         }
         let thresholds = Thresholds::new(&bounds, &registry(&script.metrics))
-            .map_err(|error| ScriptRefusal::K6Options(error.to_string()))?;
+            .map_err(|error| ScriptRefusal::Options(error.to_string()))?;
         if let Some(why) = network::wrong_ttl(&options) {
             return Err(ScriptRefusal::Other(why));
         }
@@ -142,7 +142,7 @@ impl ConfiguredScript {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
         let mut settings = settings::user_settings(&options, environment.clone())
-            .map_err(ScriptRefusal::K6Options)?;
+            .map_err(ScriptRefusal::Options)?;
         settings.seed = asked.seed;
         settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
         settings.failed_bodies = asked.failed_bodies;
@@ -187,7 +187,7 @@ const NO_BROWSER: &str = "gake drives no browser, which is asked for";
 fn check(script: &LoadedScript, options: &K6Options) -> Result<(), ScriptRefusal> {
     validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;
     validate(options, &|name| script.has(name))
-        .map_err(|error| ScriptRefusal::K6Options(error.to_string()))
+        .map_err(|error| ScriptRefusal::Options(error.to_string()))
 }
 
 fn run(
@@ -195,8 +195,8 @@ fn run(
     path: &std::path::Path,
     asked: &ScriptSettings,
 ) -> Result<ScriptRun, ScriptRefusal> {
-    let mut run = settings::script_run(options, path).map_err(ScriptRefusal::K6Options)?;
-    run.tls.check().map_err(|error| ScriptRefusal::K6Options(error.to_string()))?;
+    let mut run = settings::script_run(options, path).map_err(ScriptRefusal::Options)?;
+    run.tls.check().map_err(|error| ScriptRefusal::Options(error.to_string()))?;
     run.keys.extend(asked.keys.iter().cloned());
     run.spec.seed = asked.seed.unwrap_or(run.spec.seed);
     if asked.waits {

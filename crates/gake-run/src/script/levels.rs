@@ -29,7 +29,11 @@ pub(super) struct Levels {
 
 impl Levels {
     /// The gauges of a script.
-    pub(super) fn new(test: &Arc<Test>, series_index: &SeriesIndex, metrics: &[Arc<Definition>]) -> Self {
+    pub(super) fn new(
+        test: &Arc<Test>,
+        series_index: &SeriesIndex,
+        metrics: &[Arc<Definition>],
+    ) -> Self {
         let series = |builtin: BuiltinMetric| {
             let metric = &metrics[usize::from(builtin.number())];
             unattributed_series(test, series_index, None, Arc::clone(metric))

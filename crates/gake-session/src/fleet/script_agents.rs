@@ -32,7 +32,7 @@ pub struct AgentScript<'a> {
     /// The script.
     pub script: &'a LoadedScript,
     /// Its options as given, before scenarios replace the shortcuts.
-    pub given: &'a Options,
+    pub given: &'a K6Options,
     /// `__ENV` of its users.
     pub environment: &'a [(String, String)],
     /// Names of variables from the command line.

@@ -40,7 +40,7 @@ impl Reconciliation {
     }
 
     /// Counts again, and compares the added rows with `writes`.
-    pub fn judge(&self, writes: Writes) -> Evaluation {
+    pub fn judge(&self, writes: WriteCounts) -> Evaluation {
         reconcile(writes, self.before, self.source.read())
     }
 }

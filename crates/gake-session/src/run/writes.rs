@@ -13,7 +13,7 @@ const WRITES: &str = "POST";
 
 /// The requests of a run that may have written a row: its POST requests, also in `setup` and
 /// `teardown`. An interrupted one counts as failed, as in k6.
-fn writes(series: &SeriesTable) -> Writes {
+fn writes(series: &SeriesTable) -> WriteCounts {
     let of = |more: &[(&str, &str)]| {
         let tags = [&[(WRITES_BY, WRITES)], more].concat();
         let tags = Tags::new(tags);

@@ -195,7 +195,10 @@ impl FaultLog {
         if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.to_owned()) {
             (self.log)(ConsoleLevel::Warn, fault);
             if logged.len() == FAULTS_LOGGED_MAX {
-                (self.log)(ConsoleLevel::Warn, "the script has more faults, which are only counted");
+                (self.log)(
+                    ConsoleLevel::Warn,
+                    "the script has more faults, which are only counted",
+                );
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use gake_core::clock::Clock as _;
-use gake_core::record::{ExchangeEnd, ErrorCode, Exchange, Fault, Phase};
+use gake_core::record::{ErrorCode, Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::{ClientSettings, Deadline};
 
 use crate::client::{PATIENCE, fault_of, millis, on_runtime, status_of};

@@ -1,6 +1,6 @@
 //! Kept responses.
 
-use gake_core::record::{ResponseSummary, ExchangeEnd};
+use gake_core::record::{ExchangeEnd, ResponseSummary};
 use gake_wire::KeepLimits;
 
 use crate::client::{Setup, status_of};

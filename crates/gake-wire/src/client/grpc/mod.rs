@@ -37,7 +37,10 @@ pub(crate) fn is_content_type(value: &str) -> bool {
 }
 
 /// The outcome of a call with a complete response of HTTP status 200.
-pub(crate) fn outcome(answer: ResponseSummary, status: Option<GrpcStatus>) -> Result<ResponseSummary, Fault> {
+pub(crate) fn outcome(
+    answer: ResponseSummary,
+    status: Option<GrpcStatus>,
+) -> Result<ResponseSummary, Fault> {
     match status {
         Some(GrpcStatus::OK) => Ok(answer),
         Some(status) => Err(Fault::Grpc(status)),
