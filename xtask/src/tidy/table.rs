@@ -137,14 +137,7 @@ pub const ROOMS: &[Room] = &[
     Room {
         name: "gake-k6",
         level: 4,
-        may_use: &[
-            "gake-codec",
-            "gake-core",
-            "gake-go",
-            "gake-html",
-            "gake-wire",
-            "gake-script",
-        ],
+        may_use: &["gake-codec", "gake-core", "gake-go", "gake-html", "gake-wire", "gake-script"],
         strangers: &["clap"],
     },
     Room {
