@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{command, workspace};
+use xtask::{command, workspace};
 
 const USAGE: &str = "usage: cargo xtask experiments [--runs N] [--only NAME] [--gake PATH]";
 

@@ -12,7 +12,7 @@ use super::process::{Launch, Running};
 use super::report::Report;
 use super::stats::{median, range, rotated};
 use super::{Bench, http2, peers};
-use crate::workspace;
+use xtask::workspace;
 
 /// The module of ghz.
 const GHZ: &str = "github.com/bojand/ghz/cmd/ghz@latest";

@@ -16,12 +16,12 @@ use super::process::{Launch, Running};
 use super::report::Report;
 use super::stats::{median, range, rotated};
 use super::{Bench, nginx};
-use crate::command;
-use crate::debian::{self, Need};
+use gake_testkit::Program;
+use xtask::debian;
 
-const NEEDS: &[Need] = &[
-    Need { program: "nghttpd", package: "nghttp2-server" },
-    Need { program: "openssl", package: "openssl" },
+const NEEDS: &[Program] = &[
+    Program { name: "nghttpd", package: "nghttp2-server" },
+    Program { name: "openssl", package: "openssl" },
 ];
 
 /// Connections, streams on each, and thousands of requests of a long run.
@@ -152,7 +152,7 @@ fn start(dir: &Path, core: usize) -> Result<(Vec<Running>, Vec<Server>)> {
         (own_plain, vec!["--no-tls".to_owned(), own_plain.to_string()]),
         (own_secure, vec![own_secure.to_string(), text(&key), text(&certificate)]),
     ] {
-        let program = command::find("nghttpd").context("nghttpd is not installed")?;
+        let program = gake_testkit::find("nghttpd").context("nghttpd is not installed")?;
         let args: Vec<_> = common.iter().cloned().chain(last).collect();
         let limit = Duration::from_secs(24 * 3600);
         running.push(

@@ -14,7 +14,7 @@ use super::peers::Tool;
 use super::process::{Ended, Launch};
 use super::report::Report;
 use super::stats::{median, range, rotated};
-use crate::k6;
+use xtask::k6;
 
 /// An iteration of the part about CPU.
 const GET: &str = "import http from 'k6/http';

@@ -4,25 +4,32 @@
 //! several rounds with the order rotated, so that a slow minute of the machine
 //! meets every tool; ratios are taken within a round. Requests are counted by the
 //! server, CPU by the kernel, and no tool is asked how well it did except where
-//! what it reports is the question.
+//! what it reports is the question. Beside it, what else is measured over several runs: causes,
+//! experiments, a soak.
+// A bench's output is its purpose: it speaks on stdout and stderr directly.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod arrival;
 mod calls;
+mod causes;
 mod clock;
 mod cpu;
+mod experiments;
 mod grpc;
 mod http2;
 mod k6;
 mod memory;
-pub mod metronome;
+mod metronome;
 mod nginx;
 mod peers;
+mod pictures;
 mod process;
-pub mod recorder;
+mod recorder;
 mod recording;
 mod report;
 mod shadow;
 mod sinks;
+mod soak;
 mod stall;
 mod start;
 mod stats;
@@ -30,15 +37,16 @@ mod stolen;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace;
 use calls::Call;
 use peers::{Peers, Tool};
 use process::{Ended, Launch, Running};
 use report::Report;
+use xtask::workspace;
 
 /// The parts, in their order.
 const PARTS: [&str; 10] =
@@ -88,8 +96,33 @@ pub struct Bench {
     client_core: usize,
 }
 
-/// The task.
-pub fn main(args: &[String]) -> Result<()> {
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<()> {
+    let rest = args.get(1..).unwrap_or_default();
+    match args.first().map(String::as_str) {
+        Some("causes") => causes::main(rest),
+        Some("experiments") => experiments::main(rest),
+        Some("pictures") => pictures::main(rest),
+        Some("soak") => soak::main(rest),
+        // Started by the bench itself: processes of their own, so that they can be pinned.
+        Some("recorder") => recorder::main(rest),
+        Some("metronome") => metronome::main(rest),
+        _ => compare(args),
+    }
+}
+
+/// Measures gake and its peers.
+fn compare(args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     let tools_dir = workspace::target_dir()?.join("bench-tools");
     let dir = tools_dir.join(format!("run-{}", std::process::id()));
@@ -101,7 +134,7 @@ pub fn main(args: &[String]) -> Result<()> {
 
 fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
     if options.parts.iter().any(|part| part == K6) {
-        crate::k6::installed()?;
+        xtask::k6::installed()?;
     }
     let peers = Peers::gather(&options, tools_dir)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

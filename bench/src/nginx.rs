@@ -12,7 +12,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::process::{Launch, Running};
-use crate::command;
 
 /// An nginx that is running. Dropping it ends it.
 pub struct Nginx {
@@ -70,7 +69,7 @@ fn parse_status(answer: &str) -> Option<u64> {
 
 /// Starts an nginx in a directory of its own.
 pub fn launch(dir: &Path, core: Option<usize>, configuration: &str) -> Result<Running> {
-    let program = command::find("nginx").context("nginx is not installed")?;
+    let program = gake_testkit::find("nginx").context("nginx is not installed")?;
     let file = dir.join("nginx.conf");
     fs::write(&file, configuration)?;
     let path = |path: &Path| path.display().to_string();

@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::Options;
-use crate::debian::Need;
-use crate::{command, debian, workspace};
+use gake_testkit::Program;
+use xtask::{command, debian, workspace};
 
 /// A tool that the bench knows how to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub const TOOLS: [Tool; 7] =
     [Tool::Gake, Tool::Wrk, Tool::Ab, Tool::H2load, Tool::Hey, Tool::Vegeta, Tool::Oha];
 
 /// Packages with peers and with the server.
-const PACKAGES: &[Need] = &[
-    Need { program: "nginx", package: "nginx-light" },
-    Need { program: "wrk", package: "wrk" },
-    Need { program: "ab", package: "apache2-utils" },
-    Need { program: "h2load", package: "nghttp2-client" },
-    Need { program: "go", package: "golang-go" },
+const PACKAGES: &[Program] = &[
+    Program { name: "nginx", package: "nginx-light" },
+    Program { name: "wrk", package: "wrk" },
+    Program { name: "ab", package: "apache2-utils" },
+    Program { name: "h2load", package: "nghttp2-client" },
+    Program { name: "go", package: "golang-go" },
 ];
 
 /// A tool that is here.
@@ -104,7 +104,7 @@ fn locate(tool: Tool, options: &Options, tools_dir: &Path) -> Result<PathBuf> {
     match tool {
         Tool::Gake => gake(options),
         Tool::Wrk | Tool::Ab | Tool::H2load => {
-            command::find(tool.name()).context("its Debian package is not installed")
+            gake_testkit::find(tool.name()).context("its Debian package is not installed")
         }
         Tool::Hey => go_tool("hey", "github.com/rakyll/hey@latest", tools_dir),
         Tool::Vegeta => go_tool("vegeta", "github.com/tsenart/vegeta/v12@latest", tools_dir),
@@ -136,7 +136,7 @@ pub(super) fn go_tool(name: &str, module: &str, tools_dir: &Path) -> Result<Path
         return Ok(path);
     }
     let installed = go_install(module, &bin);
-    match (path.is_file(), command::find(name)) {
+    match (path.is_file(), gake_testkit::find(name)) {
         (true, _) => Ok(path),
         (false, Some(other)) => Ok(other),
         (false, None) => installed.map(|()| path),
@@ -144,7 +144,7 @@ pub(super) fn go_tool(name: &str, module: &str, tools_dir: &Path) -> Result<Path
 }
 
 fn go_install(module: &str, bin: &Path) -> Result<()> {
-    let go = command::find("go").context("go is not installed")?;
+    let go = gake_testkit::find("go").context("go is not installed")?;
     println!("$ GOBIN={} go install {module}", bin.display());
     let output = Command::new(go).args(["install", module]).env("GOBIN", bin).output()?;
     if !output.status.success() {
@@ -158,7 +158,7 @@ fn oha(options: &Options, tools_dir: &Path) -> Result<PathBuf> {
     if path.is_file() {
         return Ok(path);
     }
-    if let Some(path) = command::find("oha") {
+    if let Some(path) = gake_testkit::find("oha") {
         return Ok(path);
     }
     if !options.with_oha {
@@ -191,7 +191,7 @@ pub fn version(tool: Tool, path: &Path) -> String {
 
 fn go_version(path: &Path) -> Option<String> {
     let output =
-        Command::new(command::find("go")?).args(["version", "-m"]).arg(path).output().ok()?;
+        Command::new(gake_testkit::find("go")?).args(["version", "-m"]).arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let module = text.lines().find_map(|line| line.trim().strip_prefix("mod\t"))?;
     let mut words = module.split_whitespace();

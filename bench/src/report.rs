@@ -8,7 +8,6 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::peers::Peers;
-use crate::command;
 
 /// Above this load somebody else is at work too.
 const BUSY: f64 = 1.0;
@@ -63,7 +62,7 @@ impl Report {
 
     /// Who is measured, in which version, and who is not.
     pub fn tools(&mut self, peers: &Peers) {
-        let nginx = command::find("nginx").unwrap_or_else(|| "nginx".into());
+        let nginx = gake_testkit::find("nginx").unwrap_or_else(|| "nginx".into());
         self.line(format!("server   {}", said(&nginx.to_string_lossy(), &["-v"])));
         for peer in &peers.have {
             self.line(format!("tool     {}: {}", peer.tool.name(), peer.version));
@@ -81,7 +80,7 @@ pub fn today() -> String {
 
 /// The first line that a command says.
 fn said(program: &str, args: &[&str]) -> String {
-    let root = crate::workspace::root();
+    let root = xtask::workspace::root();
     let output = Command::new(program).args(args).current_dir(root).output();
     let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
     let line = String::from_utf8_lossy(&text).lines().next().unwrap_or("unknown").to_owned();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{command, workspace};
+use xtask::{command, workspace};
 
 /// Growth of the resident set, from the first fifth of the run to the last, that chance explains.
 const GROWTH_MAX: f64 = 1.1;
@@ -36,8 +36,18 @@ impl Drop for Owned {
     }
 }
 
+/// The task: how many minutes, and which binary.
+pub fn main(args: &[String]) -> Result<()> {
+    let (minutes, gake) = match args {
+        [minutes] => (minutes, None),
+        [minutes, flag, path] if flag == "--gake" => (minutes, Some(std::path::absolute(path)?)),
+        _ => bail!("usage: cargo xtask k6 --soak MINUTES [--gake PATH]"),
+    };
+    run(minutes.parse().context("--soak needs a number of minutes")?, gake)
+}
+
 /// Runs it with the binary at `gake`, or with one that is built.
-pub fn run(minutes: f64, gake: Option<PathBuf>) -> Result<()> {
+fn run(minutes: f64, gake: Option<PathBuf>) -> Result<()> {
     ensure!(minutes >= 5.0, "--soak needs 5 minutes or more: heaps grow until they are collected");
     let gake = match gake {
         Some(path) => path,
@@ -48,7 +58,7 @@ pub fn run(minutes: f64, gake: Option<PathBuf>) -> Result<()> {
     };
     let (_server, url) = serve(&gake)?;
     let seconds = (minutes * 60.0) as u64;
-    let script = workspace::root().join("xtask/src/k6/soak.js");
+    let script = workspace::root().join("bench/src/soak.js");
     let mut run = Command::new(&gake);
     run.args(["as", "k6", "run", "--quiet", "--no-summary", "--log-output", "none"])
         .args(["-e", &format!("URL={url}"), "-e", &format!("SECONDS={seconds}")])

@@ -1,11 +1,9 @@
-//! The scripts of `crates/gake/tests/k6`, run by the real k6; a soak of a script's users.
-
-mod soak;
+//! The scripts of `crates/gake/tests/k6`, run by the real k6.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::command;
 
@@ -37,15 +35,6 @@ pub fn version(k6: &Path) -> String {
 /// Runs the task.
 pub fn main(args: &[String]) -> Result<()> {
     let (variable, part) = match args {
-        [one, minutes, gake @ ..] if one == "--soak" => {
-            let minutes = minutes.parse().context("--soak needs a number of minutes")?;
-            let gake = match gake {
-                [] => None,
-                [flag, path] if flag == "--gake" => Some(std::path::absolute(path)?),
-                other => bail!("unknown arguments: {}", other.join(" ")),
-            };
-            return soak::run(minutes, gake);
-        }
         [one, part @ ..] if one == "--record" => ("GAKE_K6_RECORD", part),
         [one, part @ ..] if one == "--live" => (LIVE, part),
         [] => bail!("say --record, --live or --soak MINUTES"),

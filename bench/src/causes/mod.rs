@@ -10,8 +10,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, workspace};
 use matrix::Matrix;
+use xtask::{command, workspace};
 
 const RUNS: u32 = 3;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::bench::process::unpin_this_thread;
+use crate::process::unpin_this_thread;
 
 /// Connections open at once; the proxy opens no more than its lanes, and those it gave up linger.
 const CONNECTIONS_MAX: usize = 512;

@@ -13,12 +13,12 @@ use anyhow::Result;
 
 use super::bad::{Bad, Manner};
 use super::{LIMIT, await_port, free_ports, gake_run, number, start, tell};
-use crate::bench::Bench;
-use crate::bench::peers::Tool;
-use crate::bench::process::Running;
-use crate::bench::report::Report;
-use crate::bench::stats::{median, rotated};
-use crate::bench::{memory, nginx};
+use crate::Bench;
+use crate::peers::Tool;
+use crate::process::Running;
+use crate::report::Report;
+use crate::stats::{median, rotated};
+use crate::{memory, nginx};
 
 /// Low, for what a shadow costs by CPU is not in question here: a flood of answers is a mebibyte
 /// each.

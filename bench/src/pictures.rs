@@ -8,8 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-
-use crate::workspace;
+use xtask::workspace;
 
 /// Where the tables are.
 const PAGE: &str = "docs/cliffs.md";
