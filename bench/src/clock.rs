@@ -1,5 +1,7 @@
 //! One clock for the bench and its recorder: CLOCK_MONOTONIC, the same in every process.
 
+#![expect(unsafe_code, reason = "clock_gettime as the peers read it")]
+
 /// Nanoseconds since the machine's start.
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,6 +1,8 @@
 //! A child process as the bench needs it: pinned to a core, bounded in time, its
 //! CPU counted by the kernel, ended by its own pid and never by a name.
 
+#![expect(unsafe_code, reason = "affinity between fork and exec, wait4 with rusage, pidfd, memfd")]
+
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Seek, Write};

@@ -1,5 +1,7 @@
 //! Shadows that misbehave, each in one way: a listener with a thread for each connection.
 
+#![expect(unsafe_code, reason = "setpriority, and socket options of servers that misbehave")]
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;

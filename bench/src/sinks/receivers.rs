@@ -3,6 +3,11 @@
 //! They are threads of the bench, on the client's core, and of the lowest scheduling class: whoever
 //! sends runs before them.
 
+#![expect(
+    unsafe_code,
+    reason = "sched_setscheduler of the receivers' threads, which shall delay nobody"
+)]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -4,6 +4,8 @@
 //! ([`RunSpec`](gake_core::spec::RunSpec)), runs it, and prints as the tool does. What
 //! it cannot honour it refuses by name.
 
+#![forbid(unsafe_code)]
+
 mod ab;
 mod flags;
 mod go_errors;

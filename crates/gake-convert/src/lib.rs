@@ -1,6 +1,8 @@
 //! k6 scripts from what describes requests: a HAR, a curl command, a Postman collection, an
 //! OpenAPI or Swagger description, a JMeter plan. What cannot be kept is a warning.
 
+#![forbid(unsafe_code)]
+
 mod curl;
 mod foreign;
 mod har;

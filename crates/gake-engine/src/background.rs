@@ -1,5 +1,10 @@
 //! Work that runs beside the workers without delaying them.
 
+#![expect(
+    unsafe_code,
+    reason = "sched_setscheduler and sched_getscheduler of the calling thread: rustix has neither"
+)]
+
 use std::num::NonZeroU64;
 
 use gake_core::plan::Plan;

@@ -1,5 +1,7 @@
 //! Descriptor tables of workers, for more connections than the process's table holds.
 
+#![expect(unsafe_code, reason = "own_table of a worker")]
+
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 

@@ -2,6 +2,11 @@
 //!
 //! tokio's own timer has a granularity of 1 ms. A timerfd wakes within tens of microseconds.
 
+#![expect(
+    unsafe_code,
+    reason = "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one"
+)]
+
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

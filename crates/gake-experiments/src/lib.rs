@@ -3,6 +3,8 @@
 //! Each experiment is a file in `experiments/`, in the form of [`definition`]; one runner reads and
 //! runs them all.
 
+#![forbid(unsafe_code)]
+
 mod alternate;
 mod arithmetic;
 mod bench;

@@ -1,5 +1,10 @@
 //! Descriptor tables: their size, and threads with a table of their own.
 
+#![expect(
+    unsafe_code,
+    reason = "unshare of the descriptor table: a number means another file in another table, which the caller must promise to keep apart"
+)]
+
 use std::io;
 use std::sync::OnceLock;
 

@@ -13,6 +13,8 @@
 //! Every message carries an HMAC with the fleet's token ([`FleetToken`]). This crate prints nothing
 //! and sees neither arguments nor environment.
 
+#![forbid(unsafe_code)]
+
 mod agent;
 mod allow;
 mod coordinator;

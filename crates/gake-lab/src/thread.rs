@@ -1,5 +1,10 @@
 //! A worker thread: a runtime, its timer, and the connections it was given.
 
+#![expect(
+    unsafe_code,
+    reason = "own_table of a thread that accepts and serves connections by itself"
+)]
+
 use std::io;
 use std::net::UdpSocket;
 use std::num::NonZeroU64;

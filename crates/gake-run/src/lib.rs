@@ -26,6 +26,8 @@
 //!
 //! This crate prints nothing and sees neither arguments nor environment nor standard streams.
 
+#![forbid(unsafe_code)]
+
 mod abort;
 mod bodies;
 mod connection;

@@ -4,6 +4,8 @@
 //! [`run::Session`] takes a prepared run from here to its exit code. The crate writes to the
 //! standard streams through [`Console`] only; it sees no argument but those of [`origin`].
 
+#![forbid(unsafe_code)]
+
 pub mod announce;
 pub mod comparison;
 pub mod console;

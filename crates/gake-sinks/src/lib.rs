@@ -6,6 +6,8 @@
 //! is sent does not grow with the request rate, except for raw points. A [`LiveServer`] shows the
 //! run in browsers instead. [`dashboard`] makes dashboards that show what a database was sent.
 
+#![forbid(unsafe_code)]
+
 mod address;
 mod carrier;
 pub mod dashboard;

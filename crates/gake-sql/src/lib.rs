@@ -4,6 +4,8 @@
 //! spoken. A password leaves this machine as an answer to the server's challenge, and as a whole
 //! only to a server whose certificate was checked. Answers are bounded.
 
+#![forbid(unsafe_code)]
+
 mod dsn;
 mod md5;
 mod mysql;

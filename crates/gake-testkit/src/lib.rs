@@ -5,8 +5,10 @@
 
 mod counting;
 mod nginx;
+mod once;
 mod programs;
 
 pub use counting::{Counting, allocations, live_bytes, peak_bytes, reset_peak, thread_counts};
 pub use nginx::Nginx;
+pub use once::{locked, once};
 pub use programs::{PROGRAMS, Program, command, find, missing};

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ impl Nginx {
     pub fn start(
         worker_connections: u32,
         ports: usize,
-        http: impl Fn(&TempDir, &[u16]) -> String,
+        http: impl Fn(&Path, &[u16]) -> String,
     ) -> Self {
         // Another program may take a port in between.
         (0..5)
@@ -43,14 +43,14 @@ impl Nginx {
     fn try_start(
         worker_connections: u32,
         ports: usize,
-        http: impl Fn(&TempDir, &[u16]) -> String,
+        http: impl Fn(&Path, &[u16]) -> String,
     ) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let free: Vec<_> = (0..ports).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let ports: Vec<_> =
             free.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
         drop(free);
-        let http = http(&directory, &ports);
+        let http = http(directory.path(), &ports);
         let at = directory.path().display();
         let configuration = format!(
             "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error;
@@ -95,12 +95,25 @@ impl Nginx {
     pub fn url(&self, number: usize) -> String {
         format!("http://127.0.0.1:{}", self.ports[number])
     }
+
+    /// Sends a signal to its master.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it once it has responded to every request: its logs are whole then.
+    pub fn quit(&mut self) {
+        self.signal(Signal::QUIT);
+        self.child.wait().unwrap();
+    }
 }
 
 impl Drop for Nginx {
     fn drop(&mut self) {
         // Its workers end with it.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let _ = self.child.wait();
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let _ = self.child.wait();
+        }
     }
 }

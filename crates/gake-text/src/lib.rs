@@ -4,6 +4,8 @@
 //!
 //! This crate is pure, and knows no other crate of the workspace.
 
+#![forbid(unsafe_code)]
+
 pub mod count;
 pub mod duration;
 pub mod foreign;

@@ -1,5 +1,7 @@
 //! Databases for the lab's users service: a file or memory of SQLite, MySQL, PostgreSQL.
 
+#![forbid(unsafe_code)]
+
 mod server;
 mod sqlite;
 

@@ -5,6 +5,8 @@
 //! second on a thread of its own and sends what it read; it never delays the load, and a source
 //! that fails is reported once and retried.
 
+#![forbid(unsafe_code)]
+
 mod actuator;
 mod cgroup;
 mod count;

@@ -1,5 +1,10 @@
 //! Values of a script, as k6 takes and shows them.
 
+#![expect(
+    unsafe_code,
+    reason = "the bytes of a script's buffer are lent by QuickJS, and copied at once"
+)]
+
 use std::fmt::Write;
 
 use gake_script::user::{Builtins, add_builtins};

@@ -1,5 +1,10 @@
 //! Modules: k6's own, files, CommonJS and JSON.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
+)]
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;

@@ -1,5 +1,10 @@
 //! One user, as the modules of its script know it.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
+)]
+
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};

@@ -2,6 +2,11 @@
 //!
 //! They are a third of what an empty user takes. Whoever evaluates a text adds what it names first.
 
+#![expect(
+    unsafe_code,
+    reason = "QuickJS adds parts of the language to a context that exists; rquickjs only to a new one"
+)]
+
 use std::cell::Cell;
 
 use rquickjs::context::intrinsic::{Eval, Json, Promise, Proxy, RegExp, RegExpCompiler};

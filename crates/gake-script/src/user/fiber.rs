@@ -6,6 +6,11 @@
 //! calls, such as a TLS handshake, would otherwise touch pages of every fiber's own stack. Whoever
 //! drops a fiber ends it: every wait fails from then on, until the function has returned.
 
+#![expect(
+    unsafe_code,
+    reason = "a coroutine outlives every lifetime for the compiler: its function and its switch are lent to it, and it lends what it waits for"
+)]
+
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;

@@ -3,6 +3,11 @@
 //! A script reads few of them, and a function takes some 250 bytes of each user. QuickJS does it for
 //! its own built-in objects, in the copy of it under `vendor/`; here it does it for the host's.
 
+#![expect(
+    unsafe_code,
+    reason = "calls of and from QuickJS for properties that are made when they are looked up: rquickjs does not know them"
+)]
+
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;

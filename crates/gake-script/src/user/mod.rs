@@ -6,6 +6,11 @@
 //!
 //! The layout, a runtime and a realm a user, is known to this module alone.
 
+#![expect(
+    unsafe_code,
+    reason = "JS_UpdateStackTop and JS_SetUncatchableError: rquickjs has neither for one runtime a user"
+)]
+
 mod builtins;
 mod fiber;
 mod json;

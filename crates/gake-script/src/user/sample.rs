@@ -3,6 +3,11 @@
 //! QuickJS asks its interrupt handler once in a fixed number of steps, which are calls and branches.
 //! There, the stack is read.
 
+#![expect(
+    unsafe_code,
+    reason = "the context in its interrupt handler, which rquickjs gives no context"
+)]
+
 use std::cell::Cell;
 
 use rquickjs::Ctx;

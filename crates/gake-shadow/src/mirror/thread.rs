@@ -1,5 +1,10 @@
 //! The thread for shadows beside a worker.
 
+#![expect(
+    unsafe_code,
+    reason = "sched_setscheduler of the calling thread: rustix does not have it"
+)]
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

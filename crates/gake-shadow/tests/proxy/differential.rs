@@ -12,7 +12,7 @@ use gake_shadow::hooks::{HookSet, Selection};
 
 use crate::backend::{Backend, Seen, end_of_chunks, read_request};
 use crate::client::Client;
-use crate::nginx::Nginx;
+use crate::nginx::nginx;
 use crate::{config, start, stop};
 
 /// Requests each way, unless `GAKE_DIFFERENTIAL` says how many.
@@ -386,11 +386,14 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
     let requests = requests.iter().enumerate().map(number).filter(is_known);
     let requests: Vec<String> = requests.take(wanted().unwrap_or(THROUGH_NGINX)).collect();
     let ((ours, at_ours), (other, at_other)) = (backend(), backend());
-    let nginx = Nginx::start(&format!(
-        "proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;
+    let nginx = nginx(
+        "",
+        &format!(
+            "proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;
          proxy_pass {};",
-        other.url()
-    ));
+            other.url()
+        ),
+    );
     let proxy = start(config(&ours, &[]));
     for addr in [proxy.addr(), ([127, 0, 0, 1], nginx.ports[0]).into()] {
         for request in &requests {

@@ -3,14 +3,12 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::support::*;
 
-/// The shop, built once.
-fn program() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| go_program("app"))
+/// The shop.
+fn program() -> PathBuf {
+    go_program("app")
 }
 
 /// An instance of the shop.

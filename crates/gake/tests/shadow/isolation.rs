@@ -13,7 +13,7 @@ const REQUESTS: u64 = 2_000;
 /// As the benchmark of the proxies before this one was made: a connection for each request.
 fn ab(url: &str) {
     let flags = ["-q", "-n", "2000", "-c", "100"];
-    let mut ab = Command::new("ab");
+    let mut ab = command("ab");
     let ran = start(ab.args(flags).arg(format!("{url}/fast"))).wait();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(number_after(&ran.stdout, "Complete requests:"), REQUESTS, "{ran:?}");

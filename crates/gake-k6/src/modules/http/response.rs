@@ -1,5 +1,10 @@
 //! What a script gets for a request. Its parts are made when they are read.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
+)]
+
 use std::ffi::CStr;
 
 use gake_script::user::{LazyList, lazily};
