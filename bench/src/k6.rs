@@ -12,9 +12,9 @@ use super::memory::peak;
 use super::nginx::Nginx;
 use super::peers::Tool;
 use super::process::{Ended, Launch};
+use super::real_k6;
 use super::report::Report;
 use super::stats::{median, range, rotated};
-use xtask::k6;
 
 /// An iteration of the part about CPU.
 const GET: &str = "import http from 'k6/http';
@@ -56,9 +56,9 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let gake = bench.peers.path(Tool::Gake).context("gake is not available")?;
     let runners = [
         Runner { name: "gake", path: gake.to_owned(), before: &["as", "k6"] },
-        Runner { name: "k6", path: k6::installed()?, before: &[] },
+        Runner { name: "k6", path: real_k6::installed()?, before: &[] },
     ];
-    report.line(format!("tool     k6: {}", k6::version(&runners[1].path)));
+    report.line(format!("tool     k6: {}", real_k6::version(&runners[1].path)));
     let nginx = Nginx::start(&bench.dir, bench.server_core)?;
     let parts = Parts { bench, nginx: &nginx, runners: &runners };
     parts.cpu(report)?;

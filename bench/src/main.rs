@@ -24,6 +24,7 @@ mod nginx;
 mod peers;
 mod pictures;
 mod process;
+mod real_k6;
 mod recorder;
 mod recording;
 mod report;
@@ -113,7 +114,11 @@ fn dispatch(args: &[String]) -> Result<()> {
         Some("causes") => causes::main(rest),
         Some("experiments") => experiments::main(rest),
         Some("pictures") => pictures::main(rest),
-        Some("soak") => soak::main(rest),
+        Some("k6") => match rest {
+            [soak, rest @ ..] if soak == "--soak" => soak::main(rest),
+            [flag, ..] if flag == "--record" || flag == "--live" => real_k6::main(rest),
+            _ => compare(args),
+        },
         // Started by the bench itself: processes of their own, so that they can be pinned.
         Some("recorder") => recorder::main(rest),
         Some("metronome") => metronome::main(rest),
@@ -134,7 +139,7 @@ fn compare(args: &[String]) -> Result<()> {
 
 fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
     if options.parts.iter().any(|part| part == K6) {
-        xtask::k6::installed()?;
+        real_k6::installed()?;
     }
     let peers = Peers::gather(&options, tools_dir)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

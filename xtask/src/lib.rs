@@ -11,7 +11,6 @@ pub mod debian;
 mod dist;
 mod features;
 mod golang;
-pub mod k6;
 mod suite;
 mod test;
 mod tidy;
@@ -92,12 +91,8 @@ fn dispatch(args: &[String]) -> Result<()> {
         "tidy" => tidy::main(rest),
         "deny" => deny(rest),
         "bench" => bench(&[], rest),
-        "causes" | "experiments" | "pictures" => bench(&[task], rest),
+        "causes" | "experiments" | "k6" | "pictures" => bench(&[task], rest),
         "dist" => dist::main(rest),
-        "k6" => match rest {
-            [soak, rest @ ..] if soak == "--soak" => bench(&["soak"], rest),
-            _ => k6::main(rest),
-        },
         "sim" => {
             let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];
             command::run("cargo", &[&study[..], &strs(rest)].concat()).map(drop)

@@ -15,7 +15,7 @@ use gake_core::record::{Answer, End, Ending, Exchange, Recorder, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
-use gake_testkit::{Counting, allocations};
+use gake_testkit::Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -76,7 +76,7 @@ fn plan(load: Load, requests: u64) -> Arc<Plan> {
 
 /// The number of allocations in a run of `requests`.
 fn allocations(load: &Load, requests: u64) -> u64 {
-    let before = allocations();
+    let before = gake_testkit::allocations();
     let plan = plan(load.clone(), requests);
     let make = |context: gake_engine::WorkerContext| Brief {
         timer: Timer::new(context.clock.clone()).unwrap(),
@@ -95,7 +95,7 @@ fn allocations(load: &Load, requests: u64) -> u64 {
     let run = collector.finish(0, Ending::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
     assert!(run.tally.series.series().all(|(_, value)| value.samples() == requests));
-    allocations() - before
+    gake_testkit::allocations() - before
 }
 
 #[test]

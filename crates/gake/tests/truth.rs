@@ -3,8 +3,9 @@
 //! A tenth of the arrivals is due in the stop and waits for its end, from 1 s down to 0, evenly:
 //! 1 % wait longer than 900 ms and 5 % longer than 500 ms, whatever the rate and the bound on
 //! connections. After the stop both ends work off what has gathered, which is really waited for:
-//! 20 ms or 100 ms at 1,000/s, with how much else the machine has to do. So a test run has 200/s,
-//! and `GAKE_FULL=1` on a quiet machine 1,000/s.
+//! 20 ms or 100 ms at 1,000/s, with how much else the machine has to do. So a test run has
+//! 200/s, of several runs with their stops apart, and `GAKE_FULL=1` on a quiet machine 1,000/s, of
+//! one after another.
 //!
 //! It is in an executable of its own, so that no other test runs beside it, and has one test.
 
@@ -65,7 +66,7 @@ fn a_stall_is_told_in_full_whatever_the_bound_on_connections() {
     // Each takes 10 s, most of which both ends wait: one of HTTP/2 is enough for every day.
     thread::scope(|scope| {
         for (http, connections) in &cells[..cells.len() - 1] {
-            scope.spawn(|| check(200, http, connections));
+            scope.spawn(move || check(200, http, connections));
             thread::sleep(APART);
         }
     });

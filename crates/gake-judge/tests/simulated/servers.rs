@@ -26,6 +26,7 @@ impl Case {
 
 /// Every case. Capacities of M/M/c and M/D/c are theory's; the others were found by runs of
 /// 3·10⁷ requests a rate.
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 pub fn cases() -> Vec<Case> {
     let drifting = |case: Case, name, what| Case {
         name,

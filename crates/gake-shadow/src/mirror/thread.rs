@@ -46,7 +46,6 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job
 
 /// Lets the clients' path go first on a busy machine. Standing lower is always allowed, and Linux
 /// counts both for this thread alone.
-#[allow(unsafe_code, reason = "no safe wrapper has this call")]
 fn stand_back(nice: u8) {
     if nice > 0 {
         let _ = rustix::process::nice(i32::from(nice));

@@ -103,6 +103,7 @@ fn sender(address: SocketAddr, answer: MessageAnswer) -> std::rc::Rc<Sender> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn each_broken_rule_has_its_name() {
     type Script = fn(&mut Peer) -> io::Result<()>;
     let closed = |code| Fault::WebSocketClosed(CloseCode::new(code));

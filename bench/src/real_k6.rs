@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::command;
+use xtask::command;
 
 /// Names the real k6 that is to run beside gake.
 const LIVE: &str = "GAKE_K6_LIVE";
