@@ -1,7 +1,6 @@
 //! TLS on both sides: a proxy that speaks it to its client, and to a master that is another proxy.
 
 use std::fs;
-use std::process::Command;
 
 use gake_shadow::Proxy;
 use gake_shadow::config::{Backend as Place, Config, ServerTls};

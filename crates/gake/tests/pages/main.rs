@@ -15,8 +15,6 @@ mod shadow;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use gake_lab::Lab;

@@ -1,7 +1,6 @@
 //! ab, beside the real ab.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::*;
 use crate::layout::layout;

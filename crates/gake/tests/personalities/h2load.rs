@@ -1,7 +1,7 @@
 //! h2load, beside the real one.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::*;
 use crate::layout::layout;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! wrk and wrk2, beside the real wrk.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::*;
 

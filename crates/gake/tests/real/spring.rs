@@ -1,7 +1,7 @@
 //! Spring MVC on Tomcat with Actuator, and its users in a MariaDB behind HikariCP.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 

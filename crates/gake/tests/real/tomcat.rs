@@ -1,7 +1,7 @@
 //! Tomcat, and the lab with the same settings: the same answers from both.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 

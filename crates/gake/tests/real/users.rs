@@ -1,7 +1,5 @@
 //! The lab's users service on real databases: a row for each 200, whatever happens in between.
 
-use std::process::Command;
-
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! A Go `net/http` server as a peer; it counts requests and connections itself.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::process::Signal;

@@ -1,7 +1,5 @@
 //! `--reconcile`: rows against answers.
 
-use std::process::Command;
-
 use gake_lab::{DatabaseConfig, DatabaseKind, Lab, LabConfig};
 
 use crate::support::*;

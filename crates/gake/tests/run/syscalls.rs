@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
 use crate::support::*;
 

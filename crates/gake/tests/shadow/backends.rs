@@ -1,7 +1,7 @@
 //! Backends: a small shop in Go in an old and a new version, and some that do not answer.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::support::*;

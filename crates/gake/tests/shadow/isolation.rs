@@ -1,7 +1,5 @@
 //! The master answers everybody whatever the shadow does, and the ledger adds up.
 
-use std::process::Command;
-
 use rustix::process::Signal;
 
 use crate::backends::{hanging_up, silent};

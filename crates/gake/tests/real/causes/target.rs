@@ -1,6 +1,6 @@
 //! Limits of servers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Need, load};
@@ -66,7 +66,7 @@ pub fn cpu_many() -> Json {
 
 pub fn cpu_quota() -> Json {
     let group = Group::of_cpu().unwrap();
-    let peer = Peer::start(&mut group.command(go_binary()));
+    let peer = Peer::start(&mut group.command(&go_binary()));
     load(&format!("{}/?work=20000", peer.url), &[&port_of(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
 
@@ -74,7 +74,7 @@ pub fn cpu_quota() -> Json {
 pub fn memory() -> Json {
     let program = go_program("paged");
     let (group, folder) = (Group::of_memory().unwrap(), tempfile::tempdir().unwrap());
-    let peer = Peer::start(group.command(program).arg(folder.path().join("data")).arg("512"));
+    let peer = Peer::start(group.command(&program).arg(folder.path().join("data")).arg("512"));
     load(&peer.url, &[&port_of(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
 
@@ -83,7 +83,7 @@ pub fn disk() -> Json {
     let program = go_program("disk");
     let folder = tempfile::tempdir().unwrap();
     let group = Group::of_disk(folder.path()).unwrap();
-    let peer = Peer::start(group.command(program).arg(folder.path().join("data")));
+    let peer = Peer::start(group.command(&program).arg(folder.path().join("data")));
     load(&peer.url, &[&port_of(&peer.url)], "-c 16 -d 5s --warmup 1s")
 }
 
