@@ -1,6 +1,5 @@
 //! Running a command the way a person would: shown first, its output untouched.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -31,19 +30,6 @@ pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<Du
     Ok(started.elapsed())
 }
 
-/// Where a program is: PATH, and the directories of servers that a user's PATH lacks. A file with a
-/// path is where that says.
-pub fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Debian keeps each version of PostgreSQL in a folder of its own.
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin", "/sbin", "/usr/local/go/bin"].map(PathBuf::from))
-        .chain(versions.map(|version| version.path().join("bin")))
-        .map(|dir| dir.join(program))
-        .find(|file| file.is_file())
-}
-
 /// A command as it would be typed.
 pub fn shown(program: &str, args: &[&str], env: &[(&str, &str)]) -> String {
     let env = env.iter().map(|(name, value)| format!("{name}={value}"));
@@ -63,11 +49,5 @@ mod tests {
             shown("go", &["install", "a b"], &[("GOBIN", "/x")]),
             "GOBIN=/x go install \"a b\""
         );
-    }
-
-    #[test]
-    fn a_program_is_found_or_not() {
-        assert!(find("sh").is_some());
-        assert!(find("no-such-program-anywhere").is_none());
     }
 }

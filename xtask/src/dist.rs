@@ -12,25 +12,8 @@ use crate::{command, workspace};
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 /// Pages beside that of `gake` itself.
-const PAGES: [&str; 17] = [
-    "run",
-    "find",
-    "watch",
-    "serve",
-    "shadow",
-    "report",
-    "compare",
-    "history",
-    "doctor",
-    "experiment",
-    "convert",
-    "dashboard",
-    "agent",
-    "fleet",
-    "as",
-    "schema",
-    "completions",
-];
+const PAGES: &str = "run find watch serve shadow report compare history doctor experiment convert \
+     dashboard agent fleet as schema completions";
 
 /// Files of the repository that go along.
 const FILES: [&str; 5] = ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "Containerfile"];
@@ -77,7 +60,7 @@ fn build(target: &str) -> Result<PathBuf> {
     if !installed.lines().any(|known| known == target) {
         bail!("the standard library for {target} is missing: rustup target add {target}");
     }
-    if is_musl && command::find("musl-gcc").is_none() {
+    if is_musl && gake_testkit::find("musl-gcc").is_none() {
         bail!(
             "musl-gcc is missing, which compiles the C parts (aws-lc, mimalloc, QuickJS): install \
              the Debian package musl-tools, or name another target with --target"
@@ -108,21 +91,8 @@ fn build(target: &str) -> Result<PathBuf> {
         env.push((&compiler, "musl-gcc"));
     }
     // A profile's `strip` is lost on a package whose optimisation level is its own, as this one's.
-    let build = [
-        "rustc",
-        "--profile",
-        "fastest",
-        "--locked",
-        "-p",
-        "gake",
-        "--bin",
-        "gake",
-        "--target",
-        target,
-        "--",
-        "-C",
-        "strip=symbols",
-    ];
+    let build = ["rustc", "--profile", "fastest", "--locked", "-p", "gake", "--bin", "gake"];
+    let build = [&build[..], &["--target", target, "--", "-C", "strip=symbols"]].concat();
     command::run_with("cargo", &build, &env)?;
     Ok(workspace::root().join("target").join(target).join("fastest/gake"))
 }
@@ -147,7 +117,7 @@ fn lay_out(binary: &Path, folder: &Path) -> Result<()> {
         fs::write(folder.join("completions").join(name), text)?;
     }
     fs::write(folder.join("man/gake.1"), output(&program, &["man"])?)?;
-    for page in PAGES {
+    for page in PAGES.split_whitespace() {
         let text = output(&program, &["man", page])?;
         fs::write(folder.join(format!("man/gake-{page}.1")), text)?;
     }

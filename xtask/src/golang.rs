@@ -38,7 +38,7 @@ pub fn ensure() -> Result<()> {
     if program()?.is_some() {
         return Ok(());
     }
-    let go = command::find("go").context("go is not installed")?;
+    let go = gake_testkit::find("go").context("go is not installed")?;
     let [major, minor, _] = needed()?;
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         bail!("the test run needs Go {major}.{minor} or newer: see https://go.dev/dl");
@@ -87,7 +87,7 @@ fn toolchain_dir() -> Result<PathBuf> {
 fn program() -> Result<Option<PathBuf>> {
     let needed = needed()?;
     let fetched = toolchain_dir()?.join("bin/go");
-    let all = command::find("go").into_iter().chain([fetched]);
+    let all = gake_testkit::find("go").into_iter().chain([fetched]);
     let is_new = |go: &PathBuf| version(go).is_some_and(|version| version >= needed);
     Ok(all.into_iter().find(is_new))
 }

@@ -1,142 +1,93 @@
-//! The tests, and a second look at those that failed beside others.
-//!
-//! A test of a real clock needs a core now and then, which neighbours on a shared machine may take
-//! from it for seconds. What fails is run once more with nothing beside it: what fails again is
-//! wrong, and what passes then is named at the end, so that nobody overlooks it. The slowest binaries
-//! are named too: they are where a shorter run begins.
+//! The tests, run by nextest, and what its report says of them: counts, flaky tests, slow ones.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
-use std::process::Command;
+use std::fs;
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::{command, workspace};
-
-/// More than this fail for a reason that a second look will not change.
-const MOST_FAILED: usize = 8;
+use crate::tools::NEXTEST;
+use crate::workspace;
 
 /// A variable in the environment of the tests.
 type Variable = (&'static str, String);
 
-/// Runs `cargo test` with `args` and a variable; returns the tests that passed only when they were
-/// alone.
+/// Runs nextest with a profile and `args`; returns the lines of the summary, and how it ended.
 ///
 /// # Errors
-/// If something does not compile, a test fails twice, or more fail than a machine explains.
-pub fn run(args: &[&str], variable: Option<Variable>) -> Result<Vec<String>> {
-    let mut env = Vec::from_iter(variable.into_iter().chain(threads()));
-    let first = watched(&[&["test"], args, &["--no-fail-fast"]].concat(), &env)?;
-    print!("{}", slowest(&first.times));
-    if first.passed {
-        return Ok(Vec::new());
+/// If the report of nextest cannot be read.
+pub fn run(
+    profile: &str,
+    args: &[&str],
+    variables: &[Variable],
+) -> Result<(Vec<String>, Result<()>)> {
+    let report = workspace::target_dir()?.join("nextest").join(profile).join("junit.xml");
+    if report.exists() {
+        fs::remove_file(&report)?;
     }
-    let failed: Vec<_> = first.failed.into_iter().collect();
-    match failed.len() {
-        0 => bail!("`cargo test` failed, and no test of it: see above"),
-        1..=MOST_FAILED => {}
-        many => bail!("{many} tests failed: {}", failed.join(", ")),
-    }
-    println!("\nfailed, and run again alone: {}", failed.join(", "));
-    let names: Vec<_> = failed.iter().map(String::as_str).collect();
-    // Tests in documentation wait for nothing: one that failed is not run again, and stays failed.
-    let targets: &[&str] = if args.contains(&"--lib") { &[] } else { &["--tests"] };
-    let exact = &["--no-fail-fast", "--", "--exact", "--test-threads=1"];
-    let alone = [&["test"], args, targets, exact, &names].concat();
-    env.retain(|(name, _)| *name != THREADS);
-    let second = watched(&alone, &env)?;
-    let again: Vec<_> = failed.iter().filter(|name| !second.ok.contains(*name)).cloned().collect();
-    if !second.passed || !again.is_empty() {
-        bail!("failed alone too: {}", again.join(", "));
-    }
-    Ok(failed)
-}
-
-/// Tests at once, unless the caller says how many.
-const THREADS: &str = "RUST_TEST_THREADS";
-
-/// Most tests wait most of their time, for a run to end: two a core take half as long as one. Three
-/// take no less, and some of them fail for want of a core.
-fn threads() -> Option<Variable> {
+    // Most tests wait most of their time, for a run to end: two a core take half as long as one.
+    // Three take no less, and some of them fail for want of a core.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::env::var_os(THREADS).is_none().then(|| (THREADS, (2 * cores).to_string()))
+    let threads = (std::env::var_os("NEXTEST_TEST_THREADS").is_none())
+        .then(|| ("NEXTEST_TEST_THREADS", (2 * cores).to_string()));
+    let env: Vec<_> =
+        threads.iter().chain(variables).map(|(name, value)| (*name, value.as_str())).collect();
+    let ended = NEXTEST.run(&[&["run", "--workspace", "--profile", profile], args].concat(), &env);
+    let lines = if report.is_file() { Report::read(&report)?.lines() } else { Vec::new() };
+    Ok((lines, ended))
 }
 
-/// What a run of the tests said.
-#[derive(Default)]
-struct Said {
-    passed: bool,
-    ok: BTreeSet<String>,
-    failed: BTreeSet<String>,
-    /// The binaries and their seconds, in the order in which they ran.
-    times: Vec<(String, f64)>,
+/// What a run of the tests came to.
+#[derive(Debug, Default, PartialEq)]
+struct Report {
+    /// Each test, and its seconds.
+    tests: Vec<(String, f64)>,
+    failed: Vec<String>,
+    /// Passed when they were run again.
+    flaky: Vec<String>,
 }
 
-/// Binaries whose times are shown.
+/// Tests whose times are shown.
 const SLOWEST: usize = 10;
 
-/// The slowest binaries, a line each.
-fn slowest(times: &[(String, f64)]) -> String {
-    let mut times: Vec<_> = times.iter().collect();
-    times.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let all: f64 = times.iter().map(|time| time.1).sum();
-    let lines = times.iter().take(SLOWEST).map(|(name, time)| format!("{time:8.1} s  {name}\n"));
-    format!("\nthe slowest of {} binaries, {all:.0} s in all:\n", times.len())
-        + &lines.collect::<String>()
-}
-
-/// Runs cargo with its output passed on line by line, and notes how each test ended.
-fn watched(args: &[&str], env: &[Variable]) -> Result<Said> {
-    let env: Vec<_> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    println!("$ {}", command::shown("cargo", args, &env));
-    // One pipe for both: cargo names a binary on stderr, and its tests speak on stdout.
-    let (output, writer) = std::io::pipe().context("no pipe")?;
-    let mut command = Command::new(workspace::cargo());
-    command.args(args).envs(env).current_dir(workspace::root());
-    command.stdout(writer.try_clone().context("no pipe")?).stderr(writer);
-    let mut child = command.spawn().context("`cargo` could not be started")?;
-    // It holds the writing end, which would keep the pipe open.
-    drop(command);
-    let (mut said, mut binary) = (Said::default(), String::new());
-    for line in BufReader::new(output).split(b'\n') {
-        let line = line.context("cargo's output cannot be read")?;
-        let line = String::from_utf8_lossy(&line);
-        writeln!(std::io::stdout(), "{line}").context("stdout is closed")?;
-        match ended(&line) {
-            Some((name, true)) => _ = said.ok.insert(name.to_owned()),
-            Some((name, false)) => _ = said.failed.insert(name.to_owned()),
-            None => {}
-        }
-        if let Some(name) = begun(&line) {
-            name.clone_into(&mut binary);
-        } else if let Some(seconds) = took(&line) {
-            said.times.push((binary.clone(), seconds));
-        }
+impl Report {
+    fn read(path: &Path) -> Result<Self> {
+        Ok(Self::parse(&fs::read_to_string(path).with_context(|| path.display().to_string())?))
     }
-    said.passed = child.wait().context("cargo was lost")?.success();
-    Ok(said)
-}
 
-/// The test whose end a line tells, and whether it passed.
-fn ended(line: &str) -> Option<(&str, bool)> {
-    let (name, result) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    match result.trim_end() {
-        "ok" => Some((name, true)),
-        "FAILED" => Some((name, false)),
-        _ => None,
+    /// Reads JUnit's XML as nextest writes it: what a test printed is escaped in it.
+    fn parse(xml: &str) -> Self {
+        let mut report = Self::default();
+        for case in xml.split("<testcase").skip(1) {
+            let (tag, rest) = case.split_once('>').unwrap_or((case, ""));
+            let inside = rest.split("</testcase>").next().unwrap_or_default();
+            let value = |name: &str| {
+                let value = tag.split_once(&format!(" {name}=\""));
+                value.and_then(|(_, rest)| rest.split('"').next()).unwrap_or_default()
+            };
+            let name = format!("{} {}", value("classname"), value("name"));
+            let name = name.trim_start().to_owned();
+            if inside.contains("<flakyFailure") {
+                report.flaky.push(name.clone());
+            } else if !tag.ends_with('/') && inside.contains("<failure") {
+                report.failed.push(name.clone());
+            }
+            report.tests.push((name, value("time").parse().unwrap_or_default()));
+        }
+        report
     }
-}
 
-/// The binary, or the crate whose documentation has the tests, that a line of cargo's names.
-fn begun(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    line.strip_prefix("Running ").or_else(|| line.strip_prefix("Doc-tests ").map(|_| line))
-}
-
-/// The seconds that the last line of a binary tells.
-fn took(line: &str) -> Option<f64> {
-    let time = line.strip_prefix("test result: ")?.rsplit_once("finished in ")?.1;
-    time.trim_end().strip_suffix('s')?.parse().ok()
+    fn lines(mut self) -> Vec<String> {
+        self.tests.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let slow = self.tests.iter().take(SLOWEST);
+        let mut lines: Vec<_> =
+            slow.map(|(name, seconds)| format!("slow   {seconds:6.1} s  {name}")).collect();
+        lines.extend(self.flaky.iter().map(|name| format!("flaky            {name}")));
+        lines.extend(self.failed.iter().map(|name| format!("FAILED           {name}")));
+        let (all, failed) = (self.tests.len(), self.failed.len());
+        let flaky = self.flaky.len();
+        lines.push(format!("{} passed, {failed} failed, {flaky} flaky", all - failed));
+        lines
+    }
 }
 
 #[cfg(test)]
@@ -144,31 +95,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slowest_binaries_are_named_with_their_times() {
-        let line = "     Running tests/run/main.rs (target/debug/deps/run-1f2)";
-        assert_eq!(begun(line), Some("tests/run/main.rs (target/debug/deps/run-1f2)"));
-        assert_eq!(begun("   Doc-tests gake_core"), Some("Doc-tests gake_core"));
-        assert_eq!(begun("running 3 tests"), None);
-        let line = "test result: ok. 1 passed; 0 failed; 0 ignored; finished in 3.58s";
-        assert_eq!((took(line), took("test a ... ok")), (Some(3.58), None));
-        let times: Vec<_> = (0..12).map(|n| (format!("t{n}"), f64::from(n))).collect();
-        let text = slowest(&times);
-        assert!(text.contains("12 binaries, 66 s in all:\n    11.0 s  t11\n"), "{text}");
-        assert!(text.contains(" t2\n") && !text.contains(" t1\n"), "{text}");
-    }
-
-    #[test]
-    fn the_end_of_a_test_is_read_from_its_line() {
-        assert_eq!(ended("test pages::a_page ... ok"), Some(("pages::a_page", true)));
-        assert_eq!(ended("test a ... FAILED"), Some(("a", false)));
-        let documented = "src/lib.rs - clock::Clock (line 9)";
-        assert_eq!(ended(&format!("test {documented} ... FAILED")), Some((documented, false)));
-    }
-
-    #[test]
-    fn other_lines_tell_no_end() {
-        for line in ["running 3 tests", "test matrix ... ignored, minutes", "test result: ok. 3"] {
-            assert_eq!(ended(line), None, "{line}");
-        }
+    fn counts_flaky_and_slow_tests_are_read_from_the_report() {
+        let xml = r#"<testsuites name="nextest-run"><testsuite name="gake::run">
+            <testcase name="a::b" classname="gake::run" timestamp="2026" time="1.5">
+            </testcase>
+            <testcase name="c" classname="gake" timestamp="2026" time="3.0">
+                <failure message="x">&lt;testcase </failure><rerunFailure></rerunFailure>
+            </testcase>
+            <testcase name="d" classname="gake" time="0.1"><flakyFailure></flakyFailure></testcase>
+            "#;
+        let report = Report::parse(xml);
+        assert_eq!(report.failed, ["gake c"]);
+        assert_eq!(report.flaky, ["gake d"]);
+        let lines = report.lines();
+        assert_eq!(lines[0], "slow      3.0 s  gake c");
+        assert_eq!(lines.last().map(String::as_str), Some("2 passed, 1 failed, 1 flaky"));
     }
 }

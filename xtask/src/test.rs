@@ -6,40 +6,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use gake_testkit::PROGRAMS;
 
-use crate::debian::Need;
-use crate::{command, debian, deny, features, golang, suite, tidy};
-
-/// A module of Python is no program: the package is there when its file is.
-const PYTHON_KUBERNETES: &str = "/usr/lib/python3/dist-packages/kubernetes/__init__.py";
-
-/// What the build needs for the HTML page, and what the end-to-end tests run against or with.
-const NEEDS: &[Need] = &[
-    Need { program: "node", package: "nodejs" },
-    Need { program: "npm", package: "npm" },
-    Need { program: "chromium", package: "chromium" },
-    Need { program: "nginx", package: "nginx-light" },
-    Need { program: "curl", package: "curl" },
-    Need { program: "ss", package: "iproute2" },
-    Need { program: "go", package: "golang-go" },
-    Need { program: "javac", package: "default-jdk-headless" },
-    Need { program: "mvn", package: "maven" },
-    Need { program: "mariadbd", package: "mariadb-server-core" },
-    Need { program: "postgres", package: "postgresql" },
-    Need { program: "influxd", package: "influxdb" },
-    Need { program: "prometheus", package: "prometheus" },
-    Need { program: "cc", package: "gcc" },
-    Need { program: "python3", package: "python3-minimal" },
-    Need { program: "zstd", package: "zstd" },
-    Need { program: "nats-server", package: "nats-server" },
-    Need { program: PYTHON_KUBERNETES, package: "python3-kubernetes" },
-    Need { program: "wrk", package: "wrk" },
-    Need { program: "ab", package: "apache2-utils" },
-    Need { program: "h2load", package: "nghttp2-client" },
-    Need { program: "nghttpd", package: "nghttp2-server" },
-    Need { program: "git", package: "git" },
-    Need { program: "strace", package: "strace" },
-];
+use crate::{command, debian, features, golang, suite, tidy};
 
 /// How a step is done.
 enum Action {
@@ -51,9 +20,8 @@ enum Action {
     Cargo(&'static [&'static str]),
     /// The servers in Go that tests run against.
     Servers,
-    Tests(&'static [&'static str]),
-    /// The fleet on a simulated network.
-    Simulation,
+    /// A profile of .config/nextest.toml, and which tests of it.
+    Tests(&'static str, &'static [&'static str]),
 }
 
 /// In which kind of run a step has its place.
@@ -82,23 +50,21 @@ const STEPS: &[Step] = &[
     Step { name: "features", when: When::Whole, action: Action::Features },
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
     Step { name: "servers", when: When::Whole, action: Action::Servers },
-    Step { name: "unit tests", when: When::Quick, action: Action::Tests(UNIT_TESTS) },
-    Step { name: "simulation", when: When::Whole, action: Action::Simulation },
-    Step { name: "all tests", when: When::Whole, action: Action::Tests(ALL_TESTS) },
+    Step { name: "doc tests", when: When::Whole, action: Action::Cargo(DOC_TESTS) },
+    Step { name: "unit tests", when: When::Quick, action: Action::Tests("default", UNIT_TESTS) },
+    Step { name: "all tests", when: When::Whole, action: Action::Tests("everything", &[]) },
 ];
 
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 const LINTS: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
 /// As the tests have it: without their dependencies, features differ, and all is built twice.
 const BUILD: &[&str] = &["test", "--workspace", "--no-run"];
-const UNIT_TESTS: &[&str] = &["--workspace", "--lib", "--bins"];
-/// Unit, property, integration, end-to-end and doc tests.
-const ALL_TESTS: &[&str] = &["--workspace"];
+const UNIT_TESTS: &[&str] = &["--lib", "--bins"];
+/// nextest does not run them.
+const DOC_TESTS: &[&str] = &["test", "--doc", "--workspace", "--quiet"];
 
-/// One test of the fleet; the other crates have none of the name, but the same features.
-const SIMULATION: &[&str] = &["test", "--quiet", "--workspace", "--lib", "sim::seeds::whatever"];
-/// How many seeds it plays.
-const SEEDS: [(&str, &str); 1] = [("GAKE_SIM_SEEDS", "10000")];
+/// How many seeds the simulation of the fleet plays.
+const SEEDS: (&str, &str) = ("GAKE_SIM_SEEDS", "10000");
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {
@@ -131,36 +97,42 @@ pub fn main(args: &[String]) -> Result<()> {
 /// Runs a step; returns its line of the summary and its error.
 fn run(step: &Step) -> (String, Option<anyhow::Error>) {
     let started = Instant::now();
-    let mut alone = Vec::new();
+    let mut told = Vec::new();
     let result = match step.action {
-        Action::Packages => debian::ensure("the test run", NEEDS).and_then(|()| golang::ensure()),
+        Action::Packages => {
+            debian::ensure("the test run", PROGRAMS).and_then(|()| golang::ensure())
+        }
         Action::Tidy => {
             println!("$ cargo xtask tidy");
             tidy::main(&[])
         }
         Action::Deny => {
             println!("$ cargo xtask deny");
-            deny::main(&[])
+            crate::deny(&[])
         }
         Action::Features => features::check(),
         Action::Cargo(args) => command::run("cargo", args).map(drop),
         Action::Servers => golang::build_peers(),
-        Action::Simulation => command::run_with("cargo", SIMULATION, &SEEDS).map(drop),
-        Action::Tests(args) => tests(step, args).map(|tests| alone = tests),
+        Action::Tests(profile, args) => tests(step, profile, args).and_then(|(lines, ended)| {
+            told = lines;
+            ended
+        }),
     };
     let word = if result.is_ok() { "ok" } else { "FAILED" };
     let mut line = summary_line(step.name, word, started.elapsed());
-    for test in alone {
-        line += &format!("\n             passed only alone: {test}");
+    for about in told {
+        line += &format!("\n             {about}");
     }
     (line, result.err())
 }
 
-/// Runs tests; returns those that passed only alone.
-fn tests(step: &Step, args: &[&str]) -> Result<Vec<String>> {
+/// Runs tests; returns the lines about them.
+fn tests(step: &Step, profile: &str, args: &[&str]) -> Result<(Vec<String>, Result<()>)> {
     // The unit tests of a quick run have no servers, and do not ask for them.
-    let servers = (step.when == When::Whole).then(golang::peers_variable).transpose()?;
-    suite::run(args, servers)
+    let whole = step.when == When::Whole;
+    let mut variables = Vec::from_iter(whole.then(golang::peers_variable).transpose()?);
+    variables.extend(whole.then(|| (SEEDS.0, SEEDS.1.to_owned())));
+    suite::run(profile, args, &variables)
 }
 
 fn summary_line(name: &str, word: &str, took: Duration) -> String {

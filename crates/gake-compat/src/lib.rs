@@ -4,6 +4,8 @@
 //! ([`RunSpec`](gake_core::spec::RunSpec)), runs it, and prints the tool's output. It refuses flags
 //! that it does not support by name.
 
+#![forbid(unsafe_code)]
+
 mod ab;
 mod flags;
 mod go_errors;

@@ -1,6 +1,8 @@
 //! Converts descriptions of requests to k6 scripts: HAR files, curl commands, Postman collections,
 //! OpenAPI and Swagger descriptions, JMeter plans. What is lost is reported as a warning.
 
+#![forbid(unsafe_code)]
+
 mod curl;
 mod foreign;
 mod har;

@@ -4,6 +4,8 @@
 //! This crate is pure: it knows no sockets, no runtime and no clock. Every instant in it is a
 //! number of nanoseconds since the run's epoch, read elsewhere.
 
+#![forbid(unsafe_code)]
+
 pub mod clock;
 pub mod exact;
 mod load;

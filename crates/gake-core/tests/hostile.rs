@@ -2,32 +2,9 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use gake_core::exact::decode;
 use gake_core::record::{Histogram, Interval, Run, Tally};
-
-struct Counting;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
-        PEAK.fetch_max(held, Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use gake_testkit::{Counting, live_bytes, peak_bytes, reset_peak};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -83,10 +60,10 @@ fn hostile_bytes_take_bounded_memory() {
         series(0, &over).into_bytes(),
         format!("gake.tally/1\n{}", "[".repeat(1 << 20)).into_bytes(),
     ] {
-        let before = HELD.load(Relaxed);
-        PEAK.store(before, Relaxed);
+        reset_peak();
+        let before = live_bytes();
         let read = decode::<Tally>(&bytes);
-        let peak = PEAK.load(Relaxed) - before;
+        let peak = peak_bytes() - before;
         let start = String::from_utf8_lossy(&bytes[..60.min(bytes.len())]).into_owned();
         assert!(peak <= 64 * bytes.len(), "{peak} for {} bytes: {start}", bytes.len());
         drop(read);
@@ -104,10 +81,10 @@ fn hostile_bytes_take_bounded_memory() {
     ] {
         let mut bytes = b"gake.run/2\n".to_vec();
         bytes.extend(flood(before, json, "").split_off("gake.tally/1\n".len()));
-        let before = HELD.load(Relaxed);
-        PEAK.store(before, Relaxed);
+        reset_peak();
+        let before = live_bytes();
         assert!(decode::<Run>(&bytes).is_err());
-        let peak = PEAK.load(Relaxed) - before;
+        let peak = peak_bytes() - before;
         assert!(peak <= 64 * bytes.len(), "{peak} for {} bytes of {json}", bytes.len());
     }
 }

@@ -1,5 +1,10 @@
 //! Background work that does not delay the workers.
 
+#![expect(
+    unsafe_code,
+    reason = "sched_setscheduler and sched_getscheduler of the calling thread: rustix has neither"
+)]
+
 use std::num::NonZeroU64;
 
 use gake_core::plan::Plan;

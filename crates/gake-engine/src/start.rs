@@ -1,5 +1,10 @@
 //! Starting a run in this process.
 
+#![expect(
+    unsafe_code,
+    reason = "own_table of the thread that starts workers with a descriptor table each"
+)]
+
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;

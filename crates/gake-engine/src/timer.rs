@@ -1,6 +1,11 @@
 //! A precise timer: a timerfd, which wakes within tens of microseconds, and a heap of sleepers.
 //! tokio's timer has a granularity of 1 ms.
 
+#![expect(
+    unsafe_code,
+    reason = "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one"
+)]
+
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,7 @@
 //! Descriptor tables of workers, for more connections than fit the process's table.
 
+#![expect(unsafe_code, reason = "own_table of a worker")]
+
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use gake_core::Load;
@@ -15,30 +13,7 @@ use gake_core::record::{Exchange, ExchangeEnd, Recorder, ResponseSummary, RunEnd
 use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
+use gake_testkit::Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -99,7 +74,7 @@ fn plan(load: Load, requests: u64) -> Arc<Plan> {
 
 /// The number of allocations in a run of `requests`.
 fn allocations(load: &Load, requests: u64) -> u64 {
-    let before = ALLOCATIONS.load(Relaxed);
+    let before = gake_testkit::allocations();
     let plan = plan(load.clone(), requests);
     let make = |context: gake_engine::WorkerContext| Brief {
         timer: Timer::new(context.clock.clone()).unwrap(),
@@ -118,7 +93,7 @@ fn allocations(load: &Load, requests: u64) -> u64 {
     let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
     assert!(run.tally.series.series().all(|(_, value)| value.samples() == requests));
-    ALLOCATIONS.load(Relaxed) - before
+    gake_testkit::allocations() - before
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use gake_core::Load;
@@ -13,25 +11,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
-
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use gake_testkit::{Counting, live_bytes};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -76,7 +56,7 @@ impl Factory for Instants {
 fn a_hundred_thousand_users_who_think_take_a_kilobyte_each() {
     let load = Load::Closed { users: USERS, think: Duration::from_secs(600) };
     let plan = Arc::new(Plan { threads: 2, ..Plan::new("users", load) });
-    let before = LIVE.load(Relaxed);
+    let before = live_bytes();
     let make = |context: WorkerContext| Instants(context.clock);
     let running = start(&plan, 1, None, make).unwrap();
     let mut collector = Collector::new(&plan, 1, running.spares.len());
@@ -87,7 +67,7 @@ fn a_hundred_thousand_users_who_think_take_a_kilobyte_each() {
         while collector.next_second().is_some() {}
         let all_think = collector.tally().counts.ok == USERS as u64;
         if all_think && running.stop.asked() == Stop::Go {
-            each = LIVE.load(Relaxed).saturating_sub(before) / USERS;
+            each = live_bytes().saturating_sub(before) / USERS;
             running.stop.stop(Stop::Drain);
         }
         assert!(begun.elapsed() < Duration::from_secs(100), "not every user came");

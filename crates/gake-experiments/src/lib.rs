@@ -3,6 +3,8 @@
 //! Each experiment is a file in `experiments/` in the format of [`definition`]; one runner runs
 //! them all.
 
+#![forbid(unsafe_code)]
+
 mod alternate;
 mod arithmetic;
 mod bench;

@@ -1,5 +1,10 @@
 //! Descriptor tables: their size, and unsharing them.
 
+#![expect(
+    unsafe_code,
+    reason = "unshare of the descriptor table: a number means another file in another table, which the caller must promise to keep apart"
+)]
+
 use std::io;
 use std::sync::OnceLock;
 

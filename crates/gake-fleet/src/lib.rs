@@ -14,6 +14,8 @@
 //! Every message carries an HMAC with the fleet's token ([`FleetToken`]). This crate does not
 //! print, and reads neither arguments nor environment.
 
+#![forbid(unsafe_code)]
+
 mod agent;
 mod allow;
 mod coordinator;

@@ -4,6 +4,8 @@
 //! socket. Every rule reports the numbers it decided on, and every threshold is a named constant
 //! beside its rule.
 
+#![forbid(unsafe_code)]
+
 pub mod advice;
 mod agents;
 mod causes;

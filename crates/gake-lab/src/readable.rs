@@ -1,5 +1,10 @@
 //! Descriptors registered with the runtime.
 
+#![expect(
+    unsafe_code,
+    reason = "AsyncFd::register of a listening socket, for the same reason as the engine's timer"
+)]
+
 use std::io;
 use std::os::fd::OwnedFd;
 

@@ -1,5 +1,10 @@
 //! A worker thread: a runtime, a timer and its connections.
 
+#![expect(
+    unsafe_code,
+    reason = "own_table of a thread that accepts and serves connections by itself"
+)]
+
 use std::io;
 use std::net::UdpSocket;
 use std::num::NonZeroU64;

@@ -6,30 +6,9 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use common::{Client, eventually, start};
 use gake_lab::LabConfig;
-
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Relaxed);
-        // SAFETY: forwards the caller's contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: forwards the caller's contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use gake_testkit::{Counting, live_bytes};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -44,8 +23,8 @@ fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
     let lab = start(LabConfig::default());
     assert_eq!(common::get(&lab, "/fast").status, 200);
     eventually("the first has left", || lab.stats().connections.open == 0);
-    let before = LIVE.load(Relaxed);
-    let taken = || LIVE.load(Relaxed).saturating_sub(before);
+    let before = live_bytes();
+    let taken = || live_bytes().saturating_sub(before);
     let clients = || -> Vec<_> { (0..CLIENTS).map(|_| Client::connect(lab.addr())).collect() };
     let head = b"GET /fast HTTP/1.1\r\nHost: lab\r\nX: a";
 

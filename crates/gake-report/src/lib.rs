@@ -4,6 +4,8 @@
 //!
 //! Nothing here prints: writers take an [`std::io::Write`] or return a `String`.
 
+#![forbid(unsafe_code)]
+
 pub mod compare;
 pub mod experiment;
 pub mod find;

@@ -26,6 +26,8 @@
 //!
 //! This crate does not print, and reads no arguments, environment or standard streams.
 
+#![forbid(unsafe_code)]
+
 mod abort;
 mod bodies;
 mod connection;

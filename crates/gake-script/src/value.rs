@@ -1,5 +1,10 @@
 //! Arguments and results of scripts.
 
+#![expect(
+    unsafe_code,
+    reason = "the bytes of a script's typed array are lent by QuickJS, and copied at once"
+)]
+
 use bytes::Bytes;
 use rquickjs::function::IntoArgs;
 use rquickjs::object::{Filter, Property};

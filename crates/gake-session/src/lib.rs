@@ -4,6 +4,8 @@
 //! [`run::Session`] takes a prepared run to its exit code. The crate writes to the standard streams
 //! only through [`Console`], and reads no arguments except for [`origin`].
 
+#![forbid(unsafe_code)]
+
 pub mod announce;
 pub mod comparison;
 pub mod console;

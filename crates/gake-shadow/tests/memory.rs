@@ -4,34 +4,14 @@
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gake_shadow::config::{Backend, Config};
 use gake_shadow::{Proxy, RunningProxy};
-
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is forwarded unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use gake_testkit::{Counting, live_bytes};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -55,8 +35,8 @@ fn a_slow_head_takes_little_memory_and_releases_it() {
     first.iter_mut().for_each(|client| assert_eq!(whole(client), "HTTP/1.1 200"));
     drop(first);
     until("the first have left", || proxy.control().stats().open == 0);
-    let before = LIVE.load(Relaxed);
-    let taken = || LIVE.load(Relaxed).saturating_sub(before);
+    let before = live_bytes();
+    let taken = || live_bytes().saturating_sub(before);
     let head = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "a".repeat(SENT - 27));
 
     let mut slow: Vec<_> = (0..CLIENTS).map(|_| connect(proxy.addr())).collect();
@@ -140,7 +120,7 @@ fn read_head(stream: &mut TcpStream) -> bool {
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < LONG, "{what}: not within a minute; {} live", LIVE.load(Relaxed));
+        assert!(begun.elapsed() < LONG, "{what}: not within a minute; {} live", live_bytes());
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -6,6 +6,8 @@
 //! [`LiveServer`] shows the run in browsers instead. [`dashboard`] makes dashboards for the
 //! exported data.
 
+#![forbid(unsafe_code)]
+
 mod address;
 mod carrier;
 pub mod dashboard;

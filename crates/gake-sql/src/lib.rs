@@ -4,6 +4,8 @@
 //! machines only as a response to a challenge, or to a server whose certificate was checked.
 //! Replies are bounded.
 
+#![forbid(unsafe_code)]
+
 mod dsn;
 mod mysql;
 mod postgres;

@@ -2,6 +2,8 @@
 //! `count`, `rate`, `size`), numbers as people read them (`units`), untrusted text (`foreign`,
 //! `host`), and redaction of secrets (`redact`). Pure, and without other crates of the workspace.
 
+#![forbid(unsafe_code)]
+
 pub mod count;
 pub mod duration;
 pub mod foreign;

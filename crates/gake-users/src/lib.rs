@@ -1,5 +1,7 @@
 //! Databases of the lab's users service: SQLite in a file or in memory, MySQL, PostgreSQL.
 
+#![forbid(unsafe_code)]
+
 mod server;
 mod sqlite;
 

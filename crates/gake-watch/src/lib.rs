@@ -5,6 +5,8 @@
 //! thread, on the clock of the run; it never delays the load, and a source that fails is reported
 //! once and retried.
 
+#![forbid(unsafe_code)]
+
 mod actuator;
 mod cgroup;
 mod count;

@@ -2,6 +2,8 @@
 //!
 //! Only this crate sees arguments, environment, standard streams and the exit code.
 
+#![forbid(unsafe_code)]
+
 mod cli;
 mod cmd;
 mod parent;

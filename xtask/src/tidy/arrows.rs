@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Complaint;
-use super::table::{FIXTURE, ROOMS, Room};
+use super::table::{FIXTURES, ROOMS, Room};
 
 const RULE: &str = "arrow";
 
@@ -16,7 +16,8 @@ pub fn check(metadata: &Value) -> Result<Vec<Complaint>> {
     for package in packages {
         let name = package["name"].as_str().context("a package without a name")?;
         let Some(room) = room(name) else {
-            complaints.push(complaint(name, "is not in the level table (xtask/src/tidy/table.rs)"));
+            complaints
+                .push(complaint(name, "is not in the level table (xtask/src/tidy/crates.txt)"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -32,7 +33,7 @@ pub fn check(metadata: &Value) -> Result<Vec<Complaint>> {
 fn check_arrow(room: &Room, to: &str, dev: bool, is_ours: bool) -> Option<Complaint> {
     let kind = if dev { " (dev)" } else { "" };
     if is_ours {
-        let fixture = dev && to == FIXTURE;
+        let fixture = dev && FIXTURES.contains(&to);
         let allowed = fixture || room.may_use.contains(&to);
         return (!allowed).then(|| {
             let may_use = if room.may_use.is_empty() {

@@ -1,29 +1,90 @@
-//! Rust source with everything that is not code blanked out.
+//! Rust source taken apart: its code, its comments, its literals.
 //!
-//! Comments, strings and character literals become spaces of the same length, so
-//! that braces can be matched and words found by plain search while every byte
-//! keeps its offset and every line its number.
+//! What is not wanted becomes spaces of the same length, so that braces can be matched and words
+//! found by plain search while every byte keeps its offset and every line its number.
+
+/// What is not code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Documentation too.
+    Comment,
+    /// A string or a character.
+    Literal,
+}
 
 /// The text with comments and literals as spaces; newlines stay.
 pub fn mask(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut masked = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = skip(bytes, at);
-        if end == at {
-            at += 1;
-            continue;
-        }
-        for byte in &mut masked[at..end] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
-        at = end;
+    let mut masked = text.as_bytes().to_vec();
+    for (start, end, _) in not_code(text.as_bytes()) {
+        blank(&mut masked[start..end]);
     }
     // Only whole literals and comments were blanked, so the rest is still UTF-8.
     String::from_utf8_lossy(&masked).into_owned()
+}
+
+/// The comments, or the literals, with all else as spaces: a sentence that goes over several lines
+/// is one. Code between two of them is a full stop.
+pub fn prose(text: &str, kind: Kind) -> String {
+    let mut prose = text.as_bytes().to_vec();
+    let mut code = 0;
+    for (start, end, own) in not_code(text.as_bytes()) {
+        separate(&mut prose[code..start]);
+        code = end;
+        if own != kind {
+            separate(&mut prose[start..end]);
+            continue;
+        }
+        let marks: &[u8] = if kind == Kind::Comment { b"/!*" } else { b"\"" };
+        let own = &mut prose[start..end];
+        let skipped = own.iter().take_while(|byte| marks.contains(byte)).count();
+        blank(&mut own[..skipped]);
+        if kind == Kind::Literal {
+            escapes(own);
+        }
+    }
+    separate(&mut prose[code..]);
+    String::from_utf8_lossy(&prose).into_owned()
+}
+
+fn blank(bytes: &mut [u8]) {
+    bytes.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+}
+
+/// Blanks it, with a full stop where something other than blanks was.
+fn separate(bytes: &mut [u8]) {
+    let at = bytes.iter().position(|byte| !byte.is_ascii_whitespace());
+    blank(bytes);
+    if let Some(at) = at {
+        bytes[at] = b'.';
+    }
+}
+
+/// Blanks `\n` and what is like it.
+fn escapes(literal: &mut [u8]) {
+    let mut at = 0;
+    while let Some(found) = literal[at..].iter().position(|byte| *byte == b'\\') {
+        at += found;
+        let end = literal.len().min(at + 2);
+        // Of a character of several bytes, all stay.
+        let end = if literal[at..end].is_ascii() { end } else { at + 1 };
+        blank(&mut literal[at..end]);
+        at = end;
+    }
+}
+
+/// Where the comments and literals are.
+fn not_code(bytes: &[u8]) -> Vec<(usize, usize, Kind)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = skip(bytes, at);
+        if end > at {
+            let kind = if bytes[at] == b'/' { Kind::Comment } else { Kind::Literal };
+            found.push((at, end, kind));
+        }
+        at = end.max(at + 1);
+    }
+    found
 }
 
 /// Where the comment or literal that begins at `at` ends; `at` itself if none does.
@@ -141,6 +202,18 @@ mod tests {
     fn characters_go_and_lifetimes_stay() {
         assert_eq!(code(r"f('{', '\'', '→', '\u{7d}')"), "f( , , , )");
         assert_eq!(code("fn f<'a>(x: &'a str, y: &'a str)"), "fn f<'a>(x: &'a str, y: &'a str)");
+    }
+
+    #[test]
+    fn prose_is_what_people_read() {
+        let words = |text: &str, kind| {
+            let prose = prose(text, kind);
+            assert_eq!(prose.len(), text.len());
+            prose.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let text = "//! A\n// b.\nf(\"c\\nd\"); // é\n";
+        assert_eq!(words(text, Kind::Comment), "A b. . . . é");
+        assert_eq!(words(text, Kind::Literal), ". . . c d\". .");
     }
 
     #[test]

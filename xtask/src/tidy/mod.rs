@@ -1,18 +1,17 @@
 //! `cargo xtask tidy`: the rules of the house as a test, so that reviews discuss design.
 //!
 //! The rules and their exceptions are data ([`table`]); the checks are pure
-//! functions over text and JSON ([`arrows`], [`circles`], [`names`], [`sizes`], [`unsafety`],
+//! functions over text and JSON ([`arrows`], [`circles`], [`language`], [`names`], [`sizes`],
 //! [`words`]); only this file touches the disk.
 
 mod arrows;
 mod circles;
+mod language;
 mod mask;
 mod names;
 mod sizes;
 mod source;
 mod table;
-mod unsafe_list;
-mod unsafety;
 mod words;
 
 use std::collections::BTreeSet;
@@ -23,6 +22,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::workspace;
+use language::Text;
 use source::Source;
 
 /// One thing that is wrong, or nearly.
@@ -47,12 +47,19 @@ impl fmt::Display for Complaint {
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {
-    if !args.is_empty() {
-        bail!("usage: cargo xtask tidy");
-    }
+    let lists_words = match args {
+        [] => false,
+        [flag] if flag == "--words" => true,
+        _ => bail!("usage: cargo xtask tidy [--words]"),
+    };
     let (complaints, files) = check(workspace::root())?;
-    for complaint in &complaints {
+    let is_word = |complaint: &&Complaint| complaint.warning && complaint.rule == language::RULE;
+    for complaint in complaints.iter().filter(|one| lists_words || !is_word(one)) {
         println!("{complaint}");
+    }
+    let words = complaints.iter().filter(is_word).count();
+    if words > 0 {
+        println!("language: {words} words to replace; `cargo xtask tidy --words` lists them");
     }
     let errors = complaints.iter().filter(|complaint| !complaint.warning).count();
     let warnings = complaints.len() - errors;
@@ -88,17 +95,41 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     }
     let code = |source: &&Source| !is_test(source);
     let of_products: Vec<_> = sources.iter().filter(code).collect();
-    complaints.extend(circles::check(&of_products, table::ROOMS, table::WITH_CIRCLES));
-    complaints.extend(unsafety::check(&sources, unsafe_list::UNSAFE));
+    complaints.extend(circles::check(&of_products, &table::ROOMS, table::WITH_CIRCLES));
     complaints.extend(names::check(&types));
+    let documents = read_documents(root)?;
+    let rust = sources.iter().filter(|source| is_of_crate(source)).map(Text::Rust);
+    let texts: Vec<_> =
+        rust.chain(documents.iter().map(|(path, text)| Text::Document(path, text))).collect();
+    complaints.extend(language::check(&texts, language::EXCEPTIONS));
     complaints.extend(words::apply_allow_list(found, table::ALLOWED));
     Ok((complaints, sources.len()))
+}
+
+/// Whether it is under `crates/*/src`.
+fn is_of_crate(source: &Source) -> bool {
+    let mut path = source.path.iter().map(|part| part.to_string_lossy());
+    path.next().is_some_and(|first| first == "crates") && path.nth(1).is_some_and(|it| it == "src")
+}
+
+/// The documents that users read: each one's path and text.
+fn read_documents(root: &Path) -> Result<Vec<(String, String)>> {
+    let docs = fs::read_dir(root.join("docs")).context("docs")?.flatten();
+    let docs = docs.map(|entry| format!("docs/{}", entry.file_name().to_string_lossy()));
+    let mut names: Vec<_> = docs.filter(|name| name.ends_with(".md")).collect();
+    names.sort();
+    names.extend(["README.md", "ARCHITECTURE.md"].map(str::to_owned));
+    let read = |name: String| {
+        let text = fs::read_to_string(root.join(&name)).with_context(|| name.clone())?;
+        Ok((name, text))
+    };
+    names.into_iter().map(read).collect()
 }
 
 /// Every Rust file of ours, in order of its path.
 fn read_sources(root: &Path) -> Result<Vec<Source>> {
     let mut files = Vec::new();
-    for dir in ["crates", "xtask", "fuzz"] {
+    for dir in ["bench", "crates", "xtask", "fuzz"] {
         collect(&root.join(dir), &mut files)?;
     }
     files.sort();

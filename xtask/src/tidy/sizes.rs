@@ -1,55 +1,32 @@
 //! Sizes and module docs: a file is read in one sitting and begins with its purpose.
+//!
+//! The length of a function is clippy's `too_many_lines`.
 
 use super::Complaint;
 use super::source::Source;
-use super::table::{FILE_LINES_BUDGET, FILE_LINES_MAX, FUNCTION_LINES_BUDGET, FUNCTION_LINES_MAX};
+use super::table::{FILE_LINES_BUDGET, FILE_LINES_MAX};
 
-/// The file's module doc, its length and the lengths of its functions.
+/// The file's module doc and its length.
 pub fn check(source: &Source, is_test: bool) -> Vec<Complaint> {
+    let complaint = |rule, message, warning| Complaint {
+        place: format!("{}:1", source.name()),
+        rule,
+        message,
+        warning,
+    };
     let mut complaints = Vec::new();
     if !source.text.starts_with("//!") {
-        complaints.push(Complaint {
-            place: format!("{}:1", source.name()),
-            rule: "module-doc",
-            message: "does not begin with a `//!` that says what the file is for".to_owned(),
-            warning: false,
-        });
-    }
-    // Tests are tables: they may be as long as their cases.
-    if is_test {
-        return complaints;
+        let message = "does not begin with a `//!` that says what the file is for";
+        complaints.push(complaint("module-doc", message.to_owned(), false));
     }
     let lines = source.lines_without_tests();
-    let place = format!("{}:1", source.name());
-    complaints.extend(size(
-        place,
-        "file-size",
-        "the file",
-        lines,
-        (FILE_LINES_BUDGET, FILE_LINES_MAX),
-    ));
-    for function in source.functions() {
-        let place = format!("{}:{}", source.name(), function.line);
-        let what = format!("fn {}", function.name);
-        let limits = (FUNCTION_LINES_BUDGET, FUNCTION_LINES_MAX);
-        complaints.extend(size(place, "function-size", &what, function.lines, limits));
+    // Tests are tables: they may be as long as their cases.
+    if !is_test && lines > FILE_LINES_BUDGET {
+        let message =
+            format!("has {lines} lines (budget {FILE_LINES_BUDGET}, limit {FILE_LINES_MAX})");
+        complaints.push(complaint("file-size", message, lines <= FILE_LINES_MAX));
     }
     complaints
-}
-
-fn size(
-    place: String,
-    rule: &'static str,
-    what: &str,
-    lines: usize,
-    (budget, max): (usize, usize),
-) -> Option<Complaint> {
-    (lines > budget).then(|| Complaint {
-        place,
-        rule,
-        message: format!("{what} has {lines} lines (budget {budget}, limit {max})"),
-        warning: lines <= max,
-    })
 }
 
 #[cfg(test)]
@@ -62,21 +39,10 @@ mod tests {
         check(&source, is_test).into_iter().map(|c| (c.rule, c.warning)).collect()
     }
 
-    fn function_of(lines: usize) -> String {
-        format!("//! Doc.\nfn long() {{\n{}}}\n", "    work();\n".repeat(lines - 2))
-    }
-
     #[test]
     fn a_file_begins_with_its_purpose() {
         assert_eq!(found("fn a() {}\n".to_owned(), false), [("module-doc", false)]);
         assert_eq!(found("//! Doc.\nfn a() {}\n".to_owned(), false), []);
-    }
-
-    #[test]
-    fn a_function_over_the_budget_warns_and_over_the_limit_fails() {
-        assert_eq!(found(function_of(70), false), []);
-        assert_eq!(found(function_of(71), false), [("function-size", true)]);
-        assert_eq!(found(function_of(101), false), [("function-size", false)]);
     }
 
     #[test]

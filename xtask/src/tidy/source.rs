@@ -1,4 +1,4 @@
-//! One Rust file as tidy sees it: its code, its tests, its functions.
+//! One Rust file as tidy sees it: its code and its tests.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,6 @@ pub struct Source {
     pub code: String,
     /// The byte ranges of the items under `#[cfg(test)]`.
     pub tests: Vec<Range<usize>>,
-}
-
-/// A function and the lines it covers.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// Its first line, from 1.
-    pub line: usize,
-    /// From the line with `fn` to the closing brace.
-    pub lines: usize,
 }
 
 impl Source {
@@ -86,31 +75,6 @@ impl Source {
     pub fn find_word<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         words(&self.code, word).filter(|at| !self.in_tests(*at))
     }
-
-    /// Where a word stands in the code, tests too.
-    pub fn find_all<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-        words(&self.code, word)
-    }
-
-    /// The functions with a body, tests left out.
-    pub fn functions(&self) -> Vec<Function> {
-        self.find_word("fn").filter_map(|at| self.function(at)).collect()
-    }
-
-    fn function(&self, at: usize) -> Option<Function> {
-        let rest = self.code[at + 2..].trim_start();
-        let name: String =
-            rest.chars().take_while(|char| char.is_alphanumeric() || *char == '_').collect();
-        if name.is_empty() {
-            return None; // A type: `fn(u8)`.
-        }
-        let end = item_end(&self.code, at);
-        let has_body = self.code[..end].ends_with('}');
-        has_body.then(|| {
-            let line = self.line_of(at);
-            Function { name, line, lines: self.line_of(end - 1) - line + 1 }
-        })
-    }
 }
 
 /// The byte ranges of the items whose attribute begins `cfg(test` or `cfg(all(test`.
@@ -170,19 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_measured() {
-        let text =
-            "//! x\nfn a() {}\ntrait T { fn b(&self); }\nfn c(\n  x: [u8; 2],\n) -> u8 {\n  1\n}\n";
-        let functions = source("a.rs", text).functions();
-        let seen: Vec<_> = functions.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
-        assert_eq!(seen, [("a", 2, 1), ("c", 4, 5)]);
-    }
-
-    #[test]
     fn tests_are_left_out() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n  fn b() { println!(); }\n}\nfn c() {}\n";
         let source = source("a.rs", text);
-        assert_eq!(source.functions().len(), 2);
         assert_eq!(source.find_word("println!").count(), 0);
         assert_eq!(source.lines_without_tests(), 2);
     }

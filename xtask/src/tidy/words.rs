@@ -19,7 +19,10 @@ pub fn check(source: &Source, is_test: bool) -> Vec<Complaint> {
 }
 
 fn check_rule(source: &Source, rule: &Words) -> Vec<Complaint> {
-    let found = rule.words.iter().flat_map(|word| source.find_word(word).map(move |at| (at, word)));
+    let found = rule
+        .words
+        .split_whitespace()
+        .flat_map(|word| source.find_word(word).map(move |at| (at, word)));
     found
         .map(|(at, word)| Complaint {
             place: format!("{}:{}", source.name(), source.line_of(at)),

@@ -26,6 +26,7 @@ impl Case {
 
 /// All cases. The capacities of M/M/c and M/D/c are theoretical; the others come from runs of 3·10⁷
 /// requests per rate.
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 pub fn cases() -> Vec<Case> {
     let drifting = |case: Case, name, what| Case {
         name,

@@ -1,5 +1,10 @@
 //! The module `k6/crypto`: hashes and random bytes.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
+)]
+
 use std::cell::RefCell;
 
 use aws_lc_rs::{digest, hmac};

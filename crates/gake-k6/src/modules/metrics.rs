@@ -1,5 +1,10 @@
 //! The module `k6/metrics`: custom metrics.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
+)]
+
 use std::ffi::CStr;
 use std::rc::Rc;
 

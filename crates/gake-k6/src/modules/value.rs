@@ -1,5 +1,10 @@
 //! Converts JavaScript values as k6 does: arguments of functions, the text of `console.log`.
 
+#![expect(
+    unsafe_code,
+    reason = "the bytes of a script's buffer are lent by QuickJS, and copied at once"
+)]
+
 use std::fmt::Write;
 
 use gake_script::user::{Builtins, add_builtins};

@@ -1,5 +1,10 @@
 //! Resolves and loads modules: k6's own, ES modules, CommonJS, JSON; `open` and `require`.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
+)]
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;

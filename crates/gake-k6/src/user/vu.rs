@@ -1,5 +1,10 @@
 //! The state of a user (k6's VU) that the modules of its script share.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
+)]
+
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};

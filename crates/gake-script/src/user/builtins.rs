@@ -1,6 +1,11 @@
 //! Lazily installed built-ins, a third of the memory of an empty user: before evaluating a text,
 //! install what it names.
 
+#![expect(
+    unsafe_code,
+    reason = "QuickJS adds parts of the language to a context that exists; rquickjs only to a new one"
+)]
+
 use std::cell::Cell;
 
 use rquickjs::context::intrinsic::{Eval, Json, Promise, Proxy, RegExp, RegExpCompiler};

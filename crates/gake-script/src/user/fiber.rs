@@ -6,6 +6,11 @@
 //! handshakes do not touch pages of every fiber's stack. Dropping a fiber makes all waits fail
 //! until its function returns.
 
+#![expect(
+    unsafe_code,
+    reason = "a coroutine outlives every lifetime for the compiler: its function and its switch are lent to it, and it lends what it waits for"
+)]
+
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;

@@ -1,5 +1,10 @@
 //! Error messages of `JSON.parse`.
 
+#![expect(
+    unsafe_code,
+    reason = "QuickJS calls it for the words about a text that is not JSON: rquickjs does not know it"
+)]
+
 use std::ffi::c_char;
 use std::sync::OnceLock;
 use std::{ptr, slice};

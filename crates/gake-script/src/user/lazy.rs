@@ -3,6 +3,11 @@
 //! A script uses few of them, and a function takes some 250 bytes for each user. The vendored
 //! QuickJS does the same for its built-in objects.
 
+#![expect(
+    unsafe_code,
+    reason = "calls of and from QuickJS for properties that are made when they are looked up: rquickjs does not know them"
+)]
+
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;

@@ -4,6 +4,11 @@
 //! suspended, and the thread serves others. A user that never waits is suspended at the end of its
 //! time slice.
 
+#![expect(
+    unsafe_code,
+    reason = "JS_UpdateStackTop and JS_SetUncatchableError: rquickjs has neither for one runtime a user"
+)]
+
 mod builtins;
 mod fiber;
 mod json;

@@ -1,6 +1,11 @@
 //! A sampling profiler: QuickJS calls the interrupt handler after a fixed number of calls and
 //! branches, and the handler captures the stack.
 
+#![expect(
+    unsafe_code,
+    reason = "the context in its interrupt handler, which rquickjs gives no context"
+)]
+
 use std::cell::Cell;
 
 use rquickjs::Ctx;

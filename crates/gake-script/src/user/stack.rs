@@ -1,5 +1,10 @@
 //! Stacks of coroutines, in lazily committed memory.
 
+#![expect(
+    unsafe_code,
+    reason = "stacks in one mapping without guard pages, because a process may run out of mappings"
+)]
+
 use std::cell::RefCell;
 use std::io;
 use std::ptr::NonNull;

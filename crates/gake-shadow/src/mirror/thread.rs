@@ -1,5 +1,10 @@
 //! The shadow thread of a worker.
 
+#![expect(
+    unsafe_code,
+    reason = "sched_setscheduler of the calling thread: rustix does not have it"
+)]
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +46,6 @@ pub(crate) async fn run(shared: Arc<ProxyState>, mut jobs: UnboundedReceiver<Vec
 
 /// Gives the clients' path priority on a busy machine. Lowering the priority is always allowed, and
 /// on Linux both calls affect only this thread.
-#[allow(unsafe_code, reason = "no safe wrapper has this call")]
 fn lower_priority(nice: u8) {
     if nice > 0 {
         let _ = rustix::process::nice(i32::from(nice));

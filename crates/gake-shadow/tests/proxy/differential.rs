@@ -11,8 +11,8 @@ use gake_shadow::hooks::{HookSet, Selection};
 
 use crate::backend::{Backend, ReceivedRequest, end_of_chunks, read_request};
 use crate::client::Client;
-use crate::nginx::Nginx;
-use crate::{Generator, config, start, stop};
+use crate::nginx::nginx;
+use crate::{config, start, stop};
 
 /// Requests per path; overridden by `GAKE_DIFFERENTIAL`.
 const REQUESTS: usize = 10_000;
@@ -373,11 +373,14 @@ fn the_master_gets_the_same_as_behind_nginx() {
     let requests = requests.iter().enumerate().map(number).filter(is_known);
     let requests: Vec<String> = requests.take(wanted().unwrap_or(THROUGH_NGINX)).collect();
     let ((ours, at_ours), (other, at_other)) = (backend(), backend());
-    let nginx = Nginx::start(&format!(
-        "proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;
+    let nginx = nginx(
+        "",
+        &format!(
+            "proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;
          proxy_pass {};",
-        other.url()
-    ));
+            other.url()
+        ),
+    );
     let proxy = start(config(&ours, &[]));
     for addr in [proxy.addr(), ([127, 0, 0, 1], nginx.ports[0]).into()] {
         for request in &requests {

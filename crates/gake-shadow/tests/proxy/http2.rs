@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use gake_shadow::Category;
@@ -16,13 +16,13 @@ use crate::{LONG, config, start, stop, until_count};
 
 /// The output of curl.
 fn curl(args: &[&str], url: &str) -> String {
-    let output = Command::new("curl")
+    let output = gake_testkit::command("curl")
         .args(["-sS", "--http2-prior-knowledge", "-w", " %{http_version} %{http_code}"])
         .args(args)
         .arg(url)
         .stdin(Stdio::null())
         .output()
-        .expect("curl is needed for this test: install the Debian package curl");
+        .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -65,10 +65,10 @@ fn http2_requests_reach_http1_backends() {
         assert_eq!(request.headers.len() + 1, copy.headers.len(), "only the marker is added");
     }
 
-    let load = Command::new("h2load")
+    let load = gake_testkit::command("h2load")
         .args(["-n", "300", "-c", "3", "-m", "20", &url])
         .output()
-        .expect("h2load is needed for this test: install the Debian package nghttp2-client");
+        .unwrap();
     let load = String::from_utf8_lossy(&load.stdout).into_owned();
     assert!(load.contains("300 succeeded, 0 failed, 0 errored"), "{load}");
     until_count(&proxy, 0, Category::Ok, 304);

@@ -1,7 +1,6 @@
 //! TLS to clients, and to a master that is another proxy.
 
 use std::fs;
-use std::process::Command;
 
 use gake_shadow::Proxy;
 use gake_shadow::config::{Backend as BackendConfig, Config, ServerTls};
@@ -36,11 +35,11 @@ fn tls_is_spoken_to_both_sides() {
         config.tls = Some(tls.clone());
         config.backend_tls.cacert = vec![path("cert.pem")];
     });
-    let curl = Command::new("curl")
+    let curl = gake_testkit::command("curl")
         .args(["-sS", "--cacert", path("cert.pem").to_str().unwrap()])
         .arg(format!("https://localhost:{}/x", trusting.addr().port()))
         .output()
-        .expect("curl is needed for this test: install the Debian package curl");
+        .unwrap();
     assert_eq!(String::from_utf8_lossy(&curl.stdout), "hello", "{curl:?}");
     assert_eq!(master.requests()[0].get("x-forwarded-proto"), "https");
     stop(trusting);

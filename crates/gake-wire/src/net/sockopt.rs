@@ -1,5 +1,7 @@
 //! Socket options that the libraries lack.
 
+#![expect(unsafe_code, reason = "getsockopt TCP_INFO, and options that socket2 does not have")]
+
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 

@@ -1,5 +1,10 @@
 //! Connections that cannot be opened.
 
+#![expect(
+    unsafe_code,
+    reason = "ioctl SIOCSIFFLAGS: the loopback of a network namespace is brought up"
+)]
+
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;

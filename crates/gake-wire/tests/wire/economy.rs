@@ -1,8 +1,9 @@
 //! The cost of a request on an open connection: no allocation, one read of the clock.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
+
+use gake_testkit::{Counting, thread_counts};
 
 use crate::client::{Setup, request};
 use crate::pki::{Kind, pki};
@@ -11,32 +12,10 @@ use crate::server::{Again, Request, Server, ok, send};
 thread_local! {
     /// Reads of the clock on this thread.
     pub static READS: Cell<u64> = const { Cell::new(0) };
-    /// Allocations on this thread.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated and not freed on this thread.
-    static LIVE: Cell<i64> = const { Cell::new(0) };
 }
-
-struct CountingAllocator;
 
 #[global_allocator]
-static COUNTING: CountingAllocator = CountingAllocator;
-
-// SAFETY: all calls are forwarded to the system's allocator.
-unsafe impl GlobalAlloc for CountingAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        LIVE.set(LIVE.get() + layout.size() as i64);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as i64);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+static COUNTING: Counting = Counting;
 
 const TIMES: u64 = 200;
 
@@ -45,9 +24,9 @@ fn cost(setup: Setup) -> (u64, u64) {
     setup.run(async |client| {
         let mut lane = client.lane();
         lane.fire_ok(20).await;
-        let before = (ALLOCATIONS.get(), READS.get());
+        let before = (thread_counts().0, READS.get());
         lane.fire_ok(TIMES as usize).await;
-        let after = (ALLOCATIONS.get(), READS.get());
+        let after = (thread_counts().0, READS.get());
         assert!(client.counts().opened <= 2, "the connections are kept");
         // The test reads the clock once to fire.
         (after.0 - before.0, after.1 - before.1 - TIMES)
@@ -134,13 +113,13 @@ fn an_idle_user_takes_little_memory() {
         first.fire_ok(2).await;
         assert!(first.request_bytes() <= REQUEST_BYTES, "{}", first.request_bytes());
         let mut lanes = Vec::with_capacity(USERS);
-        let before = LIVE.get();
+        let before = thread_counts().1;
         for _ in 0..USERS {
             let mut lane = client.lane();
             lane.fire_ok(2).await;
             lanes.push(lane);
         }
-        let bytes = (LIVE.get() - before) / USERS as i64 + first.work_bytes() as i64;
+        let bytes = (thread_counts().1 - before) / USERS as i64 + first.work_bytes() as i64;
         assert!(bytes <= USER_BYTES, "{bytes} bytes a user");
         assert_eq!(client.gauges().open as usize, USERS + 1);
     });

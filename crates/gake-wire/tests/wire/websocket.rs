@@ -108,6 +108,7 @@ fn sender(address: SocketAddr, reply: ReplyRule) -> std::rc::Rc<Sender> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn each_broken_rule_has_its_name() {
     type Script = fn(&mut Peer) -> io::Result<()>;
     let closed = |code| Fault::WebSocketClosed(CloseCode::new(code));

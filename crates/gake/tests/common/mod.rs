@@ -1,7 +1,7 @@
 //! Starting gake with a time limit, and what came of it.
 
 // Not every test file uses every helper, and all of it is test code.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
@@ -12,32 +12,30 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gake_lab::{Lab, LabConfig};
+pub use gake_testkit::{command, locked, once};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// No run of a test takes longer than this, whatever else the machine does.
 pub const PATIENCE: Duration = Duration::from_secs(100);
 
-/// The Go program in `tests/peers/NAME`: as `cargo xtask test` has built it, else built now; once
-/// for a test binary, if the caller keeps it.
+/// The Go program in `tests/peers/NAME`: as `cargo xtask test` has built it, else built now.
 pub fn go_program(name: &str) -> PathBuf {
     if let Some(peers) = std::env::var_os("GAKE_PEERS") {
         return PathBuf::from(peers).join(name);
     }
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    // Test binaries run after one another, but each has programs of its own.
-    let binary = own.join(format!("{}-{name}", env!("CARGO_CRATE_NAME")));
+    let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools");
+    let binary = tools.join("peers").join(name);
     // It is there when the system's is too old.
-    let fetched = own.with_file_name("tools").join("go/bin/go");
-    let go = if fetched.is_file() { fetched } else { PathBuf::from("go") };
-    let built = Command::new(go)
-        .args(["build", "-o"])
+    let fetched = tools.join("go/bin/go");
+    let mut go = if fetched.is_file() { Command::new(fetched) } else { command("go") };
+    go.args(["build", "-o"])
         .arg(&binary)
         .arg(".")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name))
-        .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
-        .output()
-        .expect("Go 1.24 or newer is needed for this test: `cargo xtask servers` fetches it");
+        .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
+    // Go does nothing when it was built before.
+    let built = locked(&tools.join("peers.lock"), || go.output().unwrap());
     assert!(built.status.success(), "is Go too old? `cargo xtask servers` fetches one: {built:?}");
     binary
 }

@@ -7,38 +7,12 @@
 mod common;
 
 use std::fs;
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use common::{eventually, gake, start};
 use gake_lab::{Lab, LabConfig};
 use serde_json::Value;
 
-/// A search takes the machine to its limits, and up to all descriptors of a process: the labs of
-/// two have room in this one.
-struct Turn;
-
-static SEARCHES: Mutex<u32> = Mutex::new(0);
-static ENDED: Condvar = Condvar::new();
-
-impl Turn {
-    fn take() -> Self {
-        let running = SEARCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = ENDED.wait_while(running, |running| *running == 2);
-        *running.unwrap_or_else(PoisonError::into_inner) += 1;
-        Self
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *SEARCHES.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        ENDED.notify_one();
-    }
-}
-
 fn find(args: &[&str]) -> common::Ran {
-    let is_light = args.contains(&"--max-rate");
-    let _turn = (!is_light).then(Turn::take);
     start(&mut gake(&[&["find"], args].concat())).wait()
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
@@ -34,11 +34,11 @@ fn the_live_page_becomes_the_report() {
     let url = lines.find_map(|line| line.unwrap().strip_prefix("live page: ").map(str::to_owned));
     // What it says further must find room.
     let rest = std::thread::spawn(move || lines.map_while(Result::ok).count());
-    let output = Command::new("node")
+    let output = command("node")
         .args([room.join("live.mjs").as_os_str(), url.unwrap().as_ref(), saved.as_os_str()])
         .current_dir(&room)
         .output()
-        .expect("node is needed: apt-get install nodejs npm chromium");
+        .unwrap();
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{}", texts.join("\n"));
     assert_eq!(child.0.wait().unwrap().code(), Some(130));
@@ -51,7 +51,6 @@ fn the_live_page_becomes_the_report() {
 fn a_page_that_follows_a_run_holds_a_bounded_memory() {
     let seconds =
         std::env::var("GAKE_VIEWERS").map_or(10, |seconds| seconds.parse::<u64>().unwrap());
-    let _alone = crate::browser();
     let room = driver();
     let duration = format!("{seconds}s");
     let run = ["run", "demo", "-r", "200", "-d", &duration, "--web=127.0.0.1:0", "-q"];
@@ -61,11 +60,11 @@ fn a_page_that_follows_a_run_holds_a_bounded_memory() {
     let url = lines.find_map(|line| line.unwrap().strip_prefix("live page: ").map(str::to_owned));
     let rest = std::thread::spawn(move || lines.map_while(Result::ok).count());
     let limit = (seconds + 60).to_string();
-    let output = Command::new("node")
+    let output = command("node")
         .args([room.join("watching.mjs").as_os_str(), url.unwrap().as_ref(), limit.as_ref()])
         .current_dir(&room)
         .output()
-        .expect("node is needed: apt-get install nodejs npm chromium");
+        .unwrap();
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{}", texts.join("\n"));
     assert!(matches!(child.0.wait().unwrap().code(), Some(0 | 3)));

@@ -15,8 +15,6 @@ mod shadow;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use gake_lab::Lab;
@@ -121,9 +119,6 @@ fn trend(directory: &Path) -> PathBuf {
 
 /// The folder in which the driver of the browser is installed, as its lock file says.
 fn driver() -> PathBuf {
-    // Two tests must not install at once.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap();
     let room = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/test");
     fs::create_dir_all(&room).unwrap();
@@ -132,26 +127,16 @@ fn driver() -> PathBuf {
         fs::copy(source.join(name), room.join(name)).unwrap();
     }
     let lock = fs::read(room.join("package-lock.json")).unwrap();
-    let stamp = room.join("installed.json");
-    if fs::read(&stamp).ok().as_ref() != Some(&lock) {
+    once(&room.join("installed.json"), &lock, || {
         let flags = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
-        let npm = Command::new("npm").args(flags).current_dir(&room).output();
-        let npm = npm.expect("npm is needed: apt-get install nodejs npm");
+        let npm = command("npm").args(flags).current_dir(&room).output().unwrap();
         assert!(npm.status.success(), "npm ci: {npm:?}");
-        fs::write(stamp, lock).unwrap();
-    }
+    });
     room
-}
-
-/// The machine for one browser: two at once are too slow to look at a page twice a second.
-fn browser() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
 fn pages_work_in_a_browser() {
-    let _alone = browser();
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let lab = lab();
@@ -204,12 +189,12 @@ fn pages_work_in_a_browser() {
         assert!(size < 500_000, "{}: {size} bytes", path.display());
     }
     let room = driver();
-    let output = Command::new("node")
+    let output = command("node")
         .arg(room.join("pages.mjs"))
         .args(pages)
         .current_dir(&room)
         .output()
-        .expect("node is needed: apt-get install nodejs npm chromium");
+        .unwrap();
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{}", texts.join("\n"));
 }

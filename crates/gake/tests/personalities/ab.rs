@@ -1,7 +1,6 @@
 //! ab, beside the real ab.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::*;
 use crate::layout::layout;
@@ -11,8 +10,7 @@ fn ours(line: &str, url: &str) -> Ran {
 }
 
 fn theirs(line: &str, url: &str) -> Ran {
-    // The message of a missing program is `start`'s: install the Debian package apache2-utils.
-    start(Command::new("ab").args(words(line)).arg(url)).wait()
+    start(command("ab").args(words(line)).arg(url)).wait()
 }
 
 fn file(name: &str) -> PathBuf {
@@ -182,7 +180,7 @@ fn bad_command_lines_end_as_in_ab() {
         ("-i -p /dev/null http://h/", 1, "with other methods"),
     ] {
         let ours = ran(&[vec!["as", "ab"], words(line)].concat());
-        let theirs = start(Command::new("ab").args(words(line))).wait();
+        let theirs = start(command("ab").args(words(line))).wait();
         for ran in [&ours, &theirs] {
             assert_eq!(ran.code, Some(code), "{line}: {ran:?}");
             assert!(ran.stderr.contains(said), "{line}: {ran:?}");

@@ -1,7 +1,7 @@
 //! h2load, beside the real one.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::*;
 use crate::layout::layout;
@@ -14,9 +14,9 @@ fn as_h2load(line: &str, url: &str) -> Ran {
 
 /// What the real h2load prints.
 fn real(line: &str, url: &str) -> String {
-    let mut command = Command::new("h2load");
+    let mut command = command("h2load");
     command.args(words(line)).arg(url).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().expect("h2load is missing: apt-get install nghttp2-client");
+    let output = command.output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use gake_lab::LabConfig;
 
@@ -10,21 +9,15 @@ use crate::common::*;
 use crate::layout::layout;
 
 /// The real hey, installed once.
-fn real() -> &'static Path {
-    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
-    INSTALLED.get_or_init(|| {
-        let bin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-bin");
-        let hey = bin.join("hey");
-        if !hey.is_file() {
-            let installed = Command::new("go")
-                .args(["install", "github.com/rakyll/hey@v0.1.5"])
-                .env("GOBIN", &bin)
-                .output()
-                .expect("go is needed for this test: install the Debian package golang-go");
-            assert!(installed.status.success(), "{installed:?}");
-        }
-        hey
-    })
+fn real() -> PathBuf {
+    let bin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-bin");
+    let version = "github.com/rakyll/hey@v0.1.5";
+    once(&bin.join("hey.version"), version.as_bytes(), || {
+        let installed = command("go").args(["install", version]).env("GOBIN", &bin).output();
+        let installed = installed.unwrap();
+        assert!(installed.status.success(), "{installed:?}");
+    });
+    bin.join("hey")
 }
 
 fn ours(line: &str, url: &str) -> Ran {

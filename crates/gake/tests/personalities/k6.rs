@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -161,7 +160,7 @@ fn samples_go_to_files_one_by_one() {
     let csv = fs::read_to_string(folder.path().join("o.csv")).unwrap();
     assert_eq!(csv.lines().filter(|line| line.starts_with("http_reqs,")).count(), 3);
     let packed = fs::File::open(folder.path().join("z.csv.zst")).unwrap();
-    let unpacked = Command::new("zstd").args(["-dcq"]).stdin(packed).output().unwrap();
+    let unpacked = command("zstd").args(["-dcq"]).stdin(packed).output().unwrap();
     assert_eq!(String::from_utf8(unpacked.stdout).unwrap(), csv);
 }
 

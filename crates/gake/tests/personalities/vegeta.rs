@@ -3,9 +3,8 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -174,10 +173,9 @@ fn a_plot_has_a_line_for_each_attack_and_its_errors() {
     }
 }
 
-/// The program in `peers/gob`, built once.
-fn gob_peer() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| go_program("gob"))
+/// The program in `peers/gob`.
+fn gob_peer() -> PathBuf {
+    go_program("gob")
 }
 
 /// Lines of JSON, whatever the order of their keys.

@@ -1,6 +1,6 @@
 //! wrk and wrk2, beside the real wrk.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::*;
 
@@ -10,9 +10,9 @@ fn as_wrk(line: &str, url: &str) -> Ran {
 
 /// What the real wrk prints.
 fn real_wrk(line: &str, url: &str) -> String {
-    let mut command = Command::new("wrk");
+    let mut command = command("wrk");
     command.args(words(line)).arg(url).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().expect("wrk is missing: apt-get install wrk");
+    let output = command.output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

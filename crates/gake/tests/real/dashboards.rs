@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::sinks::{Server, fetch};
 use crate::support::*;
-use crate::together;
 
 /// The numbers that a query gives, by what the answer names its series.
 type Answer = BTreeMap<String, Vec<f64>>;
@@ -89,7 +88,6 @@ fn run(folder: &Path, sink: &str) -> Json {
 
 #[test]
 fn influxdbs_panels_give_the_figures_of_the_run() {
-    let _together = together();
     let influxdb = Server::influxdb();
     let folder = tempfile::tempdir().unwrap();
     let json = run(folder.path(), &format!("influxdb=http://127.0.0.1:{}/gake", influxdb.port));
@@ -135,7 +133,6 @@ fn influxdbs_panels_give_the_figures_of_the_run() {
 
 #[test]
 fn prometheus_panels_give_the_figures_of_the_run() {
-    let _together = together();
     let prometheus = Server::prometheus();
     let folder = tempfile::tempdir().unwrap();
     let sink = format!("prometheus-rw=http://127.0.0.1:{}/api/v1/write", prometheus.port);

@@ -4,13 +4,11 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::sync::OnceLock;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::*;
-use crate::{alone, together};
 
 /// A query that holds its connection for 20 ms.
 pub const SLEEP: &str = "SELECT SLEEP(0.02)";
@@ -72,7 +70,7 @@ impl MariaDb {
 
     fn spawn(directory: &TempDir, max_connections: u32, flags: &[&str]) -> Child {
         let at = directory.path();
-        let mut command = Command::new("mariadbd");
+        let mut command = command("mariadbd");
         command.args(["--no-defaults", "--skip-grant-tables", "--skip-log-bin"]);
         command.arg("--innodb-flush-log-at-trx-commit=0").args(flags);
         command.arg(format!("--init-file={}", at.join("init").display()));
@@ -86,7 +84,7 @@ impl MariaDb {
         command.arg(format!("--pid-file={}", at.join("pid").display()));
         let log = File::create(at.join("log")).unwrap();
         let child = command.stderr(log).spawn();
-        child.expect("MariaDB is needed for this test: install mariadb-server-core")
+        child.unwrap()
     }
 
     fn wait(&mut self) {
@@ -102,8 +100,7 @@ impl MariaDb {
     /// A service with `pool` connections to it at most, 0 is without bound, and `idle` that are
     /// kept.
     pub fn service(&self, pool: u32, idle: u32, query: &str) -> Peer {
-        static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        let mut command = Command::new(BUILT.get_or_init(|| go_program("db")));
+        let mut command = Command::new(go_program("db"));
         command.arg(self.socket());
         Peer::start(command.args([pool, idle].map(|n| n.to_string())).arg(query))
     }
@@ -168,7 +165,6 @@ fn what_cannot_be_used_is_said(database: &MariaDb) {
 
 #[test]
 fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
-    let _alone = alone();
     let database = MariaDb::start(30);
     let rates = [5, 20].map(|pool| {
         let json = load(&database.service(pool, KEPT, SLEEP), &database);
@@ -193,7 +189,6 @@ fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
 
 #[test]
 fn a_database_is_watched_over_tls() {
-    let _together = together();
     let files = tempfile::tempdir().unwrap();
     let file = |name: &str| files.path().join(name).display().to_string();
     let (cert, key) = crate::postgres::certificate();

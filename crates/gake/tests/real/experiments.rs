@@ -4,7 +4,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::alone;
 use crate::database::MariaDb;
 use crate::nginx::Nginx;
 use crate::support::*;
@@ -28,7 +27,6 @@ fn causes(step: &Value) -> Vec<&str> {
 
 #[test]
 fn the_same_experiment_finds_what_limits_each_server() {
-    let _alone = alone();
     // Five threads, each held for 50 ms: 100/s, and a finding that says so.
     let settings = Settings { threads: 5, max_connections: 8_192, accept_count: 100, sleep_ms: 50 };
     let server = tomcat(settings);
@@ -65,7 +63,6 @@ fn steps(line: &str, only: &str, url: &str, watch: &str) -> Vec<Value> {
 
 #[test]
 fn a_spike_on_tomcat_comes_in_waves() {
-    let _alone = alone();
     let settings =
         Settings { threads: 20, max_connections: 8_192, accept_count: 100, sleep_ms: 500 };
     let server = tomcat(settings);
@@ -79,7 +76,6 @@ fn a_spike_on_tomcat_comes_in_waves() {
 
 #[test]
 fn the_pool_of_a_real_service_is_the_cure() {
-    let _alone = alone();
     let database = MariaDb::start(20);
     let watch = database.watch();
     let all = |steps: &[Value], what: &str| -> u64 {

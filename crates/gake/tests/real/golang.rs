@@ -2,12 +2,10 @@
 
 use std::process::Command;
 
-use crate::alone;
 use crate::support::*;
 
 #[test]
 fn a_handler_that_computes_is_limited_by_the_cpu() {
-    let _alone = alone();
     let peer = Peer::start(&mut Command::new(go_program("go")));
     let port = format!("port:{}", peer.url.rsplit_once(':').unwrap().1);
     // Tens of milliseconds for each, so that the generator needs next to nothing.

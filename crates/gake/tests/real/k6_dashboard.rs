@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use super::sinks::{Server, fetch};
 use crate::support::*;
-use crate::together;
 
 /// Users, iterations, and the shortest answer in milliseconds.
 const USERS: f64 = 2.0;
@@ -204,7 +203,6 @@ fn expected() -> BTreeMap<String, f64> {
 
 #[test]
 fn the_panels_of_dashboard_2587_give_what_k6_would_have_given() {
-    let _together = together();
     let influxdb = Server::influxdb();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("s.js"), SCRIPT).unwrap();
@@ -235,7 +233,6 @@ fn the_panels_of_dashboard_2587_give_what_k6_would_have_given() {
 
 #[test]
 fn a_hostile_tag_of_a_script_reaches_no_database_unescaped() {
-    let _together = together();
     let influxdb = Server::influxdb();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("s.js"), HOSTILE).unwrap();

@@ -25,21 +25,20 @@ mod tomcat;
 mod users;
 
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// The machine for one test alone: what limits it shall be what the test has set.
-fn alone() -> RwLockWriteGuard<'static, ()> {
-    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The machine beside other tests that count and do not measure.
-fn together() -> RwLockReadGuard<'static, ()> {
-    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A folder of `tests/peers`.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
+}
+
+/// Fetches what the `pom.xml` of a peer names.
+fn copy_dependencies(peer: &str, jars: &Path) {
+    let fetched = support::command("mvn")
+        .args(["--quiet", "--batch-mode"])
+        .arg("org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies")
+        .arg(format!("-DoutputDirectory={}", jars.display()))
+        .current_dir(source(peer))
+        .output()
+        .unwrap();
+    assert!(fetched.status.success(), "{fetched:?}");
 }

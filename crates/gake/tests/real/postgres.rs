@@ -5,14 +5,12 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::*;
-use crate::together;
 
 /// Debian's user that owns nothing; the server refuses to run as root.
 const NOBODY: u32 = 65_534;
@@ -25,19 +23,9 @@ pub struct Postgres {
     port: u16,
 }
 
-/// A program of PostgreSQL, which Debian keeps beside the path.
-fn program(name: &str) -> PathBuf {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let found = versions.map(|version| version.path().join("bin").join(name));
-    found
-        .filter(|path| path.exists())
-        .max()
-        .expect("PostgreSQL is needed for this test: install the Debian package postgresql")
-}
-
 /// A command as a user who is not root.
-fn as_nobody(program_name: &str, directory: &TempDir) -> Command {
-    let mut command = Command::new(program(program_name));
+fn as_nobody(program: &str, directory: &TempDir) -> Command {
+    let mut command = command(program);
     command.current_dir(directory.path()).stdin(Stdio::null()).stdout(Stdio::null());
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
@@ -110,7 +98,6 @@ pub fn certificate() -> (String, String) {
 
 #[test]
 fn a_server_that_wants_tls_gets_it_and_is_checked_when_asked() {
-    let _together = together();
     let database = Postgres::start(20, "scram-sha-256");
     let data = database.directory.path().join("data");
     let (cert, key) = certificate();
@@ -157,7 +144,6 @@ impl Drop for Postgres {
 
 #[test]
 fn its_connections_are_told_whatever_way_the_password_is_proven() {
-    let _together = together();
     for method in ["scram-sha-256", "md5", "password"] {
         let database = Postgres::start(20, method);
         let watch = || database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
@@ -179,7 +165,6 @@ fn its_connections_are_told_whatever_way_the_password_is_proven() {
 
 #[test]
 fn who_is_not_let_in_is_told_why_and_no_password() {
-    let _together = together();
     let database = Postgres::start(20, "scram-sha-256");
     let refused = database.watch("postgres://me:hunter2@127.0.0.1:PORT");
     assert_eq!(refused.code, Some(1), "{refused:?}");

@@ -12,7 +12,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::*;
-use crate::together;
 
 /// A port that nobody has at the moment.
 fn free_port() -> u16 {
@@ -34,19 +33,19 @@ impl Drop for Server {
 }
 
 fn spawn(program: &str, args: &[&str], folder: &Path) -> Child {
-    let quiet = Command::new(program)
+    command(program)
         .args(args)
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn();
-    quiet.unwrap_or_else(|error| panic!("{program}: {error}: install its Debian package"))
+        .spawn()
+        .unwrap()
 }
 
 /// The body of an answer of 2xx.
 pub fn fetch(url: &str, form: &[&str]) -> Option<String> {
-    let mut curl = Command::new("curl");
+    let mut curl = command("curl");
     curl.args(["--silent", "--fail", "--max-time", "5", "--get", url]);
     for pair in form {
         curl.args(["--data-urlencode", pair]);
@@ -137,7 +136,6 @@ impl Server {
 
 #[test]
 fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
-    let _together = together();
     let (rate, seconds, away) = if full() { (1_000, 30, 10) } else { (200, 8, 2) };
     let mut influxdb = Server::influxdb();
     let lab = lab();
@@ -180,7 +178,6 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
 
 #[test]
 fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
-    let _together = together();
     let prometheus = Server::prometheus();
     let lab = lab();
     let write = format!("prometheus-rw=http://127.0.0.1:{}/api/v1/write", prometheus.port);
@@ -287,7 +284,7 @@ fn a_file_has_a_line_a_row_and_can_be_compressed() {
         of("gake_requests").iter().map(|row| row["fields"]["ok"].as_u64().unwrap()).sum();
     assert_eq!((sum, of("gake_run_requests")[0]["fields"]["ok"].as_u64()), (200, Some(200)));
     assert_eq!(of("gake_events").len(), 2);
-    let unpacked = Command::new("zstd").args(["-dcq", &zst]).output().unwrap();
+    let unpacked = command("zstd").args(["-dcq", &zst]).output().unwrap();
     assert_eq!(String::from_utf8(unpacked.stdout).unwrap(), fs::read_to_string(&json).unwrap());
     let zcat = Command::new("gzip").args(["-dc", &csv]).output().unwrap();
     let text = String::from_utf8(zcat.stdout).unwrap();
@@ -356,7 +353,6 @@ fn subscribed(server: &Server, token: &str, subject: &str) -> thread::JoinHandle
 
 #[test]
 fn a_subject_of_nats_gets_every_second_of_the_run() {
-    let _together = together();
     let server = Server::nats("t0ken");
     let seen = subscribed(&server, "t0ken", "load.figures");
     let lab = lab();

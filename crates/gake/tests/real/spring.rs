@@ -1,14 +1,13 @@
 //! Spring MVC on Tomcat with Actuator, and its users in a MariaDB behind HikariCP.
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::database::MariaDb;
 use crate::support::*;
-use crate::{alone, source};
+use crate::{copy_dependencies, source};
 
 /// What Spring Boot does not show unless it is told to.
 const SHOWN: [&str; 2] = [
@@ -23,37 +22,29 @@ struct Spring {
 }
 
 /// The folders of its class and jars, made once.
-fn class_path() -> &'static str {
-    static MADE: OnceLock<String> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let made = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("spring-boot-3.4.1");
-        let (classes, jars) = (made.join("classes"), made.join("jars"));
-        if !jars.join("spring-boot-3.4.1.jar").exists() {
-            let copy = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
-            let fetched = Command::new("mvn")
-                .args(["--quiet", "--batch-mode", copy])
-                .arg(format!("-DoutputDirectory={}", jars.display()))
-                .current_dir(source("spring"))
-                .output()
-                .expect("mvn is needed for this test: install the Debian package maven");
-            assert!(fetched.status.success(), "{fetched:?}");
-        }
-        let compiled = Command::new("javac")
+fn class_path() -> String {
+    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("spring-boot-3.4.1");
+    let (classes, jars) = (made.join("classes"), made.join("jars"));
+    let [pom, peer] = ["pom.xml", "Peer.java"].map(|name| source("spring").join(name));
+    let sources = [&pom, &peer].map(|file| fs::read(file).unwrap()).concat();
+    once(&made.join("sources"), &sources, || {
+        copy_dependencies("spring", &jars);
+        let compiled = command("javac")
             .args(["-parameters", "-cp", &format!("{}/*", jars.display())])
             .args(["-d", &classes.display().to_string()])
-            .arg(source("spring").join("Peer.java"))
+            .arg(peer)
             .output()
-            .expect("javac is needed for this test: install default-jdk-headless");
+            .unwrap();
         assert!(compiled.status.success(), "{compiled:?}");
-        format!("{}:{}/*", classes.display(), jars.display())
-    })
+    });
+    format!("{}:{}/*", classes.display(), jars.display())
 }
 
 /// Starts it with settings of Spring Boot, and with a pool of this many connections if it has a
 /// database.
 fn spring(database: Option<(&MariaDb, u32)>, settings: &[&str]) -> Spring {
-    let mut command = Command::new("java");
-    command.args(["-XX:TieredStopAtLevel=1", "-cp", class_path(), "Peer"]);
+    let mut command = command("java");
+    command.args(["-XX:TieredStopAtLevel=1", "-cp", &class_path(), "Peer"]);
     match database {
         Some((database, pool)) => command.arg(database.socket()).arg(pool.to_string()),
         None => command.args(["-", "0"]),
@@ -77,7 +68,6 @@ fn settings(json: &Json) -> Vec<String> {
 
 #[test]
 fn an_application_shows_its_threads_and_its_settings_once_it_is_told_to() {
-    let _alone = alone();
     let few = "server.tomcat.threads.max=20";
     let users = "-c 60 -d 4s --warmup 1s";
     // The first ones find a thread, and each waits for its turn: of users who keep their connection
@@ -118,7 +108,6 @@ fn an_application_shows_its_threads_and_its_settings_once_it_is_told_to() {
 
 #[test]
 fn its_pool_of_connections_is_named_and_each_answer_has_its_row() {
-    let _alone = alone();
     let database = MariaDb::start(151);
     let server = spring(Some((&database, 5)), &SHOWN);
     let json = load(&server, "/query?ms=20", "-c 40 -d 4s --warmup 1s");

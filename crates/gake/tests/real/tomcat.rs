@@ -1,13 +1,12 @@
 //! Tomcat, and the lab with the same settings: the same answers from both.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
 use crate::support::*;
-use crate::{alone, source, together};
+use crate::{copy_dependencies, source};
 
 /// A server whose handler sleeps, one request a thread.
 pub struct Server {
@@ -28,29 +27,17 @@ pub struct Settings {
 }
 
 /// Tomcat's jars, fetched once.
-fn jars() -> &'static Path {
-    static FETCHED: OnceLock<PathBuf> = OnceLock::new();
-    FETCHED.get_or_init(|| {
-        let jars = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tomcat-10.1.34");
-        let names = ["tomcat-embed-core", "tomcat-annotations-api"];
-        if !names.iter().all(|name| jars.join(format!("{name}-10.1.34.jar")).exists()) {
-            let copy = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
-            let fetched = Command::new("mvn")
-                .args(["--quiet", "--batch-mode", copy])
-                .arg(format!("-DoutputDirectory={}", jars.display()))
-                .current_dir(source("tomcat"))
-                .output()
-                .expect("mvn is needed for this test: install the Debian package maven");
-            assert!(fetched.status.success(), "{fetched:?}");
-        }
-        jars
-    })
+fn jars() -> PathBuf {
+    let jars = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tomcat-10.1.34");
+    let pom = fs::read(source("tomcat").join("pom.xml")).unwrap();
+    once(&jars.join("pom"), &pom, || copy_dependencies("tomcat", &jars));
+    jars
 }
 
 pub fn tomcat(settings: Settings) -> Server {
     let Settings { threads, max_connections, accept_count, sleep_ms } = settings;
     let directory = tempfile::tempdir().unwrap();
-    let mut command = Command::new("java");
+    let mut command = command("java");
     command
         .arg(format!("-Djava.io.tmpdir={}", directory.path().display()))
         .arg("-cp")
@@ -109,7 +96,6 @@ fn rate(server: &Server, settings: Settings) -> f64 {
 
 #[test]
 fn threads_over_service_time_is_the_rate() {
-    let _alone = alone();
     for (name, start) in BOTH {
         let few = rate(&start(threads(20)), threads(20));
         let many = rate(&start(threads(50)), threads(50));
@@ -119,7 +105,6 @@ fn threads_over_service_time_is_the_rate() {
 
 #[test]
 fn half_as_many_again_as_there_are_threads_wait_once() {
-    let _alone = alone();
     for (name, start) in BOTH {
         let server = start(threads(20));
         let json = load(&server, "-n 30 -c 30");
@@ -134,7 +119,6 @@ fn half_as_many_again_as_there_are_threads_wait_once() {
 
 #[test]
 fn tomcat_counts_the_same_over_http2() {
-    let _together = together();
     let server = tomcat(Settings { sleep_ms: 1, ..threads(20) });
     let mut sent = 0;
     for flags in ["-n 300 -c 3 --streams 10", "-n 300 -c 1 --streams 100", "-r 200 -d 1s -c 2"] {
@@ -148,7 +132,6 @@ fn tomcat_counts_the_same_over_http2() {
 
 #[test]
 fn connections_beyond_the_limit_are_never_answered() {
-    let _alone = alone();
     let settings =
         Settings { threads: 200, max_connections: 50, accept_count: 10, sleep_ms: 1_000 };
     for (name, start) in BOTH {

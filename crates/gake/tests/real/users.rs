@@ -1,14 +1,11 @@
 //! The lab's users service on real databases: a row for each 200, whatever happens in between.
 
-use std::process::Command;
-
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::database::MariaDb;
 use crate::postgres::Postgres;
 use crate::support::*;
-use crate::together;
 
 /// A name that would end a statement early, did it not travel as digits.
 const BODY: &str = r#"{"name":"Robert'); DROP TABLE gake_users; --","mail":"é\\"}"#;
@@ -26,7 +23,7 @@ fn post(lab: &Peer, count: &str, flags: &str) -> Ran {
 }
 
 fn get(url: &str) -> String {
-    let output = Command::new("curl").args(["-s", url]).output().unwrap();
+    let output = command("curl").args(["-s", url]).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -99,7 +96,7 @@ fn an_experiment_survives(db: &str, crash: impl FnOnce()) {
         let json = serde_json::from_str::<Value>(&get(&users("/count"))).ok();
         json.and_then(|json| json["count"].as_u64())
     };
-    let emptied = Command::new("curl").args(["-s", "-X", "DELETE", &users("")]).output().unwrap();
+    let emptied = command("curl").args(["-s", "-X", "DELETE", &users("")]).output().unwrap();
     assert!(emptied.status.success(), "{emptied:?}");
     let args = ["experiment", "users-db", "--quick", "-o", "json", "--db", db];
     let run = start(&mut gake(&[&args[..], &["--only", "/s, idle 2"]].concat()));
@@ -115,7 +112,6 @@ fn an_experiment_survives(db: &str, crash: impl FnOnce()) {
 #[test]
 fn postgresql_has_a_row_for_each_answer() {
     const CONNECTIONS: u32 = 20;
-    let _together = together();
     let mut database = Postgres::start(CONNECTIONS, "scram-sha-256");
     let dsn = database.dsn();
     has_a_row_for_each_answer(&dsn);
@@ -132,7 +128,6 @@ fn postgresql_has_a_row_for_each_answer() {
 #[test]
 fn a_database_that_crashes_in_the_middle_explains_every_row() {
     const CONNECTIONS: u32 = 20;
-    let _together = together();
     let mut database = MariaDb::durable(CONNECTIONS);
     let db = format!("{}?dbname=d", database.watch());
     has_a_row_for_each_answer(&db);

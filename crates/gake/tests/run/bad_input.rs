@@ -1,5 +1,7 @@
 //! What cannot be done is said in one sentence, before anything is sent.
 
+#![expect(unsafe_code, reason = "a limit on the size of files, set between fork and exec")]
+
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

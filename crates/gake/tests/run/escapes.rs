@@ -1,5 +1,7 @@
 //! What files, servers and arguments say never reaches a terminal or a text as it is.
 
+#![expect(unsafe_code, reason = "openpty: what gake shows on a terminal")]
+
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::TcpListener;

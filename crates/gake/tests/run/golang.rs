@@ -1,17 +1,15 @@
 //! A Go `net/http` server as a peer; it counts requests and connections itself.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use rustix::process::Signal;
 
 use crate::support::*;
 
-/// The server, built once.
-fn server() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| go_program("go"))
+/// The server.
+fn server() -> PathBuf {
+    go_program("go")
 }
 
 fn check(flags: &str, query: &str, connections: Option<u64>) {

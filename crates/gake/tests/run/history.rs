@@ -33,7 +33,7 @@ fn args<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 fn repository(folder: &Path) -> String {
     let git = |args: &[&str]| {
         let name = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=trunk"];
-        let ran = Command::new("git").args(name).args(args).current_dir(folder).output().unwrap();
+        let ran = command("git").args(name).args(args).current_dir(folder).output().unwrap();
         assert!(ran.status.success(), "{ran:?}");
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     };

@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -14,8 +13,7 @@ use crate::support::*;
 const WINDOW: u32 = 1 << 20;
 
 fn golang(window: u32) -> (Peer, String) {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let program = BUILT.get_or_init(|| go_program("protocols"));
+    let program = go_program("protocols");
     let mut peer = Peer::start(Command::new(program).arg(window.to_string()));
     let secure = peer.line();
     (peer, secure)
@@ -23,7 +21,7 @@ fn golang(window: u32) -> (Peer, String) {
 
 fn node(arguments: &[&str]) -> Peer {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/node/server.mjs");
-    Peer::start(Command::new("node").arg(script).args(arguments))
+    Peer::start(command("node").arg(script).args(arguments))
 }
 
 /// Runs a line against `url`: how many requests were ok, which are all that were sent.
@@ -211,13 +209,15 @@ impl Nghttpd {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         // Each line as it comes.
         let child = Command::new("stdbuf")
-            .args(["-oL", "nghttpd", "-v", "--no-tls", "-a", "127.0.0.1", "-m", "10", "-d"])
+            .arg("-oL")
+            .arg(command("nghttpd").get_program())
+            .args(["-v", "--no-tls", "-a", "127.0.0.1", "-m", "10", "-d"])
             .arg(folder.path())
             .arg(port.to_string())
             .stdout(File::create(folder.path().join("log")).unwrap())
             .stderr(Stdio::null())
             .spawn()
-            .expect("nghttpd is needed for this test: install the Debian package nghttp2-server");
+            .unwrap();
         let mut started = Self { child, port, folder };
         let mut has_ended = false;
         eventually("nghttpd listens or ends", || {

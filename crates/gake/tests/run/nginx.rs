@@ -1,19 +1,15 @@
 //! nginx as a peer: plain, TLS, Unix socket, IPv6, redirects. Its access log counts.
 
 use std::fs;
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
+use rustix::process::Signal;
 
 use crate::support::*;
 
 pub struct Nginx {
-    child: Child,
-    directory: TempDir,
+    nginx: gake_testkit::Nginx,
     pub port: u16,
     pub tls_port: u16,
     /// HTTP/2 in clear, and a GOAWAY after every 1,000 requests.
@@ -21,66 +17,42 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it on free ports; another program may take one in between, so it is tried again.
     pub fn start() -> Self {
-        (0..5).find_map(|_| Self::try_start()).expect("nginx does not start on any port")
-    }
-
-    fn try_start() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        certificates(&directory);
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let (plain, tls, h2c) = (free(), free(), free());
-        let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-        let (port, tls_port, h2c_port) = (port(&plain), port(&tls), port(&h2c));
-        drop((plain, tls, h2c));
-        let at = directory.path().display();
-        let listens = format!(
-            "listen 127.0.0.1:{port} backlog=4096; listen [::1]:{port}; listen unix:{at}/sock; \
-             listen 127.0.0.1:{tls_port} ssl http2;"
-        );
-        let configuration = format!(
-            "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error;
-             events {{ worker_connections 4096; }}
-             http {{
-               log_format counted '\"$request\" $status early=$ssl_early_data';
-               access_log {at}/access counted; keepalive_requests 1000000;
-               client_body_temp_path {at}/t1; proxy_temp_path {at}/t2; fastcgi_temp_path {at}/t3;
-               uwsgi_temp_path {at}/t4; scgi_temp_path {at}/t5;
-               server {{
-                 {listens}
-                 server_name localhost;
-                 ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
-                 ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:sessions:1m;
-                 ssl_early_data on;
-                 ssl_stapling on; ssl_stapling_file {at}/ocsp;
-                 location / {{ return 200 \"hello\\n\"; }}
-                 location /once {{ keepalive_requests 1; return 200 \"hello\\n\"; }}
-                 location /moved {{ return 302 /there; }}
-                 location /circle {{ return 302 /circle; }}
-               }}
-               server {{
-                 listen 127.0.0.1:{h2c_port} http2; keepalive_requests 1000;
-                 location / {{ return 200 \"hello\\n\"; }}
-               }}
-             }}"
-        );
-        fs::write(directory.path().join("conf"), configuration).unwrap();
-        let child = Command::new("nginx")
-            .args(["-c", &format!("{at}/conf"), "-e", &format!("{at}/error")])
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("nginx is needed for this test: install the Debian package nginx");
-        let mut nginx = Self { child, directory, port, tls_port, h2c_port };
-        eventually("nginx listens or ends", || {
-            std::net::TcpStream::connect(("127.0.0.1", tls_port)).is_ok()
-                || nginx.child.try_wait().unwrap().is_some()
+        let nginx = gake_testkit::Nginx::start(4096, 3, |directory, ports| {
+            certificates(directory);
+            let at = directory.display();
+            let [port, tls_port, h2c_port] = ports else { unreachable!() };
+            let listens = format!(
+                "listen 127.0.0.1:{port} backlog=4096; listen [::1]:{port}; \
+                 listen unix:{at}/sock; listen 127.0.0.1:{tls_port} ssl http2;"
+            );
+            format!(
+                "log_format counted '\"$request\" $status early=$ssl_early_data';
+                 access_log {at}/access counted; keepalive_requests 1000000;
+                 server {{
+                   {listens}
+                   server_name localhost;
+                   ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
+                   ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:sessions:1m;
+                   ssl_early_data on;
+                   ssl_stapling on; ssl_stapling_file {at}/ocsp;
+                   location / {{ return 200 \"hello\\n\"; }}
+                   location /once {{ keepalive_requests 1; return 200 \"hello\\n\"; }}
+                   location /moved {{ return 302 /there; }}
+                   location /circle {{ return 302 /circle; }}
+                 }}
+                 server {{
+                   listen 127.0.0.1:{h2c_port} http2; keepalive_requests 1000;
+                   location / {{ return 200 \"hello\\n\"; }}
+                 }}"
+            )
         });
-        nginx.child.try_wait().unwrap().is_none().then_some(nginx)
+        let [port, tls_port, h2c_port] = [0, 1, 2].map(|number| nginx.ports[number]);
+        Self { nginx, port, tls_port, h2c_port }
     }
 
     fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).to_str().unwrap().to_owned()
+        self.nginx.path(name).to_str().unwrap().to_owned()
     }
 
     fn url(&self, path: &str) -> String {
@@ -98,28 +70,17 @@ impl Nginx {
 
     /// Ends it; how many requests it has logged, and how many of them with this.
     fn end_with(mut self, what: &str) -> (u64, u64) {
-        kill_process(Pid::from_child(&self.child), Signal::QUIT).unwrap();
-        self.child.wait().unwrap();
-        let log = fs::read_to_string(self.directory.path().join("access")).unwrap();
+        self.nginx.quit();
+        let log = fs::read_to_string(self.nginx.path("access")).unwrap();
         let is_whole = |line: &&str| line.contains("HTTP/1.1\"") || line.contains("HTTP/2.0\"");
         let lines = || log.lines().filter(is_whole);
         (lines().count() as u64, lines().filter(|line| line.contains(what)).count() as u64)
     }
 }
 
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // The master ends its workers; when it has ended already there is nobody to tell.
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-            let _ = self.child.wait();
-        }
-    }
-}
-
 /// An authority, a certificate of it for localhost, and another authority.
-fn certificates(directory: &TempDir) {
-    let write = |name: &str, text: String| fs::write(directory.path().join(name), text).unwrap();
+fn certificates(directory: &Path) {
+    let write = |name: &str, text: String| fs::write(directory.join(name), text).unwrap();
     let authority = |name: &str| {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -135,7 +96,7 @@ fn certificates(directory: &TempDir) {
     write("server.pem", certificate.pem());
     write("server.key", key.serialize_pem());
     // An OCSP response that says only that the question was malformed.
-    fs::write(directory.path().join("ocsp"), [0x30, 3, 0x0a, 1, 1]).unwrap();
+    fs::write(directory.join("ocsp"), [0x30, 3, 0x0a, 1, 1]).unwrap();
 }
 
 #[test]
@@ -207,7 +168,7 @@ fn a_server_that_is_reloaded_under_load_loses_nothing() {
         for reload in 1..=3 {
             let seen = before + reload * 300;
             eventually("requests come", || lines() > seen);
-            kill_process(Pid::from_child(&nginx.child), Signal::HUP).unwrap();
+            nginx.nginx.signal(Signal::HUP);
         }
         let json = running.wait().done().json();
         assert_eq!(json.count("requests.ok"), json.count("requests.sent"), "{flags}: {}", json.0);

@@ -1,7 +1,5 @@
 //! `--reconcile`: rows against answers.
 
-use std::process::Command;
-
 use gake_lab::{DatabaseConfig, DatabaseKind, Lab, LabConfig};
 
 use crate::support::*;
@@ -70,7 +68,7 @@ fn writes_that_nobody_acknowledged_are_found() {
     let count = format!("http:{rows}#count");
     let line = words("-n 100 -r 100 --data {} -o json --reconcile");
     let run = start(&mut gake(&[&["run", &url][..], &line, &[&count]].concat()));
-    let curl = |args: &[&str]| Command::new("curl").arg("-s").args(args).output().unwrap();
+    let curl = |args: &[&str]| command("curl").arg("-s").args(args).output().unwrap();
     eventually("rows come", || !curl(&[&rows]).stdout.starts_with(b"{\"count\":0}"));
     for _ in 0..TWICE {
         assert!(curl(&["--data", "{}", &url]).status.success());

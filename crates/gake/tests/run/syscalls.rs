@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
 use crate::support::*;
 
@@ -20,7 +19,7 @@ const WORKER: &str = "<gake-0>";
 fn calls(target: &str, requests: u64) -> BTreeMap<String, u64> {
     let folder = tempfile::tempdir().unwrap();
     let traced = folder.path().join("calls");
-    let mut strace = Command::new("strace");
+    let mut strace = command("strace");
     strace.args(["-f", "--decode-pids=comm", "-o"]).arg(&traced).arg(env!("CARGO_BIN_EXE_gake"));
     strace.args(["run", target, "-c", "1", "-t", "1", "-o", "json", "-n", &requests.to_string()]);
     let json = start(&mut strace).wait().done().json();

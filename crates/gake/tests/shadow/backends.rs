@@ -1,16 +1,14 @@
 //! Backends: a small shop in Go in an old and a new version, and some that do not answer.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::support::*;
 
-/// The shop, built once.
-fn program() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| go_program("app"))
+/// The shop.
+fn program() -> PathBuf {
+    go_program("app")
 }
 
 /// An instance of the shop.

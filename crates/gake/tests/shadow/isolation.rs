@@ -1,7 +1,5 @@
 //! The master answers everybody whatever the shadow does, and the ledger adds up.
 
-use std::process::Command;
-
 use rustix::process::Signal;
 
 use crate::backends::{hanging_up, silent};
@@ -13,7 +11,7 @@ const REQUESTS: u64 = 2_000;
 /// As the benchmark of the proxies before this one was made: a connection for each request.
 fn ab(url: &str) {
     let flags = ["-q", "-n", "2000", "-c", "100"];
-    let mut ab = Command::new("ab");
+    let mut ab = command("ab");
     let ran = start(ab.args(flags).arg(format!("{url}/fast"))).wait();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(number_after(&ran.stdout, "Complete requests:"), REQUESTS, "{ran:?}");

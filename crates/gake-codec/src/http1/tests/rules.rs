@@ -4,6 +4,7 @@ use super::super::Malformed as M;
 use super::harness::{Ending, get, head, ok};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn complete_responses() {
     // (name, bytes, status, body, keep-alive)
     let chunked = "Transfer-Encoding: chunked\r\n";

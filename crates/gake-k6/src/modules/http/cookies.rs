@@ -1,5 +1,10 @@
 //! Cookie jars.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
+)]
+
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::rc::Rc;

@@ -1,5 +1,10 @@
 //! The response object of scripts, whose properties are created on first use.
 
+#![expect(
+    unsafe_code,
+    reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
+)]
+
 use std::ffi::CStr;
 
 use gake_script::user::{LazyList, lazily};

@@ -11,7 +11,6 @@ mod target;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-use crate::alone;
 use crate::support::*;
 use network::{LOSSY, NETWORK, SHAPED};
 use target::{CPU_GROUP, DISK_GROUP, MEMORY_GROUP};
@@ -138,7 +137,6 @@ impl Cell {
     /// Measures it once: its cause is named, and nothing else but what is so of a busy machine or
     /// goes with the cause. Where it cannot be measured that is said.
     fn check(cause: &str) {
-        let _alone = alone();
         let cell = CELLS.iter().find(|cell| cell.cause == cause).unwrap();
         if let Some(lacking) = cell.lacks() {
             // Past the test's own capture, which hides what a test says that passes.
@@ -182,7 +180,6 @@ fn load(url: &str, watch: &[&str], flags: &str) -> Json {
 #[test]
 #[ignore = "minutes: cargo xtask causes runs it"]
 fn matrix() {
-    let _alone = alone();
     let path = std::env::var("GAKE_CAUSES").expect("cargo xtask causes says where");
     let runs: u32 = std::env::var("GAKE_CAUSES_RUNS").unwrap().parse().unwrap();
     let only = std::env::var("GAKE_CAUSES_ONLY").unwrap_or_default();
@@ -211,7 +208,6 @@ fn where_nothing_limits_nothing_is_blamed() {
 
 #[test]
 fn a_full_pool_that_nobody_watches_is_not_passed_over_in_silence() {
-    let _alone = alone();
     let json = target::threads_unwatched();
     let said = first(&json);
     // On a machine that is busy its cores may be to blame as well.

@@ -1,8 +1,7 @@
 //! Limits of servers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use super::{Need, load};
 use crate::database::{KEPT, LOCK, MariaDb, SLEEP};
@@ -12,9 +11,8 @@ use crate::support::*;
 use crate::tomcat::{Settings, tomcat};
 use crate::{slow, source};
 
-pub fn go_binary() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| go_program("go"))
+pub fn go_binary() -> PathBuf {
+    go_program("go")
 }
 
 fn go() -> Peer {
@@ -68,26 +66,24 @@ pub fn cpu_many() -> Json {
 
 pub fn cpu_quota() -> Json {
     let group = Group::of_cpu().unwrap();
-    let peer = Peer::start(&mut group.command(go_binary()));
+    let peer = Peer::start(&mut group.command(&go_binary()));
     load(&format!("{}/?work=20000", peer.url), &[&port_of(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
 
 /// 512 MB of data; 64 MB fit into memory.
 pub fn memory() -> Json {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let program = BUILT.get_or_init(|| go_program("paged"));
+    let program = go_program("paged");
     let (group, folder) = (Group::of_memory().unwrap(), tempfile::tempdir().unwrap());
-    let peer = Peer::start(group.command(program).arg(folder.path().join("data")).arg("512"));
+    let peer = Peer::start(group.command(&program).arg(folder.path().join("data")).arg("512"));
     load(&peer.url, &[&port_of(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
 
 /// Each request writes one block; the disk takes 400 a second.
 pub fn disk() -> Json {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let program = BUILT.get_or_init(|| go_program("disk"));
+    let program = go_program("disk");
     let folder = tempfile::tempdir().unwrap();
     let group = Group::of_disk(folder.path()).unwrap();
-    let peer = Peer::start(group.command(program).arg(folder.path().join("data")));
+    let peer = Peer::start(group.command(&program).arg(folder.path().join("data")));
     load(&peer.url, &[&port_of(&peer.url)], "-c 16 -d 5s --warmup 1s")
 }
 
@@ -186,15 +182,14 @@ pub fn lock_many() -> Json {
 }
 
 fn locked(flags: &str) -> Json {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let program = BUILT.get_or_init(|| go_program("lock"));
+    let program = go_program("lock");
     let peer = Peer::start(Command::new(program).arg("10ms"));
     let metrics = format!("prometheus:{}/metrics", peer.url);
     load(&peer.url, &[&metrics], flags)
 }
 
 pub fn collector() -> Json {
-    let mut command = Command::new("java");
+    let mut command = command("java");
     // Hardly larger than what lives, and collected for every request.
     command.args(["-Xmx72m", "-Xmn4m", "-XX:+UseSerialGC", "-Dsun.net.httpserver.nodelay=true"]);
     command.arg(source("gc").join("Peer.java"));
