@@ -4,6 +4,7 @@ use gake_core::record::{ErrorCode, Fault, GrpcStatus, Phase};
 
 /// One clause on what to try when `fault` occurs.
 #[must_use]
+#[expect(clippy::too_many_lines, reason = "a table of faults")]
 pub fn advice(fault: Fault) -> &'static str {
     match fault {
         Fault::Dns => "check the host name, or give its address with --resolve",

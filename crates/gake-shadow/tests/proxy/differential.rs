@@ -12,7 +12,7 @@ use gake_shadow::hooks::{HookSet, Selection};
 use crate::backend::{Backend, ReceivedRequest, end_of_chunks, read_request};
 use crate::client::Client;
 use crate::nginx::nginx;
-use crate::{config, start, stop};
+use crate::{Generator, config, start, stop};
 
 /// Requests per path; overridden by `GAKE_DIFFERENTIAL`.
 const REQUESTS: usize = 10_000;

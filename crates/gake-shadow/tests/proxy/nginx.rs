@@ -60,7 +60,7 @@ fn nginx_answers_everything_and_sees_every_copy() {
         }
     });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
-    assert_eq!(summary.stats.answers[2], 1600);
+    assert_eq!(summary.stats.responses[2], 1600);
     let seen = |number| logged(&nginx, number, "HTTP/1.1\"");
     until("both logs are written", || seen(0) == 1600 && seen(1) == 1600);
 }
@@ -82,7 +82,7 @@ fn nginx_is_asked_in_http2_and_no_request_is_lost_with_its_connections() {
         }
     });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
-    assert_eq!((summary.stats.answers[2], summary.stats.master_faults), (1600, 0));
+    assert_eq!((summary.stats.responses[2], summary.stats.master_faults), (1600, 0));
     let seen = |number| logged(&nginx, number, "HTTP/2.0\"");
     until("both logs are written", || seen(0) >= 1600 && seen(1) >= 1600);
 }
