@@ -47,8 +47,8 @@ impl Workers for RemoteAdapter<'_> {
     fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<RunHandle, RunError> {
         if log.is_some() {
             let why = "agents do not send outcomes of single requests: leave out --log and \
-                       destinations that take every request; `gake agent --log` logs those of an \
-                       agent";
+                       destinations that take every request; `gake agent --log` logs them on \
+                       an agent";
             return Err(RunError::Sink(why.to_owned()));
         }
         self.0.start()

@@ -18,7 +18,7 @@ pub struct Room {
 pub static ROOMS: LazyLock<Vec<Room>> = LazyLock::new(|| rooms(include_str!("crates.txt")));
 
 /// Reads the table; what is not in its form is left out, and then missing.
-fn rooms(text: &'static str) -> Vec<Room> {
+pub fn rooms(text: &'static str) -> Vec<Room> {
     let words = |text: &'static str| text.split_whitespace().collect();
     let room = |line: &'static str| {
         let (head, rest) = line.split_once(':')?;

@@ -39,7 +39,7 @@ use gake_session::{Console, Exit, Failure};
 use options::{Extent, H2loadOptions, Protocols, USAGE};
 use progress::{H2loadProgress, ended, opening};
 use script::TimedRequests;
-use stats::{H2loadStats, RequestLog};
+use stats::{H2loadStats, TimingLog};
 
 /// `gake as h2load`.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
@@ -64,7 +64,7 @@ fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Res
     };
     let stats = H2loadStats::new(options.clients, run.prepared.plan.workers(), warmup);
     let stats = StatsCollector::new(stats);
-    let log = log.map(|file| RequestLog::new(file, unix_now()));
+    let log = log.map(|file| TimingLog::new(file, unix_now()));
     let mut progress = H2loadProgress::new(options);
     let result = run.run(Some(handler(&stats, log)), |update: &SecondUpdate<'_>| {
         let text = progress.at(update.second.second, update.so_far.tally());
@@ -87,7 +87,7 @@ fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Res
 }
 
 /// Adds every outcome to `stats`, and to the log if there is one.
-fn handler(stats: &StatsCollector<H2loadStats>, mut log: Option<RequestLog>) -> OutcomeHandler {
+fn handler(stats: &StatsCollector<H2loadStats>, mut log: Option<TimingLog>) -> OutcomeHandler {
     stats.handler(move |stats, outcomes| {
         outcomes.iter().for_each(|outcome| stats.record(outcome));
         let Some(log) = &mut log else { return Ok(()) };

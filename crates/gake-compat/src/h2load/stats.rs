@@ -111,13 +111,13 @@ impl Client {
 
 /// `--log-file`: start in microseconds of Unix time, status or -1, microseconds to the end.
 #[derive(Debug)]
-pub struct RequestLog {
+pub struct TimingLog {
     file: BufWriter<File>,
     started_unix_ns: u64,
     text: String,
 }
 
-impl RequestLog {
+impl TimingLog {
     /// Writes the requests of a run that started at `started_unix_ns` to `file`.
     pub fn new(file: File, started_unix_ns: u64) -> Self {
         Self { file: BufWriter::new(file), started_unix_ns, text: String::new() }

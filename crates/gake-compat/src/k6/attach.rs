@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_fleet::{Orphan, OrphanScript};
 use gake_run::RunOptions;
-use gake_run::script::ScriptSource;
+use gake_run::script::UnloadedScript;
 use gake_run::sink::RunFileSink;
 
 use super::agents::ResultDisplay;
@@ -40,7 +40,7 @@ pub fn attach(
     let showing: ResultDisplay =
         serde_json::from_str(&showing).map_err(|error| unreadable(error.to_string()))?;
     let flags = showing.flags(args).map_err(unreadable)?;
-    let source = ScriptSource::of_archive(&archive).map_err(|e| unreadable(e.to_string()))?;
+    let source = UnloadedScript::of_archive(&archive).map_err(|e| unreadable(e.to_string()))?;
     let log = log::log(console, None, flags.log_format, flags.verbose).map_err(unreadable)?;
     // This machine's environment is not read: the run brings its own.
     let loaded = load_source((&flags.script, source), &flags.settings, Arc::clone(&log));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 use gake_k6::user::script_user::LoadError;
 use gake_run::script::{
-    ConfiguredScript, ScriptRefusal, ScriptRunError, ScriptSettings, ScriptSource,
+    ConfiguredScript, ScriptRefusal, ScriptRunError, ScriptSettings, UnloadedScript,
 };
 use gake_session::script::{environment, source};
 use gake_session::{Console, Exit};
@@ -86,7 +86,7 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript,
 
 /// Like [`load`], for a script whose source has been read.
 pub(super) fn load_source(
-    (script, source): (&str, ScriptSource),
+    (script, source): (&str, UnloadedScript),
     settings: &ScriptSettings,
     log: ScriptLog,
 ) -> Result<ConfiguredScript, LoadRefusal> {

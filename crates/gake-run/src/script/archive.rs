@@ -8,7 +8,7 @@ use gake_k6::archive::Archive;
 use gake_k6::options::K6Options;
 use gake_k6::test::{LogLine, ScriptLog};
 
-use super::{ConfiguredScript, LoadedScript, STDIN, ScriptRun, ScriptSettings, ScriptSource};
+use super::{ConfiguredScript, LoadedScript, STDIN, ScriptRun, ScriptSettings, UnloadedScript};
 
 impl LoadedScript {
     /// Packs the script and everything that it reads, with these options as given and this
@@ -45,7 +45,7 @@ pub fn load_archive(
     seed: Option<u64>,
     log: ScriptLog,
 ) -> Result<(LoadedScript, ScriptRun), String> {
-    let source = ScriptSource::of_archive(archive).map_err(|error| error.to_string())?;
+    let source = UnloadedScript::of_archive(archive).map_err(|error| error.to_string())?;
     let is_loaded = Arc::new(AtomicBool::new(false));
     let is_open = Arc::clone(&is_loaded);
     let log: ScriptLog = Arc::new(move |line: &LogLine| {

@@ -14,7 +14,7 @@ use gake_k6::test::{LogLevel, ScriptLog};
 use gake_k6::threshold::Thresholds;
 use serde_json::Value;
 
-use super::source::ScriptSource;
+use super::source::UnloadedScript;
 use super::{LoadedScript, ScriptRun, ScriptRunError, network, settings, tls};
 
 /// The settings of a script's run besides the script's own options.
@@ -100,11 +100,11 @@ impl ConfiguredScript {
     /// # Errors
     /// Why it cannot be run, in k6's words.
     pub fn load(
-        source: ScriptSource,
+        source: UnloadedScript,
         asked: &ScriptSettings,
         log: ScriptLog,
     ) -> Result<Self, ScriptRefusal> {
-        let ScriptSource { path, files, archived } = source;
+        let UnloadedScript { path, files, archived } = source;
         let mut environment =
             if asked.shows_system { asked.system.clone() } else { BTreeMap::new() };
         environment.extend(archived.iter().flat_map(|archived| archived.environment.clone()));

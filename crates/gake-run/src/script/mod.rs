@@ -54,7 +54,7 @@ pub use remote_users::{RemoteUsers, SetupResult};
 pub use scenario_users::LostSlices;
 use scenario_users::ScenarioUsers;
 pub use slice::ScriptSlice;
-pub use source::{STDIN, ScriptSource};
+pub use source::{STDIN, UnloadedScript};
 use stage::StageUser;
 
 /// Tags by which sub-metrics are selected, besides the summary's.

@@ -87,8 +87,8 @@ impl ScenarioUsers {
     }
 }
 
-/// Counts the active users of all scenarios in this process at an instant of the run, without those
-/// of lost slices.
+/// Counts the active users of all scenarios in this process at an instant of the run, without
+/// lost slices.
 pub(super) fn active(
     scenario_users: &Arc<[ScenarioUsers]>,
     control: UserControl,

@@ -15,7 +15,7 @@ pub const STDIN: &str = "/-";
 
 /// A script that has been read but not loaded.
 #[derive(Debug)]
-pub struct ScriptSource {
+pub struct UnloadedScript {
     /// The absolute path.
     pub(super) path: PathBuf,
     /// The files that it may read.
@@ -33,7 +33,7 @@ pub(super) struct ArchivedOptions {
     pub(super) environment: BTreeMap<String, String>,
 }
 
-impl ScriptSource {
+impl UnloadedScript {
     /// Reads the script or archive at `name`, or `stdin` for `-`. Modules from the network are cached
     /// below `cache`, if given.
     ///

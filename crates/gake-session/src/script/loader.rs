@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use gake_k6::test::ScriptLog;
-use gake_run::script::{ConfiguredScript, ScriptSettings, ScriptSource};
+use gake_run::script::{ConfiguredScript, ScriptSettings, UnloadedScript};
 use gake_run::{RunError, Scripts};
 
 use super::{Repeats, source};
@@ -45,7 +45,7 @@ impl ScriptLoader {
     /// # Errors
     /// What is wrong with it.
     pub fn of_archive(archive: &[u8], path: &Path, log: ScriptLog) -> Result<Self, String> {
-        let source = ScriptSource::of_archive(archive).map_err(|error| error.to_string())?;
+        let source = UnloadedScript::of_archive(archive).map_err(|error| error.to_string())?;
         let loader = Self::new(ScriptSettings::default(), log);
         let script = ConfiguredScript::load(source, &loader.settings, loader.log.clone());
         loader.keep(path, script.map_err(|error| error.to_string())?);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use gake_run::script::ScriptSource;
+use gake_run::script::UnloadedScript;
 
 pub use loader::ScriptLoader;
 pub(crate) use outcome::outcome;
@@ -37,6 +37,6 @@ pub fn module_folder() -> Option<PathBuf> {
 ///
 /// # Errors
 /// When it cannot be read, in k6's words.
-pub fn source(name: &str) -> Result<ScriptSource, String> {
-    ScriptSource::read(name, module_folder(), Some(&mut io::stdin().lock()))
+pub fn source(name: &str) -> Result<UnloadedScript, String> {
+    UnloadedScript::read(name, module_folder(), Some(&mut io::stdin().lock()))
 }

@@ -10,7 +10,7 @@ use gake_session::options::output::{self, OutputSpec};
 
 /// Compare two runs: do they differ, and with what confidence?
 ///
-/// Compares rates, errors, means and percentiles of B with those of A. Each figure gets an
+/// Compares the rates, errors, means and percentiles of A and B. Each figure gets an
 /// interval, a verdict and the smallest change that would have been detected. A machine that is
 /// slower during one run also makes a difference: --interleave alternates between A and B.
 #[derive(Debug, Args)]

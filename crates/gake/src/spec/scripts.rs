@@ -147,7 +147,7 @@ fn searchable(thresholds: &[String], console: &Console) -> Vec<String> {
     thresholds.iter().filter(can_be).cloned().collect()
 }
 
-/// A scenario's flags as k6 options, which override those of its script: users, duration, iterations.
+/// A scenario's flags as k6 options, which override the script's own: users, duration, iterations.
 /// A rate, stages or a spike are a load of their own.
 fn options(scenario: &mut ScenarioDraft) -> Result<K6Options, Failure> {
     let mut options = K6Options::default();

@@ -1,3 +1,5 @@
+//! Latencies of a run in JSON.
+
 use gake_core::record::{Histogram, LatencyMetric, Tally};
 use serde::Serialize;
 
