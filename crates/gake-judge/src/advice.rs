@@ -8,7 +8,7 @@ use gake_core::record::{ErrorCode, Fault, GrpcStatus, Phase};
 pub fn advice(fault: Fault) -> &'static str {
     match fault {
         Fault::Dns => "check the host name, or give its address with --resolve",
-        Fault::ConnectRefused => "is the server listening there, and is its backlog long enough?",
+        Fault::ConnectRefused => "is the server running, and is this its port?",
         Fault::ConnectTimeout => {
             "the server or a firewall does not respond: check the route, or the server's accept \
              queue"

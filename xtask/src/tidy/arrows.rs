@@ -66,7 +66,7 @@ fn room(name: &str) -> Option<&'static Room> {
 }
 
 fn complaint(name: &str, message: &str) -> Complaint {
-    Complaint { place: name.to_owned(), rule: RULE, message: message.to_owned(), warning: false }
+    Complaint::error(name, RULE, message.to_owned())
 }
 
 #[cfg(test)]

@@ -236,12 +236,12 @@ fn reach<'a>(
 
 fn complaint(name: &str, circle: &[String]) -> Complaint {
     let message = format!("{} import each other in a circle", circle.join(", "));
-    Complaint { place: name.to_owned(), rule: RULE, message, warning: false }
+    Complaint::error(name, RULE, message)
 }
 
 fn stale(name: &str, why: &str) -> Complaint {
     let message = format!("the exception ({why}) is no longer needed");
-    Complaint { place: name.to_owned(), rule: RULE, message, warning: false }
+    Complaint::error(name, RULE, message)
 }
 
 #[cfg(test)]

@@ -4,11 +4,8 @@ use super::Complaint;
 use super::mask::{Kind, prose};
 use super::source::Source;
 
-/// Whether a word of the list fails the task; until then the places are counted.
-pub const IS_ERROR: bool = true;
-
 /// Its name.
-pub const RULE: &str = "language";
+const RULE: &str = "language";
 
 /// Words and phrases that stand nowhere, and what to write in their place.
 const EVERYWHERE: &[(&str, &str)] = &[
@@ -29,28 +26,14 @@ const EVERYWHERE: &[(&str, &str)] = &[
 const COMMENTS: &[(&str, &str)] =
     &[("answer", "response"), ("answers", "responses"), ("answered", "responded")];
 
-/// A word that a file needs.
-pub struct Exception {
-    /// The file.
-    pub path: &'static str,
-    /// The word.
-    pub word: &'static str,
-    /// What for.
-    pub why: &'static str,
-}
-
-/// Exceptions; one that is no longer needed is an error.
-pub const EXCEPTIONS: &[Exception] = &[
-    Exception { path: "crates/gake-k6/src/archive.rs", word: "nobody", why: "k6's home folder" },
-    Exception { path: "crates/gake-k6/src/paths.rs", word: "nobody", why: "k6's home folder" },
-    Exception { path: "crates/gake-lab/src/database/users.rs", word: "nobody", why: "a name" },
-    Exception {
-        path: "crates/gake-compat/src/h2load/options.rs",
-        word: "those of",
-        why: "h2load's",
-    },
-    Exception { path: "crates/gake-compat/src/k6/mod.rs", word: "those of", why: "k6's" },
-    Exception { path: "crates/gake-run/src/search/mod.rs", word: "answer", why: "a field" },
+/// Files that need a word, and what for; one that is no longer needed is an error.
+pub const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    ("crates/gake-k6/src/archive.rs", "nobody", "k6's home folder"),
+    ("crates/gake-k6/src/paths.rs", "nobody", "k6's home folder"),
+    ("crates/gake-lab/src/database/users.rs", "nobody", "a name"),
+    ("crates/gake-compat/src/h2load/options.rs", "those of", "h2load's"),
+    ("crates/gake-compat/src/k6/mod.rs", "those of", "k6's"),
+    ("crates/gake-run/src/search/mod.rs", "answer", "a field"),
 ];
 
 /// A text: a Rust file or a document.
@@ -63,24 +46,26 @@ pub enum Text<'a> {
 
 /// The places where the texts have a word of the lists that no exception covers, and the exceptions
 /// that cover none.
-pub fn check(texts: &[Text<'_>], exceptions: &[Exception]) -> Vec<Complaint> {
+pub fn check(texts: &[Text<'_>], exceptions: &[(&str, &str, &str)]) -> Vec<Complaint> {
     let found: Vec<_> = texts.iter().flat_map(Text::found).collect();
-    let covers = |exception: &Exception, found: &Found| {
-        found.path == exception.path && found.word == exception.word
+    let covers = |one: &(&str, &str, &str), found: &Found| {
+        (found.path.as_str(), found.word) == (one.0, one.1)
     };
     let stale = exceptions.iter().filter(|one| !found.iter().any(|found| covers(one, found)));
-    let stale = stale.map(|one| Complaint {
-        place: one.path.to_owned(),
-        rule: RULE,
-        message: format!("the exception for `{}` ({}) is no longer needed", one.word, one.why),
-        warning: false,
+    let stale = stale.map(|(path, word, why)| {
+        Complaint::error(
+            *path,
+            RULE,
+            format!("the exception for `{word}` ({why}) is no longer needed"),
+        )
     });
     let not_excused = |found: &&Found| !exceptions.iter().any(|one| covers(one, found));
-    let complaints = found.iter().filter(not_excused).map(|found| Complaint {
-        place: format!("{}:{}", found.path, found.line),
-        rule: RULE,
-        message: format!("`{}`: {}", found.word, found.instead),
-        warning: !IS_ERROR,
+    let complaints = found.iter().filter(not_excused).map(|found| {
+        Complaint::error(
+            format!("{}:{}", found.path, found.line),
+            RULE,
+            format!("`{}`: {}", found.word, found.instead),
+        )
     });
     complaints.chain(stale).collect()
 }
@@ -190,7 +175,7 @@ mod tests {
     #[test]
     fn an_exception_is_used_or_stale() {
         let text = Text::Document("docs/a.md", "Those of k6.");
-        let exception = |word| Exception { path: "docs/a.md", word, why: "a reason" };
+        let exception = |word| ("docs/a.md", word, "a reason");
         assert!(check(&[text], &[exception("those of")]).is_empty());
         let text = Text::Document("docs/a.md", "Users.");
         let found = check(&[text], &[exception("those of")]);

@@ -1,4 +1,5 @@
-//! ARCHITECTURE.md against the sources: the picture of the crates, and the files it names.
+//! ARCHITECTURE.md against the sources: the picture of the crates, and the files it names. The
+//! contents of the documentation against its pages.
 
 use std::path::Path;
 
@@ -42,11 +43,8 @@ pub fn drawn(text: &str, rooms: &[Room]) -> Option<String> {
 
 /// What is wrong with the page.
 pub fn check(text: &str, rooms: &[Room], sources: &[Source]) -> Vec<Complaint> {
-    let complaint = |line: usize, message: String| Complaint {
-        place: format!("ARCHITECTURE.md:{line}"),
-        rule: "map",
-        message,
-        warning: false,
+    let complaint = |line: usize, message: String| {
+        Complaint::error(format!("ARCHITECTURE.md:{line}"), "map", message)
     };
     let mut complaints = Vec::new();
     if drawn(text, rooms).as_deref() != Some(text) {
@@ -62,6 +60,19 @@ pub fn check(text: &str, rooms: &[Room], sources: &[Source]) -> Vec<Complaint> {
         }
     }
     complaints
+}
+
+/// Pages of docs/ that its contents do not list.
+pub fn unlisted(documents: &[(String, String)]) -> Vec<Complaint> {
+    let contents = documents.iter().find(|(path, _)| path == "docs/SUMMARY.md");
+    let contents = contents.map(|(_, text)| text.as_str()).unwrap_or_default();
+    let pages = documents.iter().filter_map(|(path, _)| path.strip_prefix("docs/"));
+    let unlisted =
+        pages.filter(|page| *page != "SUMMARY.md" && !contents.contains(&format!("({page})")));
+    let complaint = |page: &str| {
+        Complaint::error(format!("docs/{page}"), "contents", "is not in docs/SUMMARY.md")
+    };
+    unlisted.map(complaint).collect()
 }
 
 #[cfg(test)]

@@ -39,6 +39,12 @@ pub struct Complaint {
     pub warning: bool,
 }
 
+impl Complaint {
+    fn error(place: impl Into<String>, rule: &'static str, message: impl Into<String>) -> Self {
+        Self { place: place.into(), rule, message: message.into(), warning: false }
+    }
+}
+
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.warning { "warning" } else { "error" };
@@ -48,20 +54,11 @@ impl fmt::Display for Complaint {
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {
-    let lists_words = match args {
-        [] => false,
-        [flag] if flag == "--words" => true,
-        _ => bail!("usage: cargo xtask tidy [--words]"),
-    };
+    if !args.is_empty() {
+        bail!("usage: cargo xtask tidy");
+    }
     let (complaints, files) = check(workspace::root())?;
-    let is_word = |complaint: &&Complaint| complaint.warning && complaint.rule == language::RULE;
-    for complaint in complaints.iter().filter(|one| lists_words || !is_word(one)) {
-        println!("{complaint}");
-    }
-    let words = complaints.iter().filter(is_word).count();
-    if words > 0 {
-        println!("language: {words} words to replace; `cargo xtask tidy --words` lists them");
-    }
+    complaints.iter().for_each(|complaint| println!("{complaint}"));
     let errors = complaints.iter().filter(|complaint| !complaint.warning).count();
     let warnings = complaints.len() - errors;
     println!("tidy: {files} files, {errors} errors, {warnings} warnings");
@@ -107,11 +104,12 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
         complaints.extend(map::check(&page, &table::ROOMS, &sources));
     }
     let documents = read_documents(root)?;
+    complaints.extend(map::unlisted(&documents));
     let rust = sources.iter().filter(|source| is_of_crate(source)).map(Text::Rust);
     let texts: Vec<_> =
         rust.chain(documents.iter().map(|(path, text)| Text::Document(path, text))).collect();
     complaints.extend(language::check(&texts, language::EXCEPTIONS));
-    complaints.extend(words::apply_allow_list(found, table::ALLOWED));
+    complaints.extend(found);
     Ok((complaints, sources.len()))
 }
 

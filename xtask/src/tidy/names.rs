@@ -71,12 +71,11 @@ pub fn check(types: &[Named]) -> Vec<Complaint> {
     let twins = by_name.into_iter().filter(|(_, all)| packages(all) > 1);
     let complaints = twins.map(|(name, all)| {
         let others: Vec<_> = all[1..].iter().map(|named| named.place.as_str()).collect();
-        Complaint {
-            place: all[0].place.clone(),
-            rule: "one-name",
-            message: format!("{name} is also a public type at {}", others.join(", ")),
-            warning: false,
-        }
+        Complaint::error(
+            all[0].place.clone(),
+            "one-name",
+            format!("{name} is also a public type at {}", others.join(", ")),
+        )
     });
     complaints.collect()
 }

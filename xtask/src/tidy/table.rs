@@ -63,6 +63,7 @@ pub const WORDS: &[Words] = &[
             "crates/gake/",
             "crates/gake-session/",
             "crates/gake-testkit/",
+            "crates/gake-run/examples/",
             "bench/",
             "xtask/",
         ],
@@ -108,27 +109,3 @@ pub const WORDS: &[Words] = &[
 /// needed is an error too.
 pub const WITH_CIRCLES: &[(&str, &str)] =
     &[("gake-session", "the console knows failures, and failures are shown on it")];
-
-/// An exception to a rule, with its reason.
-pub struct Allowed {
-    /// The file.
-    pub path: &'static str,
-    /// The rule it may break.
-    pub rule: &'static str,
-    /// Why.
-    pub why: &'static str,
-}
-
-/// Every exception. One that is no longer needed is an error too.
-pub const ALLOWED: &[Allowed] = &[
-    Allowed {
-        path: "crates/gake-run/examples/search.rs",
-        rule: "process-door",
-        why: "an example is a program",
-    },
-    Allowed {
-        path: "crates/gake-run/examples/two_loads.rs",
-        rule: "process-door",
-        why: "an example is a program",
-    },
-];

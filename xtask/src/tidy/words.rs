@@ -2,7 +2,7 @@
 
 use super::Complaint;
 use super::source::Source;
-use super::table::{Allowed, WORDS, Words};
+use super::table::{WORDS, Words};
 
 /// The words of the table that stand where they may not.
 pub fn check(source: &Source, is_test: bool) -> Vec<Complaint> {
@@ -24,33 +24,11 @@ fn check_rule(source: &Source, rule: &Words) -> Vec<Complaint> {
         .split_whitespace()
         .flat_map(|word| source.find_word(word).map(move |at| (at, word)));
     found
-        .map(|(at, word)| Complaint {
-            place: format!("{}:{}", source.name(), source.line_of(at)),
-            rule: rule.rule,
-            message: format!("`{word}`: {}", rule.why),
-            warning: false,
+        .map(|(at, word)| {
+            let place = format!("{}:{}", source.name(), source.line_of(at));
+            Complaint::error(place, rule.rule, format!("`{word}`: {}", rule.why))
         })
         .collect()
-}
-
-/// Takes out what the allow-list allows; an entry that allows nothing is told.
-pub fn apply_allow_list(complaints: Vec<Complaint>, allowed: &[Allowed]) -> Vec<Complaint> {
-    let covers = |entry: &Allowed, complaint: &Complaint| {
-        let file = complaint.place.split(':').next();
-        complaint.rule == entry.rule && file == Some(entry.path)
-    };
-    let stale = allowed.iter().filter(|entry| !complaints.iter().any(|found| covers(entry, found)));
-    let stale: Vec<Complaint> = stale
-        .map(|entry| Complaint {
-            place: entry.path.to_owned(),
-            rule: entry.rule,
-            message: format!("the allow-list's entry ({}) is no longer needed", entry.why),
-            warning: false,
-        })
-        .collect();
-    let kept =
-        complaints.into_iter().filter(|found| !allowed.iter().any(|entry| covers(entry, found)));
-    kept.chain(stale).collect()
 }
 
 #[cfg(test)]
@@ -94,14 +72,5 @@ mod tests {
         assert_eq!(found("crates/gake-core/src/a.rs", text).len(), 1);
         assert_eq!(found("crates/gake-report/src/a.rs", text).len(), 1);
         assert!(found("crates/gake-engine/src/a.rs", text).is_empty());
-    }
-
-    #[test]
-    fn an_exception_is_used_or_told() {
-        let entry = Allowed { path: "crates/gake-core/src/a.rs", rule: "clock", why: "a reason" };
-        let complaints = found("crates/gake-core/src/a.rs", "fn a() { Instant::now(); }");
-        assert!(apply_allow_list(complaints, &[entry]).is_empty());
-        let entry = Allowed { path: "crates/gake-core/src/a.rs", rule: "clock", why: "a reason" };
-        assert_eq!(apply_allow_list(Vec::new(), &[entry]).len(), 1);
     }
 }

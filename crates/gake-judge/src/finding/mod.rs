@@ -94,7 +94,7 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules, in the order of their findings: limits of the generator first; then the target from
 /// the inside out, since a full resource inside fills those around it; then what only shows
 /// outside.
-const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 40] = [
+const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 41] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
@@ -132,6 +132,7 @@ const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 40] = [
     symptoms::syn_drops,
     symptoms::errors,
     symptoms::bodies,
+    symptoms::redirects,
     symptoms::closes,
     symptoms::timeouts,
     generator::run_delay,

@@ -10,6 +10,9 @@ use super::syns::SynLosses;
 use crate::lanes;
 use crate::stats::share;
 
+/// Share of redirects among the responses from which on the target is probably another address.
+const REDIRECTS_MIN: f64 = 0.5;
+
 /// Share of the arrivals that waited for a free connection.
 const BLOCKED_SHARE_MIN: f64 = 0.01;
 
@@ -115,6 +118,22 @@ pub(super) fn bodies(facts: &RunFacts<'_>) -> Option<Finding> {
                   or different response";
     let check = "curl --compressed the URL under the load, and compare";
     Some(Finding::new("wrong_bodies", evidence, advice, check).symptom())
+}
+
+/// Redirects that nothing followed: a client that loads the wrong address looks healthy.
+pub(super) fn redirects(facts: &RunFacts<'_>) -> Option<Finding> {
+    let statuses = facts.run.tally.statuses().iter();
+    let redirects: u64 =
+        statuses.filter(|one| (301..=308).contains(&one.0) && one.0 != 304).map(|one| one.1).sum();
+    let part = share(redirects, facts.responses());
+    if part < REDIRECTS_MIN {
+        return None;
+    }
+    let evidence =
+        format!("{} of the responses are redirects, which were not followed", units::percent(part));
+    let advice = "follow them with --max-redirs 10, or load the address they lead to";
+    let check = "curl -sI URL, which shows the Location";
+    Some(Finding::new("redirects", evidence, advice, check).context())
 }
 
 pub(super) fn closes(facts: &RunFacts<'_>) -> Option<Finding> {

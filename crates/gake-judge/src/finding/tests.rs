@@ -781,6 +781,19 @@ fn a_rate_limiter() {
 }
 
 #[test]
+fn redirects_that_nothing_follows() {
+    let run = RunBuilder::of(1_000, 5 * MS).status(302, 9_000).run();
+    let found = find(&run, &[]);
+    let redirects = found.iter().find(|finding| finding.id == "redirects").expect("it is named");
+    expect!["90 % of the responses are redirects, which were not followed"]
+        .assert_eq(&redirects.evidence);
+    for healthy in [304, 200] {
+        let run = RunBuilder::of(1_000, 5 * MS).status(healthy, 9_000).run();
+        assert!(!ids(&run).contains(&"redirects"), "{healthy}");
+    }
+}
+
+#[test]
 fn a_body_that_waits_for_a_delayed_acknowledgement() {
     let run = |rest: u64, size: u64| {
         let mut outcome = answered(0, 5 * MS, 5 * MS + rest, 200);

@@ -65,13 +65,24 @@ impl Objective {
     }
 
     /// The objective for a run of `plan`: [`Objective::of_script`], where possible, if all
-    /// scenarios run scripts.
+    /// scenarios run scripts. Beside plain requests, only what is written in k6's terms is about
+    /// scripts: `http_req_duration`, and metrics that are no label of the plan.
     #[must_use]
     pub fn of_plan(self, plan: &Plan) -> Self {
-        match plan.scenarios().iter().all(|plan| plan.fires == WorkKind::Iterations) {
+        let scenarios = plan.scenarios();
+        let mut scripts = scenarios.iter().filter(|plan| plan.fires == WorkKind::Iterations);
+        let is_mixed = scripts.clone().count() < scenarios.len();
+        let is_of_script = scripts.next().is_some() && (!is_mixed || self.is_in_k6_terms(plan));
+        match is_of_script {
             true => self.clone().of_script().unwrap_or(self),
             false => self,
         }
+    }
+
+    fn is_in_k6_terms(&self, plan: &Plan) -> bool {
+        let Claim::Builtin { scope, .. } = &self.claim else { return true };
+        let is_known = |name: &String| plan.labels.contains(name);
+        scope.is_k6 || scope.label.as_ref().is_some_and(|label| !is_known(&label.name))
     }
 
     /// The keys of the tags that select the samples of a metric of the run's own.
@@ -94,7 +105,7 @@ impl Objective {
             return refuse("it asks for one value, not for a bound");
         }
         let is_upper = matches!(self.operator, BoundOperator::Less | BoundOperator::LessOrEqual);
-        let (ObjectiveScope { label, tags }, quantity) = match &self.claim {
+        let (ObjectiveScope { label, tags, .. }, quantity) = match &self.claim {
             Claim::Builtin { scope, quantity } => (scope, quantity),
             Claim::Series(claim) => {
                 return match SeriesClause::of(claim, is_upper) {

@@ -40,7 +40,8 @@ impl Objective {
     /// The limit; `None` for a metric of the run's own, some of its scenarios, or an equality.
     #[must_use]
     pub fn limit(&self) -> Option<ObjectiveLimit> {
-        let Claim::Builtin { scope: ObjectiveScope { label, tags }, quantity } = &self.claim else {
+        let Claim::Builtin { scope: ObjectiveScope { label, tags, .. }, quantity } = &self.claim
+        else {
             return None;
         };
         if !tags.is_empty() || !self.operator.is_bound() {

@@ -61,6 +61,8 @@ struct ObjectiveScope {
     label: Option<ObjectiveLabel>,
     /// The scenarios with these tags; the tag `scenario` is the name.
     tags: Tags,
+    /// Whether it is written as k6's `http_req_duration`: in a run with scripts, their metric.
+    is_k6: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

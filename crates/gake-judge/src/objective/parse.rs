@@ -99,10 +99,10 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
 fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
     if name == K6_SERVICE {
         let quantity = latency(&format!("service.{subject}"), bound)?;
-        return within(ObjectiveScope::default(), quantity);
+        return within(ObjectiveScope { is_k6: true, ..ObjectiveScope::default() }, quantity);
     }
     let label = ObjectiveLabel { name: name.to_owned(), is_tag: false };
-    let scope = ObjectiveScope { label: Some(label), tags: Tags::default() };
+    let scope = ObjectiveScope { label: Some(label), ..ObjectiveScope::default() };
     let of_label = quantity(subject, bound).and_then(|quantity| within(scope, quantity));
     if of_label.is_ok() || !selector::is_metric_name(name) {
         return of_label;
@@ -124,14 +124,16 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
             );
         }
     };
-    let metric = if metric == K6_SERVICE { "service" } else { metric };
+    let is_k6 = metric == K6_SERVICE;
+    let metric = if is_k6 { "service" } else { metric };
     let is_latency = MEASURES.iter().any(|known| known.0 == metric);
     let is_count = ["errors", "rate", "goodput", "sent"].contains(&metric);
     if !is_latency && !is_count {
         return SeriesClaim::parse(metric, tags, statistic, bound).map(Claim::Series);
     }
     let label = |name: &str| ObjectiveLabel { name: name.to_owned(), is_tag: true };
-    let scope = ObjectiveScope { label: tags.get("name").map(label), tags: tags.without("name") };
+    let (label, tags) = (tags.get("name").map(label), tags.without("name"));
+    let scope = ObjectiveScope { label, tags, is_k6 };
     let quantity = match (is_latency, statistic) {
         (true, "") => return Err(format!("{metric} needs a statistic: p95, mean, min or max")),
         (true, statistic) => latency(&format!("{metric}.{statistic}"), bound)?,

@@ -472,7 +472,8 @@ fn objective() -> impl Strategy<Value = Objective> {
         let label = label.filter(|_| kept);
         // Only a label that is a tag is written with braces.
         let is_free = label.as_ref().is_none_or(|label| label.is_tag);
-        let scope = ObjectiveScope { label, tags: if is_free { tags } else { Tags::default() } };
+        let tags = if is_free { tags } else { Tags::default() };
+        let scope = ObjectiveScope { label, tags, is_k6: false };
         Objective { claim: Claim::Builtin { scope, quantity }, operator }
     })
 }

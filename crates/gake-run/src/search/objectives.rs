@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_judge::search::{Purpose, Trial, TrialLoad};
-use gake_judge::{Clause, Objective};
+use gake_judge::{Clause, NothingOk, Objective};
 
 use super::trials::Trials;
 use crate::RunError;
@@ -54,6 +54,13 @@ impl Trials<'_> {
             let counts = run.tally.counts;
             if counts.ok > 0 {
                 p99 = Some(run.tally.latency.response().quantile(0.99));
+            }
+            // A slow target only leaves requests unfinished: it gets a longer attempt.
+            if counts.failed > 0
+                && let Some(NothingOk { cause, advice }) = NothingOk::of(&run)
+            {
+                let why = format!("no request of a single user succeeded: {cause}; {advice}");
+                return Err(RunError::cannot(why));
             }
             if counts.ok >= ENOUGH || self.is_interrupted() {
                 break;

@@ -1,10 +1,12 @@
 //! The database of a history.
 
 use std::fs::DirBuilder;
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
+use gake_files::Access;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 
 use super::{HistoryEntry, Revision};
@@ -66,6 +68,12 @@ impl HistoryStore {
             .mode(0o700)
             .create(folder)
             .map_err(|error| Failure::could_not(format!("{}: {error}", folder.display())))?;
+        // Git need not list the runs of a project. A folder without the file works as well.
+        let ignore = folder.join(".gitignore");
+        if !ignore.exists() {
+            let _ = gake_files::create(&ignore, Access::Owner)
+                .and_then(|mut file| file.write_all(b"*\n"));
+        }
         Self::open_with(folder, OpenFlags::SQLITE_OPEN_CREATE)
     }
 

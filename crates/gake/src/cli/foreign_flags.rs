@@ -205,6 +205,7 @@ pub fn add_tip(mut error: Error, command: &Command, args: &[OsString]) -> Error 
     }
     if let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg)
         && SECRET.iter().any(|flag| arg.split(' ').next() == Some(flag))
+        && matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if !value.is_empty())
     {
         error.insert(ContextKind::InvalidValue, ContextValue::String("(not shown)".to_owned()));
     }

@@ -36,7 +36,7 @@ fn what_makes_no_sense_is_bad_usage() {
         ("run demo --once -r 5", "--once belongs to a closed loop"),
         ("run demo --once -n 5", "cannot be used with"),
         ("run demo --once --no-keepalive", "cannot be used with"),
-        ("run demo --once --users 1..5@1s", "--once has no place beside stages of users"),
+        ("run demo --once --users 1..5@1s", "--once contradicts stages of users"),
         ("run demo --watch redis://h", "is not a valid source"),
         ("run demo --watch mysql:h", "mysql://USER:PASSWORD@HOST"),
         ("run demo --watch mysql://me:pw@h:0", "its port is not a number"),

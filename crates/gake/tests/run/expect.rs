@@ -66,7 +66,7 @@ fn an_answer_with_another_body_has_failed() {
     let never = ran(&["run", &url, "-n", "4", "-c", "1", "--expect-body", "^never$"]);
     assert_eq!(never.code, Some(1), "{never:?}");
     assert!(never.stdout.contains("4 responses with an unexpected body"), "{never:?}");
-    assert!(never.stdout.contains("nothing succeeded: no body was as --expect-body"), "{never:?}");
+    assert!(never.stdout.contains("nothing succeeded: no body matched --expect-body"), "{never:?}");
 }
 
 #[test]

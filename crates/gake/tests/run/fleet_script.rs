@@ -316,7 +316,10 @@ export default function () {}
     );
     let ran = start(&mut reading.run(&nats, &lab, "--agents 1")).wait();
     assert_eq!(ran.code, Some(255), "{ran:?}");
-    assert!(ran.stderr.contains("agent one refuses the run: user 1 was not made"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("agent one refuses the run: user 1 could not be loaded"),
+        "{ran:?}"
+    );
     end(one);
     // Scripts must be wanted, and have no rate that a limit could bound.
     let one = agents(&nats, &["plain"], HERE);

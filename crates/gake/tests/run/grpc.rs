@@ -132,7 +132,10 @@ fn what_cannot_be_called_is_refused() {
     let (_folder, proto) = definitions();
     let say = grpc(&lab, "Say");
     for (line, said) in [
-        (vec!["--proto", &proto, "--data", r#"{"txt":"x"}"#, &say], "no gake.lab.v1.EchoRequest"),
+        (
+            vec!["--proto", &proto, "--data", r#"{"txt":"x"}"#, &say],
+            "is not a gake.lab.v1.EchoRequest",
+        ),
         (vec!["--proto", &proto, &grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Chat, Sing"),
         (vec!["--proto", &proto, "--data", "[{}, 7]", &grpc(&lab, "Collect")], "message 2"),
         (vec!["--proto", &proto, "--data", "{}", "--data", "{}", &say], "trailing characters"),

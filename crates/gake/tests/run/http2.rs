@@ -20,7 +20,7 @@ fn a_bound_on_streams_is_named_with_its_number() {
     let findings = json.at("verdict.findings").as_array().unwrap();
     let limit = findings.iter().find(|finding| finding["id"] == "stream_limit");
     let evidence = limit.unwrap_or_else(|| panic!("{}", json.at("verdict")))["evidence"].as_str();
-    assert!(evidence.unwrap().contains("as the server allows, 2 on each"), "{evidence:?}");
+    assert!(evidence.unwrap().contains("as the server allows, 2 each"), "{evidence:?}");
     // As many as the server allows: nobody waits.
     let json = load("2");
     assert_eq!(json.count("connections.http2.stream_waits"), 0, "{}", json.0);

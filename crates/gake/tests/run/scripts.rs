@@ -163,6 +163,11 @@ fn scripts_run_beside_plain_scenarios() {
     let started = |at: usize| json.at("scenarios")[at]["iterations"]["started"].clone();
     assert_eq!([started(0), started(1), started(2)], [30, 7, 40], "{:?}", json.0);
     assert_eq!(json.count("requests.sent"), 100);
+    // What is written in k6's terms is about the scripts' metrics, not about plain requests.
+    let objectives = json.at("objectives").to_string();
+    for threshold in ["checks:rate>0.4\"", "http_req_duration{name:cart}:p95<60s"] {
+        assert!(objectives.contains(threshold), "{threshold}: {objectives}");
+    }
     assert_eq!(shop.lab.shutdown().requests, 100);
 }
 

@@ -173,7 +173,7 @@ fn a_script_that_never_ends_delays_the_master_by_its_limit_at_most() {
     // 20 limits of 50 ms, and a machine that may be busy; the script itself would take for ever.
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     let (ledger, told) = proxy.stop();
-    assert!(ledger.contains("40 requests on 40 connections: 40 answered"), "{ledger}");
+    assert!(ledger.contains("40 requests on 40 connections: 40 responses"), "{ledger}");
     assert!(ledger.contains("sandbox: 40 received, 40 select_failed"), "{ledger}");
     let late = ledger.lines().find(|line| line.contains("took too long")).unwrap_or_default();
     let times = late.strip_prefix("hooks: ").and_then(|rest| rest.split(' ').next());
