@@ -85,7 +85,7 @@ mod tests {
         let rooms = rooms("gake-text 0:\ngake-core 1: gake-text\ngake-html 0:\nxtask 2:\n");
         let page = format!("a\n{BEGIN}{END}\n`src/lib.rs` and `none.rs`\n");
         let drawn = drawn(&page, &rooms).unwrap();
-        assert!(drawn.contains("\n        core\n    text   html\n"), "{drawn}");
+        assert!(drawn.contains("\n       core\n    text   html\n"), "{drawn}");
         let sources = [Source::new(Path::new("crates/gake-core/src/lib.rs"), String::new())];
         let found = |text: &str| {
             check(text, &rooms, &sources).into_iter().map(|one| one.message).collect::<Vec<_>>()

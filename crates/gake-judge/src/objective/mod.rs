@@ -346,6 +346,7 @@ impl fmt::Display for Objective {
             Claim::Builtin { scope, quantity } => (scope, quantity),
         };
         let (metric, statistic) = quantity.subject();
+        let metric = if scope.is_k6 { quantity::K6_SERVICE } else { metric };
         let tags = scope.tags();
         if !tags.is_empty() {
             write!(f, "{metric}{}", selector::TagsDisplay(&tags))?;
@@ -359,6 +360,7 @@ impl fmt::Display for Objective {
         }
         match statistic {
             Some(statistic) if metric == Measure::Response.name() => f.write_str(&statistic)?,
+            Some(statistic) if scope.is_k6 => write!(f, "{metric}:{statistic}")?,
             Some(statistic) => write!(f, "{metric}.{statistic}")?,
             None => f.write_str(metric)?,
         }

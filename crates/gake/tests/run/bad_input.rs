@@ -51,7 +51,7 @@ fn what_makes_no_sense_is_bad_usage() {
         ("run demo --connect-to nonsense", "nonsense"),
         ("run demo --out x --log x", "two outputs cannot be one file"),
         ("run demo --log x.txt", ".csv or .json"),
-        ("run -", "--targets"),
+        ("run -", "no target; write URLs"),
         ("rnu demo", "rnu"),
         ("report", "FILE"),
     ] {

@@ -139,7 +139,7 @@ fn what_cannot_be_called_is_refused() {
         (vec!["--proto", &proto, &grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Chat, Sing"),
         (vec!["--proto", &proto, "--data", "[{}, 7]", &grpc(&lab, "Collect")], "message 2"),
         (vec!["--proto", &proto, "--data", "{}", "--data", "{}", &say], "trailing characters"),
-        (vec!["--data", "{}", "--data", "@x", &say], "a file is given alone"),
+        (vec!["--data", "{}", "--data", "@x", &say], "give one file, with all messages in it"),
         (vec!["--data", "{}", "--data", "{}", "http://127.0.0.1:1/"], "more than once"),
         (vec!["--proto", "/nowhere/x.proto", &say], "x.proto"),
         (vec![&grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Chat"),
@@ -153,5 +153,5 @@ fn what_cannot_be_called_is_refused() {
     }
     let nobody = ran(&["run", "-n", "1", "grpc://127.0.0.1:1/a.B/C"]);
     nobody.refused(1, "the server's reflection: connect_refused");
-    ran(&["as", "hey", "-n", "1", "-c", "1", &say]).refused(2, "is a method of gRPC");
+    ran(&["as", "hey", "-n", "1", "-c", "1", &say]).refused(2, "is a gRPC method");
 }
