@@ -1,6 +1,7 @@
 //! Texts as Go's standard library reads, writes and refuses them: k6's users see its words and its
-//! leniency in durations, URLs, dates, numbers and JSON.
+//! leniency in cookies, durations, URLs, dates, numbers and JSON.
 
+pub mod cookies;
 pub mod date;
 pub mod duration;
 pub mod json;

@@ -70,7 +70,7 @@ fn a_run_in_which_nothing_succeeded_says_so_first_and_exits_1() {
         (url(&lab, "/status/500"), "", "status 500", "server's log"),
         (url(&lab, "/status/404"), "--slo p99<30s", "status 404", "check the path"),
         (url(&lab, "/status/503"), "--slo errors<1%", "status 503", "cannot reach it"),
-        (refused, "", "connect_refused", "is the server listening there"),
+        (refused, "", "connect_refused", "is the server running"),
         (url(&lab, "/hang"), "--timeout 200ms", "timeout: first byte", "no response in time"),
         (tls, "-k", "tls", "check the certificate"),
     ] {

@@ -16,7 +16,6 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
 use super::credentials::masked;
-use super::go_cookies;
 use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
@@ -175,7 +174,7 @@ fn remove<'js>(
         None => matching.collect(),
     };
     for name in names {
-        store.remove(host, go_cookies::default_path(&url), &name);
+        store.remove(host, gake_go::cookies::default_path(&url), &name);
     }
     Ok(())
 }

@@ -11,8 +11,8 @@ use url::Url;
 
 use super::cookies::values_for;
 use super::credentials::{self, has_credentials, shown_url, without_credentials};
+use super::request_headers;
 use super::script_request::ScriptRequest;
-use super::{go_cookies, request_headers};
 use gake_go::url::{host_header, request_url};
 
 pub(super) const AUTHORIZATION: &str = "Authorization";
@@ -41,7 +41,7 @@ impl Hop {
     /// Why it cannot be sent, in Go's words.
     pub(super) fn invalid(&self, headers: &[(String, String)]) -> Option<String> {
         request_headers::invalid(headers).or_else(|| {
-            let is_method = !self.method.is_empty() && request_headers::is_token(&self.method);
+            let is_method = !self.method.is_empty() && gake_go::cookies::is_token(&self.method);
             (!is_method).then(|| format!("net/http: invalid method {:?}", self.method))
         })
     }
@@ -86,13 +86,14 @@ impl Hop {
 
     /// Its cookies: the request's own, and the jar's unless replaced by them.
     pub(super) fn cookies(&self, request: &ScriptRequest) -> Vec<String> {
-        let own = request.cookies.iter().map(|(name, value, _)| go_cookies::written(name, value));
+        let own =
+            request.cookies.iter().map(|(name, value, _)| gake_go::cookies::written(name, value));
         let jar = request.jar.borrow();
         let is_replaced =
             |name: &str| request.cookies.iter().any(|(own, _, replace)| *replace && own == name);
         let kept = values_for(&jar, &self.url).into_iter();
         let kept = kept.filter(|(name, _)| !is_replaced(name));
-        own.chain(kept.map(|(name, value)| go_cookies::written(name, value))).collect()
+        own.chain(kept.map(|(name, value)| gake_go::cookies::written(name, value))).collect()
     }
 }
 

@@ -10,7 +10,6 @@ mod digest;
 mod error_codes;
 mod expected;
 mod form;
-mod go_cookies;
 mod go_value;
 mod headers;
 mod hop;
@@ -36,7 +35,6 @@ use rquickjs::{Class, Ctx, Object, Promise, Value};
 
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
-pub(super) use self::go_cookies::{keep as keep_cookie, written as written_cookie};
 pub(crate) use self::go_value::type_name;
 use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
@@ -46,6 +44,7 @@ use super::value::{self, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
+pub(super) use gake_go::cookies::{keep as keep_cookie, written as written_cookie};
 
 /// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";

@@ -1,5 +1,7 @@
 //! The headers of a request as Go's client stores and writes them: one for each canonical name.
 
+use gake_go::cookies::is_token;
+
 /// Headers that the client itself writes.
 const OWN: [&str; 5] = ["Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer"];
 
@@ -78,11 +80,6 @@ pub(crate) fn written(
     let trimmed = |(name, value): &(String, String)| (name.clone(), value.trim().to_owned());
     written.extend(rest.into_iter().map(trimmed));
     written
-}
-
-/// Whether a name is a token (RFC 9110).
-pub(super) fn is_token(name: &str) -> bool {
-    name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@
 
 use std::ffi::CStr;
 
+use gake_go::cookies;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
-use super::go_cookies;
 use super::of_method;
 use super::request_headers::{self, canonical};
 use super::response_facts::{ResponseFacts, Timings};
@@ -215,7 +215,7 @@ fn cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
     let cookies = Object::new(ctx.clone())?;
     let set = facts.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
     for (_, value) in set {
-        let Some(cookie) = go_cookies::read(value) else { continue };
+        let Some(cookie) = cookies::read(value) else { continue };
         let entry = Object::new(ctx.clone())?;
         entry.set("name", cookie.name)?;
         entry.set("value", cookie.value)?;
@@ -291,7 +291,7 @@ fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
 fn sent_cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let cookies = Object::new(ctx.clone())?;
     let header = request_headers::get(&facts.sent_headers, "Cookie").unwrap_or_default();
-    for (name, value) in go_cookies::sent(header) {
+    for (name, value) in cookies::sent(header) {
         let cookie = Object::new(ctx.clone())?;
         cookie.set("name", name)?;
         cookie.set("value", value)?;

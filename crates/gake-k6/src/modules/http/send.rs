@@ -12,7 +12,6 @@ use gake_wire::{Client, ConnectionFacts, Deadline, ExchangeVisitor, PreparedRequ
 use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
 use super::error_codes;
-use super::go_cookies;
 use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
@@ -422,7 +421,7 @@ impl Hop {
         let set =
             response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         for (_, value) in set {
-            go_cookies::keep(&mut request.jar.borrow_mut(), value, &self.url);
+            gake_go::cookies::keep(&mut request.jar.borrow_mut(), value, &self.url);
         }
     }
 }

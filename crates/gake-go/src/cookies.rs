@@ -6,24 +6,36 @@ use std::str::FromStr;
 use cookie_store::{CookieStore, RawCookie};
 use url::Url;
 
-use super::request_headers::is_token;
-
 /// A `Set-Cookie` header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ResponseCookie<'a> {
-    pub(super) name: &'a str,
-    pub(super) value: &'a str,
-    pub(super) domain: &'a str,
-    pub(super) path: &'a str,
-    pub(super) http_only: bool,
-    pub(super) secure: bool,
+pub struct ResponseCookie<'a> {
+    /// A token.
+    pub name: &'a str,
+    /// Without quotes.
+    pub value: &'a str,
+    /// Empty without the attribute.
+    pub domain: &'a str,
+    /// Empty without the attribute.
+    pub path: &'a str,
+    /// Whether scripts of a page may not read it.
+    pub http_only: bool,
+    /// Whether it is sent over TLS only.
+    pub secure: bool,
     /// In seconds; 0 if unset, -1 if expired.
-    pub(super) max_age: i64,
-    pub(super) expires: Option<&'a str>,
+    pub max_age: i64,
+    /// The date as it was written.
+    pub expires: Option<&'a str>,
+}
+
+/// Whether a name is a token (RFC 9110, section 5.6.2).
+#[must_use]
+pub fn is_token(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 /// Parses a `Set-Cookie` header; `None` if Go ignores it.
-pub(super) fn read(line: &str) -> Option<ResponseCookie<'_>> {
+#[must_use]
+pub fn read(line: &str) -> Option<ResponseCookie<'_>> {
     let mut attributes = line.trim().split(';').map(str::trim);
     let (name, value) = attributes.next()?.split_once('=')?;
     let name = name.trim();
@@ -57,7 +69,8 @@ pub(super) fn read(line: &str) -> Option<ResponseCookie<'_>> {
 
 impl ResponseCookie<'_> {
     /// The same as a cookie of the cookie library.
-    pub(super) fn raw(&self) -> RawCookie<'static> {
+    #[must_use]
+    pub fn raw(&self) -> RawCookie<'static> {
         let mut text = "n=v".to_owned();
         for (name, value) in [("Domain", self.domain), ("Path", self.path)] {
             if !value.is_empty() {
@@ -81,14 +94,14 @@ impl ResponseCookie<'_> {
 }
 
 /// Stores a `Set-Cookie` header of a response of `url`; cookies of other hosts are dropped.
-pub(crate) fn keep(store: &mut CookieStore, line: &str, url: &Url) {
+pub fn keep(store: &mut CookieStore, line: &str, url: &Url) {
     if let Some(cookie) = read(line) {
         let _ = store.insert_raw(&cookie.raw(), url);
     }
 }
 
 /// The cookies of a `Cookie` header, as names and values.
-pub(super) fn sent(header: &str) -> impl Iterator<Item = (&str, &str)> {
+pub fn sent(header: &str) -> impl Iterator<Item = (&str, &str)> {
     header.split(';').filter_map(|pair| {
         let (name, value) = pair.trim().split_once('=').unwrap_or((pair.trim(), ""));
         let name = name.trim();
@@ -98,7 +111,8 @@ pub(super) fn sent(header: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// A cookie as Go sends it: without invalid bytes, quoted if it contains a blank or comma.
-pub(crate) fn written(name: &str, value: &str) -> String {
+#[must_use]
+pub fn written(name: &str, value: &str) -> String {
     let value: Cow<'_, str> = match value.bytes().all(is_plain) {
         true => value.into(),
         false => value.chars().filter(|c| u8::try_from(*c).is_ok_and(is_plain)).collect(),
@@ -110,7 +124,8 @@ pub(crate) fn written(name: &str, value: &str) -> String {
 }
 
 /// The default path of a cookie: the folder of the URL's path.
-pub(super) fn default_path(url: &Url) -> &str {
+#[must_use]
+pub fn default_path(url: &Url) -> &str {
     match url.path().rfind('/') {
         None | Some(0) => "/",
         Some(end) => &url.path()[..end],
