@@ -30,6 +30,7 @@ pub struct Exporter {
 impl Exporter {
     /// Prepares a destination: creates its file or binds its port.
     ///
+    /// # Errors
     /// One sentence on why it cannot.
     pub fn new(address: &SinkAddress) -> Result<Self, String> {
         let option = |name, usual| match address.option(name) {
@@ -79,6 +80,7 @@ impl Exporter {
 
     /// Checks that the destination accepts data; blocks for at most a few seconds.
     ///
+    /// # Errors
     /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.carrier.check()

@@ -52,6 +52,7 @@ impl InfluxPoints {
 
     /// Checks that the database responds; creates it if necessary.
     ///
+    /// # Errors
     /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.push.check()

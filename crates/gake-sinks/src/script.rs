@@ -64,6 +64,7 @@ impl ScriptSeries {
 
     /// Checks that the database responds.
     ///
+    /// # Errors
     /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.push.check()

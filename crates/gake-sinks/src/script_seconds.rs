@@ -53,6 +53,7 @@ impl ScriptSeconds {
 
     /// Checks that the database responds; creates it if necessary.
     ///
+    /// # Errors
     /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.push.check()

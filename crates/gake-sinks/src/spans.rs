@@ -20,6 +20,7 @@ pub struct SpanExporter {
 impl SpanExporter {
     /// Prepares to send `spans` to an OpenTelemetry destination.
     ///
+    /// # Errors
     /// One sentence, when it takes no spans.
     pub fn new(address: &SinkAddress, spans: SpanReceiver) -> Result<Self, String> {
         let Some(post) = span_post(address) else {

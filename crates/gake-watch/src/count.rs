@@ -89,6 +89,7 @@ impl CountSource {
 
     /// Reads the number. Blocks for at most some seconds.
     ///
+    /// # Errors
     /// One sentence on why there is none, without passwords.
     pub fn read(&self) -> Result<u64, String> {
         let runtime =

@@ -74,6 +74,7 @@ impl Sampler {
     /// Reads every source once, then at intervals of `every`. Blocks until the first reading; then
     /// the sampler's thread calls `between`, before the readings during the load.
     ///
+    /// # Errors
     /// When a source cannot be read.
     pub fn start(
         sources: Vec<WatchSource>,

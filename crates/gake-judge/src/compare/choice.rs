@@ -127,6 +127,7 @@ impl FigureSelection {
     /// The figures named in `options`; without names, the usual ones and the metrics that both
     /// runs have samples of.
     ///
+    /// # Errors
     /// When a name is no figure of these runs; the message lists the figures.
     pub fn of(options: &CompareOptions, runs: [RunMetrics<'_>; 2]) -> Result<Self, FigureError> {
         if options.figures.is_empty() {

@@ -44,6 +44,7 @@ impl Objective {
     /// `http_req_duration{name:login}:p95<1s` and `my_trend:p95<1s` are about metrics; others, such
     /// as `p95<2s`, are about whole iterations.
     ///
+    /// # Errors
     /// One sentence, when a script cannot have what it bounds.
     pub fn of_script(self) -> Result<Self, String> {
         let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
@@ -98,6 +99,7 @@ impl Objective {
 
     /// The objective as a clause of a search.
     ///
+    /// # Errors
     /// One sentence, when it bounds nothing that grows with the load.
     pub fn clause(&self) -> Result<Clause, String> {
         let refuse = |why: &str| Err(format!("{self} cannot be searched for: {why}"));

@@ -63,6 +63,7 @@ impl LiveServer {
     /// Listens at `HOST:PORT`; port 0 is any free one. Requests wait until [`LiveServer::start`],
     /// which must follow the first [`LiveServer::show`].
     ///
+    /// # Errors
     /// One sentence on why it cannot listen there.
     pub fn bind(
         address: &str,

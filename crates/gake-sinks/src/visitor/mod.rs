@@ -17,6 +17,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The head of a request, which must arrive within `patience`: slow visitors must not delay others
 /// or the end of the run.
 ///
+/// # Errors
 /// When it does not arrive in time, or is too long.
 pub fn read_head(visitor: &mut TcpStream, patience: Duration) -> io::Result<Vec<u8>> {
     let (mut bytes, end) = read(visitor, patience)?;
@@ -120,6 +121,7 @@ pub fn respond(
 
 /// Sends all bytes within `patience`.
 ///
+/// # Errors
 /// When the visitor does not read in time.
 pub fn send(visitor: &mut TcpStream, bytes: &[u8], patience: Duration) -> io::Result<()> {
     let end = Instant::now() + patience;
