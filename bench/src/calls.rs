@@ -1,4 +1,4 @@
-//! How each tool is called for the same thing, and how its answer is read.
+//! How each tool is called for the same thing, and how its output is read.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;

@@ -119,8 +119,8 @@ fn measure(gake: &Path, name: &str, folder: &Path) -> Result<Outcome> {
     Ok(Outcome { name: name.to_owned(), took, missed: missed(&json) })
 }
 
-/// The expectations of an experiment that were not met, those of steps that could not be judged
-/// among them: a set is green when it has shown every step.
+/// The expectations of an experiment that were not met, including steps that could not be
+/// judged: a set is green when it has shown every step.
 fn missed(json: &Value) -> Vec<String> {
     let steps = json["steps"].as_array().into_iter().flatten();
     let steps = steps.filter(|step| step["as_expected"] != true);

@@ -1,4 +1,4 @@
-//! Scripts of k6, by gake and by the real k6 in turns: CPU of an iteration, memory of a user, and
+//! Scripts of k6, by gake and the real k6 alternately: CPU of an iteration, memory of a user, and
 //! the time until all users are there.
 
 use std::fs;

@@ -182,7 +182,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
     keep(&bench.options, &report)
 }
 
-/// A whole run is kept in the tree; a short or partial one only where it is told to.
+/// A whole run is kept in the tree; a short or partial one only with --out.
 fn keep(options: &Options, report: &Report) -> Result<()> {
     let kept = |name: String| workspace::root().join("bench").join(name);
     let alone = ON_REQUEST.into_iter().find(|part| options.is_alone(part));

@@ -2,8 +2,8 @@
 //!
 //! One connection, one write at each due instant, polled for without sleeping
 //! (`xtask metronome`). What the recorder sees of it is the error of machine and
-//! method; no tool can be better than that, and a tool close to it is as good as
-//! can be told here.
+//! method; no tool can be better, and a tool close to it is as good as this
+//! method can measure.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,6 +1,6 @@
 //! The server of the throughput parts: Debian's nginx with our own configuration.
 //!
-//! One process, pinned; a short fixed answer; no log. Its `stub_status` says how
+//! One process, pinned; a short fixed response; no log. Its `stub_status` says how
 //! many requests it served, which is what the clients are measured by.
 
 use std::fs;

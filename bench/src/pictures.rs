@@ -1,7 +1,7 @@
 //! `cargo xtask pictures`: the pictures of docs/cliffs.md, drawn from its tables.
 //!
 //! A picture has a row for each step: how many requests were ok and how many were not, and how long
-//! answers took, from the median to the longest, on a logarithmic scale.
+//! responses took, from the median to the longest, on a logarithmic scale.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -241,7 +241,7 @@ pub fn memory_file(contents: &[u8]) -> Result<File> {
     if fd < 0 {
         bail!("memfd_create: {}", std::io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and owned here.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(contents)?;
     file.rewind()?;
@@ -262,7 +262,7 @@ fn pidfd(pid: libc::pid_t) -> Result<OwnedFd> {
     if fd < 0 {
         bail!("pidfd_open: {}", std::io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and owned here.
     Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(fd)?) })
 }
 

@@ -3,7 +3,7 @@
 //! It runs as a process of its own (`xtask recorder`), pinned to the server's
 //! core, and polls without sleeping, so that what it sees is the client's timing
 //! and not its own wake-up. The listening socket is its standard input. A
-//! connection that begins with `QUIT` is answered with all instants, eight
+//! connection that begins with `QUIT` gets all instants, eight
 //! little-endian bytes each, and ends it.
 
 #![expect(unsafe_code, reason = "a bare epoll loop, whose own lateness is known")]
@@ -29,7 +29,7 @@ const EVENTS: usize = 256;
 pub struct Stall {
     /// From the first arrival.
     pub after: Duration,
-    /// For so long nothing is read and nothing answered.
+    /// How long nothing is read and no response is sent.
     pub length: Duration,
 }
 
@@ -84,7 +84,7 @@ impl Recorder {
         if fd < 0 {
             bail!("epoll_create1: {}", std::io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and owned here.
         let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
         let arrivals = Vec::with_capacity(1 << 20);
         let recorder = Self { epoll, listener, connections: HashMap::new(), arrivals, stall };
@@ -92,7 +92,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Serves until somebody says QUIT.
+    /// Serves until it reads QUIT.
     fn serve(mut self) -> Result<Asker> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         loop {
@@ -132,7 +132,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// One read, its instant, its answers. Gives the stream back if it said QUIT.
+    /// One read, its instant, its responses. Gives the stream back if it said QUIT.
     fn read(&mut self, fd: RawFd) -> Option<TcpStream> {
         let mut buffer = [0; 16 * 1024];
         let connection = self.connections.get_mut(&fd)?;

@@ -36,7 +36,7 @@ impl Recording {
         format!("http://{}/", self.address)
     }
 
-    /// Waits until it answers; the request that asks is among its arrivals.
+    /// Waits until it responds; the request that asks is among its arrivals.
     pub fn await_ready(&self) -> Result<()> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;

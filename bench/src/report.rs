@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::peers::Peers;
 
-/// Above this load somebody else is at work too.
+/// Above this load other programs are running too.
 const BUSY: f64 = 1.0;
 
 /// A text that grows on stdout and in memory.

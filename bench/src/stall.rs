@@ -1,8 +1,8 @@
 //! The truth under a stall: what is reported when the server stops for a tenth of the run.
 //!
-//! Arrivals go on while it stands, so one in ten waits, evenly from the whole
+//! Arrivals continue meanwhile, so one in ten waits, evenly from the whole
 //! stall down to nothing: p99 is 90 % of the stall and p95 half of it. A tool
-//! that stops asking when nobody answers reports neither.
+//! that waits for responses before it sends reports neither.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::stats::{median, rotated};
 use super::{Bench, process};
 
 const RATE: u64 = 1_000;
-/// The runs are long and the answer does not depend on the machine's mood.
+/// The runs are long, and the result does not depend on the machine's mood.
 const ROUNDS_MAX: usize = 3;
 
 /// The part.

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything the project is checked with, in one order.
 //!
-//! The cheap checks come first, so a slip of format is told in a second. One
+//! The cheap checks come first, so a slip of format is reported in a second. One
 //! build profile (dev) serves clippy's artefacts apart, the build and the tests.
 
 use std::time::{Duration, Instant};

@@ -17,7 +17,7 @@ struct Row {
     right: u32,
     /// Runs in which something healthy was blamed.
     wrong: u32,
-    /// What it needs and was not to be had.
+    /// What it needs and is not available.
     lacks: Option<String>,
 }
 

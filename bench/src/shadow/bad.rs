@@ -39,7 +39,7 @@ pub struct Bad {
     port: u16,
     stop: Arc<AtomicBool>,
     accepting: Option<JoinHandle<()>>,
-    /// A port that nobody listens on is held by being a connection's own end.
+    /// A port without a listener, reserved as the local end of a connection.
     _held: Option<(TcpStream, TcpListener)>,
 }
 
@@ -109,7 +109,7 @@ fn serve(mut stream: TcpStream, manner: Manner, stop: &AtomicBool) -> Result<()>
     stream.set_write_timeout(Some(LOOK_EVERY))?;
     let mut piece = vec![b'x'; 65536];
     match manner {
-        // Nobody comes to the one that refuses.
+        // The one that refuses gets no connection.
         Manner::Refuses => {}
         Manner::Resets => reset_on_close(&stream)?,
         Manner::Hangs => while retried(stop, || stream.read(&mut piece))? > 0 {},
@@ -132,7 +132,7 @@ fn serve(mut stream: TcpStream, manner: Manner, stop: &AtomicBool) -> Result<()>
     Ok(())
 }
 
-/// The head of an answer, once a request has begun to come.
+/// The head of a response, once a request has begun to come.
 fn answer(
     stream: &mut TcpStream,
     piece: &mut [u8],

@@ -1,9 +1,9 @@
-//! Whether a shadow that misbehaves moves the latency of the master's answers.
+//! Whether a shadow that misbehaves moves the latency of the master's responses.
 //!
 //! Two proxies without a shadow and one for each way to be bad, all before one nginx and all
 //! started anew for this; the same load, open loop at a low rate, meets them in turn. In a round
 //! the difference of a way is its p99 less that of the first proxy without a shadow; the second one
-//! is a way like the others, whose differences are those of identical runs. From them comes the
+//! is a way like the others, with the differences of identical runs. From them comes the
 //! noise ([`noise`]); a way is beyond it when its differences are, with their error ([`interval`]):
 //! the p99 of a run rests on a few requests, and one median of it says little.
 
@@ -20,7 +20,7 @@ use crate::report::Report;
 use crate::stats::{median, rotated};
 use crate::{memory, nginx};
 
-/// Low, for what a shadow costs by CPU is not in question here: a flood of answers is a mebibyte
+/// Low, for what a shadow costs by CPU is not in question here: a flood of responses is a mebibyte
 /// each.
 const RATE: u64 = 200;
 
@@ -121,7 +121,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     master.wait().map(drop)
 }
 
-/// An nginx that reads a body before it answers: one that answers before would not be copied.
+/// An nginx that reads a body before it responds: a request with an earlier response would not be copied.
 fn start_master(bench: &Bench) -> Result<(u16, Running)> {
     let [port] = free_ports()?;
     let dir = bench.dir.join("isolation");
@@ -185,7 +185,7 @@ fn measure(bench: &Bench, port: u16, load: &Load, seconds: u64) -> Result<Said> 
     })
 }
 
-/// Keeps what a round found; a way whose run failed is told and left out.
+/// Keeps what a round found; a way whose run failed is reported and left out.
 fn take(found: &mut [Found], said: &[Option<Said>]) {
     for (found, one) in found.iter_mut().zip(said) {
         found.said.extend(one);

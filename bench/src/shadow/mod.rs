@@ -2,7 +2,7 @@
 //! and how many microseconds it adds.
 //!
 //! Everything runs on all cores, as the figures of other proxies were taken: two backends of one
-//! nginx, the proxies, and the load. Delta is not measured: its source is not to be had.
+//! nginx, the proxies, and the load. Delta is not measured: its source is not available.
 
 mod bad;
 mod cpu;
@@ -40,7 +40,7 @@ const LIMIT: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
     rate: f64,
-    /// Requests that were answered.
+    /// Requests with a response.
     requests: f64,
     p99_ms: f64,
     errors: u64,
@@ -61,7 +61,7 @@ struct Servers {
     ports: [u16; WAYS.len()],
     /// The process that is the way, with its children; none of the direct one.
     pids: [Option<libc::pid_t>; WAYS.len()],
-    /// Ended in this order, the first the one whose words are told.
+    /// Ended in this order; the output of the first is reported.
     running: Vec<Running>,
 }
 

@@ -1,11 +1,11 @@
-//! Plain receivers of figures on loopback: they take everything, say so, and count it.
+//! Plain receivers of figures on loopback: they accept everything and count it.
 //!
-//! They are threads of the bench, on the client's core, and of the lowest scheduling class: whoever
-//! sends runs before them.
+//! They are threads of the bench, on the client's core, and of the lowest scheduling class: senders
+//! run before them.
 
 #![expect(
     unsafe_code,
-    reason = "sched_setscheduler of the receivers' threads, which shall delay nobody"
+    reason = "sched_setscheduler of the receivers' threads, which must not delay the load"
 )]
 
 use std::fs;
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// What an HTTP receiver answers: an empty object is what a collector of OpenTelemetry says.
+/// The response of an HTTP receiver: an empty object is what a collector of OpenTelemetry says.
 const TAKEN: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
 /// How often the page for Prometheus is asked.
@@ -80,7 +80,7 @@ impl Receivers {
         in_background(move || {
             loop {
                 thread::sleep(SCRAPE_EVERY);
-                // Before the run listens, and after its end, nobody answers.
+                // Before the run listens, and after its end, there is no response.
                 if asked.load(Relaxed) && scrape(page).is_ok() {
                     pages.fetch_add(1, Relaxed);
                 }
@@ -156,7 +156,7 @@ fn in_background(work: impl FnOnce() + Send + 'static) -> Result<()> {
     Ok(())
 }
 
-/// Answers every request of a connection, and counts it by the beginning of its path.
+/// Responds to every request of a connection, and counts it by the beginning of its path.
 fn serve_http(stream: TcpStream, counts: &[(&str, &Count)]) -> Result<()> {
     let mut reader = BufReader::new(stream);
     loop {

@@ -16,7 +16,7 @@ pub struct Named {
     package: String,
 }
 
-/// The public types of a library's file; the binary's are nobody else's.
+/// The public types of a library's file; the binary's are its own.
 pub fn public_types(source: &Source, is_test: bool) -> Vec<Named> {
     let path = source.name();
     let package = path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"));
@@ -42,8 +42,8 @@ pub fn public_types(source: &Source, is_test: bool) -> Vec<Named> {
     found.collect()
 }
 
-/// Whether the end of `code` is within a trait or an implementation, whose types are its own; those
-/// of a macro or module are everybody's.
+/// Whether the end of `code` is within a trait or an implementation, whose types are its own;
+/// types of a macro or module are shared.
 fn is_associated(code: &str) -> bool {
     let mut open = Vec::new();
     for (at, byte) in code.bytes().enumerate() {

@@ -48,7 +48,7 @@ pub struct Words {
     pub within: &'static [&'static str],
     /// Paths the rule leaves alone, by prefix.
     pub except: &'static [&'static str],
-    /// The reason, for whoever meets it.
+    /// The reason, shown in the complaint.
     pub why: &'static str,
 }
 
