@@ -16,7 +16,13 @@ pub const fn random_number(seed: u64, index: u64) -> u64 {
 #[inline]
 #[must_use]
 pub fn random_unit(seed: u64, index: u64) -> f64 {
-    (random_number(seed, index) >> 11) as f64 / (1u64 << 53) as f64
+    unit(random_number(seed, index))
+}
+
+/// The upper 53 bits of a number, as many as a double holds, in [0, 1).
+#[inline]
+fn unit(number: u64) -> f64 {
+    (number >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// The sequence of a seed.
@@ -41,7 +47,7 @@ impl SplitMix64 {
     /// The next number, uniform in [0, 1).
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        unit(self.next_u64())
     }
 
     /// The next number, uniform below `bound`; 0 if that is 0.

@@ -70,10 +70,9 @@ impl Objective {
     /// scripts: `http_req_duration`, and metrics that are no label of the plan.
     #[must_use]
     pub fn of_plan(self, plan: &Plan) -> Self {
-        let scenarios = plan.scenarios();
-        let mut scripts = scenarios.iter().filter(|plan| plan.fires == WorkKind::Iterations);
-        let is_mixed = scripts.clone().count() < scenarios.len();
-        let is_of_script = scripts.next().is_some() && (!is_mixed || self.is_in_k6_terms(plan));
+        let is_script = |plan: &Plan| plan.fires == WorkKind::Iterations;
+        let is_of_script = plan.fires_iterations()
+            && (plan.scenarios().iter().all(is_script) || self.is_in_k6_terms(plan));
         match is_of_script {
             true => self.clone().of_script().unwrap_or(self),
             false => self,

@@ -29,7 +29,8 @@ mod websocket;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 #[cfg(feature = "fleet")]
 pub use agent::{AgentArgs, WeightArg};
@@ -209,16 +210,17 @@ const LEFT_OUT: &[(&str, &str, bool)] = &[
 /// # Errors
 /// Help, version and usage errors, as clap words them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
-    let args: Vec<OsString> = with_run(args.into_iter().collect());
+    let mut args: Vec<OsString> = with_run(args.into_iter().collect());
     #[cfg(feature = "scripts")]
-    let args = convert::join_command(args);
+    {
+        args = convert::join_command(args);
+    }
     let command = args.get(1).and_then(|word| word.to_str());
     if let Some((name, feature, _)) = LEFT_OUT.iter().find(|one| !one.2 && Some(one.0) == command) {
         return Err(Failure::usage(format!(
             "{name}: this build was made without the feature `{feature}`"
         )));
     }
-    let mut args = args;
     // Each turn replaces one word, and no translation holds a foreign flag.
     for _ in 0..=args.len() {
         let error = match read(&args) {
@@ -236,9 +238,14 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     read(&args).map_err(|error| Failure::Clap(Box::new(error)))
 }
 
+/// Only help needs to know which flags are short: a run does not pay for them at its start.
 fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut matches = definition().try_get_matches_from(args)?;
-    Cli::from_arg_matches_mut(&mut matches)
+    Cli::try_parse_from(args).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            definition().try_get_matches_from(args).err().unwrap_or(error)
+        }
+        _ => error,
+    })
 }
 
 /// Parses the arguments of a `gake run` from one string, with or without the `run`.
@@ -276,7 +283,7 @@ fn with_run(mut args: Vec<OsString>) -> Vec<OsString> {
         return args;
     }
     let first = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default();
-    let command = definition();
+    let command = Cli::command();
     let known =
         |arg: &str| arg == "help" || command.get_subcommands().any(|one| one.get_name() == arg);
     let is_run = if first == "-" || first.parse::<u16>().is_ok() {
