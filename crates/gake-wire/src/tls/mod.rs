@@ -119,6 +119,7 @@ impl TlsOptions {
     /// # Errors
     /// A file cannot be read or has the wrong content.
     pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
+        seed_random();
         let provider = Arc::new(self.provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = match &self.ech {
@@ -238,6 +239,15 @@ impl TlsOptions {
             Some(_) => EchStatus::Accepted,
         }
     }
+}
+
+/// Seeds the process's random numbers before the run.
+///
+/// The library collects its entropy at the first draw, which takes about 20 ms of CPU: during the run
+/// the first handshake would pay for it, and delay the arrivals of its worker.
+fn seed_random() {
+    // An error would repeat at the first handshake, which reports it.
+    let _ = aws_lc_rs::rand::fill(&mut [0]);
 }
 
 /// Requests a fake ECH extension instead of naming a file.
