@@ -40,7 +40,7 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// The delivery of `rows` to `name` goes on, unless its watcher ends it.
+    /// The delivery of `rows` to `name` continues, unless its watcher ends it.
     pub(crate) fn goes_on(&self, name: &str, rows: u64) -> bool {
         self.watch.as_ref().is_none_or(|watch| watch(name, rows))
     }

@@ -132,7 +132,7 @@ impl fmt::Display for ForwardProxy {
     }
 }
 
-pub(super) const SILENT: &str = "it closed the connection";
+const SILENT: &str = "it closed the connection";
 const NOT_HTTP: &str = "its response to CONNECT is not HTTP/1.1";
 
 /// Whether a proxy's response head opens the tunnel.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use gake_core::record::Fault;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::proxy::SILENT;
+const SILENT: &str = "it closed the connection";
 
 const VERSION: u8 = 5;
 /// Methods of authentication.
