@@ -33,8 +33,9 @@ impl Interrupt {
         self.stop(Stop::Now);
     }
 
-    #[cfg(feature = "scripts")]
-    pub(crate) fn is_urgent(&self) -> bool {
+    /// Whether [`insist`](Self::insist) was called.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
         self.lock().is_urgent
     }
 

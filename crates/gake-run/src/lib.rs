@@ -33,6 +33,7 @@ mod bodies;
 mod connection;
 mod drive;
 mod error;
+mod first_exchange;
 mod grpc;
 mod inline;
 mod inputs;
@@ -61,6 +62,7 @@ mod user_control;
 pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
 pub use drive::{RecordedRun, RunOptions, unix_now};
 pub use error::RunError;
+pub use first_exchange::{FirstExchange, send_first};
 pub use gake_core::record::{Run, ScenarioRun};
 pub use gake_core::spec;
 pub use gake_engine::{

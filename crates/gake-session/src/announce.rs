@@ -3,6 +3,7 @@
 use gake_core::plan::{OTHER_DESCRIPTORS, Plan};
 use gake_core::spec::RunSpec;
 use gake_run::ResolvedRun;
+use gake_wire::ForwardProxy;
 
 use crate::console::Console;
 use crate::ports;
@@ -19,6 +20,10 @@ pub fn announce(
 ) {
     for note in &prepared.notes {
         console.note(note);
+    }
+    if let Some(Ok(proxy)) = spec.connection.proxy.as_ref().map(|text| text.parse::<ForwardProxy>())
+    {
+        console.note(&format!("through the proxy {proxy}"));
     }
     if let Some(descriptors) = descriptors {
         warn(prepared, spec, descriptors, console);

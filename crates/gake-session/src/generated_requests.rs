@@ -28,10 +28,28 @@ const REPEATS_MAX: u32 = 10;
 /// # Errors
 /// When it has no path, or the path is not a regular expression.
 pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure> {
-    let wrong = |why: String| Failure::usage(format!("--rand-url {pattern:?}: {why}"));
+    let urls = urls(pattern, seed, REPEATS_MAX, None)
+        .map_err(|why| Failure::usage(format!("--rand-url {pattern:?}: {why}")))?;
+    let name = Some(without_password(pattern));
+    let request =
+        |url| RequestDraft { name: name.clone(), url: Some(url), ..RequestDraft::default() };
+    Ok(urls.into_iter().map(request).collect())
+}
+
+/// Generates `count` URLs, by default 10,000, that match a pattern; `*` and `+` repeat at most
+/// `repeats` times.
+///
+/// # Errors
+/// Why it is not a pattern, in a sentence.
+pub fn urls(
+    pattern: &str,
+    seed: u64,
+    repeats: u32,
+    count: Option<usize>,
+) -> Result<Vec<String>, String> {
     let after_scheme = pattern.find("://").map_or(0, |at| at + 3);
     let Some(path) = pattern[after_scheme..].find('/').map(|at| after_scheme + at) else {
-        return Err(wrong("it has no path that could vary".to_owned()));
+        return Err("it has no path that could vary".to_owned());
     };
     let (origin, expression) = pattern.split_at(path);
     let expression = regex_syntax::ParserBuilder::new()
@@ -39,20 +57,17 @@ pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure
         .utf8(false)
         .build()
         .parse(expression)
-        .map_err(|error| wrong(format!("not a regular expression: {error}")))
+        .map_err(|error| format!("not a regular expression: {error}"))
         .and_then(|hir| {
-            let made = rand_regex::Regex::with_hir(hir, REPEATS_MAX);
-            made.map_err(|error| wrong(format!("no text can be generated: {error}")))
+            let made = rand_regex::Regex::with_hir(hir, repeats);
+            made.map_err(|error| format!("no text can be generated: {error}"))
         })?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let name = Some(without_password(pattern));
-    let mut url = || -> String {
+    let url = |_| -> String {
         let path: Vec<u8> = random.sample(&expression);
         format!("{origin}{}", encoded(&path))
     };
-    Ok((0..URLS)
-        .map(|_| RequestDraft { name: name.clone(), url: Some(url()), ..RequestDraft::default() })
-        .collect())
+    Ok((0..count.unwrap_or(URLS)).map(url).collect())
 }
 
 /// Percent-encodes bytes that are not allowed in a URL.
@@ -68,6 +83,24 @@ fn encoded(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// Percent-encodes a value so that it stays a part of the path or query around it. Slashes stay, as a
+/// value may be a path.
+fn encoded_value(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'%' | b'&' | b'+' | b'?' => text.push_str(&format!("%{byte:02X}")),
+            _ => text.push_str(&encoded(&[byte])),
+        }
+    }
+    text
+}
+
+/// Whether a URL that begins with `text` has come to its path.
+fn has_authority(text: &str) -> bool {
+    text.split_once("://").map_or(text, |(_, rest)| rest).contains(['/', '?'])
 }
 
 /// Replaces the scenario's URL by one request for each row of the data file, with `${column}`
@@ -209,24 +242,31 @@ impl<'a> TextTemplate<'a> {
         Ok(Self { segments, varies })
     }
 
-    fn with(&self, row: &csv::StringRecord, value: impl Fn(&str) -> String) -> String {
+    fn with(&self, row: &csv::StringRecord, write: impl Fn(&str, &mut String)) -> String {
         let mut text = String::new();
         for (before, column) in &self.segments {
             text.push_str(before);
             if let Some(given) = column.and_then(|column| row.get(column)) {
-                text.push_str(&value(given));
+                write(given, &mut text);
             }
         }
         text
     }
 
     fn filled(&self, row: &csv::StringRecord) -> String {
-        self.with(row, str::to_owned)
+        self.with(row, |value, text| text.push_str(value))
     }
 
-    /// For a URL: values are percent-encoded.
+    /// For a URL: values are percent-encoded, so that each stays a part of its path or query. One
+    /// before the path may be a host or a whole URL.
     fn encoded(&self, row: &csv::StringRecord) -> String {
-        self.with(row, |value| encoded(value.as_bytes()))
+        self.with(row, |value, text| {
+            let value = match has_authority(text) {
+                true => encoded_value(value),
+                false => encoded(value.as_bytes()),
+            };
+            text.push_str(&value);
+        })
     }
 }
 
@@ -283,6 +323,12 @@ mod tests {
         assert_eq!(requests[1].url.as_deref(), Some("http://h/2?n=B,%20c"));
         assert_eq!(requests[1].headers, [HeaderValue("X-Name".to_owned(), "<B, c>".to_owned())]);
         assert_eq!(requests[1].body, Some(BodyValue(BodySpec::text("{2}"))));
+        let odd = CsvTable::read(b"at,v\nh:1/a?b=c&d,50% &#+?/\n").unwrap();
+        let url = "http://${at}/${v}?x=${v}";
+        let odd = GeneratedRequest { url, headers: &[], body: None }.requests(&odd).unwrap();
+        let value = "50%25%20%26%23%2B%3F/";
+        let expected = format!("http://h:1/a?b=c&d/{value}?x={value}");
+        assert_eq!(odd[0].url.as_deref(), Some(expected.as_str()));
         let url = |url| GeneratedRequest { url, headers: &[], body: None }.requests(&table);
         assert!(url("http://h/${no}").unwrap_err().contains("the columns are id, name"));
         assert!(url("http://h/").unwrap_err().contains("no ${name} is used"));

@@ -9,6 +9,7 @@
 pub mod announce;
 pub mod comparison;
 pub mod console;
+pub mod debug;
 pub mod descriptors;
 pub mod exit;
 pub mod files;

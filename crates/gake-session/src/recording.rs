@@ -296,7 +296,8 @@ fn path_and_query(target: &str) -> &str {
 /// contain invalid HTTP.
 fn is_sendable(record: &Record, target: &str) -> bool {
     let is_method = record.method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let is_target = target.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
+    // Other bytes than ASCII are percent-encoded.
+    let is_target = target.bytes().all(|b| (b.is_ascii_graphic() || !b.is_ascii()) && b != b'#');
     let mut headers = record.headers.iter();
     let are_headers = headers.all(|(name, value)| {
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);

@@ -13,7 +13,7 @@ use http_body::Frame;
 
 use crate::exchange::{
     BackendFailure, BackendOutcome, BackendResponse, CapturedBody, CapturedRequest,
-    MirroredExchange, Role,
+    MirroredExchange, RequestIds, Role,
 };
 use crate::message::body::{BodyBuffer, BufferedBody};
 use crate::message::head::RequestHead;
@@ -26,7 +26,6 @@ const EXCHANGE_BYTES: u64 = 2048;
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeFeed {
     listeners: Vec<FeedListener>,
-    next: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -125,7 +124,7 @@ fn weight(exchange: &MirroredExchange) -> u64 {
 #[derive(Debug)]
 pub(crate) struct ExchangeCollector {
     feed: Arc<ExchangeFeed>,
-    id: u64,
+    ids: RequestIds,
     received_unix_ns: u64,
     client: SocketAddr,
     method: Method,
@@ -151,7 +150,7 @@ impl ExchangeCollector {
     ) -> Arc<Self> {
         Arc::new(Self {
             feed: Arc::clone(feed),
-            id: feed.next.fetch_add(1, Relaxed),
+            ids: request.ids,
             received_unix_ns,
             client,
             method: request.method().clone(),
@@ -201,7 +200,7 @@ impl Drop for ExchangeCollector {
         let mut outcomes = std::mem::take(&mut collected.outcomes);
         outcomes.sort_by_key(|(order, _)| *order);
         self.feed.offer(MirroredExchange {
-            id: self.id,
+            ids: self.ids,
             received_unix_ns: self.received_unix_ns,
             client: Some(self.client),
             request: CapturedRequest {

@@ -7,11 +7,22 @@ use bytes::Bytes;
 use gake_core::record::Fault;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
+/// The numbers of a request, the same wherever it is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestIds {
+    /// Unique within a run of the proxy; not strictly ordered.
+    pub id: u64,
+    /// The client's connection, unique within a run of the proxy.
+    pub connection: u64,
+    /// The place of the request on its connection, from 1.
+    pub sequence: u64,
+}
+
 /// One request and its outcomes at all backends selected for it.
 #[derive(Debug, Clone)]
 pub struct MirroredExchange {
-    /// Unique within a run of the proxy; not strictly ordered.
-    pub id: u64,
+    /// The numbers of the request.
+    pub ids: RequestIds,
     /// When the request's head was read, in nanoseconds since the Unix epoch.
     pub received_unix_ns: u64,
     /// The client's address.

@@ -9,6 +9,7 @@ use crate::address::{SinkAddress, SinkKind};
 use crate::carrier::{self, Carrier, FigureBatch, RETRY};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 use crate::format::{self, FigureFormat};
+use crate::spill::Spill;
 
 /// Maximum queued batches of outcomes, for raw points.
 const OUTCOME_BATCHES: usize = 32;
@@ -28,11 +29,12 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Prepares a destination: creates its file or binds its port.
+    /// Prepares a destination: creates its file or binds its port. What it does not take in time
+    /// waits in `spill`.
     ///
     /// # Errors
     /// One sentence on why it cannot.
-    pub fn new(address: &SinkAddress) -> Result<Self, String> {
+    pub fn new(address: &SinkAddress, spill: &Spill) -> Result<Self, String> {
         let option = |name, usual| match address.option(name) {
             Some(text) => gake_text::duration::parse_duration(text).unwrap_or(usual),
             None => usual,
@@ -43,7 +45,7 @@ impl Exporter {
             | SinkKind::Otlp
             | SinkKind::OtlpGrpc
             | SinkKind::Grafana => {
-                Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY)))
+                Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY), spill))
             }
             SinkKind::Prometheus => Box::new(carrier::PageCarrier::bind(
                 address.address(),
@@ -52,9 +54,9 @@ impl Exporter {
             SinkKind::StatsD => Box::new(carrier::Datagrams::new(address.address())?),
             SinkKind::Graphite => {
                 let lines = carrier::LineCarrier::new(address.address());
-                Box::new(carrier::Reconnecting::new(lines))
+                Box::new(carrier::Reconnecting::new(lines, spill))
             }
-            SinkKind::Nats => Box::new(carrier::Reconnecting::new(address.nats()?)),
+            SinkKind::Nats => Box::new(carrier::Reconnecting::new(address.nats()?, spill)),
             SinkKind::Json | SinkKind::Csv => {
                 Box::new(carrier::FileCarrier::create(address.address())?)
             }
@@ -101,7 +103,10 @@ impl Exporter {
     /// Exports ended requests, if [`outcome_batches`](Exporter::outcome_batches) is not `None`.
     pub fn outcomes(&mut self, outcomes: &[Outcome]) {
         let batch = self.format.outcomes(outcomes, &self.labels);
-        self.carry(batch);
+        self.carry_begun();
+        if batch.rows > 0 {
+            self.carrier.carry_samples(batch);
+        }
     }
 
     /// Exports readings of the target at an instant of the run.
@@ -130,10 +135,15 @@ impl Exporter {
     }
 
     fn carry(&mut self, batch: FigureBatch) {
-        for batch in self.begun.take().into_iter().chain([batch]) {
-            if batch.rows > 0 {
-                self.carrier.carry(batch);
-            }
+        self.carry_begun();
+        if batch.rows > 0 {
+            self.carrier.carry(batch);
+        }
+    }
+
+    fn carry_begun(&mut self) {
+        if let Some(begun) = self.begun.take().filter(|batch| batch.rows > 0) {
+            self.carrier.carry(begun);
         }
     }
 }

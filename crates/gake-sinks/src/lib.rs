@@ -1,8 +1,8 @@
 //! Exports figures during a run to databases, monitoring systems and files.
 //!
 //! An [`Exporter`] is a format (`format/`), which turns figures into bytes, and a carrier
-//! (`carrier/`), which delivers them. A carrier keeps undelivered data in a bounded queue, retries,
-//! and counts losses. The volume does not grow with the request rate, except for raw points. A
+//! (`carrier/`), which delivers them. A carrier keeps undelivered data in a bounded queue (`spill.rs`:
+//! in memory, then in a file), retries, and counts losses. The volume does not grow with the request rate, except for raw points. A
 //! [`LiveServer`] shows the run in browsers instead. [`dashboard`] makes dashboards for the
 //! exported data.
 
@@ -19,6 +19,7 @@ mod points;
 mod script;
 mod script_seconds;
 mod spans;
+mod spill;
 pub mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
@@ -30,3 +31,4 @@ pub use points::{InfluxPoint, InfluxPoints};
 pub use script::ScriptSeries;
 pub use script_seconds::ScriptSeconds;
 pub use spans::SpanExporter;
+pub use spill::{DrainWatch, Spill};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::address::SinkAddress;
 use crate::carrier::{Carrier, FigureBatch, Push, RETRY};
 use crate::format::{self, escape, write_tags};
+use crate::spill::Spill;
 
 /// A batch is sent when it has this many bytes ...
 const BATCH_BYTES: usize = 256 << 10;
@@ -24,6 +25,8 @@ pub struct InfluxPoint<'a> {
     pub value: f64,
     /// The instant in Unix nanoseconds.
     pub unix_ns: i128,
+    /// Whether it is a count, gauge or check, which is kept longer than a single time.
+    pub is_figure: bool,
 }
 
 /// Sends samples to a database during a run.
@@ -31,7 +34,8 @@ pub struct InfluxPoints {
     name: String,
     tags: Vec<(String, String)>,
     push: Push,
-    batch: FigureBatch,
+    /// Counts, gauges and checks, then single times.
+    batches: [FigureBatch; 2],
     begun: Instant,
     line: String,
 }
@@ -39,12 +43,12 @@ pub struct InfluxPoints {
 impl InfluxPoints {
     /// Prepares to write to a database.
     #[must_use]
-    pub fn new(address: &SinkAddress) -> Self {
+    pub fn new(address: &SinkAddress, spill: &Spill) -> Self {
         Self {
             name: address.to_string(),
             tags: address.tags(),
-            push: Push::new(&format::post(address), RETRY),
-            batch: FigureBatch::default(),
+            push: Push::new(&format::post(address), RETRY, spill),
+            batches: Default::default(),
             begun: Instant::now(),
             line: String::new(),
         }
@@ -75,24 +79,27 @@ impl InfluxPoints {
                 Ok(number) if name != "url" => line.push_str(&format!(",{name}={number}i")),
                 _ => {
                     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+                    // Some databases and proxies take a raw line feed for the end of the point.
+                    let value = value.replace('\n', "\\n").replace('\r', "\\r");
                     line.push_str(&format!(",{name}=\"{value}\""));
                 }
             }
         }
         line.push_str(&format!(" {}\n", point.unix_ns));
-        if self.batch.rows == 0 {
+        if self.batches.iter().all(FigureBatch::is_empty) {
             self.begun = Instant::now();
         }
-        self.batch.bytes.extend_from_slice(line.as_bytes());
-        self.batch.rows += 1;
-        if self.batch.bytes.len() >= BATCH_BYTES {
+        let batch = &mut self.batches[usize::from(!point.is_figure)];
+        batch.bytes.extend_from_slice(line.as_bytes());
+        batch.rows += 1;
+        if batch.bytes.len() >= BATCH_BYTES {
             self.flush();
         }
     }
 
     /// Sends samples older than a second; call it about once a second.
     pub fn tick(&mut self) {
-        if self.batch.rows > 0 && self.begun.elapsed() >= BATCH_AGE {
+        if self.begun.elapsed() >= BATCH_AGE {
             self.flush();
         }
     }
@@ -106,8 +113,12 @@ impl InfluxPoints {
     }
 
     fn flush(&mut self) {
-        if self.batch.rows > 0 {
-            self.push.carry(std::mem::take(&mut self.batch));
+        let [figures, samples] = std::mem::take(&mut self.batches);
+        if !figures.is_empty() {
+            self.push.carry(figures);
+        }
+        if !samples.is_empty() {
+            self.push.carry_samples(samples);
         }
     }
 }
@@ -119,14 +130,20 @@ mod tests {
     #[test]
     fn a_sample_is_a_line_with_its_url_as_a_field() {
         let address = "influxdb=http://127.0.0.1:1/k6?tags=env:t".parse().unwrap();
-        let mut points = InfluxPoints::new(&address);
+        let mut points = InfluxPoints::new(&address, &Spill::default());
         let tags = [("method", "GET"), ("url", "http://h/\"a\""), ("vu", "3"), ("group", "")];
         let tags: Vec<_> = tags.map(|(n, v)| (n.to_owned(), v.to_owned())).to_vec();
-        let point = InfluxPoint { metric: "http_reqs", tags: &tags, value: 1.0, unix_ns: 5 };
+        let point = InfluxPoint {
+            metric: "http_reqs",
+            tags: &tags,
+            value: 1.0,
+            unix_ns: 5,
+            is_figure: true,
+        };
         points.write(&point);
         points.write(&InfluxPoint { value: f64::NAN, ..point });
         assert_eq!(
-            String::from_utf8(points.batch.bytes).unwrap(),
+            String::from_utf8(points.batches[0].bytes.clone()).unwrap(),
             "http_reqs,env=t,method=GET value=1,url=\"http://h/\\\"a\\\"\",vu=3i 5\n"
         );
     }

@@ -9,6 +9,7 @@ use gake_core::metric::{Definition, SeriesTable, Tags};
 use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{self, TrendFigure, Trends, script_request};
+use crate::spill::Spill;
 
 const USUAL_FIGURES: &str = "p(99)";
 
@@ -42,6 +43,7 @@ impl ScriptSeries {
         address: &SinkAddress,
         every: Duration,
         figures: Option<&str>,
+        spill: &Spill,
     ) -> Result<Self, String> {
         let text = figures.unwrap_or(USUAL_FIGURES);
         let figures = TrendFigure::list(text).ok_or_else(|| {
@@ -53,7 +55,7 @@ impl ScriptSeries {
             tags: address.tags(),
             trends,
             every,
-            push: Push::new(&format::post(address), RETRY),
+            push: Push::new(&format::post(address), RETRY, spill),
             table: SeriesTable::default(),
             written: Instant::now(),
             newest: 0,

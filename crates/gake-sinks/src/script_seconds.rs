@@ -13,6 +13,7 @@ use gake_core::metric::{
 use crate::address::SinkAddress;
 use crate::carrier::{Carrier, FigureBatch, Push, RETRY};
 use crate::format::{self, escape, write_tags};
+use crate::spill::Spill;
 
 /// Tags with too many values for an index.
 const UNINDEXED: [&str; 3] = ["url", "vu", "iter"];
@@ -39,11 +40,11 @@ pub struct ScriptSeconds {
 impl ScriptSeconds {
     /// Prepares to write to an `influxdb` database.
     #[must_use]
-    pub fn new(address: &SinkAddress) -> Self {
+    pub fn new(address: &SinkAddress, spill: &Spill) -> Self {
         Self {
             name: address.to_string(),
             tags: address.tags(),
-            push: Push::new(&format::post(address), RETRY),
+            push: Push::new(&format::post(address), RETRY, spill),
             seconds: BTreeMap::new(),
             sent: 0,
             over: 0,
@@ -170,7 +171,8 @@ mod tests {
     }
 
     fn seconds() -> ScriptSeconds {
-        ScriptSeconds::new(&"influxdb=http://127.0.0.1:1/k6?tags=env:t".parse().unwrap())
+        let address = "influxdb=http://127.0.0.1:1/k6?tags=env:t".parse().unwrap();
+        ScriptSeconds::new(&address, &Spill::default())
     }
 
     fn lines(seconds: &ScriptSeconds, second: u64) -> Vec<String> {

@@ -6,6 +6,7 @@ use gake_wire::SpanReceiver;
 use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{SpanWriter, span_post};
+use crate::spill::Spill;
 
 const BATCH: usize = 500;
 
@@ -22,14 +23,14 @@ impl SpanExporter {
     ///
     /// # Errors
     /// One sentence, when it takes no spans.
-    pub fn new(address: &SinkAddress, spans: SpanReceiver) -> Result<Self, String> {
+    pub fn new(address: &SinkAddress, spans: SpanReceiver, spill: &Spill) -> Result<Self, String> {
         let Some(post) = span_post(address) else {
             return Err(format!(
                 "{address} takes no traces: give otlp=http://host:4318 or otlp-grpc=http://host:4317"
             ));
         };
         let retry = address.option("retry").and_then(|text| parse_duration(text).ok());
-        let push = Push::new(&post, retry.unwrap_or(RETRY));
+        let push = Push::new(&post, retry.unwrap_or(RETRY), spill);
         Ok(Self { name: address.to_string(), spans, writer: SpanWriter::new(address), push })
     }
 
@@ -48,7 +49,7 @@ impl SpanExporter {
     pub fn tick(&mut self) {
         let spans: Vec<_> = self.spans.take().collect();
         for spans in spans.chunks(BATCH) {
-            self.push.carry(self.writer.write(spans));
+            self.push.carry_samples(self.writer.write(spans));
         }
     }
 

@@ -48,7 +48,7 @@ pub use net::location::{basic_authorization, basic_authorization_as_given};
 pub use net::percent::percent_decoded;
 pub use net::permit::ConnectionPermit;
 pub use net::ports::{LOOPBACK_MAX, has_socket_port_ranges};
-pub use net::proxy::{HttpProxy, ProxyError};
+pub use net::proxy::{ForwardProxy, ProxyError};
 pub use net::source::{SourceAddressError, SourceAddresses};
 pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use tls::handshakes::handshake_metrics;

@@ -152,10 +152,14 @@ pub fn render(spec: &RequestParts<'_>) -> Result<RenderedRequest, RequestError> 
     if !given(spec, "host") {
         line(&mut head, "Host", spec.authority);
     }
+    let mut has_host = false;
     for (name, value) in spec.headers {
-        if !leaves_out(name, value) {
+        // RFC 9112, section 3.2: a server refuses a request with several; the first counts.
+        let is_host = name.eq_ignore_ascii_case("host");
+        if !leaves_out(name, value) && !(is_host && has_host) {
             line(&mut head, name, value);
         }
+        has_host |= is_host;
     }
     for (name, value) in spec.opaque {
         head.extend_from_slice(name.as_bytes());
@@ -229,9 +233,9 @@ fn check(spec: &RequestParts<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Whether a header is given to suppress it: an empty `User-Agent`.
+/// Whether a header is given to suppress it: an empty `User-Agent` or `Host`.
 fn leaves_out(name: &str, value: &str) -> bool {
-    value.is_empty() && name.eq_ignore_ascii_case("user-agent")
+    value.is_empty() && ["user-agent", "host"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Headers that frame a message or name its host.

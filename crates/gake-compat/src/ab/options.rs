@@ -56,7 +56,7 @@ const FLAGS: &[Flag] = &[
     switch(&["r"]),
     switch(&["V"]),
     switch(&["h"]),
-    refused(&["X"], "only `gake run --proxy URL` sends through proxies"),
+    value(&["X"]),
     refused(&["b"], "the system sizes the buffers of a connection"),
     refused(&["I"], "gake always sends the server name (SNI)"),
     refused(&["Z"], "gake offers the ciphers of rustls"),
@@ -81,6 +81,7 @@ AbOptions are:
     -H attribute    Header line (repeatable)
     -A attribute    user:password for basic authentication
     -P attribute    user:password for a proxy
+    -X proxy:port   HTTP proxy
     -k              Keep connections open
     -r              Continue after socket errors
     -l              Allow responses of different lengths
@@ -138,6 +139,7 @@ pub struct AbOptions {
     body: Body,
     source: Option<String>,
     certificate: Option<String>,
+    proxy: Option<String>,
 }
 
 impl AbOptions {
@@ -202,6 +204,7 @@ impl AbOptions {
             body,
             source: attribute("B"),
             certificate: attribute("E"),
+            proxy: attribute("X"),
         })
     }
 
@@ -226,6 +229,7 @@ impl AbOptions {
                 timeout: total,
                 connect_timeout: connect,
                 keepalive: self.keep_alive,
+                proxy: self.proxy.clone(),
                 http: HttpVersion::Http10,
                 keep_answers: Some(1),
                 sources: self.source.iter().cloned().collect(),

@@ -33,7 +33,7 @@ const FLAGS: &[Flag] = &[
     value(&["N", "connection-inactivity-timeout"]),
     value(&["timing-script-file"]),
     value(&["B", "base-uri"]),
-    value(&["npn-list"]),
+    value(&["npn-list", "alpn-list"]),
     switch(&["h1"]),
     value(&["header-table-size"]),
     value(&["encoder-header-table-size"]),
@@ -78,7 +78,7 @@ Requests:
 
 Connections:
   -p, --no-tls-proto=h2c|http/1.1  Protocol of http URIs (h2c)
-      --npn-list=LIST   Protocols of https URIs (h2,h2-16,h2-14,http/1.1)
+      --npn-list=LIST   (or --alpn-list) Protocols of https URIs (h2,h2-16,h2-14,http/1.1)
       --h1              HTTP/1.1 for both
   -w, --window-bits=N  -W, --connection-window-bits=N   Windows of 2^N-1 bytes (30)
       --connect-to=HOST[:PORT]

@@ -10,7 +10,7 @@ use gake_core::spec::{
 };
 use gake_text::duration::parse_duration;
 
-use crate::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, FlagError, Grammar, Parsed, switch, value};
 use crate::tool_run::YEAR;
 use gake_run::body_file;
 
@@ -42,7 +42,7 @@ const FLAGS: &[Flag] = &[
     switch(&["disable-keepalive"]),
     switch(&["disable-redirects"]),
     switch(&["help"]),
-    refused(&["x"], "only `gake run --proxy URL` sends through proxies"),
+    value(&["x"]),
     switch(&["h2"]),
 ];
 
@@ -66,7 +66,7 @@ Options:
   -T  Content-Type. Default text/html.
   -U  User-Agent, placed before hey/0.0.1.
   -a  user:password for basic authentication.
-  -x  Proxy: refused.
+  -x  HTTP proxy, HOST:PORT.
   -h2 HTTP/2 over TLS, all workers on one connection.
 
   -host                 Host header.
@@ -110,6 +110,7 @@ pub struct HeyOptions {
     keepalive: bool,
     redirects: bool,
     http2: bool,
+    proxy: Option<String>,
 }
 
 impl HeyOptions {
@@ -162,6 +163,7 @@ impl HeyOptions {
             user: user(&parsed)?,
             body: body(&parsed)?,
             cpus: number(&parsed, "cpus")?,
+            proxy: parsed.last("x").map(str::to_owned),
             keepalive: !on("disable-keepalive")?,
             redirects: !on("disable-redirects")?,
             http2: on("h2")?,
@@ -198,6 +200,7 @@ impl HeyOptions {
                 timeout: total,
                 connect_timeout: connect,
                 keepalive: self.keepalive,
+                proxy: self.proxy.clone(),
                 http: if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http11 },
                 max_redirects: if self.redirects { REDIRECTS } else { 0 },
                 ..ConnectionSpec::default()

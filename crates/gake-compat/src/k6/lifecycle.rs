@@ -62,6 +62,7 @@ pub fn run(
     sinks.extend(native.sink()?);
     let is_paused = ready.loaded.options.paused == Some(true);
     let outputs = ready.outputs.take();
+    outputs.iter().for_each(|outputs| outputs.drain.obey(interrupt));
     let api = Api::new(Arc::clone(&ready.loaded.script.test), interrupt.clone(), is_paused);
     if let Err(why) = serve(&api, flags, is_paused) {
         console.error(&why);

@@ -18,6 +18,7 @@ mod out;
 mod prepared_test;
 mod progress;
 mod prometheus;
+mod sample_queue;
 
 use crate::NativeResult as Native;
 use flags::RunFlags;

@@ -3,7 +3,7 @@
 use gake_judge::Summary;
 use gake_run::{Interrupt, ResolvedRun, Sink};
 use gake_session::options::{SaveArgs, SinkArgs, WebArgs};
-use gake_session::run::{Controls, HistoryWriter, Web, destinations};
+use gake_session::run::{Controls, HistoryWriter, SinkDrain, Web, destinations};
 use gake_session::{Console, Exit, Failure};
 
 /// gake's own outputs of a script's run.
@@ -25,7 +25,9 @@ impl NativeOutputs {
         console: &Console,
     ) -> Result<(Self, Vec<Box<dyn Sink>>), Failure> {
         let history = HistoryWriter::start(history)?;
-        let mut sinks = destinations(sinks, console)?;
+        let drain = SinkDrain::new(sinks.sink_spill, None, console);
+        drain.obey(interrupt);
+        let mut sinks = destinations(sinks, drain.spill(), console)?;
         if let Some(history) = &history {
             sinks.push(history.sink().map_err(Failure::could_not)?);
         }

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,21 +14,24 @@ use gake_k6::options::K6Options;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
 use gake_k6::test::{RawSample, SampleTap};
 use gake_k6::values::scaled;
-use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
+use gake_sinks::{
+    InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, Spill, ZstdFrames,
+};
 
 use super::prometheus::PrometheusSettings;
+use super::sample_queue::{NextSamples, SampleQueue};
+use gake_core::metric::MetricKind;
 use gake_session::Console;
-
-/// The most batches that may wait for the disk. Further ones are lost, and counted.
-const BATCHES: usize = 4_096;
+use gake_session::run::SinkDrain;
 
 /// Outputs that are being written.
 pub struct Outputs {
     /// Receives the samples.
     pub tap: SampleTap,
-    senders: Vec<SyncSender<Option<Batch>>>,
+    /// What databases have not taken.
+    pub drain: SinkDrain,
+    queues: Vec<Arc<SampleQueue>>,
     threads: Vec<(String, JoinHandle<io::Result<()>>)>,
-    lost: Arc<AtomicU64>,
 }
 
 enum FileFormat {
@@ -45,8 +46,18 @@ const USUAL_CSV: &str = "file.csv";
 /// k6's URL for `--out influxdb` without one.
 const USUAL_DATABASE: &str = "http://localhost:8086/k6";
 
-/// Writes the batches of a channel, on a thread.
-type Writer = Box<dyn FnOnce(&Receiver<Option<Batch>>) -> io::Result<()> + Send>;
+/// Writes samples, on a thread.
+type Writer = Box<dyn SampleWriter>;
+
+trait SampleWriter: Send {
+    fn add(&mut self, sample: &RawSample) -> io::Result<()>;
+
+    /// Called about once a second.
+    fn tick(&mut self) {}
+
+    /// Ends the writing; the error has the number of lost samples.
+    fn finish(&mut self) -> io::Result<()>;
+}
 
 /// A file of a format; standard output without a path.
 fn file(format: FileFormat, path: &str, console: &Console) -> Result<(String, Writer), String> {
@@ -54,7 +65,9 @@ fn file(format: FileFormat, path: &str, console: &Console) -> Result<(String, Wr
         "" => ("stdout", console.output()),
         path => (path, created(path).map_err(|error| format!("{path}: {error}"))?),
     };
-    Ok((path.to_owned(), Box::new(move |batches| write(format, out, batches))))
+    let mut file = FileWriter { format, out };
+    file.begin().map_err(|error| format!("{path}: {error}"))?;
+    Ok((path.to_owned(), Box::new(file)))
 }
 
 /// A new file, compressed if its name ends in `.gz` or `.zst`.
@@ -71,19 +84,19 @@ fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
 }
 
 /// A database. As in k6, the run starts even if it does not respond: it may recover.
-fn database(url: &str, console: &Console) -> Result<(String, Writer), String> {
+fn database(url: &str, spill: &Spill, console: &Console) -> Result<(String, Writer), String> {
     let url = if url.is_empty() { USUAL_DATABASE } else { url };
     let address: SinkAddress =
         format!("influxdb={url}").parse().map_err(|error| format!("--out {error}"))?;
     let warn = |why: String| console.warn(&format!("--out {address}: {why}"));
     if address.is_aggregated() {
-        let mut seconds = ScriptSeconds::new(&address);
+        let mut seconds = ScriptSeconds::new(&address, spill);
         seconds.check().unwrap_or_else(warn);
-        return Ok((address.to_string(), Box::new(move |batches| write_samples(seconds, batches))));
+        return Ok((address.to_string(), Box::new(DatabaseWriter(seconds))));
     }
-    let mut points = InfluxPoints::new(&address);
+    let mut points = InfluxPoints::new(&address, spill);
     points.check().unwrap_or_else(warn);
-    Ok((address.to_string(), Box::new(move |batches| write_samples(points, batches))))
+    Ok((address.to_string(), Box::new(DatabaseWriter(points))))
 }
 
 /// Settings of outputs that come from the environment.
@@ -106,13 +119,14 @@ impl OutSettings {
 fn prometheus(
     url: &str,
     settings: &PrometheusSettings,
+    spill: &Spill,
     console: &Console,
 ) -> Result<(String, Writer), String> {
     let refused = |why: String| format!("--out experimental-prometheus-rw: {why}");
-    let (address, mut series) = settings.series(url).map_err(refused)?;
+    let (address, mut series) = settings.series(url, spill).map_err(refused)?;
     let warn = |why: String| console.warn(&format!("--out {address}: {why}"));
     series.check().unwrap_or_else(warn);
-    Ok((address.to_string(), Box::new(move |batches| write_samples(series, batches))))
+    Ok((address.to_string(), Box::new(DatabaseWriter(series))))
 }
 
 /// Creates the outputs of `--out`; none without any.
@@ -126,11 +140,13 @@ pub fn start(
     console: &Console,
 ) -> Result<Option<Outputs>, String> {
     let mut threads = Vec::new();
-    let mut senders = Vec::new();
+    let mut queues = Vec::new();
+    let drain = SinkDrain::new(None, None, console);
+    let spill = drain.spill();
     for out in specs {
         let (kind, path) = out.split_once('=').unwrap_or((out, ""));
         let tags = options.system_tags.clone().unwrap_or_default();
-        let (name, write): (String, Writer) = match kind {
+        let (name, writer): (String, Writer) = match kind {
             "json" => {
                 let thresholds = options.thresholds.clone().unwrap_or_default();
                 let lines = JsonLines::new(thresholds, &tags);
@@ -143,8 +159,8 @@ pub fn start(
                 let path = if path.is_empty() { USUAL_CSV } else { path };
                 file(FileFormat::Csv(CsvLines::new(&tags, times)), path, console)?
             }
-            "influxdb" => database(path, console)?,
-            "experimental-prometheus-rw" => prometheus(path, &settings.prometheus, console)?,
+            "influxdb" => database(path, spill, console)?,
+            "experimental-prometheus-rw" => prometheus(path, &settings.prometheus, spill, console)?,
             _ => {
                 return Err(format!(
                     "invalid output type '{kind}', available types are: csv, \
@@ -152,22 +168,21 @@ pub fn start(
                 ));
             }
         };
-        let (sender, receiver) = sync_channel(BATCHES);
-        senders.push(sender);
-        let thread = gake_engine::in_background(|| {
-            let write = move || write(&receiver);
-            std::thread::Builder::new().name("gake-out".to_owned()).spawn(write)
-        });
+        let queue = Arc::<SampleQueue>::default();
+        queues.push(Arc::clone(&queue));
+        let write = move || write_all(writer, &queue);
+        let thread = std::thread::Builder::new().name("gake-out".to_owned()).spawn(write);
         threads.push((name, thread.map_err(|error| error.to_string())?));
     }
     if threads.is_empty() {
         return Ok(None);
     }
-    let lost = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&lost);
-    let to = senders.clone();
-    let tap = Arc::new(move |samples: Vec<RawSample>| send_batch(&to, samples, &counted));
-    Ok(Some(Outputs { tap, senders, threads, lost }))
+    let to = queues.clone();
+    let tap = Arc::new(move |samples: Vec<RawSample>| {
+        let samples = Arc::new(samples);
+        to.iter().for_each(|queue| queue.push(&samples));
+    });
+    Ok(Some(Outputs { tap, drain, queues, threads }))
 }
 
 impl Outputs {
@@ -180,10 +195,7 @@ impl Outputs {
 
     /// Writes the remaining samples. Returns the errors as sentences.
     fn finish(self) -> Vec<String> {
-        for sender in &self.senders {
-            // A failed writer has closed its channel; its thread returns the error.
-            let _ = sender.send(None);
-        }
+        self.queues.iter().for_each(|queue| queue.close());
         let mut wrong = Vec::new();
         for (path, thread) in self.threads {
             match thread.join() {
@@ -192,7 +204,7 @@ impl Outputs {
                 Err(_) => wrong.push(format!("{path}: its writer ended unexpectedly")),
             }
         }
-        let lost = self.lost.load(Relaxed);
+        let lost: u64 = self.queues.iter().map(|queue| queue.lost()).sum();
         if lost > 0 {
             wrong.push(format!(
                 "{lost} samples were not written: the writer was too slow (disk or CPU)"
@@ -202,34 +214,55 @@ impl Outputs {
     }
 }
 
-type Batch = Arc<Vec<RawSample>>;
+/// Samples in a file.
+struct FileWriter {
+    format: FileFormat,
+    out: Box<dyn Write + Send>,
+}
 
-fn send_batch(senders: &[SyncSender<Option<Batch>>], samples: Vec<RawSample>, lost: &AtomicU64) {
-    let samples = Arc::new(samples);
-    for sender in senders {
-        if let Err(TrySendError::Full(_)) = sender.try_send(Some(Arc::clone(&samples))) {
-            lost.fetch_add(samples.len() as u64, Relaxed);
+impl FileWriter {
+    fn begin(&mut self) -> io::Result<()> {
+        match &mut self.format {
+            FileFormat::Json(_) => Ok(()),
+            FileFormat::Csv(lines) => lines.begin(&mut self.out),
         }
     }
 }
 
-fn write(
-    mut format: FileFormat,
-    mut out: Box<dyn Write + Send>,
-    batches: &Receiver<Option<Batch>>,
-) -> io::Result<()> {
-    if let FileFormat::Csv(lines) = &mut format {
-        lines.begin(&mut out)?;
-    }
-    while let Ok(Some(batch)) = batches.recv() {
-        for sample in batch.iter() {
-            match &mut format {
-                FileFormat::Json(lines) => lines.write(&mut out, sample)?,
-                FileFormat::Csv(lines) => lines.write(&mut out, sample)?,
-            }
+impl SampleWriter for FileWriter {
+    fn add(&mut self, sample: &RawSample) -> io::Result<()> {
+        match &mut self.format {
+            FileFormat::Json(lines) => lines.write(&mut self.out, sample),
+            FileFormat::Csv(lines) => lines.write(&mut self.out, sample),
         }
     }
-    out.flush()
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Writes the samples of a queue to its end: in the lowest scheduling class, and in this thread's
+/// once that falls behind, and after the run.
+fn write_all(mut writer: Writer, queue: &SampleQueue) -> io::Result<()> {
+    let written = gake_engine::in_background(|| write(&mut writer, queue, true))
+        .and_then(|()| write(&mut writer, queue, false))
+        .and_then(|()| writer.finish());
+    if written.is_err() {
+        queue.abandon();
+    }
+    written
+}
+
+fn write(writer: &mut Writer, queue: &SampleQueue, in_background: bool) -> io::Result<()> {
+    loop {
+        match queue.next(TICK, in_background) {
+            NextSamples::Batch(batch) => batch.iter().try_for_each(|sample| writer.add(sample))?,
+            NextSamples::Idle => {}
+            NextSamples::Behind | NextSamples::Closed => return Ok(()),
+        }
+        writer.tick();
+    }
 }
 
 /// A database that takes samples.
@@ -248,6 +281,7 @@ impl SampleDatabase for InfluxPoints {
             tags: sample.tags.pairs(),
             value: scaled(sample.metric.unit, sample.value),
             unix_ns: sample.unix_ns,
+            is_figure: sample.metric.kind != MetricKind::Trend,
         });
     }
 
@@ -288,21 +322,23 @@ impl SampleDatabase for ScriptSeries {
     }
 }
 
-/// Writes every sample to a database; the error has the number of lost ones.
-fn write_samples(
-    mut database: impl SampleDatabase,
-    batches: &Receiver<Option<Batch>>,
-) -> io::Result<()> {
-    loop {
-        match batches.recv_timeout(TICK) {
-            Ok(Some(batch)) => batch.iter().for_each(|sample| database.add(sample)),
-            Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        database.tick();
+/// Every sample in a database.
+struct DatabaseWriter<D>(D);
+
+impl<D: SampleDatabase + Send> SampleWriter for DatabaseWriter<D> {
+    fn add(&mut self, sample: &RawSample) -> io::Result<()> {
+        self.0.add(sample);
+        Ok(())
     }
-    let Some(lost) = database.finish() else { return Ok(()) };
-    // The output's name precedes every error.
-    let what = lost.split_once(": ").map_or(lost.as_str(), |(_, what)| what);
-    Err(io::Error::other(what.to_owned()))
+
+    fn tick(&mut self) {
+        self.0.tick();
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let Some(lost) = self.0.finish() else { return Ok(()) };
+        // The output's name precedes every error.
+        let what = lost.split_once(": ").map_or(lost.as_str(), |(_, what)| what);
+        Err(io::Error::other(what.to_owned()))
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gake_sinks::{ScriptSeries, SinkAddress};
+use gake_sinks::{ScriptSeries, SinkAddress, Spill};
 use gake_text::duration::parse_duration;
 
 /// k6's default URL.
@@ -44,7 +44,7 @@ impl PrometheusSettings {
     ///
     /// # Errors
     /// When the value of a variable is not valid, or gake does not support it.
-    pub fn series(&self, url: &str) -> Result<(SinkAddress, ScriptSeries), String> {
+    pub fn series(&self, url: &str, spill: &Spill) -> Result<(SinkAddress, ScriptSeries), String> {
         if let Some(name) = self.0.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(format!("{PREFIX}{name} is not supported"));
         }
@@ -55,7 +55,7 @@ impl PrometheusSettings {
         if every.is_zero() {
             return Err(format!("{PREFIX}PUSH_INTERVAL: write a time above 0, such as 5s"));
         }
-        let series = ScriptSeries::new(&address, every, self.get("TREND_STATS"))
+        let series = ScriptSeries::new(&address, every, self.get("TREND_STATS"), spill)
             .map_err(|why| format!("{PREFIX}TREND_STATS: {why}"))?;
         Ok((address, series))
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_environment_of_k6_configures_the_output() {
-        let (address, _) = settings(&[]).series("").unwrap();
+        let (address, _) = settings(&[]).series("", &Spill::default()).unwrap();
         assert_eq!(address.to_string(), format!("prometheus-rw={USUAL_URL}"));
         let all = settings(&[
             ("SERVER_URL", "http://h:9/w"),
@@ -121,11 +121,14 @@ mod tests {
             ("PASSWORD", "s e?cret"),
             ("BEARER_TOKEN", "t0ken"),
         ]);
-        let (address, _) = all.series("").unwrap();
+        let (address, _) = all.series("", &Spill::default()).unwrap();
         assert_eq!(address.to_string(), "prometheus-rw=http://h:9/w");
         assert!(!format!("{address:?}").contains("cret"));
         let named = "http://h:1/w?native&tags=env:t";
-        assert_eq!(all.series(named).unwrap().0.to_string(), "prometheus-rw=http://h:1/w");
+        assert_eq!(
+            all.series(named, &Spill::default()).unwrap().0.to_string(),
+            "prometheus-rw=http://h:1/w"
+        );
         for (name, value, why) in [
             ("TREND_STATS", "p95", "avg, min, max"),
             ("TREND_AS_NATIVE_HISTOGRAM", "yes", "true or false"),
@@ -134,11 +137,12 @@ mod tests {
             ("STALE_MARKERS", "true", "K6_PROMETHEUS_RW_STALE_MARKERS is not supported"),
             ("SERVER_URL", "h:9", "is not a URL"),
         ] {
-            let error = settings(&[(name, value)]).series("").map(drop).unwrap_err();
+            let error =
+                settings(&[(name, value)]).series("", &Spill::default()).map(drop).unwrap_err();
             assert!(error.contains(why), "{name}: {error}");
         }
         let bad = settings(&[("USERNAME", "me"), ("SERVER_URL", "http://me:s3cret@h:port/w")]);
-        let error = bad.series("").map(drop).unwrap_err();
+        let error = bad.series("", &Spill::default()).map(drop).unwrap_err();
         assert!(error.contains("not a URL") && !error.contains("s3cret"), "{error}");
     }
 }

@@ -39,6 +39,10 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
 }
 
 fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
+    if let Some(count) = options.parsed.get("dump-urls").map_err(Failure::usage)? {
+        let urls = requests::random_urls(&options.parsed, &options.target, Some(count))?;
+        return console.result(&(urls.join("\n") + "\n"));
+    }
     let run = ToolRun::prepare(options.spec()?, native, console)?;
     native.check_conflicts(options.output.as_deref())?;
     let mut file = options.output.as_deref().map(Path::new).map(create).transpose()?;

@@ -20,8 +20,6 @@ use gake_session::options::values::at_least_one as count;
 
 const PROXY: &str = "only `gake run --proxy URL` sends through proxies";
 const AWS: &str = "gake does not sign requests";
-const REGEX: &str =
-    "gake as oha makes no URLs from a pattern; list them in a file for --urls-from-file";
 
 const FLAGS: &[Flag] = &[
     value(&["n"]),
@@ -69,16 +67,16 @@ const FLAGS: &[Flag] = &[
     switch(&["no-color", "disable-color"]),
     switch(&["help", "h"]),
     switch(&["version", "V"]),
-    refused(&["x"], PROXY),
+    value(&["x"]),
     refused(&["proxy-header"], PROXY),
     refused(&["proxy-http-version"], PROXY),
     refused(&["proxy-http2"], PROXY),
     switch(&["http2"]),
     refused(&["aws-session"], AWS),
     refused(&["aws-sigv4"], AWS),
-    refused(&["rand-regex-url"], REGEX),
-    refused(&["max-repeat"], REGEX),
-    refused(&["dump-urls"], REGEX),
+    switch(&["rand-regex-url"]),
+    value(&["max-repeat"]),
+    value(&["dump-urls"]),
     refused(&["no-pre-lookup"], "gake resolves every name once, before the run"),
     refused(&["db-url"], "gake writes no SQLite; --output-format csv has the same rows"),
     refused(&["debug"], "gake does not show single requests; use `curl -v`"),
@@ -102,12 +100,16 @@ Request:
   -m METHOD  -H 'Name: value'  -A ACCEPT  -T CONTENT-TYPE  --host HOST  -a USER:PASSWORD
   -d BODY  -D FILE  -Z FILE (one line per request)  -F name=value  -F name=@file
   --urls-from-file                The URL is a file of URLs, sent in turn.
+  --rand-regex-url                Path and query of the URL are a regular expression for 10,000 URLs.
+  --max-repeat N                  Most repeats of * and + in it. Default 4.
+  --dump-urls N                   Print N such URLs, and end.
   -r N            Redirects to follow. Default 0.
   --disable-compression  --disable-keepalive  --http-version 1.0|1.1|2|3  --http2
 
 Connections:
   -t TIME         Time-out of a request. Default: none.
   --connect-timeout TIME          Default 5s.
+  -x URL          HTTP or SOCKS proxy.
   --connect-to HOST:PORT:HOST:PORT  --unix-socket PATH  --ipv4  --ipv6
   --cacert FILE  --cert FILE --key FILE  --insecure
 
@@ -152,7 +154,13 @@ pub struct OhaOptions {
 fn check(parsed: &Parsed) -> Result<(), String> {
     let given = |name: &str| parsed.last(name).is_some();
     let bodies = ["d", "D", "Z", "form"];
-    let exclusive = [("n", "z"), ("q", "burst-delay"), ("q", "burst-rate")].into_iter();
+    let exclusive = [
+        ("n", "z"),
+        ("q", "burst-delay"),
+        ("q", "burst-rate"),
+        ("urls-from-file", "rand-regex-url"),
+    ]
+    .into_iter();
     let pairs = bodies.iter().enumerate();
     let exclusive =
         exclusive.chain(pairs.flat_map(|(at, a)| bodies[at + 1..].iter().map(|b| (*a, *b))));
@@ -165,6 +173,8 @@ fn check(parsed: &Parsed) -> Result<(), String> {
         ("wait-ongoing-requests-after-deadline", "z"),
         ("burst-delay", "burst-rate"),
         ("burst-rate", "burst-delay"),
+        ("max-repeat", "rand-regex-url"),
+        ("dump-urls", "rand-regex-url"),
         ("cert", "key"),
         ("key", "cert"),
     ] {
@@ -334,6 +344,7 @@ impl OhaOptions {
             connect_timeout: connect.unwrap_or(Duration::from_secs(5)),
             // oha's HTTP/1.0 requests do not request keep-alive.
             keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,
+            proxy: parsed.last("x").map(str::to_owned),
             max_redirects: parsed.get("redirect")?.unwrap_or(0),
             http,
             streams: self.streams()?,

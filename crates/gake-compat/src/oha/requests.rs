@@ -9,11 +9,14 @@ use gake_wire::basic_authorization;
 use crate::flags::Parsed;
 use gake_run::body_file;
 use gake_run::multipart_form;
-use gake_session::Failure;
 use gake_session::options::values::header as read_header;
+use gake_session::{Failure, generated_requests, random};
 
 /// The most different requests: URLs times bodies.
 const REQUESTS_MAX: usize = 1_000_000;
+
+/// oha's default of `--max-repeat`.
+const MAX_REPEAT: u32 = 4;
 
 /// oha's User-Agent, on which servers may depend.
 const USER_AGENT: &str = "oha/1.16.0";
@@ -34,7 +37,11 @@ pub struct Requests {
 /// When a request is not valid or a file cannot be read.
 pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
     let from_file = parsed.on("urls-from-file").map_err(Failure::usage)?;
-    let urls = if from_file { lines(target)? } else { vec![target.to_owned()] };
+    let urls = match parsed.on("rand-regex-url").map_err(Failure::usage)? {
+        true => random_urls(parsed, target, None)?,
+        false if from_file => lines(target)?,
+        false => vec![target.to_owned()],
+    };
     let urls: Vec<_> = urls.iter().filter(|url| !url.trim().is_empty()).collect();
     if let Some(url) = urls.iter().find(|url| !url.contains("://")) {
         return Err(Failure::could_not(format!("{url:?} is not a URL: it begins with http://")));
@@ -67,6 +74,22 @@ pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
         },
         file: from_file.then(|| target.to_owned()),
     })
+}
+
+/// URLs that match the pattern of the command line: so many, or as many as are sent in turn.
+///
+/// # Errors
+/// When it is not a URL with a regular expression, or a value is not valid.
+pub fn random_urls(
+    parsed: &Parsed,
+    pattern: &str,
+    count: Option<usize>,
+) -> Result<Vec<String>, Failure> {
+    let repeats = parsed.get("max-repeat").map_err(Failure::usage)?.unwrap_or(MAX_REPEAT);
+    let seed = random::bytes::<8>().map(u64::from_le_bytes);
+    let seed = seed.map_err(|error| Failure::could_not(format!("no random URLs: {error}")))?;
+    let wrong = |why: String| Failure::usage(format!("--rand-regex-url {pattern:?}: {why}"));
+    generated_requests::urls(pattern, seed, repeats, count).map_err(wrong)
 }
 
 /// A body, if there is one.

@@ -1,7 +1,7 @@
 //! `vegeta attack`: requests at a rate, and a result for each, written as they come.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::sync::{Arc, OnceLock};
 
 use gake_core::Load;
 use gake_core::plan::OTHER_DESCRIPTORS;
@@ -55,17 +55,17 @@ pub fn run(
         wires: run.prepared.wires.clone(),
         redirects: options.redirects,
     };
-    let is_read = Arc::new(AtomicBool::new(true));
-    let handler = handler(records, &options.output, console, Arc::clone(&is_read))?;
+    let unwritten = Arc::new(OnceLock::new());
+    let handler = handler(records, &options.output, console, Arc::clone(&unwritten))?;
     let result = run.run(Some(handler), |_| {
-        let gone = !is_read.load(Ordering::Relaxed);
+        let gone = unwritten.get().is_some();
         gone.then(|| "the results cannot be written any more".to_owned())
     })?;
     if let Some(fault) = requests.fault() {
-        return Err(Failure::usage(fault));
+        return Err(Failure::could_not(fault));
     }
-    if !is_read.load(Ordering::Relaxed) && options.output == "stdout" {
-        return Err(Failure::OutputClosed);
+    if let Some(error) = unwritten.get() {
+        return Err(files::write_failure(&options.output, error));
     }
     match result.lost {
         None => Ok(Exit::Done),
@@ -86,12 +86,12 @@ fn bound_connections(options: &mut VegetaOptions) {
     }
 }
 
-/// Writes results as they come. `is_read` becomes false when the reader has closed the pipe.
+/// Writes results as they come. `unwritten` gets the first error.
 fn handler(
     records: Records,
     output: &str,
     console: &Console,
-    is_read: Arc<AtomicBool>,
+    unwritten: Arc<OnceLock<io::Error>>,
 ) -> Result<OutcomeHandler, Failure> {
     let mut writer = ResultWriter::new(files::create(output, console)?, ResultEncoding::Gob);
     Ok(Box::new(move |outcomes: &[Outcome]| {
@@ -99,8 +99,12 @@ fn handler(
             .iter()
             .try_for_each(|outcome| writer.write(&records.of(outcome)))
             .and_then(|()| writer.flush());
-        if written.is_err() {
-            is_read.store(false, Ordering::Relaxed);
+        if let Err(error) = &written {
+            let kept = error
+                .raw_os_error()
+                .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+            // Only the first error matters.
+            let _ = unwritten.set(kept);
         }
         written
     }))

@@ -28,8 +28,9 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let name = parsed.last("output").unwrap_or("stdout");
     let mut writer = ResultWriter::new(files::create(name, console)?, to);
     while let Some(record) = results.next(console)? {
-        writer.write(&record).map_err(|error| files::write_failure(name, &error))?;
+        // Flushed, so that a reader can follow an attack.
+        let written = writer.write(&record).and_then(|()| writer.flush());
+        written.map_err(|error| files::write_failure(name, &error))?;
     }
-    writer.flush().map_err(|error| files::write_failure(name, &error))?;
     Ok(Exit::Done)
 }

@@ -210,7 +210,7 @@ impl Iterator for TargetReader {
     type Item = Result<WeightedRequest, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let wrong = |name: &str, error: String| Failure::usage(format!("{name}: {error}"));
+        let wrong = |name: &str, error: String| Failure::could_not(format!("{name}: {error}"));
         let target = match self.targets.next()? {
             Ok(target) => target,
             Err(error) => return Some(Err(wrong(&self.name, error.to_string()))),

@@ -194,7 +194,7 @@ fn request(spec: &RequestSpec) -> RequestDraft {
 }
 
 fn headers(headers: &[(String, String)]) -> Vec<HeaderValue> {
-    headers.iter().map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect()
+    headers.iter().map(HeaderValue::of).collect()
 }
 
 fn body(body: Option<&BodySpec>) -> Option<BodyValue> {

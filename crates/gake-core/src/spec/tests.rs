@@ -594,3 +594,23 @@ fn the_language_is_known_by_suffix_or_content() {
     assert_eq!(Syntax::of("-", " \n{\"a\": 1}"), Syntax::Json);
     assert_eq!(Syntax::of("-", "[[scenario]]"), Syntax::Toml);
 }
+
+#[test]
+fn header_lines_are_as_in_curl() {
+    let headers = |lines: &str| {
+        let text = format!("[[scenario]]\nurl = \"http://h/\"\nheaders = [{lines}]\n");
+        let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
+        spec.scenarios[0].request.headers.clone()
+    };
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(headers(r#""X: 1", "X-Empty;", "X-Gone:""#), [pair("X", "1"), pair("X-Empty", "")]);
+    // The defaults are left out by an empty value, and sent empty by a blank one.
+    assert_eq!(headers(r#""User-Agent:""#), [pair("User-Agent", "")]);
+    assert_eq!(headers(r#""user-agent ;""#), [pair("user-agent", " ")]);
+    for line in ["X: 1", "X-Empty;", "User-Agent:", "User-Agent;"] {
+        let value: value::HeaderValue = line.parse().unwrap();
+        let decided = value.decided().unwrap();
+        assert_eq!(value::HeaderValue::of(&decided).to_string(), line);
+    }
+    assert!(["", ";", ":", "X"].iter().all(|line| line.parse::<value::HeaderValue>().is_err()));
+}

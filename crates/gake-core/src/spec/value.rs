@@ -47,9 +47,39 @@ pub struct SpeedValue(pub f64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectValue(pub ExpectedStatus);
 
-/// A header line: `Name: value`.
+/// A header line as in curl: `Name: value`, `Name;` for an empty value, `Name:` to leave it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderValue(pub String, pub String);
+
+/// The value of a [`HeaderValue`] that is sent without one. An empty text leaves the header out.
+const EMPTY_HEADER: &str = " ";
+
+/// Headers of every request unless they are left out.
+const DEFAULT_HEADERS: [&str; 2] = ["host", "user-agent"];
+
+impl HeaderValue {
+    /// Name and value as they are sent; `None` if the header is left out. A default header that is
+    /// left out keeps an empty value, and one that is sent empty a blank.
+    pub(crate) fn decided(self) -> Option<(String, String)> {
+        let Self(name, value) = self;
+        match value.as_str() {
+            _ if Self::is_default(&name) => Some((name, value)),
+            "" => None,
+            EMPTY_HEADER => Some((name, String::new())),
+            _ => Some((name, value)),
+        }
+    }
+
+    /// The line of a decided header.
+    pub(crate) fn of((name, value): &(String, String)) -> Self {
+        let is_empty = value.is_empty() && !Self::is_default(name);
+        Self(name.clone(), if is_empty { EMPTY_HEADER.to_owned() } else { value.clone() })
+    }
+
+    fn is_default(name: &str) -> bool {
+        DEFAULT_HEADERS.iter().any(|default| name.eq_ignore_ascii_case(default))
+    }
+}
 
 /// How arrivals of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,16 +265,26 @@ impl TextValue for HeaderValue {
     const WHAT: &'static str = "a header line such as \"Name: value\"";
 
     fn read(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some((name, value)) if !name.trim().is_empty() => {
-                Ok(Self(name.trim().to_owned(), value.trim().to_owned()))
-            }
-            _ => Err("write a header as 'Name: value'".to_owned()),
+        let line = match text.split_once(':') {
+            Some((name, value)) => Some((name.trim(), value.trim())),
+            None => text.trim_end().strip_suffix(';').map(|name| (name.trim(), EMPTY_HEADER)),
+        };
+        match line {
+            Some((name, value)) if !name.is_empty() => Ok(Self(name.to_owned(), value.to_owned())),
+            _ => Err(
+                "write a header as 'Name: value', 'Name;' without a value, or 'Name:' to leave \
+                      it out"
+                    .to_owned(),
+            ),
         }
     }
 
     fn write(&self) -> String {
-        format!("{}: {}", self.0, self.1)
+        match self.1.as_str() {
+            "" => format!("{}:", self.0),
+            EMPTY_HEADER => format!("{};", self.0),
+            value => format!("{}: {value}", self.0),
+        }
     }
 }
 

@@ -98,7 +98,7 @@ impl Exposition {
 
 fn about(text: &mut Exposition, summary: &Summary) {
     let (run, verdict) = (&summary.run, &summary.verdict);
-    text.family("gake_run", "info", "What was loaded, and how.");
+    text.family("gake_run_info", "gauge", "What was loaded, and how.");
     let plan = run.plan.to_string();
     let labels = [
         ("target", run.plan.target.as_str()),
@@ -111,7 +111,7 @@ fn about(text: &mut Exposition, summary: &Summary) {
     let help = "From the start to the last outcome.";
     text.gauge("gake_elapsed_seconds", help, seconds(run.elapsed as f64));
 
-    text.family("gake_validity", "stateset", "Whether the figures can be believed.");
+    text.family("gake_validity", "gauge", "Whether the figures can be believed.");
     for level in [Validity::Valid, Validity::Suspect, Validity::Invalid] {
         let on = u8::from(level == verdict.validity);
         text.sample("gake_validity", &[("gake_validity", level.name())], on);

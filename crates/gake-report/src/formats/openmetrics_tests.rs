@@ -18,8 +18,7 @@ fn rendered(run: Run, objectives: &[&str]) -> String {
 fn suffixes(kind: &str) -> &'static [&'static str] {
     match kind {
         "counter" => &["_total"],
-        "gauge" | "stateset" => &[""],
-        "info" => &["_info"],
+        "gauge" => &[""],
         "histogram" => &["_bucket", "_count", "_sum"],
         "summary" => &["", "_count", "_sum"],
         _ => panic!("what is a {kind}?"),

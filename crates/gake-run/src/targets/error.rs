@@ -21,6 +21,9 @@ pub enum TargetErrorKind {
     /// A line that should start a target does not.
     #[error("expected \"METHOD URL\", found {0}")]
     RequestLine(QuotedText),
+    /// A URL by itself where each target has its method.
+    #[error("bad target: {0} has no method; write for example GET before the URL")]
+    NoMethod(QuotedText),
     /// The method is not valid: upper-case letters in the http format, a token in the json format.
     #[error("expected an HTTP method such as GET, found {0}")]
     Method(QuotedText),

@@ -8,7 +8,12 @@ use super::line_reader::LineReader;
 use super::{QuotedText, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
 
 /// Parses the next target; `None` at the end.
-pub(super) fn next<R: BufRead>(lines: &mut LineReader<R>) -> Result<Option<Target>, TargetError> {
+///
+/// `takes_urls`: a URL by itself is a target.
+pub(super) fn next<R: BufRead>(
+    lines: &mut LineReader<R>,
+    takes_urls: bool,
+) -> Result<Option<Target>, TargetError> {
     let mut marks = TargetMarks::default();
     let mut target = loop {
         match lines.next()? {
@@ -19,6 +24,9 @@ pub(super) fn next<R: BufRead>(lines: &mut LineReader<R>) -> Result<Option<Targe
                 let fault = |kind| TargetError { line, kind };
                 match comment(text) {
                     Some(comment) => marks.read(comment, line).map_err(fault)?,
+                    None if is_url(text) && !takes_urls => {
+                        return Err(fault(Kind::NoMethod(QuotedText::new(text))));
+                    }
                     None => break Target { line, ..request_line(text).map_err(fault)? },
                 }
             }

@@ -105,13 +105,15 @@ impl TargetFormat {
 pub struct Targets<R> {
     lines: LineReader<R>,
     format: TargetFormat,
+    /// Whether a URL by itself is a target.
+    takes_urls: bool,
     ended: bool,
 }
 
 impl<R: BufRead> Targets<R> {
-    /// The targets in `reader`, which is in this format.
+    /// The targets in `reader`, which is in this format and, as in Vegeta, names each method.
     pub const fn new(reader: R, format: TargetFormat) -> Self {
-        Self { lines: LineReader::new(reader), format, ended: false }
+        Self { lines: LineReader::new(reader), format, takes_urls: false, ended: false }
     }
 
     /// The targets in `reader`, in the format detected from its first line.
@@ -128,7 +130,7 @@ impl<R: BufRead> Targets<R> {
             }
         };
         lines.hold();
-        Ok(Self { lines, format, ended: false })
+        Ok(Self { lines, format, takes_urls: true, ended: false })
     }
 
     /// The format of the file.
@@ -157,7 +159,7 @@ impl<R: BufRead> Iterator for Targets<R> {
             return None;
         }
         let next = match self.format {
-            TargetFormat::Http => http::next(&mut self.lines),
+            TargetFormat::Http => http::next(&mut self.lines, self.takes_urls),
             TargetFormat::Json => json::next(&mut self.lines),
         };
         self.ended = !matches!(next, Ok(Some(_)));

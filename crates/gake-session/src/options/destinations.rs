@@ -67,6 +67,11 @@ pub struct SinkArgs {
     #[arg(long, value_name = "grafana=URL", value_parser = values::annotated)]
     pub annotate: Vec<SinkAddress>,
 
+    /// Most bytes on disk of figures that a sink has not taken yet; they are delivered after the run
+    /// (default 2GB, at most a tenth of the free disk)
+    #[arg(long, value_name = "SIZE", value_parser = gake_text::size::parse_size)]
+    pub sink_spill: Option<u64>,
+
     /// Do not start unless every sink is reachable
     #[arg(long)]
     pub sink_required: bool,

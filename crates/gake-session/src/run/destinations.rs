@@ -2,7 +2,7 @@
 
 use gake_run::Sink;
 use gake_run::sink::ExportSink;
-use gake_sinks::{Exporter, SinkKind};
+use gake_sinks::{Exporter, SinkKind, Spill};
 
 use crate::options::SinkArgs;
 use crate::{Console, Failure};
@@ -11,7 +11,14 @@ use crate::{Console, Failure};
 ///
 /// # Errors
 /// When one cannot be used, or is unreachable and `--sink-required` is given.
-pub fn destinations(args: &SinkArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
+pub fn destinations(
+    args: &SinkArgs,
+    spill: &Spill,
+    console: &Console,
+) -> Result<Vec<Box<dyn Sink>>, Failure> {
+    if args.sink_spill.is_some() && args.sink.is_empty() {
+        return Err(Failure::usage("--sink-spill needs --sink"));
+    }
     if args.sink_required && args.sink.is_empty() && args.annotate.is_empty() {
         return Err(Failure::usage("--sink-required needs --sink or --annotate"));
     }
@@ -20,7 +27,7 @@ pub fn destinations(args: &SinkArgs, console: &Console) -> Result<Vec<Box<dyn Si
     let annotated = args.annotate.iter().map(|address| ("--annotate", address));
     for (flag, address) in sinks_of.chain(annotated) {
         let address = address.clone().or_token(token);
-        let mut exporter = Exporter::new(&address)
+        let mut exporter = Exporter::new(&address, spill)
             .map_err(|why| Failure::could_not(format!("{flag} {address}: {why}")))?;
         if let Err(why) = exporter.check() {
             let what = format!("{flag} {address}: {why}");

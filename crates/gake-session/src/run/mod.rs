@@ -7,6 +7,7 @@ mod history_writer;
 mod live;
 mod reconcile;
 mod rows;
+mod spill;
 mod traces;
 mod trials;
 mod web;
@@ -16,6 +17,7 @@ pub use crate::fleet::{EndedAgents, RunAgents, assemble};
 pub use destinations::destinations;
 pub use history_writer::HistoryWriter;
 pub use reconcile::Reconciliation;
+pub use spill::SinkDrain;
 pub use traces::start as start_traces;
 pub use trials::SessionTrials;
 pub use web::{Controls, Web};
@@ -35,6 +37,8 @@ use live::RunLive;
 /// Where the figures of a run go, and how it is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Session<'a> {
+    /// What destinations of figures have not taken.
+    pub drain: &'a SinkDrain,
     /// Formats and files of results, and destinations of figures.
     pub output: &'a OutputArgs,
     /// The live page.
@@ -73,11 +77,12 @@ impl<'a> Session<'a> {
         let mut watching = TargetWatcher::of(prepared).map_err(failure)?;
         let history = HistoryWriter::start(self.history)?;
         let mut sinks = sinks(output, history.as_ref()).map_err(failure)?;
-        sinks.extend(destinations(&output.sinks, console)?);
+        sinks.extend(destinations(&output.sinks, self.drain.spill(), console)?);
         sinks.extend(spans);
         let (mut agents, reconciliation) = begin()?;
         let mut live = RunLive::new(output, console, &prepared.plan);
         let signals = Signals::watch_each(live.stopper(console)).map_err(Failure::signals)?;
+        self.drain.obey(signals.interrupt());
         let log = (!quiet && !output.tui).then_some(*console);
         // Agents cannot change their rate during the run.
         let rate = agents.is_none() && RateControl::suits(&prepared.plan);

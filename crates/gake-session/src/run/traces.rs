@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_run::sink::SpanSink;
 use gake_run::{ResolvedRun, Sink};
-use gake_sinks::{SinkKind, SpanExporter};
+use gake_sinks::{SinkKind, SpanExporter, Spill};
 use gake_wire::Tracer;
 
 use super::destinations::token;
@@ -18,7 +18,7 @@ use crate::random;
 /// When no sink takes spans, or one cannot be used.
 pub fn start(
     args: &TraceArgs,
-    sinks: &SinkArgs,
+    (sinks, spill): (&SinkArgs, &Spill),
     has_agents: bool,
     prepared: &mut ResolvedRun,
 ) -> Result<Vec<Box<dyn Sink>>, Failure> {
@@ -42,7 +42,7 @@ pub fn start(
     let mut spans: Vec<Box<dyn Sink>> = Vec::new();
     for address in takers {
         let address = address.clone().or_token(token);
-        let exporter = SpanExporter::new(&address, tracer.subscribe());
+        let exporter = SpanExporter::new(&address, tracer.subscribe(), spill);
         let exporter = exporter.map_err(|why| Failure::usage(format!("--trace-sample: {why}")))?;
         spans.push(Box::new(SpanSink::new(exporter)));
     }

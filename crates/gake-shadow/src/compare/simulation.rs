@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::judge::{FieldVerdict, Pace, ShadowReport, Terms, judge};
 use super::*;
-use crate::exchange::{BackendResponse, CapturedBody, CapturedRequest};
+use crate::exchange::{BackendResponse, CapturedBody, CapturedRequest, RequestIds};
 
 fn redactor() -> Redactor {
     Redactor::new([1; 16], gake_text::redact::SecretNames::default())
@@ -94,7 +94,13 @@ fn exchange(
         headers: HeaderMap::new(),
         body: CapturedBody::default(),
     };
-    MirroredExchange { id: 0, received_unix_ns: 0, client: None, request, backends }
+    MirroredExchange {
+        ids: RequestIds::default(),
+        received_unix_ns: 0,
+        client: None,
+        request,
+        backends,
+    }
 }
 
 /// Compares `requests` requests to two endpoints; `change` applies to the shadow of the second.

@@ -22,7 +22,7 @@ pub use runner::HookCounts;
 pub(crate) use runner::{HookLimits, HookRunner};
 pub use set::HookSet;
 
-use crate::exchange::MirroredExchange;
+use crate::exchange::{MirroredExchange, RequestIds};
 use crate::message::body::ShadowRequest;
 use crate::message::head::RequestHead;
 
@@ -61,6 +61,8 @@ pub struct HookRequestHead {
     pub headers: HeaderMap,
     /// The client's address.
     pub client: SocketAddr,
+    /// The numbers of the request.
+    pub ids: RequestIds,
 }
 
 /// The backends that get a request.
@@ -98,6 +100,8 @@ pub struct HookRequest {
     /// The body if [`Hooks::munges`] returns [`ChangeScope::Body`] for the backend; otherwise `None`,
     /// and the body is unchanged.
     pub body: Option<Bytes>,
+    /// The numbers of the request, the same for every backend. Changes have no effect.
+    pub ids: RequestIds,
 }
 
 /// What hooks change in a backend's requests.
@@ -163,7 +167,7 @@ pub trait Hooks: Send + Sync + 'static {
 impl HookRequest {
     pub(crate) fn of(head: &RequestHead, body: Option<Bytes>) -> Self {
         let (method, uri, headers) = (head.method().clone(), head.uri(), head.map());
-        Self { method, uri, headers, body }
+        Self { method, uri, headers, body, ids: head.ids }
     }
 }
 
@@ -175,7 +179,7 @@ pub(crate) async fn munge_whole(
 ) -> Option<Arc<ShadowRequest>> {
     let with_body = hooks.munges(backend) == ChangeScope::Body;
     let request_copy = HookRequest::of(&request.head, with_body.then(|| request.body.bytes()));
-    let HookRequest { method, uri, headers, body: bytes } =
+    let HookRequest { method, uri, headers, body: bytes, .. } =
         hooks.munge(backend, request_copy).await?;
     let mut body = request.body.clone();
     if let Some(bytes) = bytes {

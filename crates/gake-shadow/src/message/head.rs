@@ -5,6 +5,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
+use crate::exchange::RequestIds;
+
 use super::line::{digits, is, is_one_of, list, write_line};
 
 /// Estimated bytes of the lines added for a backend.
@@ -40,6 +42,8 @@ pub(crate) struct RequestHead {
     /// Path and query, a range of `bytes`.
     target: Range<usize>,
     bytes: Bytes,
+    /// The request's numbers, which every head derived from it has.
+    pub(crate) ids: RequestIds,
 }
 
 /// The end of a request line.
@@ -107,7 +111,8 @@ impl HeadWriter {
 
     pub(crate) fn finish(mut self) -> RequestHead {
         self.bytes.extend_from_slice(b"\r\n");
-        RequestHead { method: self.method, target: self.target, bytes: self.bytes.into() }
+        let (method, target, ids) = (self.method, self.target, RequestIds::default());
+        RequestHead { method, target, bytes: self.bytes.into(), ids }
     }
 }
 
@@ -176,7 +181,11 @@ impl RequestHead {
         for (name, value) in self.lines().filter(|(name, _)| is_kept(name)) {
             writer.line(name, value);
         }
-        writer.finish()
+        writer.finish().numbered(self.ids)
+    }
+
+    pub(crate) fn numbered(self, ids: RequestIds) -> Self {
+        Self { ids, ..self }
     }
 
     /// The same head with lines appended.
@@ -247,6 +256,6 @@ impl RequestHead {
         if is_zero {
             writer.line(b"content-length", b"0");
         }
-        writer.finish().with_framing(framing)
+        writer.finish().numbered(self.ids).with_framing(framing)
     }
 }

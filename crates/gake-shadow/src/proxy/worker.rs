@@ -43,6 +43,8 @@ pub(crate) struct ProxyWorker {
     pub(crate) date: DateCache,
     phase: Cell<ProxyPhase>,
     open: Cell<usize>,
+    /// Connections and requests so far.
+    numbered: Cell<(u64, u64)>,
     /// Notified when a client connection closes.
     closed: Notify,
 }
@@ -91,6 +93,7 @@ impl ProxyWorker {
             date: DateCache::new(),
             phase: Cell::new(ProxyPhase::Running),
             open: Cell::new(0),
+            numbered: Cell::new((0, 0)),
             closed: Notify::new(),
             ticker,
             shared,
@@ -99,6 +102,25 @@ impl ProxyWorker {
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.shared.counters[self.index]
+    }
+
+    /// The number of a new connection.
+    pub(crate) fn connection_id(&self) -> u64 {
+        let (connections, requests) = self.numbered.get();
+        self.numbered.set((connections + 1, requests));
+        self.unique(connections)
+    }
+
+    /// The number of a new request.
+    pub(crate) fn request_id(&self) -> u64 {
+        let (connections, requests) = self.numbered.get();
+        self.numbered.set((connections, requests + 1));
+        self.unique(requests)
+    }
+
+    /// A number that no other worker has.
+    fn unique(&self, number: u64) -> u64 {
+        number * self.shared.workers() as u64 + self.index as u64
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::exchange::{BackendOutcome, CapturedBody, MirroredExchange};
+use crate::exchange::{BackendOutcome, CapturedBody, MirroredExchange, RequestIds};
 use crate::hooks::{HookRequest, HookRequestHead, Selection};
 use bytes::Bytes;
 use gake_script::Value;
@@ -16,12 +16,23 @@ use super::options::{BodyFormat, ScriptHookOptions};
 
 /// The argument of `selectBackends`.
 pub(super) fn head(request: &HookRequestHead) -> Value {
+    let [id, connection, sequence] = ids(request.ids);
     Value::map([
+        id,
+        connection,
+        sequence,
         ("method", Value::text(request.method.as_str())),
         ("uri", Value::Text(request.uri.to_string())),
         ("headers", headers(&request.headers)),
         ("client", Value::Text(request.client.to_string())),
     ])
+}
+
+/// The numbers of a request, as every function gets them.
+fn ids(ids: RequestIds) -> [(&'static str, Value); 3] {
+    let RequestIds { id, connection, sequence } = ids;
+    [("id", id), ("connection", connection), ("sequence", sequence)]
+        .map(|(name, number)| (name, Value::Number(number as f64)))
 }
 
 /// The result of `selectBackends`.
@@ -50,6 +61,7 @@ pub(super) fn request(request: &HookRequest, how: BodyFormat) -> Value {
         ("uri".to_owned(), Value::Text(request.uri.to_string())),
         ("headers".to_owned(), headers(&request.headers)),
     ];
+    properties.extend(ids(request.ids).map(|(name, number)| (name.to_owned(), number)));
     let body = request.body.as_ref().and_then(|bytes| body(bytes, how));
     properties.extend(body.map(|body| ("body".to_owned(), body)));
     Value::Map(properties)
@@ -76,6 +88,8 @@ pub(super) fn change(
             ("uri", Value::Text(text)) => changed.uri = uri(&text)?,
             ("headers", Value::Map(named)) => changed.headers = header_map(named)?,
             ("body", value) => changed.body = Some(new_body(value, changed.body.take(), how)?),
+            // A hook may return its argument with changes.
+            ("id" | "connection" | "sequence", _) => {}
             ("method" | "uri", _) => return Err(format!("returned a {name} that is not a string")),
             ("headers", _) => return Err("returned headers that are not an object".to_owned()),
             _ => {
@@ -120,8 +134,11 @@ pub(super) fn exchange(exchange: &MirroredExchange, options: &ScriptHookOptions)
     add_body(&mut request, &received.body, options.request_body);
     let backends = exchange.backends.iter();
     let backends = backends.map(|one| (one.name.to_string(), outcome(one, options)));
+    let [id, connection, sequence] = ids(exchange.ids);
     Value::map([
-        ("id", Value::Number(exchange.id as f64)),
+        id,
+        connection,
+        sequence,
         ("time", ms(exchange.received_unix_ns)),
         ("client", exchange.client.map_or(Value::Null, |client| Value::Text(client.to_string()))),
         ("request", Value::Map(request)),

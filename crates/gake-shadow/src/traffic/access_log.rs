@@ -117,18 +117,58 @@ impl<R: BufRead> RecordSource for Reader<R> {
     }
 }
 
-/// Parses a line into the second since the Unix epoch and the request.
-pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
+/// Lines by which a log is known.
+const KNOWN_BY: usize = 20;
+
+/// Whether a file that begins with `start` is an access log: most of its first lines have a time in
+/// brackets and a quoted request, whatever the request is.
+pub(super) fn is_log(start: &[u8]) -> bool {
+    let whole = memchr::memrchr(b'\n', start).map_or(start, |end| &start[..end]);
+    let is_line = |line: &&[u8]| {
+        let line = String::from_utf8_lossy(line);
+        times(&line).is_some_and(|(_, rest)| quoted(rest.trim_start()).is_some())
+    };
+    let lines = || whole.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let all = lines().take(KNOWN_BY).count();
+    2 * lines().take(KNOWN_BY).filter(is_line).count() > all
+}
+
+/// The second of a line since the Unix epoch, and the text after it.
+fn times(line: &str) -> Option<(i64, &str)> {
     let (_, rest) = line.split_once(" [")?;
     let (time, rest) = rest.split_once(']')?;
-    let unix = seconds(time)?;
+    Some((seconds(time)?, rest))
+}
+
+/// A target that can be sent: bytes that no URL may contain are percent-encoded.
+fn encoded(target: &[u8]) -> String {
+    let mut text = String::with_capacity(target.len());
+    for &byte in target {
+        match byte {
+            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#' => {
+                text.push_str(&format!("%{byte:02X}"));
+            }
+            0x21..=0x7e => text.push(char::from(byte)),
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// Parses a line into the second since the Unix epoch and the request.
+pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
+    let (unix, rest) = times(line)?;
     let (request, rest) = quoted(rest.trim_start())?;
-    let mut words = request.split(' ');
-    let (method, target) = (words.next()?, words.next()?);
-    let protocol = words.next();
-    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
-    let is_target = target.starts_with('/') || target == "*" || target.contains("://");
-    if !is_method || !is_target || protocol.is_some_and(|p| !p.starts_with("HTTP/")) {
+    let space = memchr::memchr(b' ', &request)?;
+    let (method, target) = (&request[..space], request[space..].trim_ascii());
+    // The target may contain blanks.
+    let last = memchr::memrchr(b' ', target).map_or(target.len(), |at| at);
+    let target = if target[last..].starts_with(b" HTTP/") { &target[..last] } else { target };
+    let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_uppercase);
+    let has_scheme = memchr::memmem::find(target, b"://").is_some();
+    let is_target = target.starts_with(b"/") || target == b"*" || has_scheme;
+    let is_cut = last < target.len() && b" HTTP/".starts_with(&target[last..]);
+    if !is_method || !is_target || is_cut {
         return None;
     }
     let mut headers = Vec::new();
@@ -136,17 +176,18 @@ pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
     for name in ["Referer", "User-Agent"] {
         let Some(at) = rest.find('"') else { break };
         let Some((value, after)) = quoted(&rest[at..]) else { break };
-        if value != "-" && !value.is_empty() {
-            headers.push((name.to_owned(), value.into_bytes()));
+        if value != b"-" && !value.is_empty() {
+            headers.push((name.to_owned(), value));
         }
         rest = after;
     }
-    let (method, target) = (method.to_owned(), target.to_owned());
+    let method = String::from_utf8_lossy(method).into_owned();
+    let target = encoded(target);
     Some((unix, Record { method, target, headers, ..Record::default() }))
 }
 
 /// The unescaped quoted text at the start, and the rest.
-fn quoted(text: &str) -> Option<(String, &str)> {
+fn quoted(text: &str) -> Option<(Vec<u8>, &str)> {
     let inner = text.strip_prefix('"')?;
     let bytes = inner.as_bytes();
     let mut out = Vec::new();
@@ -165,7 +206,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
             byte => (out.push(byte), at += 1).1,
         }
     }
-    Some((String::from_utf8_lossy(&out).into_owned(), &inner[at + 1..]))
+    Some((out, &inner[at + 1..]))
 }
 
 /// The seconds since the Unix epoch of `22/Nov/2026:01:02:03 +0100`.

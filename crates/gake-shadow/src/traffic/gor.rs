@@ -1,8 +1,9 @@
 //! GoReplay's format: `TYPE ID TIMESTAMP [LATENCY]`, the raw message, and a separator. Requests
 //! have type 1; responses are skipped.
 //!
-//! The format has no lengths, and bodies may contain the separator. One ends a message only when
-//! the message has the length it announces, and the start of another message follows.
+//! The format has no lengths, and bodies may contain the separator. One ends a message when the start
+//! of another message follows, unless the message ends at a later one with exactly the length that
+//! it announces. A message shorter than that costs only itself.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -82,7 +83,15 @@ impl<R: BufRead> Reader<R> {
                     self.fill()?;
                     continue;
                 }
-                if self.ends_at(at, after) || self.buffer.len() >= RECORD_BYTES_MAX {
+                let announced = self.announced_end(at);
+                let needed = announced.map_or(0, |end| end.saturating_add(SEPARATOR.len()));
+                if self.buffer.len() < needed.min(RECORD_BYTES_MAX) && !self.ended {
+                    self.fill()?;
+                    continue;
+                }
+                let is_inside = announced.is_some_and(|end| end > at && self.is_end(end));
+                let ends = self.starts_at(after) && !is_inside;
+                if ends || self.buffer.len() >= RECORD_BYTES_MAX {
                     return Ok(Some((at, after)));
                 }
                 from = at + 1;
@@ -98,15 +107,23 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Whether the separator at `at` ends the message.
-    fn ends_at(&self, at: usize, after: usize) -> bool {
+    /// Where the message ends that the separator at `at` may end, by its own account.
+    fn announced_end(&self, at: usize) -> Option<usize> {
+        let (_, _, raw) = payload(&self.buffer[..at])?;
+        (at - raw.len()).checked_add(message::announced(raw)?)
+    }
+
+    /// Whether a message, or the file, ends at `at`.
+    fn is_end(&self, at: usize) -> bool {
+        let rest = self.buffer.get(at..);
+        rest.is_some_and(|rest| rest.starts_with(SEPARATOR) || rest.is_empty() && self.ended)
+    }
+
+    /// Whether another message, or the end of the file, is at `after`.
+    fn starts_at(&self, after: usize) -> bool {
         let next = &self.buffer[after..];
         let line = next.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        if !next.is_empty() && meta(line).is_none() {
-            return false;
-        }
-        let raw = payload(&self.buffer[..at]).map_or(&[][..], |(_, _, raw)| raw);
-        message::announced(raw).is_none_or(|length| length <= raw.len())
+        next.is_empty() || meta(line).is_some()
     }
 }
 

@@ -25,6 +25,12 @@ pub use redaction::redact;
 /// Maximum bytes of a record in any format, whatever length a file announces.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
+/// Bytes read at once.
+const READ_AHEAD: usize = 1 << 18;
+
+/// The first bytes of a file that gzip has compressed (RFC 1952, section 2.3.1).
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
 /// Maximum header lines of a request.
 const HEADERS_MAX: usize = 1_000;
 
@@ -114,7 +120,7 @@ impl RecordingFormat {
         if gor::is_meta(line) {
             return Some(Self::Gor);
         }
-        access_log::parse(&String::from_utf8_lossy(line)).map(|_| Self::AccessLog)
+        access_log::is_log(start).then_some(Self::AccessLog)
     }
 
     /// The name, for messages.
@@ -205,12 +211,17 @@ trait RecordSource {
 }
 
 impl Traffic {
-    /// Opens a recording of any format.
+    /// Opens a recording of any format, which may be compressed by gzip.
     ///
     /// # Errors
     /// When it cannot be read, or is not a recording.
     pub fn open(path: &Path) -> Result<Self, TrafficError> {
-        Self::read(BufReader::with_capacity(1 << 18, File::open(path)?))
+        let mut file = BufReader::with_capacity(READ_AHEAD, File::open(path)?);
+        if !file.fill_buf()?.starts_with(GZIP) {
+            return Self::read(file);
+        }
+        let plain = flate2::bufread::MultiGzDecoder::new(file);
+        Self::read(BufReader::with_capacity(READ_AHEAD, plain))
     }
 
     /// Reads a recording of any format.

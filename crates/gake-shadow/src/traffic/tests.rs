@@ -212,7 +212,7 @@ fn access_logs_are_spread_within_their_seconds() {
     let found: Vec<_> = records.iter().map(|r| (r.offset / 1_000_000, &*r.target)).collect();
     assert_eq!(
         found,
-        [(0, "/a?x=\""), (500, "/b"), (2_000, "/d"), (2_500, "/late"), (3_000, "/common")]
+        [(0, "/a?x=%22"), (500, "/b"), (2_000, "/d"), (2_500, "/late"), (3_000, "/common")]
     );
     assert_eq!(records[0].header("user-agent"), Some("curl \"8\""));
     assert_eq!(records[1].headers, []);
@@ -220,6 +220,58 @@ fn access_logs_are_spread_within_their_seconds() {
         the log has a resolution of one second: requests within a second are spread evenly
         1 requests with other methods than GET, HEAD, OPTIONS and TRACE were skipped: the log has no bodies
         1 lines are not requests and were skipped"#]].assert_eq(&notes.join("\n"));
+}
+
+#[test]
+fn a_short_message_of_goreplay_costs_only_itself() {
+    let separator = "\n🐵🙈🙉\n";
+    let text = [
+        "1 a1 1000 0\nPOST /short HTTP/1.1\r\nContent-Length: 100\r\n\r\nonly this",
+        "2 a1 1100 0\nHTTP/1.1 200 OK\r\n\r\n",
+        "1 a2 2000 0\nGET /next HTTP/1.1\r\n\r\n",
+        "1 a3 3000 0\nPOST /endless HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nx",
+        "1 a4 4000 0\nGET /last HTTP/1.1\r\n\r\n",
+        "",
+    ]
+    .join(separator);
+    let (_, records, notes) = read(text.as_bytes());
+    let found: Vec<_> = records.iter().map(|r| (&*r.target, r.truncated)).collect();
+    let expected = [("/short", true), ("/next", false), ("/endless", true), ("/last", false)];
+    assert_eq!(found, expected);
+    assert_eq!(notes, [""; 0]);
+}
+
+#[test]
+fn recordings_may_be_compressed() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, b"1 a 1000 0\nGET /a HTTP/1.1\r\n\r\n").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gor.gz");
+    std::fs::write(&path, gzip.finish().unwrap()).unwrap();
+    let traffic = Traffic::open(&path).unwrap();
+    assert_eq!(traffic.format(), RecordingFormat::Gor);
+    let targets: Vec<_> = traffic.map(|record| record.unwrap().target).collect();
+    assert_eq!(targets, ["/a"]);
+}
+
+#[test]
+fn access_logs_may_begin_with_junk_and_contain_any_bytes() {
+    let line =
+        |request: &str| format!("::1 - - [22/Nov/2026:00:02:06 +0000] \"{request}\" 200 1\n");
+    let log = [
+        line("\\x16\\x03\\x01"),
+        line("GET /esc?a=\\x22b c\\x22&u=caf\\xC3\\xA9&l=\\xE9&b=\\x5C HTTP/1.1"),
+        line("GET /old "),
+        line("GET /cut HTT"),
+    ]
+    .concat();
+    let (format, records, _) = read(log.as_bytes());
+    assert_eq!(format, RecordingFormat::AccessLog);
+    let targets: Vec<_> = records.iter().map(|record| record.target.as_str()).collect();
+    assert_eq!(targets, ["/esc?a=%22b%20c%22&u=caf%C3%A9&l=%E9&b=%5C", "/old"]);
+    let script =
+        format!("// parses logs\n// {}export default function () {{}}\n", line("GET / HTTP/1.1"));
+    assert_eq!(RecordingFormat::of(script.as_bytes()), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use gake_shadow::config::BreakerConfig;
-use gake_shadow::exchange::{BackendFailure, Role};
+use gake_shadow::exchange::{BackendFailure, RequestIds, Role};
 use gake_shadow::hooks::{
     ChangeScope, HookCounts, HookError, HookRequest, HookRequestHead, HookSet, HookTimeout, Hooks,
     SelectFailure, Selection,
@@ -67,6 +67,47 @@ fn selected_backends_get_the_request() {
         [Category::Ok, Category::Unselected, Category::Raced].map(|c| ledger.count(c))
     };
     assert_eq!((counts(0), counts(1)), ([2, 5, 0], [1, 5, 1]));
+}
+
+#[test]
+fn a_request_has_the_same_numbers_in_every_hook() {
+    let (master, one) = (named("master"), named("one"));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = |seen: &Arc<Mutex<Vec<_>>>, place: &str, path: &str, ids: RequestIds| {
+        seen.lock().unwrap().push((path.to_owned(), place.to_owned(), ids));
+    };
+    let [selected, munged, finished] = [(); 3].map(|()| Arc::clone(&seen));
+    let hooks = HookSet::new()
+        .on_select_backends(move |head| {
+            note(&selected, "select", head.uri.path(), head.ids);
+            Selection::All
+        })
+        .on_munge_body(move |backend, request| {
+            note(&munged, backend, request.uri.path(), request.ids);
+        })
+        .on_backends_finished(move |exchange| {
+            note(&finished, "finished", exchange.request.uri.path(), exchange.ids);
+        });
+    let proxy = with(hooks, &master, &[&one]);
+    let kept =
+        "GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    send_raw(proxy.addr(), kept.as_bytes());
+    get(proxy.addr(), "/c");
+    until("every hook was called", || seen.lock().unwrap().len() == 12);
+    stop(proxy);
+    let seen = seen.lock().unwrap();
+    let ids = |path: &str| {
+        let mut calls = seen.iter().filter(|(of, ..)| of == path);
+        let first = calls.next().unwrap().2;
+        let others: Vec<_> = calls.map(|(_, place, ids)| (place.as_str(), *ids)).collect();
+        assert_eq!(others.len(), 3);
+        assert!(others.iter().all(|(_, ids)| *ids == first), "{path}: {first:?} {others:?}");
+        first
+    };
+    let (a, b, c) = (ids("/a"), ids("/b"), ids("/c"));
+    assert_eq!((a.sequence, b.sequence, c.sequence), (1, 2, 1));
+    assert!(a.connection == b.connection && a.connection != c.connection);
+    assert!(a.id != b.id && b.id != c.id && a.id != c.id);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Batches over one connection, which is reopened after errors.
 
-use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use super::{Carrier, FigureBatch, LostFigures};
+use super::{Carrier, DRAIN_MAX, FigureBatch, INTERRUPTED, LostFigures, WATCH};
+use crate::spill::{Importance, Spill, SpillQueue};
 
 /// Time limit for connecting and for writing.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,47 +61,59 @@ pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
 pub(crate) struct Reconnecting<D: LineDelivery> {
     delivery: D,
     connection: Option<D::Connection>,
-    waiting: VecDeque<FigureBatch>,
-    bytes: usize,
+    spill: Spill,
+    waiting: SpillQueue,
     /// No attempt to connect before this.
     not_before: Instant,
     error: Option<String>,
-    lost: LostFigures,
 }
 
 impl<D: LineDelivery> Reconnecting<D> {
-    pub(crate) fn new(delivery: D) -> Self {
+    pub(crate) fn new(delivery: D, spill: &Spill) -> Self {
         Self {
             delivery,
             connection: None,
-            waiting: VecDeque::new(),
-            bytes: 0,
+            spill: spill.clone(),
+            waiting: SpillQueue::new(WAITING_MAX, spill.clone()),
             not_before: Instant::now(),
             error: None,
-            lost: LostFigures::default(),
         }
     }
 
-    /// Delivers the queue as far as possible. A batch sent over a failed connection is sent again:
-    /// duplicate figures with their instant are harmless.
-    fn flush(&mut self) {
-        while let Some(batch) = self.waiting.front() {
+    /// Delivers the queue as far as possible within `time`. A batch sent over a failed connection is
+    /// sent again: duplicate figures with their instant are harmless. Returns whether anything was
+    /// delivered.
+    fn flush(&mut self, time: Duration) -> bool {
+        let begun = Instant::now();
+        let mut delivered = false;
+        while !self.waiting.is_empty() && begun.elapsed() < time {
             if self.connection.is_none() {
                 if Instant::now() < self.not_before {
-                    return;
+                    break;
                 }
                 match self.delivery.open() {
                     Ok(connection) => self.connection = Some(connection),
-                    Err(error) => return self.failed(&error),
+                    Err(error) => {
+                        self.failed(&error);
+                        break;
+                    }
                 }
             }
-            let Some(connection) = &mut self.connection else { return };
-            if let Err(error) = self.delivery.deliver(connection, batch) {
-                return self.failed(&error);
+            let Some(connection) = &mut self.connection else { break };
+            let Some(batch) = self.waiting.pop() else { break };
+            if let Err(error) = self.delivery.deliver(connection, &batch) {
+                self.waiting.put_back(batch);
+                self.failed(&error);
+                break;
             }
-            self.bytes -= batch.bytes.len();
-            self.waiting.pop_front();
+            delivered = true;
         }
+        delivered
+    }
+
+    fn take(&mut self, batch: FigureBatch, importance: Importance) {
+        self.waiting.push(batch, importance, self.error.as_deref());
+        self.flush(TIMEOUT);
     }
 
     fn failed(&mut self, error: &io::Error) {
@@ -120,31 +132,35 @@ impl<D: LineDelivery> Carrier for Reconnecting<D> {
     }
 
     fn carry(&mut self, batch: FigureBatch) {
-        if self.bytes + batch.bytes.len() > WAITING_MAX {
-            let why =
-                self.error.clone().unwrap_or_else(|| "the destination is too slow".to_owned());
-            self.lost.add(batch.rows, why);
-        } else {
-            self.bytes += batch.bytes.len();
-            self.waiting.push_back(batch);
-        }
-        self.flush();
+        self.take(batch, Importance::Figures);
+    }
+
+    fn carry_samples(&mut self, batch: FigureBatch) {
+        self.take(batch, Importance::Samples);
     }
 
     fn finish(&mut self) {
-        let end = Instant::now() + super::RETRY;
-        self.flush();
-        while !self.waiting.is_empty() && Instant::now() < end {
-            std::thread::sleep(PAUSE / 4);
-            self.flush();
+        let begun = Instant::now();
+        let mut end = begun + super::RETRY;
+        loop {
+            if self.flush(WATCH) {
+                end = (Instant::now() + super::RETRY).min(begun + DRAIN_MAX);
+            }
+            if self.waiting.is_empty() || Instant::now() >= end {
+                break;
+            }
+            if !self.spill.goes_on(self.delivery.address(), self.waiting.rows()) {
+                return self.waiting.lose(INTERRUPTED);
+            }
+            if self.connection.is_none() {
+                std::thread::sleep(PAUSE / 4);
+            }
         }
-        let rows = self.waiting.drain(..).map(|batch| batch.rows).sum();
-        if rows > 0 {
-            self.lost.add(rows, self.error.clone().unwrap_or_default());
-        }
+        let why = self.error.take().unwrap_or_else(|| crate::spill::TOO_SLOW.to_owned());
+        self.waiting.lose(&why);
     }
 
     fn lost(&self) -> LostFigures {
-        self.lost.clone()
+        self.waiting.lost.clone()
     }
 }

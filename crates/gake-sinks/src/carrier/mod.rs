@@ -17,14 +17,26 @@ pub(crate) use nats::{NatsCarrier, is_subject};
 pub(crate) use page::PageCarrier;
 pub(crate) use push::{PATIENCE, Post, Push};
 
-/// How long undelivered batches are retried after the run's end.
+/// How long a destination that takes nothing is retried after the run's end.
 pub(crate) const RETRY: Duration = Duration::from_secs(15);
+/// How long one that takes data is waited for.
+pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(600);
+/// Time between two notes on a delivery after the run.
+const WATCH: Duration = Duration::from_secs(1);
+/// The reason for losses when the user ends the delivery.
+const INTERRUPTED: &str = "the delivery was interrupted";
 
 /// Figures sent together, such as the rows of a second.
 #[derive(Debug, Default)]
 pub(crate) struct FigureBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) rows: u64,
+}
+
+impl FigureBatch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
 }
 
 /// Figures that were not delivered.
@@ -60,8 +72,13 @@ pub(crate) trait Carrier: Send {
         Ok(())
     }
 
-    /// Takes a batch. Blocks on the destination for at most two seconds.
+    /// Takes a batch of figures. Blocks on the destination for at most two seconds.
     fn carry(&mut self, batch: FigureBatch);
+
+    /// Takes a batch of single samples, which are lost before figures.
+    fn carry_samples(&mut self, batch: FigureBatch) {
+        self.carry(batch);
+    }
 
     /// Waits until everything is delivered or given up.
     fn finish(&mut self);

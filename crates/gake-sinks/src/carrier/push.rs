@@ -1,6 +1,5 @@
 //! HTTP POST, retried until the destination accepts.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -12,7 +11,8 @@ use gake_wire::{
     Client, ClientSettings, Deadline, HttpRequest, Network, Protocol, Resolver, TlsOptions,
 };
 
-use super::{Carrier, FigureBatch, LostFigures};
+use super::{Carrier, DRAIN_MAX, FigureBatch, INTERRUPTED, LostFigures, WATCH};
+use crate::spill::{Importance, Spill, SpillQueue, TOO_SLOW};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The first and the longest pause between attempts; each is twice the one before.
@@ -22,8 +22,6 @@ const WAITING_MAX: usize = 32 << 20;
 const JOINED_MAX: usize = 512 << 10;
 /// Minimum time after the run's end to send the queue, even without retries.
 const LAST: Duration = Duration::from_secs(1);
-/// The reason for losses at a destination that responds.
-const TOO_SLOW: &str = "the destination is too slow";
 /// The gRPC statuses that OTLP retries: cancelled, deadline exceeded, aborted, out of range,
 /// unavailable, data loss. "Resource exhausted" is retried only with a delay in the response, which
 /// is not read.
@@ -64,9 +62,9 @@ pub(crate) struct Push {
     shared: Arc<SharedQueue>,
     thread: Option<JoinHandle<()>>,
     retry: Duration,
+    spill: Spill,
 }
 
-#[derive(Default)]
 struct SharedQueue {
     queue: Mutex<PushQueue>,
     changed: Condvar,
@@ -74,11 +72,15 @@ struct SharedQueue {
 
 #[derive(Default)]
 struct PushQueue {
-    waiting: VecDeque<FigureBatch>,
-    bytes: usize,
+    waiting: SpillQueue,
+    /// Rows of the request in flight.
+    sending: u64,
     /// Set at the end of the run.
     end: Option<EndOfRun>,
-    lost: LostFigures,
+    /// The thread that sends has ended.
+    is_done: bool,
+    /// Why the destination does not take data now.
+    error: Option<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -87,29 +89,41 @@ struct EndOfRun {
     retry: Instant,
     /// Requests are started until then.
     send: Instant,
+    /// How long a destination is waited for after the last data that it has taken.
+    patience: Duration,
+    /// The end of all patience.
+    last: Instant,
+}
+
+impl EndOfRun {
+    fn new(patience: Duration) -> Self {
+        let now = Instant::now();
+        let (retry, send, last) = (now + patience, now + patience.max(LAST), now + DRAIN_MAX);
+        Self { retry, send, patience, last }
+    }
+
+    /// The destination has taken data.
+    fn extend(&mut self) {
+        if !self.patience.is_zero() {
+            let end = (Instant::now() + self.patience).min(self.last);
+            (self.retry, self.send) = (end, end);
+        }
+    }
 }
 
 impl PushQueue {
     /// The next batch; batches of lines are joined.
     fn pop(&mut self, is_lines: bool) -> Option<FigureBatch> {
-        let mut batch = self.waiting.pop_front()?;
-        while is_lines
-            && let Some(next) = self.waiting.front()
-            && batch.bytes.len() + next.bytes.len() <= JOINED_MAX
-        {
+        let mut batch = self.waiting.pop()?;
+        while is_lines && let Some(next) = self.waiting.pop() {
+            if batch.bytes.len() + next.bytes.len() > JOINED_MAX {
+                self.waiting.put_back(next);
+                break;
+            }
             batch.bytes.extend_from_slice(&next.bytes);
             batch.rows += next.rows;
-            self.waiting.pop_front();
         }
         Some(batch)
-    }
-
-    /// Drops the queue, counted as lost.
-    fn lose_waiting(&mut self, why: &str) {
-        let rows = self.waiting.drain(..).map(|batch| batch.rows).sum();
-        if rows > 0 {
-            self.lost.add(rows, why);
-        }
     }
 }
 
@@ -121,8 +135,11 @@ impl SharedQueue {
 
 impl Push {
     /// A carrier that retries for `retry` after the run's end.
-    pub(crate) fn new(post: &Post, retry: Duration) -> Self {
-        Self { post: post.clone(), shared: Arc::default(), thread: None, retry }
+    pub(crate) fn new(post: &Post, retry: Duration, spill: &Spill) -> Self {
+        let waiting = SpillQueue::new(WAITING_MAX, spill.clone());
+        let queue = Mutex::new(PushQueue { waiting, ..PushQueue::default() });
+        let shared = Arc::new(SharedQueue { queue, changed: Condvar::new() });
+        Self { post: post.clone(), shared, thread: None, retry, spill: spill.clone() }
     }
 
     /// Starts the thread, which inherits the scheduling class of the sink's thread.
@@ -131,10 +148,46 @@ impl Push {
             return;
         }
         let (post, shared) = (self.post.clone(), Arc::clone(&self.shared));
-        let run = move || run(&post, &shared);
+        let run = move || {
+            run(&post, &shared);
+            shared.lock().is_done = true;
+            shared.changed.notify_all();
+        };
         match std::thread::Builder::new().name("gake-push".to_owned()).spawn(run) {
             Ok(thread) => self.thread = Some(thread),
-            Err(error) => self.shared.lock().lost.add(0, error.to_string()),
+            Err(error) => self.shared.lock().waiting.lost.add(0, error.to_string()),
+        }
+    }
+
+    fn take(&mut self, batch: FigureBatch, importance: Importance) {
+        let mut queue = self.shared.lock();
+        let PushQueue { waiting, error, .. } = &mut *queue;
+        waiting.push(batch, importance, error.as_deref());
+        drop(queue);
+        self.shared.changed.notify_all();
+        self.start();
+    }
+
+    /// Waits for the thread, as long as the watcher of the delivery does.
+    fn wait(&self, thread: &JoinHandle<()>) {
+        let mut queue = self.shared.lock();
+        let mut watched = Instant::now();
+        while !queue.is_done && !thread.is_finished() {
+            let waited = self.shared.changed.wait_timeout(queue, WATCH);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if watched.elapsed() < WATCH || queue.is_done {
+                continue;
+            }
+            let rows = queue.waiting.rows() + queue.sending;
+            drop(queue);
+            let goes_on = self.spill.goes_on(&self.post.url, rows);
+            queue = self.shared.lock();
+            watched = Instant::now();
+            if !goes_on {
+                queue.waiting.lose(INTERRUPTED);
+                queue.end = Some(EndOfRun::new(Duration::ZERO));
+                self.shared.changed.notify_all();
+            }
         }
     }
 }
@@ -153,31 +206,27 @@ impl Carrier for Push {
     }
 
     fn carry(&mut self, batch: FigureBatch) {
-        let mut queue = self.shared.lock();
-        if queue.bytes + batch.bytes.len() > WAITING_MAX {
-            queue.lost.add(batch.rows, TOO_SLOW);
-        } else {
-            queue.bytes += batch.bytes.len();
-            queue.waiting.push_back(batch);
-        }
-        drop(queue);
-        self.shared.changed.notify_one();
-        self.start();
+        self.take(batch, Importance::Figures);
+    }
+
+    fn carry_samples(&mut self, batch: FigureBatch) {
+        self.take(batch, Importance::Samples);
     }
 
     fn finish(&mut self) {
-        let now = Instant::now();
-        let end = EndOfRun { retry: now + self.retry, send: now + self.retry.max(LAST) };
-        self.shared.lock().end = Some(end);
-        self.shared.changed.notify_one();
+        self.shared.lock().end = Some(EndOfRun::new(self.retry));
+        self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
+            self.wait(&thread);
             let _ = thread.join();
         }
-        self.shared.lock().lose_waiting("the destination was unreachable");
+        let mut queue = self.shared.lock();
+        let why = queue.error.take();
+        queue.waiting.lose(why.as_deref().unwrap_or("the destination was unreachable"));
     }
 
     fn lost(&self) -> LostFigures {
-        self.shared.lock().lost.clone()
+        self.shared.lock().waiting.lost.clone()
     }
 }
 
@@ -199,7 +248,7 @@ impl PushRejection {
 fn run(post: &Post, shared: &SharedQueue) {
     let sender = match HttpSender::new(post) {
         Ok(sender) => sender,
-        Err(why) => return shared.lock().lost.add(0, why),
+        Err(why) => return shared.lock().error = Some(why),
     };
     let mut pause = PAUSES.0;
     // A destination that starts late is prepared when it responds.
@@ -217,33 +266,42 @@ fn run(post: &Post, shared: &SharedQueue) {
             })
         });
         let mut queue = shared.lock();
+        queue.sending = 0;
         match sent {
             Ok(()) => {
-                queue.bytes -= batch.bytes.len();
                 pause = PAUSES.0;
+                queue.error = None;
+                queue.end.iter_mut().for_each(EndOfRun::extend);
             }
-            Err(PushRejection::Permanent(why)) => {
-                queue.bytes -= batch.bytes.len();
-                queue.lost.add(batch.rows, why);
-            }
+            Err(PushRejection::Permanent(why)) => queue.waiting.lost.add(batch.rows, why),
             Err(PushRejection::Temporary(why)) => {
-                let now = Instant::now();
-                if queue.end.is_some_and(|end| now + pause >= end.retry) {
-                    queue.lost.add(batch.rows, why);
-                    return;
+                queue.waiting.put_back(batch);
+                if queue.end.is_some_and(|end| Instant::now() + pause >= end.retry) {
+                    return queue.waiting.lose(&why);
                 }
-                queue.waiting.push_front(batch);
-                // New batches do not shorten the pause; the end of the run does.
-                let (until, is_over) = (now + pause, queue.end.is_some());
-                while Instant::now() < until && queue.end.is_some() == is_over {
-                    let left = until.saturating_duration_since(Instant::now());
-                    let waited = shared.changed.wait_timeout(queue, left);
-                    queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
+                queue.error = Some(why);
+                drop(wait_out(shared, queue, pause));
                 pause = (2 * pause).min(PAUSES.1);
             }
         }
     }
+}
+
+/// Waits before the next attempt. New batches do not shorten the pause; the end of the run, and the
+/// user who ends the delivery, do.
+fn wait_out<'a>(
+    shared: &'a SharedQueue,
+    mut queue: MutexGuard<'a, PushQueue>,
+    pause: Duration,
+) -> MutexGuard<'a, PushQueue> {
+    let until = Instant::now() + pause;
+    let last = queue.end.map(|end| end.last);
+    while Instant::now() < until && queue.end.map(|end| end.last) == last {
+        let left = until.saturating_duration_since(Instant::now());
+        let waited = shared.changed.wait_timeout(queue, left);
+        queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+    queue
 }
 
 /// The next batch; `None` when the run is over and the queue empty or expired.
@@ -251,9 +309,10 @@ fn next(shared: &SharedQueue, is_lines: bool) -> Option<FigureBatch> {
     let mut queue = shared.lock();
     loop {
         if queue.end.is_some_and(|end| Instant::now() >= end.send) {
-            queue.lose_waiting(TOO_SLOW);
+            queue.waiting.lose(TOO_SLOW);
         }
         if let Some(batch) = queue.pop(is_lines) {
+            queue.sending = batch.rows;
             return Some(batch);
         }
         if queue.end.is_some() {
@@ -342,121 +401,5 @@ impl HttpSender {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{BufRead, BufReader, Read, Write};
-    use std::net::TcpListener;
-    use std::sync::mpsc;
-
-    use super::*;
-
-    /// A destination that waits before each response, and the bodies it received.
-    fn destination(wait: impl Fn() + Send + 'static) -> (String, mpsc::Receiver<String>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/", listener.local_addr().unwrap());
-        let (taken, bodies) = mpsc::channel();
-        let serve = move || {
-            for stream in listener.incoming() {
-                let mut stream = BufReader::new(stream.unwrap());
-                while let Some(body) = body(&mut stream) {
-                    wait();
-                    // The test may be over.
-                    let _ = taken.send(body);
-                    stream.get_mut().write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
-                }
-            }
-        };
-        std::thread::spawn(serve);
-        (url, bodies)
-    }
-
-    /// The body of the next request; `None` at the connection's end.
-    fn body(stream: &mut impl BufRead) -> Option<String> {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            let line = line.to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            if line == "\r\n" {
-                break;
-            }
-        }
-        let mut body = String::new();
-        stream.take(length).read_to_string(&mut body).unwrap();
-        Some(body)
-    }
-
-    fn push(url: String, kind: &str, retry: Duration) -> Push {
-        let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
-        Push::new(&Post::new(url, headers, None), retry)
-    }
-
-    fn row() -> FigureBatch {
-        FigureBatch { bytes: b"row\n".to_vec(), rows: 1 }
-    }
-
-    #[test]
-    fn a_slow_destination_does_not_delay_the_end_of_a_run() {
-        // 80 documents would take it 8 s.
-        let (url, bodies) = destination(|| std::thread::sleep(Duration::from_millis(100)));
-        let mut push = push(url, "application/json", Duration::ZERO);
-        for _ in 0..80 {
-            push.carry(row());
-        }
-        let begun = Instant::now();
-        push.finish();
-        assert!(begun.elapsed() < LAST + PATIENCE, "{:?}", begun.elapsed());
-        let lost = push.lost();
-        assert_eq!(lost.rows + bodies.try_iter().count() as u64, 80);
-        assert!(lost.rows > 0);
-        assert_eq!(lost.why.as_deref(), Some(TOO_SLOW));
-    }
-
-    #[test]
-    fn the_queue_is_sent_at_the_end_without_retries() {
-        let (url, bodies) = destination(|| {});
-        let mut push = push(url, "application/json", Duration::ZERO);
-        push.carry(row());
-        push.finish();
-        assert_eq!((push.lost().rows, bodies.try_iter().count()), (0, 1));
-    }
-
-    #[test]
-    fn queued_lines_are_joined() {
-        let (begin, begun) = mpsc::channel();
-        let (release, released) = mpsc::channel::<()>();
-        let (url, bodies) = destination(move || {
-            begin.send(()).unwrap();
-            // After the release each response is immediate.
-            let _ = released.recv();
-        });
-        let mut push = push(url, "text/plain; charset=utf-8", Duration::from_secs(5));
-        push.carry(row());
-        begun.recv().unwrap();
-        for _ in 0..50 {
-            push.carry(row());
-        }
-        drop(release);
-        push.finish();
-        assert_eq!(push.lost().rows, 0);
-        let rows: Vec<_> = bodies.try_iter().map(|body| body.matches("row\n").count()).collect();
-        assert_eq!(rows, [1, 50]);
-    }
-
-    #[test]
-    fn lines_are_joined_up_to_a_limit_and_documents_never() {
-        let queue = || {
-            let batch = |_| FigureBatch { bytes: vec![b'x'; JOINED_MAX / 2], rows: 1 };
-            PushQueue { waiting: (0..3).map(batch).collect(), ..PushQueue::default() }
-        };
-        let rows = |is_lines| {
-            let mut queue = queue();
-            std::iter::from_fn(|| queue.pop(is_lines)).map(|batch| batch.rows).collect::<Vec<_>>()
-        };
-        assert_eq!((rows(true), rows(false)), (vec![2, 1], vec![1; 3]));
-    }
-}
+#[path = "push_tests.rs"]
+mod tests;

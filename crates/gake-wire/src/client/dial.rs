@@ -164,7 +164,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         let has_tunnel = origin.server_name.is_some() || is_tunnelled;
         let stream = match (self.network.proxy(), stream) {
-            (Some(proxy), Stream::Tcp(mut tcp)) if has_tunnel => {
+            (Some(proxy), Stream::Tcp(mut tcp)) if has_tunnel || !proxy.takes_requests() => {
                 proxy.tunnel(&mut tcp, &origin.tunnel_authority()).await?;
                 Stream::Tcp(tcp)
             }
@@ -240,7 +240,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Protocol::Http1 | Protocol::WebSocket => false,
             Protocol::Negotiated | Protocol::Advertised => has_http2,
             Protocol::Http3 => return Err(Fault::Quic("HTTP/3 goes over QUIC")),
-            Protocol::Http2 if stream.is_plain() && self.network.has_proxy() => {
+            Protocol::Http2 if stream.is_plain() && self.network.takes_requests() => {
                 return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
             }
             Protocol::Http2 if stream.is_plain() || has_http2 => true,

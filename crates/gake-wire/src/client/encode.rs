@@ -53,7 +53,8 @@ impl HttpMessage {
         let given =
             |wanted: &str| self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         let own_authority = self.location.authority();
-        let authority = given("host").map_or(own_authority.as_str(), |(_, value)| value.trim());
+        let host = given("host").map(|(_, value)| value.trim()).filter(|host| !host.is_empty());
+        let authority = host.unwrap_or(&own_authority);
         let mut shared = vec![(":authority".to_owned(), authority.as_bytes().to_vec())];
         let text = self.headers.iter().map(|(name, value)| (name, value.as_bytes()));
         let opaque = self.opaque.iter().map(|(name, value)| (name, value.as_slice()));

@@ -20,7 +20,7 @@ use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
-use crate::net::proxy::HttpProxy;
+use crate::net::proxy::ForwardProxy;
 use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};
@@ -274,7 +274,12 @@ impl Network {
         self.proxy().is_some()
     }
 
-    pub(crate) fn proxy(&self) -> Option<&HttpProxy> {
+    /// Whether requests in clear text go through a proxy in absolute form.
+    pub(crate) fn takes_requests(&self) -> bool {
+        self.proxy().is_some_and(ForwardProxy::takes_requests)
+    }
+
+    pub(crate) fn proxy(&self) -> Option<&ForwardProxy> {
         self.resolver.proxy.as_ref()
     }
 

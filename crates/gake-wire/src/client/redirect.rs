@@ -55,8 +55,10 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
             self.http3_port = head.get("alt-svc").and_then(http3_port);
         }
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
-            let location = head.get("location");
-            self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
+            // Without a location, or with an empty one, the response is the last.
+            let location = head.get("location").map(<[u8]>::trim_ascii);
+            let location = location.filter(|to| !to.is_empty());
+            self.to = location.map(|to| String::from_utf8_lossy(to).into_owned());
         }
         if self.to.is_none() {
             self.inner.head(head);
@@ -108,7 +110,11 @@ impl HttpMessage {
         if !matches!(to.scheme(), "http" | "https") {
             return Err(BAD_LOCATION);
         }
-        let location = Location::parse(to.as_str()).map_err(|_| BAD_LOCATION)?;
+        let mut location = Location::parse(to.as_str()).map_err(|_| BAD_LOCATION)?;
+        // A server does not know the zone of its address.
+        if self.location.host.split_once('%').is_some_and(|(host, _)| host == location.host) {
+            location.host.clone_from(&self.location.host);
+        }
         let mut next = Self { location, ..self.clone() };
         let becomes_get = match status {
             301 | 302 => self.method == "POST",
@@ -186,6 +192,15 @@ mod tests {
         for to in ["ftp://a.test/", "http://", "mailto:a@b", "http://a.test:99999/"] {
             assert_eq!(post().follow(302, to).unwrap_err(), BAD_LOCATION, "{to}");
         }
+    }
+
+    #[test]
+    fn a_redirect_stays_in_the_zone_of_its_address() {
+        let location = Location::parse("http://[fe80::1%25eth0]:81/a").unwrap();
+        let next = HttpMessage { location, ..post() }.follow(307, "/b").unwrap();
+        assert_eq!(next.location.host, "fe80::1%eth0");
+        assert_eq!(next.location.to_string(), "http://[fe80::1]:81/b");
+        assert!(names(&next).contains(&"Authorization"), "it is the same origin");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use gake_codec::http3::StreamRequest;
 use gake_codec::websocket::MessageFrame;
 
 use crate::net::location::{Location, Scheme, basic_authorization};
-use crate::net::proxy::HttpProxy;
+use crate::net::proxy::ForwardProxy;
 
 /// A request to send. `Host`, `User-Agent` and `Content-Length` are added unless a header sets
 /// them.
@@ -63,6 +63,12 @@ pub(crate) struct HttpMessage {
 }
 
 impl PreparedRequest {
+    /// The request in HTTP/1.1, head and body.
+    #[must_use]
+    pub fn as_http1(&self) -> Vec<u8> {
+        [&self.rendered.first[..], self.rendered.rest.as_deref().unwrap_or_default()].concat()
+    }
+
     /// The same request with one more header, whose name must be in lower case; `None` if it has that
     /// header, or is a WebSocket message.
     pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {
@@ -102,11 +108,12 @@ impl HttpMessage {
         &self,
         version: Version,
         keep_alive: bool,
-        proxy: Option<&HttpProxy>,
+        proxy: Option<&ForwardProxy>,
     ) -> Result<RenderedRequest, RequestError> {
         let authority = self.location.authority();
         // Requests through a tunnel go to the origin itself.
-        let proxy = proxy.filter(|_| self.location.scheme == Scheme::Http);
+        let is_clear = self.location.scheme == Scheme::Http;
+        let proxy = proxy.filter(|proxy| is_clear && proxy.takes_requests());
         let (mut target, mut headers) = (self.location.target.clone(), self.headers.clone());
         if let Some(proxy) = proxy {
             target = format!("http://{authority}{target}");

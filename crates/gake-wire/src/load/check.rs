@@ -169,18 +169,35 @@ fn path(text: &str) -> Option<Vec<PathStep>> {
     Some(steps)
 }
 
-/// Decodes the content coding of a body; `None` if the coding is unknown or invalid, or the result has
-/// more than `most` bytes.
-pub(crate) fn decoded(coding: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>> {
-    let reader: Box<dyn Read + '_> = match coding.trim_ascii().to_ascii_lowercase().as_slice() {
-        b"" | b"identity" => Box::new(body),
-        b"gzip" | b"x-gzip" => Box::new(flate2::read::MultiGzDecoder::new(body)),
-        b"deflate" => Box::new(flate2::read::ZlibDecoder::new(body)),
-        b"br" => Box::new(brotli_decompressor::Decompressor::new(body, 4096)),
-        b"zstd" => Box::new(ruzstd::decoding::StreamingDecoder::new(body).ok()?),
-        _ => return None,
-    };
-    gake_files::bounded(reader, most as u64).ok().flatten()
+/// The most codings of one body.
+const CODINGS_MAX: usize = 4;
+
+/// Decodes the content codings of a body, the last applied first (RFC 9110, section 8.4); `None` if one
+/// is unknown or invalid, or a result has more than `most` bytes.
+pub(crate) fn decoded(codings: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>> {
+    let mut codings = codings.rsplit(|byte| *byte == b',');
+    let mut bytes = decoded_once(codings.next().unwrap_or_default(), body, most)?;
+    for (depth, coding) in codings.enumerate() {
+        if depth + 2 > CODINGS_MAX {
+            return None;
+        }
+        bytes = decoded_once(coding, &bytes, most)?;
+    }
+    Some(bytes)
+}
+
+fn decoded_once(coding: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>> {
+    let read = |reader: &mut dyn Read| gake_files::bounded(reader, most as u64).ok().flatten();
+    match coding.trim_ascii().to_ascii_lowercase().as_slice() {
+        b"" | b"identity" => read(&mut &*body),
+        b"gzip" | b"x-gzip" => read(&mut flate2::read::MultiGzDecoder::new(body)),
+        // The standard says zlib; some servers send the bare stream.
+        b"deflate" => read(&mut flate2::read::ZlibDecoder::new(body))
+            .or_else(|| read(&mut flate2::read::DeflateDecoder::new(body))),
+        b"br" => read(&mut brotli_decompressor::Decompressor::new(body, 4096)),
+        b"zstd" => read(&mut ruzstd::decoding::StreamingDecoder::new(body).ok()?),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +242,12 @@ mod tests {
         let zstd = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 5, 0x29, 0, 0, b'h', b'e', b'l', b'l', b'o'];
         assert!(check.is_met(b"zstd", &zstd));
         assert!(!check.is_met(b"gzip", b"hello") && !check.is_met(b"lzma", b"hello"));
+        let mut raw = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        raw.write_all(b"hello").unwrap();
+        let raw = raw.finish().unwrap();
+        assert!(check.is_met(b"deflate", &raw) && check.is_met(b"deflate, gzip", &gzip(&raw)));
+        assert!(check.is_met(b"gzip,gzip", &gzip(&gzip(b"hello"))));
+        assert!(!check.is_met(b"gzip, deflate", &gzip(&raw)));
         let bomb = gzip(&vec![b'a'; CHECKED_BYTES_MAX + 1]);
         assert!(!"a".parse::<BodyCheck>().unwrap().is_met(b"gzip", &bomb));
     }

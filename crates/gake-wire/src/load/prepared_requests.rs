@@ -115,6 +115,14 @@ impl PreparedRequests {
         self.labels.clone_from(labels);
     }
 
+    /// The first request; `None` for messages of streams, and if all are made during the run.
+    #[must_use]
+    pub fn first(&self) -> Option<&PreparedRequest> {
+        let number = self.order.first().map_or(0, |number| *number as usize);
+        let request = &self.requests.get(number)?.request;
+        request.websocket.is_none().then_some(request)
+    }
+
     #[inline]
     pub(crate) fn request(&self, number: u64) -> &LabelledRequest {
         match self.requests.as_slice() {

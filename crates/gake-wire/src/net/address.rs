@@ -1,10 +1,11 @@
 //! Name resolution, once before the run.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use crate::net::proxy::HttpProxy;
+use crate::net::location::ascii_host;
+use crate::net::proxy::ForwardProxy;
 
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +84,7 @@ impl std::str::FromStr for ConnectTo {
             text => text.parse().map(Some).map_err(|_| bad()),
         };
         Ok(Self {
-            from_host: from_host.to_ascii_lowercase(),
+            from_host: rule_host(from_host),
             from_port: port(from_port)?,
             to_host: to_host.clone(),
             to_port: port(to_port)?,
@@ -122,7 +123,7 @@ pub struct Resolver {
     /// 4 for IPv4 only, 6 for IPv6 only.
     pub family: Option<u8>,
     /// The target of every connection. It resolves names itself.
-    pub proxy: Option<HttpProxy>,
+    pub proxy: Option<ForwardProxy>,
 }
 
 impl Resolver {
@@ -139,7 +140,7 @@ impl Resolver {
             .split(',')
             .map(|a| a.trim_matches(['[', ']']).parse().map_err(|_| bad()))
             .collect::<Result<Vec<_>, _>>()?;
-        self.fixed.push((host.to_ascii_lowercase(), port, addresses));
+        self.fixed.push((rule_host(host), port, addresses));
         Ok(())
     }
 
@@ -158,7 +159,7 @@ impl Resolver {
         let fixed = self.fixed.iter().find(|(h, p, _)| *h == host && p.is_none_or(|p| p == port));
         let addresses: Vec<SocketAddr> = match fixed {
             Some((_, _, ips)) => ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
-            None => (host.as_str(), port)
+            None => (with_effective_zone(&host), port)
                 .to_socket_addrs()
                 .map_err(|error| ResolveError::Unknown {
                     host: host.clone(),
@@ -198,6 +199,25 @@ impl Resolver {
     }
 }
 
+/// The host without a zone that has no effect: the system refuses one on an address that is not
+/// link-local.
+fn with_effective_zone(host: &str) -> &str {
+    let address =
+        host.split_once('%').and_then(|(address, _)| Some((address, address.parse().ok()?)));
+    match address {
+        Some((address, ip)) if !Ipv6Addr::is_unicast_link_local(&ip) => address,
+        _ => host,
+    }
+}
+
+/// A host of a rule as URLs have it: an international name as Punycode.
+fn rule_host(host: &str) -> String {
+    match host.is_ascii() {
+        true => host.to_ascii_lowercase(),
+        false => ascii_host(host).unwrap_or_else(|| host.to_owned()),
+    }
+}
+
 /// The error without the library's preamble.
 fn plain_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -227,6 +247,23 @@ mod tests {
         resolver.connect_to.push("::[::1]:".parse().unwrap());
         assert_eq!(resolver.resolve("wild.test", 81).unwrap(), [tcp("[::1]:81")]);
         assert_eq!(resolver.resolve("any.test", 81).unwrap(), [tcp("[::1]:81")]);
+    }
+
+    #[test]
+    fn rules_name_international_hosts_as_urls_do() {
+        let mut resolver = Resolver::default();
+        resolver.fix("BÜCHER.test:80:127.0.0.7").unwrap();
+        resolver.connect_to.push("äpfel.test:80:127.0.0.9:".parse().unwrap());
+        assert_eq!(resolver.resolve("xn--bcher-kva.test", 80).unwrap(), [tcp("127.0.0.7:80")]);
+        assert_eq!(resolver.resolve("xn--pfel-koa.test", 80).unwrap(), [tcp("127.0.0.9:80")]);
+    }
+
+    #[test]
+    fn a_zone_counts_only_where_it_has_a_meaning() {
+        assert_eq!(with_effective_zone("::1%lo"), "::1");
+        assert_eq!(with_effective_zone("fe80::1%lo"), "fe80::1%lo");
+        assert_eq!(with_effective_zone("h%lo"), "h%lo");
+        assert_eq!(Resolver::default().resolve("::1%lo", 80).unwrap(), [tcp("[::1]:80")]);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::io;
 use gake_codec::http1::Malformed;
 use gake_core::record::{Fault, Phase};
 
+use crate::tls::trusted_ca::is_of_ca;
+
 /// The fault of an error while opening a connection.
 #[must_use]
 pub fn of_connect(error: &io::Error) -> Fault {
@@ -87,6 +89,17 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
             }
             CertificateError::Revoked => "the certificate is revoked",
             CertificateError::BadSignature => "the certificate has a bad signature",
+            CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+                "the certificate is not for servers"
+            }
+            CertificateError::UnhandledCriticalExtension => {
+                "the certificate has an unknown critical extension"
+            }
+            CertificateError::BadEncoding => "the certificate is malformed",
+            reason if is_of_ca(reason) => "the certificate is one of a CA and not trusted itself",
+            CertificateError::Other(why) if why.to_string().contains("UnsupportedCertVersion") => {
+                "the certificate is of an X.509 version before 3"
+            }
             _ => "the certificate is not valid",
         },
         Error::NoCertificatesPresented => "the peer has no certificate",

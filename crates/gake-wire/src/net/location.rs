@@ -1,4 +1,4 @@
-//! URLs, parsed without normalising the path: it is sent as written.
+//! URLs, parsed without normalising the path: it is sent as written, if a URL may contain it.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub struct Location {
     pub scheme: Scheme,
     /// Whether the URL had no scheme.
     pub scheme_assumed: bool,
-    /// The host in lower case and ASCII, an IPv6 address without its brackets.
+    /// The host in lower case and ASCII, an IPv6 address without its brackets, its zone after `%`.
     pub host: String,
     /// The port, by default the scheme's.
     pub port: u16,
@@ -236,28 +236,40 @@ fn split_port<'a>(url: &str, text: &'a str) -> Result<(&'a str, Option<u16>), Lo
 
 fn checked_host(url: &str, host: &str) -> Result<String, LocationError> {
     let bad = || LocationError::Host(url.to_owned());
-    // An IPv6 address may name a zone (fe80::1%eth0), which the system resolves.
+    // An IPv6 address may name a zone, `fe80::1%eth0` or as RFC 6874 has it `fe80::1%25eth0`.
     if host.contains(':') {
-        let address = host.split('%').next().unwrap_or_default();
-        return match address.parse::<std::net::Ipv6Addr>() {
-            Ok(_) => Ok(host.to_ascii_lowercase()),
-            Err(_) => Err(bad()),
+        let (address, zone) = host.split_once('%').map_or((host, None), |(a, z)| (a, Some(z)));
+        if address.parse::<std::net::Ipv6Addr>().is_err() {
+            return Err(bad());
+        }
+        let address = address.to_ascii_lowercase();
+        let Some(zone) = zone else { return Ok(address) };
+        return match zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone) {
+            "" => Err(bad()),
+            zone => Ok(format!("{address}%{zone}")),
         };
     }
-    match url::Host::parse(host).map_err(|_| bad())? {
-        url::Host::Domain(domain) if domain.is_empty() => Err(bad()),
-        host => Ok(host.to_string()),
+    ascii_host(host).ok_or_else(bad)
+}
+
+/// A host in lower case and ASCII, an international name as Punycode; `None` if it is not valid.
+pub(crate) fn ascii_host(host: &str) -> Option<String> {
+    match url::Host::parse(host).ok()? {
+        url::Host::Domain(domain) if domain.is_empty() => None,
+        host => Some(host.to_string()),
     }
 }
 
-/// Percent-encodes everything but ASCII.
+/// Percent-encodes everything that no URL may contain (RFC 3986, section 2): other letters than
+/// ASCII, quotes, brackets that are not square.
 fn ascii(target: &str) -> String {
-    if target.is_ascii() {
+    let is_legal = |byte: u8| byte.is_ascii() && !b"\"<>\\^`{|}".contains(&byte);
+    if target.bytes().all(is_legal) {
         return target.to_owned();
     }
     let mut encoded = String::with_capacity(target.len() * 2);
     for byte in target.bytes() {
-        if byte.is_ascii() {
+        if is_legal(byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));
@@ -304,9 +316,18 @@ mod tests {
             ("localhost:8080", "localhost", 8080, "/", "http://localhost:8080/"),
             ("HTTPS://Ex.Org?x", "ex.org", 443, "/?x", "https://ex.org/?x"),
             ("http://[::1]:81/", "::1", 81, "/", "http://[::1]:81/"),
+            ("http://[FE80::1%25Eth0]/", "fe80::1%Eth0", 80, "/", "http://[fe80::1]/"),
+            ("http://[fe80::1%Eth0]/", "fe80::1%Eth0", 80, "/", "http://[fe80::1]/"),
             ("http://h//a/../b", "h", 80, "//a/../b", "http://h//a/../b"),
             ("a.b/x?u=http://y", "a.b", 80, "/x?u=http://y", "http://a.b/x?u=http://y"),
             ("http://h/é", "h", 80, "/%C3%A9", "http://h/%C3%A9"),
+            (
+                "http://h/[a]|{\"b\"}%zz",
+                "h",
+                80,
+                "/[a]%7C%7B%22b%22%7D%zz",
+                "http://h/[a]%7C%7B%22b%22%7D%zz",
+            ),
             ("http://h:/", "h", 80, "/", "http://h/"),
         ] {
             let location = Location::parse(url).unwrap();

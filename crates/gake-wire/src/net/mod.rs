@@ -12,5 +12,6 @@ pub(crate) mod ports;
 pub(crate) mod proxy;
 pub(crate) mod scratch;
 pub(crate) mod sockopt;
+mod socks;
 pub(crate) mod source;
 pub(crate) mod stream;

@@ -1,6 +1,7 @@
-//! A forward proxy: requests in clear text are sent to it in absolute form, TLS goes through a tunnel
-//! (RFC 9110, sections 9.3.6 and 7.3.2).
+//! A forward proxy. With HTTP, requests in clear text are sent to it in absolute form, and TLS goes
+//! through a tunnel (RFC 9110, sections 9.3.6 and 7.3.2); with SOCKS, everything does.
 
+use std::fmt;
 use std::str::FromStr;
 
 use gake_core::record::Fault;
@@ -8,49 +9,77 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::net::location::{Location, Scheme, basic_authorization};
+use crate::net::socks;
 
 /// Maximum bytes of the response head to CONNECT.
 const HEAD_MAX: usize = 16 * 1024;
 
-/// A proxy that speaks HTTP/1.1 without TLS.
+/// A proxy for every connection, reached without TLS. It resolves names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpProxy {
+pub struct ForwardProxy {
+    protocol: ProxyProtocol,
     pub(crate) host: String,
     pub(crate) port: u16,
-    authorization: Option<String>,
+    /// `user:password`.
+    user: Option<String>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProxyProtocol {
+    Http,
+    Socks5,
+}
+
+/// The usual port of SOCKS (RFC 1928, section 3).
+const SOCKS_PORT: u16 = 1080;
 
 /// Why a text is not the URL of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
     /// Not a URL of this kind.
-    #[error("a proxy is written http://HOST:PORT or http://USER:PASSWORD@HOST:PORT")]
+    #[error(
+        "a proxy is written http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST \
+         if needed"
+    )]
     Url,
     /// Another protocol.
-    #[error("a proxy is reached over http://, not {0}://")]
+    #[error("a proxy is reached over http:// or socks5://, not {0}://")]
     Scheme(String),
 }
 
-impl FromStr for HttpProxy {
+impl FromStr for ForwardProxy {
     type Err = ProxyError;
 
     fn from_str(text: &str) -> Result<Self, ProxyError> {
-        if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| *scheme != "http") {
-            return Err(ProxyError::Scheme(scheme.to_owned()));
-        }
-        let location = Location::parse(text).map_err(|_| ProxyError::Url)?;
-        if location.scheme != Scheme::Http || location.target != "/" {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let protocol = match scheme.to_ascii_lowercase().as_str() {
+            "http" => ProxyProtocol::Http,
+            "socks5" | "socks5h" => ProxyProtocol::Socks5,
+            _ => return Err(ProxyError::Scheme(scheme.to_owned())),
+        };
+        let location = Location::parse(&format!("http://{rest}")).map_err(|_| ProxyError::Url)?;
+        if location.target != "/" {
             return Err(ProxyError::Url);
         }
-        let authorization = location.user.as_deref().map(|user| basic_authorization(user).1);
-        Ok(Self { host: location.host, port: location.port, authorization })
+        let has_port =
+            location.port != Scheme::Http.port() || rest.trim_end_matches('/').ends_with(":80");
+        let port = match protocol {
+            ProxyProtocol::Socks5 if !has_port => SOCKS_PORT,
+            _ => location.port,
+        };
+        Ok(Self { protocol, host: location.host, port, user: location.user })
     }
 }
 
-impl HttpProxy {
+impl ForwardProxy {
+    /// Whether requests in clear text go through it in absolute form, without a tunnel.
+    pub(crate) fn takes_requests(&self) -> bool {
+        self.protocol == ProxyProtocol::Http
+    }
+
     /// The `Proxy-Authorization` header, if the proxy has a user.
     pub(crate) fn header(&self) -> Option<(String, String)> {
-        let value = self.authorization.clone()?;
+        let value = basic_authorization(self.user.as_deref()?).1;
         Some(("Proxy-Authorization".to_owned(), value))
     }
 
@@ -63,6 +92,13 @@ impl HttpProxy {
         stream: &mut TcpStream,
         authority: &str,
     ) -> Result<(), Fault> {
+        match self.protocol {
+            ProxyProtocol::Http => self.connect(stream, authority).await,
+            ProxyProtocol::Socks5 => socks::connect(stream, authority, self.user.as_deref()).await,
+        }
+    }
+
+    async fn connect(&self, stream: &mut TcpStream, authority: &str) -> Result<(), Fault> {
         let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
         if let Some((name, value)) = self.header() {
             request.push_str(&format!("{name}: {value}\r\n"));
@@ -79,6 +115,20 @@ impl HttpProxy {
             }
         }
         judge(&head)
+    }
+}
+
+impl fmt::Display for ForwardProxy {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.protocol {
+            ProxyProtocol::Http => "http",
+            ProxyProtocol::Socks5 => "socks5",
+        };
+        match self.host.contains(':') {
+            true => write!(f, "{scheme}://[{}]:{}", self.host, self.port),
+            false => write!(f, "{scheme}://{}:{}", self.host, self.port),
+        }
     }
 }
 
@@ -109,19 +159,28 @@ mod tests {
 
     #[test]
     fn proxies_are_parsed_and_errors_never_show_the_password() {
-        let proxy: HttpProxy = "http://me:secret@proxy.example:3128".parse().unwrap();
+        let proxy: ForwardProxy = "http://me:secret@proxy.example:3128".parse().unwrap();
         assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
         assert_eq!(proxy.header().unwrap().1, "Basic bWU6c2VjcmV0");
-        assert_eq!("127.0.0.1:8080".parse::<HttpProxy>().unwrap().port, 8080);
-        let bad = ["https://me:secret@h:1", "socks5://me:secret@h:1", "http://me:secret@h:1/path"];
-        let errors = bad.map(|text| text.parse::<HttpProxy>().unwrap_err().to_string()).join("\n");
+        assert_eq!("127.0.0.1:8080".parse::<ForwardProxy>().unwrap().port, 8080);
+        let bad = ["https://me:secret@h:1", "socks4://me:secret@h:1", "http://me:secret@h:1/path"];
+        let errors =
+            bad.map(|text| text.parse::<ForwardProxy>().unwrap_err().to_string()).join("\n");
         assert!(!errors.contains("secret"));
         expect![[r#"
-            a proxy is reached over http://, not https://
-            a proxy is reached over http://, not socks5://
-            a proxy is written http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"#]]
+            a proxy is reached over http:// or socks5://, not https://
+            a proxy is reached over http:// or socks5://, not socks4://
+            a proxy is written http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST if needed"#]]
         .assert_eq(&errors);
-        assert_eq!("http://".parse::<HttpProxy>(), Err(ProxyError::Url));
+        assert_eq!("http://".parse::<ForwardProxy>(), Err(ProxyError::Url));
+        for (text, shown) in [
+            ("socks5://me:secret@h", "socks5://h:1080"),
+            ("socks5h://h:80", "socks5://h:80"),
+            ("SOCKS5://[::1]:9/", "socks5://[::1]:9"),
+            ("http://me:secret@h", "http://h:80"),
+        ] {
+            assert_eq!(text.parse::<ForwardProxy>().unwrap().to_string(), shown);
+        }
     }
 
     #[test]

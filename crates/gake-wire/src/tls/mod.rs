@@ -6,6 +6,7 @@ pub(crate) mod handshakes;
 pub(crate) mod key_log;
 pub(crate) mod protocol;
 pub(crate) mod stapling;
+pub(crate) mod trusted_ca;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use self::facts::{TlsVersion, suite_name};
 use self::key_log::TlsKeyLog;
 use self::stapling::StaplingVerifier;
+use self::trusted_ca::TrustedCaVerifier;
 use crate::tls::protocol::Protocol;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{EchMode, EchStatus, ResolvesClientCert, WebPkiServerVerifier};
@@ -161,9 +163,13 @@ impl TlsOptions {
         if self.insecure {
             return Ok(Arc::new(InsecureVerifier { provider }));
         }
-        let roots = Arc::new(self.roots()?);
+        let trusted = self.trusted()?;
+        let roots = Arc::new(self.roots(&trusted)?);
         match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
-            Ok(verifier) => Ok(verifier),
+            Ok(inner) => {
+                let trusted = trusted.into_iter().map(|(_, certificate)| certificate).collect();
+                Ok(Arc::new(TrustedCaVerifier { inner, trusted }))
+            }
             Err(error) => Err(TlsError::Library(rustls::Error::General(error.to_string()))),
         }
     }
@@ -197,13 +203,25 @@ impl TlsOptions {
         }
     }
 
-    fn roots(&self) -> Result<RootCertStore, TlsError> {
-        let mut roots = RootCertStore::empty();
+    /// The certificates that the user trusts, each with its file.
+    fn trusted(&self) -> Result<Vec<(&Path, CertificateDer<'static>)>, TlsError> {
+        let mut trusted = Vec::new();
         for path in &self.cacert {
-            let role = "trusted certificates";
-            for certificate in certificates(path, role)? {
-                roots.add(certificate).map_err(|error| file_error(path, role, &error))?;
-            }
+            let certificates = certificates(path, TRUSTED)?;
+            trusted
+                .extend(certificates.into_iter().map(|certificate| (path.as_path(), certificate)));
+        }
+        Ok(trusted)
+    }
+
+    fn roots(
+        &self,
+        trusted: &[(&Path, CertificateDer<'static>)],
+    ) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for (path, certificate) in trusted {
+            let added = roots.add(certificate.clone());
+            added.map_err(|error| file_error(path, TRUSTED, &error))?;
         }
         if !self.cacert.is_empty() {
             return Ok(roots);
@@ -249,6 +267,9 @@ fn seed_random() {
     // An error would repeat at the first handshake, which reports it.
     let _ = aws_lc_rs::rand::fill(&mut [0]);
 }
+
+/// The role of the files of `cacert`.
+const TRUSTED: &str = "trusted certificates";
 
 /// Requests a fake ECH extension instead of naming a file.
 const GREASE: &str = "grease";

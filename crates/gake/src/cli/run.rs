@@ -87,6 +87,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "PATTERN", help_heading = "Request", conflicts_with = "target")]
     pub rand_url: Option<String>,
 
+    /// Send one request, show it and its response with their times, secrets masked, and end
+    #[arg(long, help_heading = "Request")]
+    pub debug: bool,
+
     #[command(flatten)]
     pub connection: ConnectionArgs,
 
@@ -265,7 +269,7 @@ pub struct RequestArgs {
     #[arg(short = 'X', long)]
     pub method: Option<String>,
 
-    /// Header line 'Name: value'; may be repeated
+    /// Header line 'Name: value', 'Name;' (empty) or 'Name:' (left out); may be repeated
     #[arg(short = 'H', long, value_name = "LINE")]
     pub header: Vec<HeaderValue>,
 
@@ -386,7 +390,8 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
 
-    /// Send everything through a proxy, http://HOST:PORT: absolute URLs for http, CONNECT for https
+    /// Send everything through a proxy: http://HOST:PORT (absolute URLs for http, CONNECT for https)
+    /// or socks5://HOST:PORT
     #[arg(short = 'x', long, value_name = "URL", conflicts_with = "unix_socket")]
     pub proxy: Option<String>,
 

@@ -2,7 +2,7 @@
 
 use gake_session::fleet::FleetMaker;
 use gake_session::redaction::redactor;
-use gake_session::run::{Reconciliation, Session, assemble, start_traces};
+use gake_session::run::{Reconciliation, Session, SinkDrain, assemble, start_traces};
 use gake_session::{Console, Exit, Failure, descriptors, files};
 
 use crate::cli::RunArgs;
@@ -34,14 +34,20 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let agents = agents.map(|maker| maker.for_scripts(script.is_some()));
     let mut prepared = command.prepare_loaded(&loaded)?;
     prepared.redact(&redactor);
+    if args.debug {
+        return gake_session::debug::debug(&prepared, &command.spec, &redactor, console);
+    }
     if has_agents {
         prepared.keep_to_one_table();
     }
     let read = command.files(args.spec.spec.as_deref());
     files::distinct(args.output.files(), read.iter().map(std::path::PathBuf::as_path))?;
     let quiet = args.output.quiet;
-    let spans = start_traces(&args.trace, &args.output.sinks, has_agents, &mut prepared)?;
+    let sinks = &args.output.sinks;
+    let drain = SinkDrain::new(sinks.sink_spill, args.output.out.as_deref(), console);
+    let spans = start_traces(&args.trace, (sinks, drain.spill()), has_agents, &mut prepared)?;
     let show = Session {
+        drain: &drain,
         output: &args.output,
         web: &args.web,
         history: &args.history,

@@ -37,6 +37,15 @@ fn text(rendered: &RenderedRequest) -> String {
 }
 
 #[test]
+fn there_is_one_host_at_most() {
+    let head = |lines: &[(&str, &str)]| text(&with("GET", lines, None).unwrap());
+    let twice = head(&[("Host", "a"), ("host", "b"), ("X", "1"), ("X", "2")]);
+    assert_eq!(twice, format!("GET /a?b=c HTTP/1.1\r\nHost: a\r\nX: 1\r\nX: 2\r\n{AGENT}\r\n"));
+    let without = head(&[("Host", ""), ("User-Agent", "")]);
+    assert_eq!(without, "GET /a?b=c HTTP/1.1\r\n\r\n");
+}
+
+#[test]
 fn a_get_is_short() {
     let rendered = with("GET", &[], None).unwrap();
     let expected = format!("GET /a?b=c HTTP/1.1\r\nHost: example.org:81\r\n{AGENT}\r\n");

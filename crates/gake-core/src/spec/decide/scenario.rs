@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::error::{FieldPath, SpecError};
-use super::super::value::{CountValue, OverflowValue, TimeValue};
+use super::super::value::{CountValue, HeaderValue, OverflowValue, TimeValue};
 use super::super::{
     ConnectionSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource, RequestSpec,
     STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
@@ -59,7 +59,7 @@ impl ScenarioResolver<'_> {
             source,
             request: RequestDefaults {
                 method: draft.method,
-                headers: draft.headers.into_iter().map(|line| (line.0, line.1)).collect(),
+                headers: draft.headers.into_iter().filter_map(HeaderValue::decided).collect(),
                 body: draft.body.map(|body| body.0),
                 user: draft.user,
             },
@@ -256,7 +256,7 @@ fn request(draft: RequestDraft, at: &FieldPath) -> Result<RequestSpec, SpecError
         name: draft.name.map(|name| named(name, &at.key("name"))).transpose()?,
         method: draft.method,
         url: draft.url.ok_or_else(|| SpecError::new(at.key("url"), "it is missing"))?,
-        headers: draft.headers.into_iter().map(|line| (line.0, line.1)).collect(),
+        headers: draft.headers.into_iter().filter_map(HeaderValue::decided).collect(),
         body: draft.body.map(|body| body.0),
         weight: draft.weight.unwrap_or(1),
     })

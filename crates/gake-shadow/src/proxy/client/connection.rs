@@ -72,7 +72,7 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
         is_first = false;
         let rules = client.worker.shared.rules();
         let read = request::read(received.bytes(), rules, &mut client.origin.borrow_mut());
-        let request = match read {
+        let mut request = match read {
             Ok(request) => request,
             Err(rejection) => {
                 let mut side =
@@ -82,6 +82,7 @@ async fn serve_open(worker: Rc<ProxyWorker>, stream: TcpStream, peer: SocketAddr
             }
         };
         received.consume(request.length);
+        client.number(&mut request.head);
         client.note_odd(request.odd_names);
         if client.worker.passes_bytes {
             // Boxed for the same reason.

@@ -24,6 +24,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
+use crate::exchange::RequestIds;
+use crate::message::head::RequestHead;
 use crate::proxy::deadline::Deadline;
 use crate::proxy::policy::forwarded::ClientOrigin;
 use crate::proxy::worker::ProxyWorker;
@@ -35,6 +37,9 @@ pub(crate) struct ClientState {
     pub(crate) deadline: Rc<Deadline>,
     pub(crate) origin: RefCell<ClientOrigin>,
     waiting_on: Cell<WaitingOn>,
+    connection: u64,
+    /// Requests so far, on all streams.
+    requests: Rc<Cell<u64>>,
 }
 
 /// The peer that must act next, and to which a timeout is attributed.
@@ -58,7 +63,15 @@ impl ClientState {
         origin: ClientOrigin,
     ) -> Self {
         let (origin, waiting_on) = (RefCell::new(origin), Cell::new(WaitingOn::Idle));
-        Self { worker, peer, deadline, origin, waiting_on }
+        let (connection, requests) = (worker.connection_id(), Rc::default());
+        Self { worker, peer, deadline, origin, waiting_on, connection, requests }
+    }
+
+    /// Numbers a request that was read.
+    pub(crate) fn number(&self, head: &mut RequestHead) {
+        self.requests.set(self.requests.get() + 1);
+        let (connection, sequence) = (self.connection, self.requests.get());
+        head.ids = RequestIds { id: self.worker.request_id(), connection, sequence };
     }
 
     pub(crate) fn note_odd(&self, names: u64) {
@@ -138,6 +151,8 @@ impl ClientState {
             deadline,
             origin: self.origin.clone(),
             waiting_on: Cell::new(WaitingOn::Idle),
+            connection: self.connection,
+            requests: Rc::clone(&self.requests),
         }
     }
 }

@@ -43,7 +43,8 @@ pub(crate) async fn handle_http2(
     let is_whole = incoming.is_end_stream();
     let read = http2::request::read(&head, is_whole, rules, &mut client.origin.borrow_mut());
     match read {
-        Ok(ClientRequest { head, odd_names, .. }) => {
+        Ok(ClientRequest { mut head, odd_names, .. }) => {
+            client.number(&mut head);
             client.note_odd(odd_names);
             handle(Rc::clone(&client), head, None, incoming).await
         }

@@ -41,6 +41,7 @@ pub(crate) async fn choose(
                     uri: head.uri(),
                     headers: head.map(),
                     client: client.peer,
+                    ids: head.ids,
                 })
                 .await;
             client.request_received();

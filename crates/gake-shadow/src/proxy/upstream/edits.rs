@@ -34,7 +34,7 @@ pub(crate) fn for_backend(
             _ => edited.line(name, value),
         }
     }
-    edited.finish()
+    edited.finish().numbered(head.ids)
 }
 
 /// Writes a head with a backend's edits applied in order.

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const IDS: RequestIds = RequestIds { id: 7, connection: 3, sequence: 2 };
+
 fn sample() -> HookRequest {
     let mut headers = HeaderMap::new();
     for (name, value) in [("a", "1"), ("set", "x"), ("b", "2"), ("set", "y"), ("set", "z")] {
@@ -9,7 +11,13 @@ fn sample() -> HookRequest {
     }
     headers.insert("raw", HeaderValue::from_bytes(&[b'c', 0xff, 0x80]).unwrap());
     let body = Some(Bytes::from_static(b"\xffbody"));
-    HookRequest { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
+    HookRequest {
+        method: Method::POST,
+        uri: "/a%20b//?x=1&&y".parse().unwrap(),
+        headers,
+        body,
+        ids: IDS,
+    }
 }
 
 fn changed(returned: Value, how: BodyFormat) -> Result<HookRequest, String> {

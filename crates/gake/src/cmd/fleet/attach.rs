@@ -6,7 +6,7 @@ use gake_run::{Inputs, ResolvedRun, Scripts};
 use gake_session::fleet::{ScriptAgents, failure, settings};
 use gake_session::options::AttachArgs;
 use gake_session::redaction::redactor;
-use gake_session::run::{RunAgents, Session};
+use gake_session::run::{RunAgents, Session, SinkDrain};
 use gake_session::script::{ScriptLoader, log};
 use gake_session::{Console, Exit, Failure, files};
 
@@ -45,7 +45,9 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
             "`attach` does not go on with --watch: objectives about the target are not judged",
         );
     }
+    let drain = SinkDrain::new(args.output.sinks.sink_spill, args.output.out.as_deref(), console);
     let show = Session {
+        drain: &drain,
         output: &args.output,
         web: &args.web,
         history: &args.history,
