@@ -22,7 +22,7 @@ run)
     flags+=(-o "markdown=$report/gake.md")
     if [ -n "$BASELINE" ]; then
         if why=$(gake history show "$BASELINE" 2>&1 > /dev/null); then
-            flags+=(--baseline "$BASELINE")
+            flags+=(--baseline "$BASELINE" --tolerance "$TOLERANCE")
         else
             echo "::notice title=gake::no comparison with a baseline: ${why//$'\n'/ }"
             flags+=(--save)

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use gake_testkit::Program;
 
 use crate::contents::Contents;
-use crate::install;
+use crate::{chart, install};
 
 /// What the checks need beside npm and Python.
 const NEEDS: [Program; 5] = [
@@ -51,7 +51,7 @@ pub fn all(contents: &Contents, files: &[PathBuf], out: &Path) -> Result<()> {
     if let Ok(image) = find(".oci.tar") {
         show("image", image, &|into| install::image(image, into))?;
     }
-    Ok(())
+    chart::check(&contents.folder.join("gake"), scratch.path())
 }
 
 /// `gake run demo -d 1s` by what was installed.

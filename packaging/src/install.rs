@@ -107,22 +107,28 @@ pub fn image(archive: &Path, into: &Path) -> Result<Command> {
     if entry.trim_start_matches('/') != image::PROGRAM {
         bail!("the entrypoint {entry} is not where the binary is");
     }
-    let unshare = need("unshare", "util-linux")?;
-    // A runtime provides /proc; its user has no rights there.
-    fs::create_dir_all(root.join("proc"))?;
-    let mut gake = clean(unshare);
-    if !rustix::process::geteuid().is_root() {
-        gake.arg("--map-root-user");
+    // A runtime provides these.
+    for folder in ["dev", "proc"] {
+        fs::create_dir_all(root.join(folder))?;
     }
     let user = config["config"]["User"].as_str().context("no user")?;
-    let id = user.split(':').next().unwrap_or_default();
-    gake.args(["--mount", "--pid", "--fork", "--mount-proc"]).arg("--root").arg(&root);
-    if rustix::process::geteuid().is_root() {
-        gake.args(["--setuid", id, "--setgid", id]);
+    let mut gake = clean(need("unshare", "util-linux")?);
+    gake.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").arg("--mount");
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        gake.arg("--map-root-user");
     }
-    gake.args(["--", entry]);
+    // Only root has other users to give.
+    let user = if is_root { format!("--userspec={user}") } else { "--userspec=0:0".to_owned() };
+    gake.args(["--", "sh", "-euc", ENTER, "sh"]).arg(&root).args([&user, entry]);
     Ok(gake)
 }
+
+/// Starts a program in a root with the devices and processes of this machine.
+const ENTER: &str = r#"root=$1 user=$2; shift 2
+mount --rbind /dev "$root/dev"
+mount --rbind /proc "$root/proc"
+exec chroot "$user" "$root" "$@""#;
 
 /// A blob of an image, which its descriptor names by its digest.
 fn blob(layout: &Path, descriptor: &Value) -> Result<Vec<u8>> {

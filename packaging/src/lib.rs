@@ -6,6 +6,7 @@
 // A task's output is its purpose: it speaks on stdout and stderr directly.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod chart;
 mod check;
 mod compile;
 pub mod contents;
