@@ -54,7 +54,7 @@ fn every_command_does_what_the_page_shows() {
     let mut script = "exec 2>&1\n".to_owned();
     for one in &typed {
         let command = one.command.replace("8080", &port.to_string());
-        script += &format!("{command}\necho; echo '{MARK}' $?\n");
+        script += &format!("{command}\ncode=$?; echo; echo '{MARK}' $code\n");
     }
     let folder = tempfile::tempdir().unwrap();
     let gake = Path::new(env!("CARGO_BIN_EXE_gake")).parent().unwrap();
