@@ -23,7 +23,7 @@ const FLEETS: [(&str, &str); 2] = [
     ),
 ];
 
-/// The version of the client whose types are those of the API.
+/// The client of Kubernetes, whose types are generated from the API.
 const CLIENT: &str = "kubernetes==37.0.2";
 
 /// Renders the chart and compares it.

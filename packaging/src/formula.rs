@@ -19,7 +19,7 @@ pub fn write(contents: &Contents, repository: &str, out: &Path) -> Result<PathBu
     for (machine, block) in MACHINES.iter().zip(["on_intel", "on_arm"]) {
         let mut archive = format!("gake-{VERSION}-{}-unknown-linux-musl.tar.gz", machine.kernel);
         if *machine == *contents.target.machine {
-            archive = crate::tarball::name(contents) + ".tar.gz";
+            archive = crate::archive::name(contents) + ".tar.gz";
         }
         let Ok(bytes) = fs::read(out.join(&archive)) else { continue };
         blocks += &format!(

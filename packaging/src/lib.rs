@@ -6,6 +6,7 @@
 // A task's output is its purpose: it speaks on stdout and stderr directly.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod archive;
 pub mod chart;
 mod check;
 mod compile;
@@ -113,7 +114,7 @@ fn run(options: &Options<'_>) -> Result<()> {
 /// When a file cannot be read or written.
 pub fn packages(contents: &Contents, out: &Path) -> Result<Vec<PathBuf>> {
     let mut files = vec![
-        tarball::write(contents, out)?,
+        archive::write(contents, out)?,
         wheel::write(contents, out)?,
         npm::write_platform(contents, out)?,
         npm::write_main(contents, out)?,

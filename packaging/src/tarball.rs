@@ -1,16 +1,12 @@
-//! The release archive, and what most formats are made of: tar, gzip and SHA-256, without a trace
-//! of the machine that packs.
+//! What most formats are made of: tar, gzip and SHA-256, without a trace of the machine that packs.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
-
-use crate::contents::Contents;
 
 /// A file of a package, or an empty folder.
 pub struct Entry {
@@ -37,45 +33,6 @@ impl Entry {
     pub fn folder(path: &str, mode: u32) -> Self {
         Self { path: format!("{path}/"), mode, bytes: Vec::new() }
     }
-}
-
-/// Writes the archive that `cargo binstall` and Homebrew unpack.
-///
-/// # Errors
-/// When a file cannot be read or written.
-pub fn write(contents: &Contents, out: &Path) -> Result<PathBuf> {
-    let mut files = Vec::new();
-    collect(&contents.folder, &contents.folder, &mut files)?;
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    let name = name(contents);
-    for file in &mut files {
-        file.path = format!("{name}/{}", file.path);
-    }
-    let packed = gzip(&tar(&files, contents.epoch)?, contents.compression)?;
-    crate::write(out, &format!("{name}.tar.gz"), &packed)
-}
-
-/// The name of the archive and of the folder in it.
-pub fn name(contents: &Contents) -> String {
-    contents.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn collect(folder: &Path, base: &Path, files: &mut Vec<Entry>) -> Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, base, files)?;
-            continue;
-        }
-        let relative = path.strip_prefix(base)?.to_string_lossy().into_owned();
-        let bytes = fs::read(&path)?;
-        files.push(if relative == "gake" {
-            Entry::program(&relative, bytes)
-        } else {
-            Entry::file(&relative, bytes)
-        });
-    }
-    Ok(())
 }
 
 /// A tar archive of the files in their order, each folder before its first file, all of root and

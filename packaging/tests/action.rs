@@ -1,11 +1,13 @@
 //! The steps of action.yml, run as a runner of GitHub's Actions runs them.
 
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gake_packaging::tarball;
+use gake_packaging::{archive, tarball};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -45,7 +47,7 @@ impl Runner {
         for folder in ["workspace", "temp"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
-        let archive = tarball::write(&common::contents(dir.path()), dir.path()).unwrap();
+        let archive = archive::write(&common::contents(dir.path()), dir.path()).unwrap();
         Self { dir, archive }
     }
 

@@ -1,5 +1,7 @@
 //! Each package, made of the binary that cargo has built, is installed by its own client and run.
 
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
