@@ -56,7 +56,8 @@ pub fn can_own_table() -> bool {
     })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
