@@ -7,7 +7,6 @@
 
 pub mod command;
 pub mod debian;
-mod dist;
 mod features;
 mod golang;
 mod suite;
@@ -31,8 +30,8 @@ usage: cargo xtask TASK
   tidy               the walls between the crates and the rules of the house
   deny               licences, bans and sources of the dependencies; the vendored code
   docs               the documentation as a site, in target/docs
-  dist [--target T] [--binary FILE]
-                     the release archive: binary, manual pages, completions, docs, checksum
+  dist [--target T] [--binary FILE] [--repository URL] [--check]
+                     archive, wheel, npm, deb, rpm, container image, SBOM (docs/packages.md)
   bench [PART ...]   gake and its peers, side by side (bench/README.md)
   causes [--runs N] [--only PART]
                      findings on real servers against the truth: the matrix of docs/causes.md
@@ -68,9 +67,9 @@ fn dispatch(args: &[String]) -> Result<()> {
         "tidy" => tidy::main(rest),
         "deny" => deny(rest),
         "docs" => docs(),
-        "bench" => bench(&[], rest),
-        "causes" | "experiments" | "k6" | "pictures" => bench(&[task], rest),
-        "dist" => dist::main(rest),
+        "bench" => of_package("gake-bench", &[], rest),
+        "causes" | "experiments" | "k6" | "pictures" => of_package("gake-bench", &[task], rest),
+        "dist" => of_package("gake-packaging", &[], rest),
         "sim" => {
             let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];
             command::run("cargo", &[&study[..], &strs(rest)].concat()).map(drop)
@@ -100,9 +99,9 @@ fn deny(args: &[String]) -> Result<()> {
     vendored::check()
 }
 
-/// The crate that measures, which is built when it is asked for.
-fn bench(task: &[&str], args: &[String]) -> Result<()> {
-    let run = ["run", "--quiet", "--package", "gake-bench", "--"];
+/// A task of a crate that is built when it is asked for: it measures, or makes packages.
+fn of_package(package: &str, task: &[&str], args: &[String]) -> Result<()> {
+    let run = ["run", "--quiet", "--package", package, "--"];
     command::run("cargo", &[&run[..], task, &strs(args)].concat()).map(drop)
 }
 

@@ -9,7 +9,6 @@ use std::io;
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, getrlimit};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Maximum descriptors of a table (`RLIMIT_NOFILE`, which the kernel applies to each table);
 /// [`usize::MAX`] without a limit.
@@ -27,10 +26,23 @@ pub fn table_size() -> usize {
 /// file there, or none.
 ///
 /// # Errors
-/// When the system refuses, or has no memory for the table.
+/// When the system refuses, has no memory for the table, or is not Linux.
 pub unsafe fn own_table() -> io::Result<()> {
     // SAFETY: the caller guarantees that descriptors are not used across tables.
+    unsafe { unshare_files() }
+}
+
+#[cfg(target_os = "linux")]
+unsafe fn unshare_files() -> io::Result<()> {
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
+    // SAFETY: the caller's guarantee.
     Ok(unsafe { unshare_unsafe(UnshareFlags::FILES) }?)
+}
+
+/// Only Linux has a descriptor table per thread.
+#[cfg(not(target_os = "linux"))]
+unsafe fn unshare_files() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Whether [`own_table`] works: sandboxes may forbid the system call.
@@ -44,6 +56,7 @@ pub fn can_own_table() -> bool {
     })
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};

@@ -19,6 +19,9 @@ const fn of(name: &'static str, package: &'static str) -> Program {
 /// A module of Python is no program: the package is there when its file is.
 const PYTHON_KUBERNETES: &str = "/usr/lib/python3/dist-packages/kubernetes/__init__.py";
 
+/// Debian's Python has no file of its own for this package.
+const PYTHON_VENV: &str = "/usr/share/doc/python3-venv/copyright";
+
 /// What the build needs for the HTML page, and what the end-to-end tests run against or with.
 pub const PROGRAMS: &[Program] = &[
     of("node", "nodejs"),
@@ -49,6 +52,10 @@ pub const PROGRAMS: &[Program] = &[
     of("nghttpd", "nghttp2-server"),
     of("git", "git"),
     of("strace", "strace"),
+    of(PYTHON_VENV, "python3-venv"),
+    of("dpkg", "dpkg"),
+    of("rpm", "rpm"),
+    of("unshare", "util-linux"),
 ];
 
 /// Where a program is: PATH, and the directories of servers that a user's PATH lacks. A file with a

@@ -40,6 +40,7 @@ fn check_crate(sources: &[&Source], name: &str) -> Vec<Complaint> {
     let root = match name {
         "xtask" => Path::new(name).to_owned(),
         "gake-bench" => Path::new("bench").to_owned(),
+        "gake-packaging" => Path::new("packaging").to_owned(),
         _ => Path::new("crates").join(name),
     };
     let root = root.join("src");

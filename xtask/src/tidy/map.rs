@@ -11,7 +11,7 @@ const BEGIN: &str = "<!-- crates: drawn by `GAKE_BLESS=1 cargo xtask tidy` -->\n
 const END: &str = "<!-- /crates -->";
 
 /// Crates that no product depends on.
-const TOOLS: [&str; 2] = ["gake-bench", "gake-testkit"];
+const TOOLS: [&str; 3] = ["gake-bench", "gake-packaging", "gake-testkit"];
 
 /// The crates by level, from the binary down.
 fn picture(rooms: &[Room]) -> String {

@@ -135,7 +135,7 @@ fn read_documents(root: &Path) -> Result<Vec<(String, String)>> {
 /// Every Rust file of ours, in order of its path.
 fn read_sources(root: &Path) -> Result<Vec<Source>> {
     let mut files = Vec::new();
-    for dir in ["bench", "crates", "xtask", "fuzz"] {
+    for dir in ["bench", "crates", "packaging", "xtask", "fuzz"] {
         collect(&root.join(dir), &mut files)?;
     }
     files.sort();

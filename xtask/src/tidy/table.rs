@@ -65,6 +65,7 @@ pub const WORDS: &[Words] = &[
             "crates/gake-testkit/",
             "crates/gake-run/examples/",
             "bench/",
+            "packaging/",
             "xtask/",
         ],
         why: "only the session and the binary see argv, environment, stdio and exit",
