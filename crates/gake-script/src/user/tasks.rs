@@ -81,11 +81,9 @@ impl Tasks {
 
     /// The completion of the first task to complete.
     async fn next(&self) -> Completion {
-        poll_fn(|cx| {
-            match Pin::new(&mut *self.waiting.borrow_mut()).poll_next(cx) {
-                Poll::Ready(Some(completion)) => Poll::Ready(completion),
-                Poll::Ready(None) | Poll::Pending => Poll::Pending,
-            }
+        poll_fn(|cx| match Pin::new(&mut *self.waiting.borrow_mut()).poll_next(cx) {
+            Poll::Ready(Some(completion)) => Poll::Ready(completion),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
         })
         .await
     }
