@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, FailedBodies, Generator, Interval, Provenance, Run, RunEnd, Series, SeriesPoint, Tally,
-    WatchRecord,
+    Counts, FailedBodies, Generator, Interval, Provenance, Run, RunEnd, RunEvent, Series,
+    SeriesPoint, Tally, WatchRecord,
 };
 use gake_core::work::Gauges;
 
@@ -15,6 +15,7 @@ use crate::handover::{self, TENTHS};
 use crate::interval_queue::{IntervalQueue, JoinedInterval};
 use crate::message::Message;
 use crate::scenario_figures::ScenarioFigures;
+use crate::watchdog::SILENCE;
 
 /// A second of a run, over all workers.
 #[derive(Debug, Default)]
@@ -77,6 +78,8 @@ pub struct Collector {
     cpu: Vec<Nanos>,
     run_delay: Nanos,
     log_lost: u64,
+    /// Workers whose last figures are missing.
+    abandoned: usize,
     /// Whether it must account for all arrivals of its schedules: not after a change of rates, nor
     /// for a slice of a run.
     is_whole: bool,
@@ -104,6 +107,7 @@ impl Collector {
             cpu: vec![0; workers],
             run_delay: 0,
             log_lost: 0,
+            abandoned: 0,
             is_whole: true,
             plan: Arc::clone(plan),
         }
@@ -113,6 +117,13 @@ impl Collector {
     #[must_use]
     pub fn of_slice(self) -> Self {
         Self { is_whole: false, ..self }
+    }
+
+    /// Counts workers that were abandoned while they blocked their threads. Their figures since
+    /// their last report are missing, which makes the run invalid.
+    pub fn abandon(&mut self, workers: usize) {
+        self.abandoned += workers;
+        self.is_whole = false;
     }
 
     /// Whether every worker has ended.
@@ -325,6 +336,18 @@ impl Collector {
             scenarios,
         };
         audit::check(&mut run, &due);
+        if self.abandoned > 0 {
+            let text = format!(
+                "{} of {} workers blocked their threads and were abandoned {} s after the run had \
+                 to be over: code that they ran, such as a native function that a script called, \
+                 did not return. What their users did since their last report is missing",
+                self.abandoned,
+                run.generator.threads,
+                SILENCE.as_secs()
+            );
+            run.generator.miscounted += self.abandoned as u64;
+            run.events.push(RunEvent { at: run.elapsed, text });
+        }
         run
     }
 }

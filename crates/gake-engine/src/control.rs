@@ -1,5 +1,7 @@
 //! Control of a run: stopping it, changing its users.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use tokio::sync::watch;
 
 /// How a run stops.
@@ -17,17 +19,30 @@ pub enum Stop {
 #[derive(Debug, Clone)]
 pub struct StopHandle {
     sender: std::sync::Arc<watch::Sender<Stop>>,
+    is_urgent: std::sync::Arc<AtomicBool>,
 }
 
 impl StopHandle {
     pub(crate) fn new() -> (Self, watch::Receiver<Stop>) {
         let (sender, receiver) = watch::channel(Stop::Go);
-        (Self { sender: std::sync::Arc::new(sender) }, receiver)
+        let (sender, is_urgent) = (std::sync::Arc::new(sender), std::sync::Arc::default());
+        (Self { sender, is_urgent }, receiver)
     }
 
     /// Requests a stop; never weakens an earlier request.
     pub fn stop(&self, stop: Stop) {
         self.sender.send_modify(|current| *current = (*current).max(stop));
+    }
+
+    /// Stops now, and abandons workers that do not end within a second.
+    pub fn insist(&self) {
+        self.is_urgent.store(true, Relaxed);
+        self.stop(Stop::Now);
+    }
+
+    /// Whether [`insist`](Self::insist) was called.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.is_urgent.load(Relaxed)
     }
 
     /// The strongest stop requested so far.

@@ -33,6 +33,7 @@ mod takeover;
 mod timer;
 mod usage;
 mod user;
+mod watchdog;
 mod worker;
 mod worker_tables;
 mod worker_users;

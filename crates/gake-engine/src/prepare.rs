@@ -23,6 +23,7 @@ use crate::rate::RateHandle;
 use crate::scenario::ScenarioAssignment;
 use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::usage::MemoryPeak;
+use crate::watchdog::Watchdog;
 use crate::worker::{Worker, WorkerAssignment};
 use crate::worker_tables::WorkerTables;
 
@@ -66,17 +67,46 @@ pub struct RunHandle {
     /// Peak memory of this process.
     pub memory: MemoryPeak,
     pub(crate) threads: Vec<JoinHandle<()>>,
+    /// Watches the workers of this process; `None` if they are in other processes.
+    pub(crate) watchdog: Option<Watchdog>,
 }
 
 impl RunHandle {
+    /// The next message; `None` if a worker's thread ended unexpectedly. A worker that blocks its
+    /// thread long after the run had to be over ends by this, with the figures of its last report.
+    pub fn receive(&mut self) -> Option<Message> {
+        match &mut self.watchdog {
+            Some(watchdog) => watchdog.receive(&self.messages, &self.stop, &self.clock),
+            None => self.messages.recv().ok(),
+        }
+    }
+
+    /// The workers that have been abandoned.
+    #[must_use]
+    pub fn abandoned(&self) -> &[usize] {
+        self.watchdog.as_ref().map_or(&[], Watchdog::abandoned)
+    }
+
     /// A run whose workers are in other processes. The sender of `messages` must obey `stop`.
     #[must_use]
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
         let (stop, _) = StopHandle::new();
         let (spares, users, threads) = (Vec::new(), Vec::new(), Vec::new());
         let (takeover, memory) = (Takeover::default(), MemoryPeak::default());
-        let rate = None;
-        Self { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads }
+        let (rate, watchdog) = (None, None);
+        Self {
+            messages,
+            workers,
+            spares,
+            stop,
+            users,
+            takeover,
+            rate,
+            clock,
+            memory,
+            threads,
+            watchdog,
+        }
     }
 
     /// Whether all workers of this process have ended, so that receiving delays no arrivals.
@@ -87,8 +117,12 @@ impl RunHandle {
 
     /// Waits for the workers' threads. Receive their messages first.
     pub fn join(self) {
+        let has_abandoned = !self.abandoned().is_empty();
         drop(self.messages);
         for thread in self.threads {
+            if has_abandoned && !thread.is_finished() {
+                continue;
+            }
             // The receiver notices a panic by the missing end.
             let _ = thread.join();
         }
@@ -100,6 +134,7 @@ impl RunHandle {
 pub struct PreparedRun {
     running: RunHandle,
     epochs: Vec<oneshot::Sender<()>>,
+    plan: Arc<Plan>,
 }
 
 impl PreparedRun {
@@ -111,8 +146,9 @@ impl PreparedRun {
 
     /// Starts the workers at `epoch`, an instant of the monotonic clock.
     #[must_use]
-    pub fn start_at(self, epoch: Nanos) -> RunHandle {
+    pub fn start_at(mut self, epoch: Nanos) -> RunHandle {
         self.running.clock.start_at(epoch);
+        self.running.watchdog = Some(Watchdog::new(&self.plan, self.running.workers));
         for epoch in self.epochs {
             // The receiver notices a dead worker by its missing end.
             let _ = epoch.send(());
@@ -234,8 +270,9 @@ where
         clock,
         memory,
         threads,
+        watchdog: None,
     };
-    Ok(PreparedRun { running, epochs })
+    Ok(PreparedRun { running, epochs, plan: Arc::clone(plan) })
 }
 
 /// The handle of an externally controlled load.

@@ -91,8 +91,8 @@ where
             }
         };
         let RunHandle { messages, workers, spares, stop, users, takeover, clock, .. } = running;
-        let RunHandle { memory, threads, .. } = running;
-        let _ = started_sender.send(Ok((messages, workers, spares, clock, memory)));
+        let RunHandle { memory, threads, watchdog, .. } = running;
+        let _ = started_sender.send(Ok((messages, workers, spares, clock, memory, watchdog)));
         relay.block_on(pass_on(asked, &stop, working));
         for thread in threads {
             // The receiver notices a panic by the missing end.
@@ -103,10 +103,23 @@ where
     let starter = std::thread::Builder::new().name("gake-starter".to_owned()).spawn(starter);
     let threads = vec![starter.map_err(StartError::Thread)?];
     let ended = || StartError::Worker("the workers' thread ended before the run".to_owned());
-    let (messages, workers, spares, clock, memory) = started.recv().map_err(|_| ended())??;
+    let (messages, workers, spares, clock, memory, watchdog) =
+        started.recv().map_err(|_| ended())??;
     let (users, takeover) = (vec![None; scenarios], Takeover::default());
     let rate = None;
-    Ok(RunHandle { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads })
+    Ok(RunHandle {
+        messages,
+        workers,
+        spares,
+        stop,
+        users,
+        takeover,
+        rate,
+        clock,
+        memory,
+        threads,
+        watchdog,
+    })
 }
 
 fn first_runtime() -> io::Result<()> {

@@ -9,4 +9,11 @@ mod selector_text;
 mod write;
 
 pub use page::{NodeData, NodeNumber, Page};
+pub use parse::{DEPTH_MAX, ParseError};
 pub use selector::CssSelector;
+
+/// A page without limits.
+#[cfg(test)]
+fn parse(text: &str) -> Page {
+    Page::parse(text, || false, |_| true).unwrap_or_else(|why| panic!("{why:?}"))
+}

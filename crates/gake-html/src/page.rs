@@ -1,20 +1,30 @@
 //! A parsed page: a tree of numbered nodes.
 
+use std::cell::Cell;
+
 use html5ever::QualName;
 
 /// The number of a node in its page.
 pub type NodeNumber = usize;
 
+/// Steps of a search between polls.
+const STEPS: u32 = 1_024;
+
 /// A page. Node 0 is the document.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Page {
     pub(crate) nodes: Vec<Node>,
+    /// Whether a search must end.
+    pub(crate) poll: fn() -> bool,
+    pub(crate) steps: Cell<u32>,
+    pub(crate) is_cut: Cell<bool>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Option<NodeNumber>,
     pub(crate) children: Vec<NodeNumber>,
+    pub(crate) depth: usize,
     pub(crate) data: NodeData,
 }
 
@@ -42,6 +52,20 @@ impl Page {
     /// The document.
     pub const ROOT: NodeNumber = 0;
 
+    /// Whether a search since the last call was ended by the page's poll, and is incomplete.
+    pub fn take_cut(&self) -> bool {
+        self.is_cut.replace(false)
+    }
+
+    /// Counts a step of a search. Returns false once the search must end.
+    pub(crate) fn step(&self) -> bool {
+        self.steps.set(self.steps.get().wrapping_add(1));
+        if self.steps.get().is_multiple_of(STEPS) && (self.poll)() {
+            self.is_cut.set(true);
+        }
+        !self.is_cut.get()
+    }
+
     /// Whether a node with this number exists; the other methods panic if it does not.
     #[must_use]
     pub fn has(&self, node: NodeNumber) -> bool {
@@ -68,7 +92,7 @@ impl Page {
 
     /// The child elements of a node, in order.
     pub fn elements(&self, node: NodeNumber) -> impl DoubleEndedIterator<Item = NodeNumber> {
-        self.children(node).iter().copied().filter(|child| self.is_element(*child))
+        self.children(node).iter().copied().filter(|child| self.step() && self.is_element(*child))
     }
 
     /// Whether a node is an element.
@@ -106,7 +130,7 @@ impl Page {
     pub fn descendants(&self, node: NodeNumber) -> impl Iterator<Item = NodeNumber> {
         let mut waiting: Vec<NodeNumber> = self.children(node).iter().rev().copied().collect();
         std::iter::from_fn(move || {
-            let next = waiting.pop()?;
+            let next = waiting.pop().filter(|_| self.step())?;
             waiting.extend(self.children(next).iter().rev());
             Some(next)
         })
@@ -130,7 +154,7 @@ mod tests {
 
     #[test]
     fn text_is_read_through_elements() {
-        let page = Page::parse("<p>one <b>two</b><!-- no --></p><p>three");
+        let page = crate::parse("<p>one <b>two</b><!-- no --></p><p>three");
         assert_eq!(page.text(Page::ROOT), "one twothree");
         let bold = page.descendants(Page::ROOT).find(|node| page.name(*node) == "b").unwrap();
         assert_eq!(page.name(page.parent(bold).unwrap()), "p");

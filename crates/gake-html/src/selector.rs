@@ -86,7 +86,7 @@ impl Complex {
 }
 
 fn all(conditions: &[Condition], page: &Page, node: NodeNumber) -> bool {
-    conditions.iter().all(|condition| condition.holds(page, node))
+    page.step() && conditions.iter().all(|condition| condition.holds(page, node))
 }
 
 /// Whether ancestors and preceding siblings match, from the inside out.
@@ -207,7 +207,7 @@ mod tests {
                         selected>o</select></form>";
 
     fn found(selector: &str) -> Vec<String> {
-        let page = Page::parse(PAGE);
+        let page = crate::parse(PAGE);
         let selector = CssSelector::parse(selector).unwrap_or_else(|| panic!("{selector}"));
         selector.below(&page, Page::ROOT).map(|node| page.text(node)).collect()
     }

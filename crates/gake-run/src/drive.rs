@@ -232,7 +232,7 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
             if until == CollectUntil::NoWorker && self.running.has_ended() {
                 break;
             }
-            let Ok(message) = self.running.messages.recv() else {
+            let Some(message) = self.running.receive() else {
                 let bug = "a worker thread ended unexpectedly; this is a bug";
                 return Err(RunError::cannot(bug));
             };
@@ -260,6 +260,9 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
             rate.close();
         }
         self.follow_rates();
+        if !self.running.abandoned().is_empty() {
+            self.collector.abandon(self.running.abandoned().len());
+        }
         self.running.join();
         (self.collector, self.reason, self.changes)
     }

@@ -27,10 +27,12 @@ impl Interrupt {
         state.apply();
     }
 
-    /// Ends the run now, and also the `teardown` of a script.
+    /// Ends the run now, and also the `teardown` of a script. Does not wait for workers that block
+    /// their threads.
     pub fn insist(&self) {
-        self.lock().is_urgent = true;
-        self.stop(Stop::Now);
+        let mut state = self.lock();
+        (state.is_urgent, state.asked) = (true, Some(Stop::Now));
+        state.apply();
     }
 
     /// Whether [`insist`](Self::insist) was called.
@@ -59,8 +61,10 @@ impl Interrupt {
 
 impl InterruptState {
     fn apply(&self) {
-        if let (Some(stop), Some(running)) = (self.asked, &self.running) {
-            running.stop(stop);
+        match (self.asked, &self.running) {
+            (Some(_), Some(running)) if self.is_urgent => running.insist(),
+            (Some(stop), Some(running)) => running.stop(stop),
+            _ => {}
         }
     }
 }

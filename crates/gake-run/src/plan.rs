@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{Plan, TableShares, WorkKind, tables_for};
+use gake_core::plan::{Plan, TableShares, WorkKind, tables_for, tables_hold};
 use gake_core::schedule::Trace;
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 
@@ -129,6 +129,29 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
         labels: labels.to_vec(),
         ..Plan::new(target, plans)
     }
+}
+
+/// Maximum requests in flight, or users, of a run: each takes memory before anything is sent.
+const LANES_MAX: usize = 10_000_000;
+
+/// Checks that a process with descriptor tables of `size` could hold what `plans` may open.
+///
+/// # Errors
+/// Why not, in a sentence with the number that would do.
+pub(crate) fn check_size(plans: &[Plan], size: usize) -> Result<(), String> {
+    let sum = |of: fn(&Plan) -> usize| plans.iter().map(of).fold(0, usize::saturating_add);
+    let (connections, most) = (sum(|plan| plan.connections), tables_hold(size));
+    if connections > most {
+        return Err(format!(
+            "{connections} connections do not fit into this process: {most} do, with tables of \
+             {size} descriptors (`ulimit -n`)"
+        ));
+    }
+    let lanes = sum(Plan::lanes);
+    if lanes > LANES_MAX {
+        return Err(format!("{lanes} requests in flight do not fit into a run: {LANES_MAX} do"));
+    }
+    Ok(())
 }
 
 /// Number of descriptor tables of `size` that the connections of a plan need; 1 if no number of

@@ -133,6 +133,7 @@ impl LoadedRequests {
     /// When a request is not HTTP, a name has no address, or an objective or source is not valid.
     pub fn prepare(&self, spec: &RunSpec) -> Result<ResolvedRun, RunError> {
         let plans = self.plans(spec);
+        plan::check_size(&plans, gake_files::table_size()).map_err(RunError::cannot)?;
         let mut labels = Vec::new();
         let mut wires = Vec::with_capacity(self.sets.len());
         let list = FieldPath::root().key("scenario");
@@ -176,7 +177,9 @@ impl LoadedRequests {
         wires: Vec<Arc<PreparedRequests>>,
     ) -> Result<ResolvedRun, RunError> {
         let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
-        self.ready(spec, self.plans(spec), wires, &labels)
+        let plans = self.plans(spec);
+        plan::check_size(&plans, gake_files::table_size()).map_err(RunError::cannot)?;
+        self.ready(spec, plans, wires, &labels)
     }
 
     fn plans(&self, spec: &RunSpec) -> Vec<Plan> {

@@ -973,33 +973,41 @@ static int unicode_get_cc(uint32_t c)
     }
 }
 
-static void sort_cc(int *buf, int len)
+/* gake: stable, by counting, for a script decides how long a run of marks is;
+   -1 without memory */
+static int sort_cc_run(int *buf, int len, void *opaque, DynBufReallocFunc *realloc_func)
 {
-    int i, j, k, cc, cc1, start, ch1;
+    int i, first[256] = { 0 };
+    int *sorted = realloc_func(opaque, NULL, len * sizeof(*sorted));
+
+    if (!sorted)
+        return -1;
+    for (i = 0; i < len; i++) {
+        int cc = unicode_get_cc(buf[i]);
+        if (cc < 255)
+            first[cc + 1]++;
+    }
+    for (i = 1; i < 256; i++)
+        first[i] += first[i - 1];
+    for (i = 0; i < len; i++)
+        sorted[first[unicode_get_cc(buf[i])]++] = buf[i];
+    memcpy(buf, sorted, len * sizeof(*sorted));
+    realloc_func(opaque, sorted, 0);
+    return 0;
+}
+
+static int sort_cc(int *buf, int len, void *opaque, DynBufReallocFunc *realloc_func)
+{
+    int i, start;
 
     for(i = 0; i < len; i++) {
-        cc = unicode_get_cc(buf[i]);
-        if (cc != 0) {
-            start = i;
-            j = i + 1;
-            while (j < len) {
-                ch1 = buf[j];
-                cc1 = unicode_get_cc(ch1);
-                if (cc1 == 0)
-                    break;
-                k = j - 1;
-                while (k >= start) {
-                    if (unicode_get_cc(buf[k]) <= cc1)
-                        break;
-                    buf[k + 1] = buf[k];
-                    k--;
-                }
-                buf[k + 1] = ch1;
-                j++;
-            }
-            i = j;
-        }
+        for(start = i; i < len && unicode_get_cc(buf[i]) != 0; i++)
+            continue;
+        if (i - start > 1 &&
+            sort_cc_run(buf + start, i - start, opaque, realloc_func) < 0)
+            return -1;
     }
+    return 0;
 }
 
 static void to_nfd_rec(DynBuf *dbuf,
@@ -1087,7 +1095,10 @@ int unicode_normalize(uint32_t **pdst, const uint32_t *src, int src_len,
     buf = (int *)dbuf->buf;
     buf_len = dbuf->size / sizeof(int);
 
-    sort_cc(buf, buf_len);
+    if (sort_cc(buf, buf_len, opaque, realloc_func) < 0) {
+        dbuf_free(dbuf);
+        goto fail;
+    }
 
     if (buf_len <= 1 || (n_type & 1) != 0) {
         /* NFD / NFKD */

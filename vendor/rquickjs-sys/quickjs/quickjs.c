@@ -30,6 +30,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <assert.h>
+#include <setjmp.h> /* gake */
 #if !defined(_MSC_VER)
 #include <sys/time.h>
 #if defined(_WIN32)
@@ -626,6 +627,9 @@ struct JSContext {
 
     /* when the counter reaches zero, JSRutime.interrupt_handler is called */
     int interrupt_counter;
+    /* gake: C functions since the last look at the clock, and what it said */
+    uint32_t native_calls;
+    uint64_t polled_at;
 
     struct list_head loaded_modules; /* list of JSModuleDef.link */
 
@@ -2129,6 +2133,16 @@ size_t js_malloc_usable_size_rt(JSRuntime *rt, const void *ptr)
 void *js_mallocz_rt(JSRuntime *rt, size_t size)
 {
     return js_calloc_rt(rt, 1, size);
+}
+
+bool JS_ChargeHeap(JSRuntime *rt, int64_t bytes)
+{
+    JSMallocState *s = &rt->malloc_state;
+    /* When malloc_limit is 0 (unlimited), malloc_limit - 1 will be SIZE_MAX. */
+    if (bytes > 0 && s->malloc_size + (uint64_t)bytes > s->malloc_limit - 1)
+        return false;
+    s->malloc_size += bytes;
+    return true;
 }
 
 /* gake: large blocks count as steps on the way to the next interrupt. A built-in
@@ -8862,9 +8876,38 @@ static void JS_ThrowInterrupted(JSContext *ctx)
     JS_SetUncatchableError(ctx, ctx->rt->current_exception);
 }
 
+/* gake: native work and interrupts. Native code whose length a script decides
+   calls js_poll_interrupts():
+
+   - whatever reads, writes, deletes or defines an element by its number, and
+     whatever takes the next value of an iterator. Every loop over something
+     that says how long it is uses these.
+   - comparisons of sorts, of elements and of long strings, which js_count_bytes()
+     weighs by their lengths.
+   - calls of C functions: js_poll_clock() makes the next poll due when a poll is
+     longer ago than a time slice, whatever the calls were busy with. */
+static uint64_t js_coarse_time(void)
+{
+#if defined(CLOCK_MONOTONIC_COARSE)
+    struct timespec ts;
+    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) == 0)
+        return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+#endif
+    return js__hrtime_ns();
+}
+
+static inline void js_poll_clock(JSContext *ctx)
+{
+    if (unlikely((++ctx->native_calls & 7) == 0)) {
+        if (js_coarse_time() - ctx->polled_at > 10000000)
+            ctx->interrupt_counter = 1;
+    }
+}
+
 static no_inline __exception int __js_poll_interrupts(JSContext *ctx)
 {
     JSRuntime *rt = ctx->rt;
+    ctx->polled_at = js_coarse_time();
     ctx->interrupt_counter = JS_INTERRUPT_COUNTER_INIT;
     if (rt->interrupt_handler) {
         if (rt->interrupt_handler(rt, rt->interrupt_opaque)) {
@@ -8882,6 +8925,14 @@ static inline __exception int js_poll_interrupts(JSContext *ctx)
     } else {
         return 0;
     }
+}
+
+/* gake: leaves the sort, which holds nothing but its array, when it is
+   interrupted: millions of comparisons would follow */
+static inline void js_poll_sort(JSContext *ctx, jmp_buf interrupted)
+{
+    if (unlikely(js_poll_interrupts(ctx)))
+        longjmp(interrupted, 1);
 }
 
 /* return -1 (exception) or true/false */
@@ -10304,6 +10355,11 @@ static int JS_TryGetPropertyInt64(JSContext *ctx, JSValueConst obj, int64_t idx,
     JSAtom prop;
     int present;
 
+    if (js_poll_interrupts(ctx)) {
+        *pval = JS_EXCEPTION;
+        return -1;
+    }
+
     if (likely(JS_VALUE_GET_TAG(obj) == JS_TAG_OBJECT &&
                (uint64_t)idx <= INT32_MAX)) {
         /* fast path for array and typed array access */
@@ -10333,6 +10389,9 @@ JSValue JS_GetPropertyInt64(JSContext *ctx, JSValueConst obj, int64_t idx)
 {
     JSAtom prop;
     JSValue val;
+
+    if (js_poll_interrupts(ctx))
+        return JS_EXCEPTION;
 
     if (likely(JS_VALUE_GET_TAG(obj) == JS_TAG_OBJECT &&
                (uint64_t)idx <= INT32_MAX)) {
@@ -11204,6 +11263,10 @@ int JS_SetPropertyInt64(JSContext *ctx, JSValueConst this_obj,
     JSAtom prop;
     int res;
 
+    if (js_poll_interrupts(ctx)) {
+        JS_FreeValue(ctx, val);
+        return -1;
+    }
     if ((uint64_t)idx <= INT32_MAX) {
         /* fast path for fast arrays */
         return JS_SetPropertyValue(ctx, this_obj, js_int32(idx), val,
@@ -11780,6 +11843,10 @@ int JS_DefinePropertyValueUint32(JSContext *ctx, JSValueConst this_obj,
 int JS_DefinePropertyValueInt64(JSContext *ctx, JSValueConst this_obj,
                                 int64_t idx, JSValue val, int flags)
 {
+    if (js_poll_interrupts(ctx)) {
+        JS_FreeValue(ctx, val);
+        return -1;
+    }
     return JS_DefinePropertyValueValue(ctx, this_obj, js_int64(idx),
                                        val, flags);
 }
@@ -12177,6 +12244,8 @@ int JS_DeletePropertyInt64(JSContext *ctx, JSValueConst obj, int64_t idx, int fl
     JSAtom prop;
     int res;
 
+    if (js_poll_interrupts(ctx))
+        return -1;
     if ((uint64_t)idx <= JS_ATOM_MAX_INT) {
         /* fast path for fast arrays */
         return JS_DeleteProperty(ctx, obj, __JS_AtomFromUInt32(idx), flags);
@@ -13132,6 +13201,7 @@ static JSBigInt *js_bigint_mul(JSContext *ctx, const JSBigInt *a,
     r = js_bigint_new(ctx, a->len + b->len);
     if (!r)
         return NULL;
+    js_count_bytes(ctx, (size_t)a->len * b->len);
     js_mp_mul_basecase(r->tab, a->tab, a->len, b->tab, b->len);
     /* correct the result if negative operands (no overflow is
        possible) */
@@ -13222,6 +13292,7 @@ static JSBigInt *js_bigint_divrem(JSContext *ctx, const JSBigInt *a,
 
     //    js_bigint_dump1(ctx, "a", r->tab, na);
     //    js_bigint_dump1(ctx, "b", tabb, nb);
+    js_count_bytes(ctx, (size_t)na * nb);
     js_mp_divnorm(q->tab, r->tab, na, tabb, nb);
     js_free(ctx, tabb);
 
@@ -13703,6 +13774,7 @@ static JSBigInt *js_bigint_from_string(JSContext *ctx,
     JSBigInt *r;
     js_limb_t v, c, h;
 
+    js_count_bytes(ctx, strlen(str) * strlen(str) / 64);
     is_neg = 0;
     if (*p == '-') {
         is_neg = 1;
@@ -16199,6 +16271,7 @@ static no_inline int js_relational_slow(JSContext *ctx, JSValue *sp,
     tag2 = JS_VALUE_GET_NORM_TAG(op2);
 
     if (tag_is_string(tag1) && tag_is_string(tag2)) {
+        js_count_bytes(ctx, min_int(string_rope_get_len(op1), string_rope_get_len(op2)));
         if (tag1 == JS_TAG_STRING && tag2 == JS_TAG_STRING) {
             res = js_string_compare(JS_VALUE_GET_STRING(op1),
                                     JS_VALUE_GET_STRING(op2));
@@ -16504,9 +16577,11 @@ static bool js_strict_eq2(JSContext *ctx, JSValueConst op1, JSValueConst op2,
             if (!tag_is_string(tag2)) {
                 res = false;
             } else if (tag1 == JS_TAG_STRING && tag2 == JS_TAG_STRING) {
+                js_count_bytes(ctx, JS_VALUE_GET_STRING(op1)->len);
                 res = js_string_eq(JS_VALUE_GET_STRING(op1),
                                    JS_VALUE_GET_STRING(op2));
             } else {
+                js_count_bytes(ctx, string_rope_get_len(op1));
                 res = (js_string_rope_compare(op1, op2, true) == 0);
             }
         }
@@ -17226,6 +17301,8 @@ static JSValue JS_IteratorNext2(JSContext *ctx, JSValueConst enum_obj,
 {
     JSValue obj;
 
+    if (js_poll_interrupts(ctx))
+        goto fail;
     /* fast path for the built-in iterators (avoid creating the
        intermediate result object) */
     if (JS_IsObject(method)) {
@@ -18097,6 +18174,7 @@ static JSValue js_call_c_function(JSContext *ctx, JSValueConst func_obj,
     int arg_count, i;
     JSCFunctionEnum cproto;
 
+    js_poll_clock(ctx);
     p = JS_VALUE_GET_OBJ(func_obj);
     cproto = p->u.cfunc.cproto;
     arg_count = p->u.cfunc.length;
@@ -44501,6 +44579,8 @@ static JSValue js_array_includes(JSContext *ctx, JSValueConst this_val,
         }
         if (js_get_fast_array(ctx, obj, &arrp, &count)) {
             for (; n < count; n++) {
+                if (js_poll_interrupts(ctx))
+                    goto exception;
                 if (js_strict_eq2(ctx, argv[0], arrp[n],
                                   JS_EQ_SAME_VALUE_ZERO)) {
                     goto done;
@@ -44550,6 +44630,8 @@ static JSValue js_array_indexOf(JSContext *ctx, JSValueConst this_val,
         }
         if (js_get_fast_array(ctx, obj, &arrp, &count)) {
             for (; n < count; n++) {
+                if (js_poll_interrupts(ctx))
+                    goto exception;
                 if (js_strict_eq2(ctx, argv[0], arrp[n], JS_EQ_STRICT)) {
                     goto done;
                 }
@@ -44601,6 +44683,8 @@ static JSValue js_array_lastIndexOf(JSContext *ctx, JSValueConst this_val,
         }
         if (js_get_fast_array(ctx, obj, &arrp, &count) && count == len) {
             for (; n >= 0; n--) {
+                if (js_poll_interrupts(ctx))
+                    goto exception;
                 if (js_strict_eq2(ctx, argv[0], arrp[n],
                                   JS_EQ_STRICT)) {
                     goto done;
@@ -45364,6 +45448,7 @@ typedef struct ValueSlot {
 } ValueSlot;
 
 struct array_sort_context {
+    jmp_buf interrupted;
     JSContext *ctx;
     int exception;
     int has_method;
@@ -45381,6 +45466,7 @@ static int js_array_cmp_generic(const void *a, const void *b, void *opaque) {
 
     if (psc->exception)
         return 0;
+    js_poll_sort(ctx, psc->interrupted);
 
     if (psc->has_method) {
         argv[0] = ap->val;
@@ -45413,6 +45499,7 @@ static int js_array_cmp_generic(const void *a, const void *b, void *opaque) {
                 goto exception;
             bp->str = JS_VALUE_GET_STRING(str);
         }
+        js_count_bytes(ctx, min_int(ap->str->len, bp->str->len));
         cmp = js_string_compare(ap->str, bp->str);
     }
     if (cmp != 0)
@@ -45428,7 +45515,7 @@ exception:
 static JSValue js_array_sort(JSContext *ctx, JSValueConst this_val,
                              int argc, JSValueConst *argv)
 {
-    struct array_sort_context asc = { ctx, 0, 0, argv[0] };
+    struct array_sort_context asc = { .ctx = ctx, .method = argv[0] };
     JSValue obj = JS_UNDEFINED;
     ValueSlot *array = NULL;
     size_t array_size = 0, pos = 0, n = 0;
@@ -45469,7 +45556,10 @@ static JSValue js_array_sort(JSContext *ctx, JSValueConst this_val,
         array[pos].pos = i;
         pos++;
     }
-    rqsort(array, pos, sizeof(*array), js_array_cmp_generic, &asc);
+    if (setjmp(asc.interrupted))
+        asc.exception = 1;
+    else
+        rqsort(array, pos, sizeof(*array), js_array_cmp_generic, &asc);
     if (asc.exception)
         goto exception;
 
@@ -47959,7 +48049,8 @@ static int string_indexof_char(JSString *p, int c, int from)
     return -1;
 }
 
-static int string_indexof(JSString *p1, JSString *p2, int from)
+/* gake: -2 on exception; a comparison at every place is polled by its length */
+static int string_indexof(JSContext *ctx, JSString *p1, JSString *p2, int from)
 {
     /* assuming 0 <= from <= p1->len */
     int c, i, j, len1 = p1->len, len2 = p2->len;
@@ -47969,6 +48060,9 @@ static int string_indexof(JSString *p1, JSString *p2, int from)
         j = string_indexof_char(p1, c, i);
         if (j < 0 || j + len2 > len1)
             break;
+        js_count_bytes(ctx, len2);
+        if (js_poll_interrupts(ctx))
+            return -2;
         if (!string_cmp(p1, p2, j + 1, 1, len2 - 1))
             return j;
     }
@@ -48109,6 +48203,9 @@ static JSValue js_string_indexOf(JSContext *ctx, JSValueConst this_val,
     ret = -1;
     if (len >= v_len && inc * (stop - start) >= 0) {
         for (i = start;; i += inc) {
+            js_count_bytes(ctx, v_len);
+            if (js_poll_interrupts(ctx))
+                goto fail;
             if (!string_cmp(p, p1, i, 0, v_len)) {
                 ret = i;
                 break;
@@ -48175,6 +48272,9 @@ static JSValue js_string_includes(JSContext *ctx, JSValueConst this_val,
     }
     if (start >= 0 && start <= stop) {
         for (i = start;; i++) {
+            js_count_bytes(ctx, v_len);
+            if (js_poll_interrupts(ctx))
+                goto fail;
             if (!string_cmp(p, p1, i, 0, v_len)) {
                 ret = 1;
                 break;
@@ -48444,7 +48544,11 @@ static JSValue js_string_replace(JSContext *ctx, JSValueConst this_val,
             else
                 pos = endOfLastMatch + 1;
         } else {
-            pos = string_indexof(sp, searchp, endOfLastMatch);
+            pos = string_indexof(ctx, sp, searchp, endOfLastMatch);
+            if (pos == -2) {
+                string_buffer_free(b);
+                goto exception;
+            }
         }
         if (pos < 0) {
             if (is_first) {
@@ -48555,7 +48659,9 @@ static JSValue js_string_split(JSContext *ctx, JSValueConst this_val,
     }
     q = p;
     for (q = p; (q += !r) <= s - r - !r; q = p = e + r) {
-        e = string_indexof(sp, rp, q);
+        e = string_indexof(ctx, sp, rp, q);
+        if (e == -2)
+            goto exception;
         if (e < 0)
             break;
         T = js_sub_string(ctx, sp, p, e);
@@ -54277,6 +54383,7 @@ static uint32_t map_hash_key(JSContext *ctx, JSValueConst key)
         h = JS_VALUE_GET_INT(key);
         break;
     case JS_TAG_STRING:
+        js_count_bytes(ctx, JS_VALUE_GET_STRING(key)->len);
         h = hash_string(JS_VALUE_GET_STRING(key), 0);
         break;
     case JS_TAG_STRING_ROPE:
@@ -62218,56 +62325,82 @@ static int js_cmp_doubles(double x, double y)
     else             return signbit(y) ? 1 : 0;
 }
 
+struct TA_sort_context {
+    jmp_buf interrupted;
+    JSContext *ctx;
+    int exception;
+    JSValueConst arr;
+    JSValueConst cmp;
+    JSValue (*getfun)(JSContext *ctx, const void *a);
+    int elt_size;
+};
+
+static inline void js_poll_TA_sort(struct TA_sort_context *psc)
+{
+    js_poll_sort(psc->ctx, psc->interrupted);
+}
+
 static int js_TA_cmp_int8(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return *(const int8_t *)a - *(const int8_t *)b;
 }
 
 static int js_TA_cmp_uint8(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return *(const uint8_t *)a - *(const uint8_t *)b;
 }
 
 static int js_TA_cmp_int16(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return *(const int16_t *)a - *(const int16_t *)b;
 }
 
 static int js_TA_cmp_uint16(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return *(const uint16_t *)a - *(const uint16_t *)b;
 }
 
 static int js_TA_cmp_int32(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     int32_t x = *(const int32_t *)a;
     int32_t y = *(const int32_t *)b;
     return (y < x) - (y > x);
 }
 
 static int js_TA_cmp_uint32(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     uint32_t x = *(const uint32_t *)a;
     uint32_t y = *(const uint32_t *)b;
     return (y < x) - (y > x);
 }
 
 static int js_TA_cmp_int64(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     int64_t x = *(const int64_t *)a;
     int64_t y = *(const int64_t *)b;
     return (y < x) - (y > x);
 }
 
 static int js_TA_cmp_uint64(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     uint64_t x = *(const uint64_t *)a;
     uint64_t y = *(const uint64_t *)b;
     return (y < x) - (y > x);
 }
 
 static int js_TA_cmp_float16(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return js_cmp_doubles(fromfp16(*(const uint16_t *)a),
                           fromfp16(*(const uint16_t *)b));
 }
 
 static int js_TA_cmp_float32(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return js_cmp_doubles(*(const float *)a, *(const float *)b);
 }
 
 static int js_TA_cmp_float64(const void *a, const void *b, void *opaque) {
+    js_poll_TA_sort(opaque);
     return js_cmp_doubles(*(const double *)a, *(const double *)b);
 }
 
@@ -62315,14 +62448,6 @@ static JSValue js_TA_get_float64(JSContext *ctx, const void *a) {
     return js_float64(*(const double *)a);
 }
 
-struct TA_sort_context {
-    JSContext *ctx;
-    int exception;
-    JSValueConst arr;
-    JSValueConst cmp;
-    JSValue (*getfun)(JSContext *ctx, const void *a);
-    int elt_size;
-};
 
 static int js_TA_cmp_generic(const void *a, const void *b, void *opaque) {
     struct TA_sort_context *psc = opaque;
@@ -62517,7 +62642,10 @@ static JSValue js_typed_array_sort(JSContext *ctx, JSValueConst this_val,
         done:
             js_free(ctx, array_idx);
         } else {
-            rqsort(p->u.array.u.ptr, len, elt_size, cmpfun, &tsc);
+            if (setjmp(tsc.interrupted))
+                tsc.exception = 1;
+            else
+                rqsort(p->u.array.u.ptr, len, elt_size, cmpfun, &tsc);
             if (tsc.exception)
                 return JS_EXCEPTION;
         }

@@ -103,9 +103,9 @@ impl Forwarder {
             if beside_workers && self.running.has_ended() {
                 break;
             }
-            let message = self.running.messages.recv();
+            let message = self.running.receive();
             let message = message
-                .map_err(|_| "a worker thread ended unexpectedly; this is a bug".to_owned())?;
+                .ok_or_else(|| "a worker thread ended unexpectedly; this is a bug".to_owned())?;
             let frame = Frame::of(&message).map_err(|error| error.to_string())?;
             if self.frames.send(frame).is_err() {
                 // The agent has aborted the run.

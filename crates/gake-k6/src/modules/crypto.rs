@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use aws_lc_rs::{digest, hmac};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
+use gake_script::user::{HeapCharge, throw_out_of_memory};
 use md4::Md4;
 use md5::Md5;
 use ripemd::Ripemd160;
@@ -124,6 +125,14 @@ struct Hasher {
     algorithm: Algorithm,
     key: Option<Vec<u8>>,
     input: RefCell<Vec<u8>>,
+    held: RefCell<HeapCharge>,
+}
+
+impl Hasher {
+    fn new(ctx: &Ctx<'_>, algorithm: Algorithm, key: Option<Vec<u8>>) -> rquickjs::Result<Self> {
+        let held = RefCell::new(HeapCharge::new(ctx, key.as_ref().map_or(0, Vec::len))?);
+        Ok(Self { algorithm, key, input: RefCell::default(), held })
+    }
 }
 
 impl<'js> Trace<'js> for Hasher {
@@ -173,13 +182,13 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     module.set("hmac", Func::from(hmac))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
         let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
-        Class::instance(ctx, Hasher { algorithm, key: None, input: RefCell::default() })
+        Class::instance(ctx.clone(), Hasher::new(&ctx, algorithm, None)?)
     };
     module.set("createHash", Func::from(create))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>, key: Opt<Value<'js>>| {
         let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
         let key = Some(input_bytes(&ctx, key.0)?);
-        Class::instance(ctx, Hasher { algorithm, key, input: RefCell::default() })
+        Class::instance(ctx.clone(), Hasher::new(&ctx, algorithm, key)?)
     };
     module.set("createHMAC", Func::from(create))?;
     let encode =
@@ -199,7 +208,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 
 /// Cryptographically random bytes.
 pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
-    let mut bytes = vec![0; count];
+    let mut bytes = value::zeroes(ctx, count)?;
     aws_lc_rs::rand::fill(&mut bytes)
         .map_err(|_| go_error(ctx, "the system gives no random bytes"))?;
     Ok(bytes)
@@ -223,7 +232,12 @@ fn update<'js>(
     input: Opt<Value<'js>>,
 ) -> rquickjs::Result<()> {
     let bytes = input_bytes(&ctx, input.0)?;
-    this.0.borrow().input.borrow_mut().extend_from_slice(&bytes);
+    let hasher = this.0.borrow();
+    let mut input = hasher.input.borrow_mut();
+    if !hasher.held.borrow_mut().grow(bytes.len()) || input.try_reserve(bytes.len()).is_err() {
+        return Err(throw_out_of_memory(&ctx));
+    }
+    input.extend_from_slice(&bytes);
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use gake_script::user::{Builtins, add_builtins};
+use gake_script::user::{Builtins, HeapCharge, add_builtins, throw_out_of_memory};
 use rquickjs::array::ArrayIter;
 use rquickjs::{Array, Coerced, Ctx, Exception, FromJs, Object, Value};
 
@@ -182,7 +182,17 @@ pub(crate) fn buffer<'js>(
     bytes: Vec<u8>,
 ) -> rquickjs::Result<rquickjs::ArrayBuffer<'js>> {
     add_builtins(ctx, Builtins::BUFFERS)?;
-    rquickjs::ArrayBuffer::new(ctx.clone(), bytes)
+    // A copy, for the script's heap has a bound.
+    rquickjs::ArrayBuffer::new_copy(ctx.clone(), bytes)
+}
+
+/// As many zeroes as a script asks for, if its heap has room for them.
+pub(crate) fn zeroes(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
+    drop(HeapCharge::new(ctx, count)?);
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(count).map_err(|_| throw_out_of_memory(ctx))?;
+    bytes.resize(count, 0);
+    Ok(bytes)
 }
 
 /// Evaluates the JavaScript of a module.

@@ -239,6 +239,17 @@ impl Vu {
         paused.map_err(|why| throw_wait_error(ctx, why))
     }
 
+    /// Refuses another task in the background if there are too many.
+    ///
+    /// # Errors
+    /// As an exception of the script.
+    pub fn room_for_task(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        match self.tasks.is_full() {
+            true => Err(go_error(ctx, "too many timers, sockets and requests are pending")),
+            false => Ok(()),
+        }
+    }
+
     /// Refuses `what` in init code.
     ///
     /// # Errors

@@ -224,7 +224,8 @@ pub fn is_late() -> bool {
 }
 
 /// Yields if the time slice is over. Returns whether the script must end.
-pub(crate) fn give_way() -> bool {
+#[must_use]
+pub fn give_way() -> bool {
     let Some(frame) = CURRENT.get() else { return is_late() };
     match frame.signal {
         ResumeSignal::End => true,

@@ -11,6 +11,7 @@
 
 mod builtins;
 mod fiber;
+mod heap;
 mod json;
 mod lazy;
 mod rejections;
@@ -27,7 +28,8 @@ use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
-pub use fiber::{Fiber, WaitError, is_late, wait, wait_long, within, yield_once};
+pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yield_once};
+pub use heap::{HeapCharge, throw_out_of_memory};
 pub use json::{WhyNotJson, explain_json};
 pub use lazy::{LazyList, lazily, open_module, share_lists};
 pub use rejections::Rejections;
@@ -71,7 +73,7 @@ impl User {
         runtime.set_memory_limit(memory);
         runtime.set_max_stack_size(stack::SCRIPT_STACK_BYTES);
         runtime.set_loader(resolver, loader);
-        runtime.set_interrupt_handler(Some(Box::new(fiber::give_way)));
+        runtime.set_interrupt_handler(Some(Box::new(give_way)));
         let rejections = Rejections::of(&runtime);
         let context = Context::custom::<builtins::Always>(&runtime).map_err(no_memory)?;
         Ok(Self { context, stacks: Rc::clone(stacks), rejections })
@@ -108,6 +110,15 @@ impl User {
 fn update_stack_top(ctx: &Ctx<'_>) {
     // SAFETY: the context's runtime, which outlives it.
     unsafe { qjs::JS_UpdateStackTop(qjs::JS_GetRuntime(ctx.as_raw().as_ptr())) };
+}
+
+/// Call it in loops of native functions whose length a script decides: lets others run when the
+/// time slice is over.
+///
+/// # Errors
+/// When the script must end; scripts cannot catch it.
+pub fn poll(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    if give_way() { Err(throw_wait_error(ctx, WaitError::Ended)) } else { Ok(()) }
 }
 
 /// Throws a failed wait. If the fiber is ending, the exception cannot be caught by the script.

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
+use futures_util::stream::{FuturesUnordered, Stream};
 use rquickjs::Ctx;
 
 use super::fiber::{WaitError, give_way, wait};
@@ -14,10 +15,13 @@ pub type Completion = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>
 
 type Task = Pin<Box<dyn Future<Output = Completion>>>;
 
+/// Tasks of one user at a time. Each takes up to a few KB outside of its heap.
+const TASKS_MAX: usize = 20_000;
+
 /// The background tasks of one user.
 #[derive(Default)]
 pub struct Tasks {
-    waiting: RefCell<Vec<Task>>,
+    waiting: RefCell<FuturesUnordered<Task>>,
 }
 
 impl std::fmt::Debug for Tasks {
@@ -29,7 +33,13 @@ impl std::fmt::Debug for Tasks {
 impl Tasks {
     /// Adds a task, which is polled by [`Tasks::drive`].
     pub fn add(&self, task: impl Future<Output = Completion> + 'static) {
-        self.waiting.borrow_mut().push(Box::pin(task));
+        self.waiting.borrow().push(Box::pin(task));
+    }
+
+    /// Whether a user has as many tasks as one may have.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.waiting.borrow().len() >= TASKS_MAX
     }
 
     /// Drops every task.
@@ -62,20 +72,18 @@ impl Tasks {
             if let Err(error) = completion(ctx) {
                 thrown(error);
             }
+            // Thousands of tasks may complete in a row.
+            if give_way() {
+                return Err(WaitError::Ended);
+            }
         }
     }
 
     /// The completion of the first task to complete.
     async fn next(&self) -> Completion {
-        poll_fn(|cx| {
-            let mut waiting = self.waiting.borrow_mut();
-            for at in 0..waiting.len() {
-                if let Poll::Ready(completion) = waiting[at].as_mut().poll(cx) {
-                    drop(waiting.swap_remove(at));
-                    return Poll::Ready(completion);
-                }
-            }
-            Poll::Pending
+        poll_fn(|cx| match Pin::new(&mut *self.waiting.borrow_mut()).poll_next(cx) {
+            Poll::Ready(Some(completion)) => Poll::Ready(completion),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
         })
         .await
     }

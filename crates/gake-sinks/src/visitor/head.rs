@@ -26,6 +26,9 @@ impl<'a> VisitorHead<'a> {
         }
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let headers = lines.take_while(|line| !line.is_empty()).map(|line| line.split_once(':'));
+        // `Host : x`, and a folded line, are headers to some servers only.
+        let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '\t']);
+        let headers = headers.map(|header| header.filter(|(name, _)| is_name(name)));
         let headers = headers.map(|header| header.map(|(name, value)| (name, value.trim())));
         Some(Self { method, path, query, headers: headers.collect::<Option<_>>()? })
     }
@@ -112,7 +115,10 @@ mod tests {
         for text in ["", "GET /\n", "GET / HTTP/2\nHost: h", "GET http://h/ HTTP/1.1\nHost: h"] {
             assert!(VisitorHead::parse(head(text).as_bytes()).is_none(), "{text}");
         }
-        assert!(VisitorHead::parse(b"GET / HTTP/1.1\r\nbroken\r\n\r\n").is_none());
+        for header in ["broken", "Host : h", " Host: h", ": h"] {
+            let text = head(&format!("GET / HTTP/1.1\nHost: localhost\n{header}"));
+            assert!(VisitorHead::parse(text.as_bytes()).is_none(), "{header}");
+        }
         let query = head("GET /?a=/b HTTP/1.1\nHost: h");
         let query = VisitorHead::parse(query.as_bytes()).unwrap();
         assert_eq!((query.path, query.query), ("/", "a=/b"));

@@ -175,8 +175,7 @@ fn one_part(
         if header.eq_ignore_ascii_case("content-type") {
             value.trim().clone_into(&mut kind);
         } else if header.eq_ignore_ascii_case("content-disposition") {
-            let named = value.split(';').find_map(|p| p.trim().strip_prefix("name="));
-            named.unwrap_or_default().trim_matches('"').clone_into(&mut name);
+            name = value.split(';').find_map(part_name).unwrap_or_default();
         }
     }
     let range = from..from + content.len();
@@ -184,6 +183,19 @@ fn one_part(
         edits.put(range, redactor.tag(content));
     } else if let Cow::Owned(other) = self::body(redactor, &kind, content, depth) {
         edits.put(range, other);
+    }
+}
+
+/// The name of a part in `name="..."` or `name*=UTF-8''...`, in any case.
+fn part_name(parameter: &str) -> Option<String> {
+    let (key, value) = parameter.split_once('=')?;
+    match key.trim().to_ascii_lowercase().as_str() {
+        "name" => Some(value.trim().trim_matches('"').to_owned()),
+        "name*" => {
+            let encoded = value.rsplit('\'').next()?.trim();
+            Some(String::from_utf8_lossy(&text::percent_decoded(encoded.as_bytes())).into_owned())
+        }
+        _ => None,
     }
 }
 

@@ -8,6 +8,9 @@ use super::{NamePosition, Redactor};
 /// Maximum length of a tag, in bytes.
 const TAG_MAX: usize = 4_096;
 
+/// End tags that are looked at for that of a secret element; beyond, the rest of the text is hidden.
+const CHILDREN_MAX: usize = 1_000;
+
 /// Attributes that name the content of the element.
 const NAMING: &[&str] = &["name", "key", "id", "property", "itemprop"];
 
@@ -30,6 +33,12 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
                     hide(redactor, bytes, place.clone(), edits);
                 }
             }
+        }
+        let is_secret = redactor.is_secret_name(&tag.name);
+        if let Some(content) = is_secret.then(|| tag.children(bytes)).flatten() {
+            at = content.end;
+            hide(redactor, bytes, content, edits);
+            continue;
         }
         if let Some(content) = tag.content(bytes) {
             let value = bytes[content.clone()].trim_ascii();
@@ -97,6 +106,26 @@ impl StartTag {
     }
 
     /// The text after the tag, up to the next one.
+    /// What stands up to its end tag, if that begins with another element.
+    fn children(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        let rest = &bytes[self.end..];
+        let first = rest.trim_ascii_start();
+        let opens = matches!(first, [b'<', next, ..] if next.is_ascii_alphabetic());
+        if self.is_empty || !opens {
+            return None;
+        }
+        let closes = |at: &usize| {
+            let name = rest[*at..].strip_prefix(b"</").unwrap_or_default();
+            let name = name.split(|byte| *byte == b'>').next().unwrap_or_default();
+            let name = name.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+            name.trim_ascii().eq_ignore_ascii_case(self.name.as_bytes())
+        };
+        let ends = rest.windows(2).enumerate().filter(|(_, two)| two == b"</").map(|(at, _)| at);
+        // Without an end tag, it lasts to the end of the text.
+        let length = ends.take(CHILDREN_MAX).find(closes).unwrap_or(rest.len());
+        Some(self.end..self.end + length)
+    }
+
     fn content(&self, bytes: &[u8]) -> Option<Range<usize>> {
         const CDATA: &[u8] = b"<![CDATA[";
         if self.is_empty {

@@ -204,6 +204,15 @@ fn secrets_in_other_text_are_hidden() {
         ("<user token=\"s3cr3t\" id=\"1\"/>", format!("<user token=\"{s}\" id=\"1\"/>")),
         ("postgres://app:s3cr3t@db:5432/x", format!("postgres://app:{s}@db:5432/x")),
         ("see https://s3cr3t@github.com/a", format!("see https://{s}@github.com/a")),
+        ("password=\ns3cr3t\nuser=me", format!("password=\n{s}\nuser=me")),
+        ("password:\r\n  s3cr3t\r\n", format!("password:\r\n  {s}\r\n")),
+        ("token: |-\n  s3cr3t\nuser: me", format!("token: |-\n  {s}\nuser: me")),
+        ("password:\nuser: me", "password:\nuser: me".to_owned()),
+        ("password=\nuser=me", "password=\nuser=me".to_owned()),
+        (
+            "<c><password><v>s3cr3t</v></password><d>e</d></c>",
+            format!("<c><password>{}</password><d>e</d></c>", tag("<v>s3cr3t</v>")),
+        ),
         ("exit code=1, state: open", "exit code=1, state: open".to_owned()),
         ("a author: me, monkey=1 10:37:30", "a author: me, monkey=1 10:37:30".to_owned()),
     ] {
@@ -221,6 +230,11 @@ fn form_fields_are_hidden_by_name() {
                 \r\n{\"token\":\"s3cr3t\"}\r\n--B--\r\n";
     let hidden = body("multipart/form-data; boundary=\"B\"", form);
     assert_eq!(hidden, form.replace("s3cr3t", &tag("s3cr3t")));
+    for name in ["NAME=\"password\"", "name = password", "name*=UTF-8''pass%77ord"] {
+        let form = form.replacen("name=\"password\"", name, 1);
+        let hidden = body("multipart/form-data; boundary=\"B\"", &form);
+        assert_eq!(hidden, form.replace("s3cr3t", &tag("s3cr3t")), "{name}");
+    }
 }
 
 #[test]

@@ -143,6 +143,7 @@ impl PairScanner<'_> {
     fn value_after(&mut self, from: usize, name: &str, is_equals: bool) -> Option<PairValue> {
         let blanks = self.bytes[from..].iter().take(8).take_while(|b| matches!(b, b' ' | b'\t'));
         let from = from + blanks.count();
+        let from = self.next_line(from, name).unwrap_or(from);
         let rest = &self.bytes[from..];
         let quote = match rest {
             [b'\\', quote @ (b'"' | b'\''), ..] => Some((2, *quote)),
@@ -173,6 +174,23 @@ impl PairScanner<'_> {
             return Some(PairValue { place: end + 1..end + 1 + length, is_quoted: true });
         }
         Some(PairValue { place: from..end, is_quoted: false })
+    }
+
+    /// Where the value of a secret begins that stands on the next line; `|` and `>` are YAML's.
+    fn next_line(&self, from: usize, name: &str) -> Option<usize> {
+        let rest = &self.bytes[from..];
+        let block = rest.iter().take(3).take_while(|byte| b"|>-+".contains(byte)).count();
+        let after = rest[block..].strip_prefix(b"\r").unwrap_or(&rest[block..]);
+        let line = after.strip_prefix(b"\n")?;
+        let line = &line[line.iter().take(64).take_while(|b| matches!(b, b' ' | b'\t')).count()..];
+        let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        // Another pair: the secret is empty.
+        let equals = word.iter().position(|byte| *byte == b'=').unwrap_or(word.len());
+        // Base64 ends with equals signs.
+        let is_pair = word.ends_with(b":") || word[equals..].iter().any(|byte| *byte != b'=');
+        let is_value = !matches!(word, b"" | b"-") && !is_pair;
+        let is_value = is_value && self.redactor.is_secret_name(name);
+        is_value.then(|| self.bytes.len() - line.len())
     }
 
     /// Where a value without quotes ends.

@@ -2,11 +2,8 @@
 //!
 //! Private keys are PKCS #8, public keys SubjectPublicKeyInfo, both DER. `curve` is empty for RSA.
 
-use std::num::NonZeroU32;
-
 use aws_lc_rs::agreement::{self, ECDH_P256, ECDH_P384, ECDH_P521};
 use aws_lc_rs::encoding::{AsBigEndian, AsDer, EcPrivateKeyBin, Pkcs8V1Der};
-use aws_lc_rs::pbkdf2;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{
     KeySize, OAEP_SHA1_MGF1SHA1, OAEP_SHA256_MGF1SHA256, OAEP_SHA384_MGF1SHA384,
@@ -279,28 +276,4 @@ pub(super) fn agree(curve: &str, private: &[u8], public: &[u8]) -> KeyResult {
     let private = on_curve(curve, private)?;
     let peer = agreement::UnparsedPublicKey::new(ecdh(curve)?, public);
     agreement::agree(&private, peer, NO_PUBLIC_KEY, |secret| Ok(secret.to_vec()))
-}
-
-/// PBKDF2: bytes derived from a password.
-pub(super) fn of_password(
-    hash: &str,
-    password: &[u8],
-    salt: &[u8],
-    iterations: u32,
-    length: usize,
-) -> KeyResult {
-    let algorithm = match hash {
-        "SHA-1" => pbkdf2::PBKDF2_HMAC_SHA1,
-        "SHA-256" => pbkdf2::PBKDF2_HMAC_SHA256,
-        "SHA-384" => pbkdf2::PBKDF2_HMAC_SHA384,
-        "SHA-512" => pbkdf2::PBKDF2_HMAC_SHA512,
-        _ => return Err(NO_HASH),
-    };
-    let iterations = NonZeroU32::new(iterations).ok_or("there must be at least one iteration")?;
-    if length == 0 {
-        return Err("there must be at least 8 bits to derive");
-    }
-    let mut made = vec![0; length];
-    pbkdf2::derive(algorithm, iterations, salt, password, &mut made);
-    Ok(made)
 }

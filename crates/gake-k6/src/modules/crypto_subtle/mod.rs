@@ -4,12 +4,15 @@
 
 mod aes;
 mod key_pairs;
+mod password;
 
 use aws_lc_rs::{constant_time, digest, hmac};
+use gake_script::user::poll;
 use rquickjs::function::Func;
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
 use self::key_pairs::{KeyPairBytes, SignatureScheme};
+use self::password::PasswordRounds;
 use super::crypto::random;
 use super::value;
 use crate::errors::go_error;
@@ -160,8 +163,11 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                        iterations: u32,
                        length: usize| {
         let (password, salt) = (bytes(&ctx, &password)?, bytes(&ctx, &salt)?);
-        let made = key_pairs::of_password(&hash, &password, &salt, iterations, length);
-        buffer(ctx.clone(), or_throw(&ctx, made)?)
+        let algorithm = hash_named(&ctx, &hash)?.1;
+        let rounds = or_throw(&ctx, PasswordRounds::new(iterations, length))?;
+        let mut made = value::zeroes(&ctx, length)?;
+        rounds.derive(algorithm, &password, &salt, &mut made, || poll(&ctx))?;
+        buffer(ctx.clone(), made)
     };
     native.set("ofPassword", Func::from(of_password))
 }

@@ -82,6 +82,7 @@ impl GrpcClient {
                           json: String,
                           params: Value<'js>,
                           callback: Function<'js>| {
+            client.vu.room_for_task(&ctx)?;
             let call = client.call(&ctx, &method, &json, Some(params))?;
             let callback = Persistent::save(&ctx, callback);
             client.vu.tasks.add(async move {

@@ -5,18 +5,25 @@
 
 mod page_functions;
 
+use std::ops::Deref;
 use std::rc::Rc;
 
+use gake_html::{Page, ParseError};
+use gake_script::user::{HeapCharge, WaitError, give_way, throw_out_of_memory, throw_wait_error};
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 
 use super::value::evaluate;
+use crate::errors::go_error;
 
 /// Creates `parseHTML`, `submitForm` and `clickLink` from native functions.
 const SELECTION: &str = include_str!("selection.js");
 
 /// Creates the class of elements.
 const ELEMENT: &str = include_str!("element.js");
+
+/// Go's error for a page whose elements are nested too deeply.
+const TOO_DEEP: &str = "html: open stack of elements exceeds 512 nodes";
 
 /// The hidden global that caches these functions.
 const CACHE: &str = "__html";
@@ -39,4 +46,39 @@ pub(in crate::modules) fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'j
     Ok(kit)
 }
 
-type SharedPage = Rc<gake_html::Page>;
+type SharedPage = Rc<HeldPage>;
+
+/// A page of a script, counted within the bound on its heap.
+struct HeldPage {
+    page: Page,
+    _held: HeapCharge,
+}
+
+impl HeldPage {
+    fn parse(ctx: &Ctx<'_>, text: &str) -> rquickjs::Result<Self> {
+        let mut held = HeapCharge::new(ctx, 0)?;
+        let page = Page::parse(text, give_way, |bytes| held.grow(bytes));
+        let page = page.map_err(|why| match why {
+            ParseError::TooDeep => go_error(ctx, TOO_DEEP),
+            ParseError::TooLarge => throw_out_of_memory(ctx),
+            ParseError::Ended => throw_wait_error(ctx, WaitError::Ended),
+        })?;
+        Ok(Self { page, _held: held })
+    }
+
+    /// What a search found, unless the script had to end meanwhile.
+    fn found<T>(&self, ctx: &Ctx<'_>, found: T) -> rquickjs::Result<T> {
+        match self.page.take_cut() {
+            true => Err(throw_wait_error(ctx, WaitError::Ended)),
+            false => Ok(found),
+        }
+    }
+}
+
+impl Deref for HeldPage {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        &self.page
+    }
+}

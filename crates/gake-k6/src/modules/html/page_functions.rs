@@ -6,7 +6,7 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, Object, Value};
 use url::Url;
 
-use super::SharedPage;
+use super::{HeldPage, SharedPage};
 use crate::errors::{fail, go_error};
 use crate::modules::value::{self, given};
 use gake_html::{CssSelector, NodeData, NodeNumber, Page};
@@ -15,7 +15,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     let parse = |ctx: Ctx<'js>, text: Value<'js>| {
         let text = given(Some(text)).map(|text| value::text(&ctx, &text)).transpose()?;
-        page(&ctx, &Rc::new(Page::parse(&text.unwrap_or_default())))
+        page(&ctx, &Rc::new(HeldPage::parse(&ctx, &text.unwrap_or_default())?))
     };
     native.set("parse", Func::from(parse))?;
     native.set("fail", Func::from(fail))?;
@@ -82,7 +82,7 @@ fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>>
         ($name:literal, |$page:ident, $node:ident| $value:expr) => {{
             let $page = Rc::clone(page);
             let read = move |ctx: Ctx<'js>, $node: NodeNumber| match $page.has($node) {
-                true => Ok($value),
+                true => $page.found(&ctx, $value),
                 false => Err(go_error(&ctx, "no such node")),
             };
             object.set($name, Func::from(read))?;
@@ -116,21 +116,22 @@ fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>>
     };
     object.set("attribute", Func::from(attribute))?;
     let shared = Rc::clone(page);
-    let matches = move |node: NodeNumber, selector: String| {
+    let matches = move |ctx: Ctx<'js>, node: NodeNumber, selector: String| {
         let selector = CssSelector::parse(&selector);
-        shared.has(node) && selector.is_some_and(|selector| selector.matches(&shared, node))
+        let does = |selector: CssSelector| selector.matches(&shared, node);
+        shared.found(&ctx, shared.has(node) && selector.is_some_and(does))
     };
     object.set("matches", Func::from(matches))?;
     let shared = Rc::clone(page);
     // Among the descendants of these nodes, each match once.
-    let find = move |nodes: Vec<NodeNumber>, selector: String| {
+    let find = move |ctx: Ctx<'js>, nodes: Vec<NodeNumber>, selector: String| {
         let mut found = Vec::new();
-        let Some(selector) = CssSelector::parse(&selector) else { return found };
+        let Some(selector) = CssSelector::parse(&selector) else { return Ok(found) };
         let mut seen = std::collections::HashSet::new();
         for node in nodes.into_iter().filter(|node| shared.has(*node)) {
             found.extend(selector.below(&shared, node).filter(|node| seen.insert(*node)));
         }
-        found
+        shared.found(&ctx, found)
     };
     object.set("find", Func::from(find))?;
     Ok(object)

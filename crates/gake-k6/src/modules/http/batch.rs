@@ -191,6 +191,7 @@ pub(super) fn request_later<'js>(
 ) -> rquickjs::Result<Promise<'js>> {
     vu.not_in_init(ctx, IN_INIT)?;
     let request = ScriptRequest::read(ctx, vu, method.into(), url, body, params)?;
+    vu.room_for_task(ctx)?;
     let (promise, resolve, reject) = ctx.promise()?;
     let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
     let user = Rc::clone(vu);

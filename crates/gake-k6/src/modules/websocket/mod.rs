@@ -83,6 +83,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
                       protocols: Vec<String>,
                       params: Value<'js>,
                       callback: Function<'js>| {
+        user.room_for_task(&ctx)?;
         let params = SocketParams::read(&ctx, &user, url, Some(params), &protocols)?.named();
         let callback = Persistent::save(&ctx, callback);
         let vu = Rc::clone(&user);

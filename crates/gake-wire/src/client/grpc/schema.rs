@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use prost_reflect::prost::Message as _;
-use prost_reflect::prost_types::FileDescriptorProto;
+use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use prost_reflect::{
     DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
 };
@@ -70,6 +70,10 @@ impl GrpcSchema {
     /// # Errors
     /// It is invalid, incomplete, or has duplicate definitions.
     pub fn add_set(&mut self, bytes: &[u8]) -> Result<(), GrpcError> {
+        let wrong = |error| GrpcError::Definitions(format!("not a descriptor set: {error}"));
+        let set = FileDescriptorSet::decode(bytes).map_err(wrong)?;
+        set.file.iter().try_for_each(has_known_syntax)?;
+        // Decoded again, since extensions in options are lost above.
         let added = self.pool.decode_file_descriptor_set(bytes);
         added.map_err(|error| GrpcError::Definitions(error.to_string()))
     }
@@ -79,6 +83,8 @@ impl GrpcSchema {
         &mut self,
         files: impl IntoIterator<Item = FileDescriptorProto>,
     ) -> Result<(), GrpcError> {
+        let files: Vec<_> = files.into_iter().collect();
+        files.iter().try_for_each(has_known_syntax)?;
         let added = self.pool.add_file_descriptor_protos(files);
         added.map_err(|error| GrpcError::Definitions(error.to_string()))
     }
@@ -109,6 +115,17 @@ impl GrpcSchema {
             name: name.to_owned(),
             known: service.methods().map(|method| method.name().to_owned()).collect(),
         })
+    }
+}
+
+/// prost-reflect panics on any other syntax.
+fn has_known_syntax(file: &FileDescriptorProto) -> Result<(), GrpcError> {
+    match file.syntax() {
+        "" | "proto2" | "proto3" => Ok(()),
+        other => Err(GrpcError::Definitions(format!(
+            "{:?} has the syntax {other:?}; only proto2 and proto3 are supported",
+            file.name()
+        ))),
     }
 }
 
