@@ -31,13 +31,13 @@ pub fn fano(counts: &[f64]) -> Option<f64> {
     (mean > 0.0 && n > 1.0).then(|| variance / mean)
 }
 
-/// The Fano factor of the completions of full windows, without the first second, in which a queue
-/// builds up, and the last window.
-fn regularity(tenths: &[SeriesPoint], end: u64) -> Option<f64> {
+/// The Fano factor of a count by full windows, without the first second, in which a queue builds
+/// up, and the last window.
+fn regularity(tenths: &[SeriesPoint], end: u64, count: fn(&SeriesPoint) -> u64) -> Option<f64> {
     let counts: Vec<f64> = tenths
         .iter()
         .filter(|point| point.second >= 10 && point.second + 1 < end && point.seconds == 1)
-        .map(|point| point.counts.completed() as f64)
+        .map(|point| count(point) as f64)
         .collect();
     let completed = counts.iter().sum::<f64>() as u64;
     (counts.len() >= WINDOWS_MIN && completed >= COMPLETED_MIN).then(|| fano(&counts)).flatten()
@@ -47,7 +47,17 @@ fn regularity(tenths: &[SeriesPoint], end: u64) -> Option<f64> {
 /// of the load in tenths of a second.
 #[must_use]
 pub fn are_even(tenths: &[SeriesPoint], end: u64) -> bool {
-    regularity(tenths, end).is_some_and(|fano| fano < EVEN)
+    regularity(tenths, end, completed).is_some_and(|fano| fano < EVEN)
+}
+
+/// Whether ok responses come at even intervals, as a limiter lets requests through. `end` as above.
+#[must_use]
+pub fn oks_are_even(tenths: &[SeriesPoint], end: u64) -> bool {
+    regularity(tenths, end, |point| point.counts.ok).is_some_and(|fano| fano < EVEN)
+}
+
+fn completed(point: &SeriesPoint) -> u64 {
+    point.counts.completed()
 }
 
 /// Whether users of a closed loop wait for each other: their response times vary, and the
@@ -61,7 +71,7 @@ pub fn are_coupled(tenths: &[SeriesPoint], end: u64, responses: &Histogram) -> b
     let is_one_mode = between as f64 >= BETWEEN * responses.count() as f64;
     varied >= VARIED
         && is_one_mode
-        && regularity(tenths, end).is_some_and(|fano| fano < REGULAR * varied.min(1.0))
+        && regularity(tenths, end, completed).is_some_and(|fano| fano < REGULAR * varied.min(1.0))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Targets that refuse or delay requests by design: rate limiters, full queues, time-outs of a wait
 //! for a place.
 
+use gake_core::clock::TENTH;
 use gake_core::record::LatencyMetric;
 use gake_text::units;
 
 use super::Finding;
 use super::facts::RunFacts;
+use crate::departures;
 use crate::stats::{per_second, share};
 
 const TOO_MANY: u16 = 429;
@@ -14,6 +16,8 @@ const REFUSED_MIN: f64 = 0.01;
 const UNAVAILABLE: u16 = 503;
 /// Failures needed to judge their times.
 const FAILURES: u64 = 20;
+/// Share of refusals from which on even ok responses show a limiter.
+const LIMITED_MIN: f64 = 0.1;
 /// A refusal does no work: nine of ten take less than this share of the fastest ok response.
 const REFUSAL: f64 = 0.7;
 /// A wait that gives up ends at one time: the ratio of the 90th percentile of the failures' times
@@ -58,7 +62,15 @@ pub(super) fn load_shed(facts: &RunFacts<'_>) -> Option<Finding> {
         (facts.latency(LatencyMetric::OkResponse), facts.latency(LatencyMetric::OtherResponse));
     let part = share(refused, facts.responses());
     let is_fast = other.quantile(0.9) as f64 <= REFUSAL * ok.quantile(0.1) as f64;
-    if part < REFUSED_MIN || refused < FAILURES || ok.count() < FAILURES || !is_fast {
+    if part < REFUSED_MIN || refused < FAILURES || ok.count() < FAILURES {
+        return None;
+    }
+    let end = (facts.run.measured + facts.warmup()) / TENTH;
+    let tenths = facts.run.series.tenths();
+    if !is_fast && part >= LIMITED_MIN && departures::oks_are_even(tenths, end) {
+        return Some(limited(facts, status, part));
+    }
+    if !is_fast {
         return None;
     }
     let through = per_second(facts.counts().ok as f64, facts.run.completing);
@@ -76,6 +88,22 @@ pub(super) fn load_shed(facts: &RunFacts<'_>) -> Option<Finding> {
                   percentiles look good";
     let check = "curl -i the URL under the load: the body, Retry-After, and the log of the proxy";
     Some(Finding::new("load_shed", evidence, advice, check))
+}
+
+/// Ok responses at even intervals, and a status that says that the rest is refused.
+fn limited(facts: &RunFacts<'_>, status: u16, part: f64) -> Finding {
+    let through = per_second(facts.counts().ok as f64, facts.run.completing);
+    let evidence = format!(
+        "{} of the responses are {status}, and ok ones come at an even {}: a rate limiter lets \
+         these through and refuses the rest",
+        units::percent(part),
+        units::rate(through),
+    );
+    let advice = "exempt this client from the limit, or raise it (limit_req, a token bucket), to \
+                  measure the server behind it";
+    let check =
+        "curl -i the URL under the load: Retry-After and RateLimit headers, the proxy's log";
+    Finding::new("rate_limit", evidence, advice, check)
 }
 
 /// Failures that all come after the same time: something waits for a place and gives up.

@@ -165,12 +165,26 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     }
     findings.sort_by_key(|finding| finding.rank);
     inside_first(&mut findings);
+    patterns_before_delay(&mut findings);
     if let Some(finding) = unexplained::find(&facts, &findings) {
         findings.insert(0, finding);
     } else if let Some(symptom) = findings.first_mut().filter(|f| f.rank == Rank::Symptom) {
         symptom.advice.push_str(&format!("; to know more, {}", unexplained::watch_advice(&facts)));
     }
     findings
+}
+
+/// Puts the generator's waits for a core behind patterns that no wait of the generator makes.
+fn patterns_before_delay(findings: &mut Vec<Finding>) {
+    const PATTERNS: [&str; 2] = ["stalls", "delayed_ack"];
+    let delay = findings.iter().position(|finding| finding.id == "run_delay");
+    let pattern = findings.iter().rposition(|finding| PATTERNS.contains(&finding.id));
+    if let (Some(delay), Some(pattern)) = (delay, pattern)
+        && delay < pattern
+    {
+        let finding = findings.remove(delay);
+        findings.insert(pattern, finding);
+    }
 }
 
 /// Puts the places that a server has before the queue of connections that fills since they are

@@ -16,6 +16,8 @@ const RESPONSES_MIN: u64 = 10;
 const GROWTH_MIN: f64 = 1.2;
 /// The share of the pairs of seconds of which the later one is slower (Mann and Kendall).
 const LATER_SLOWER: f64 = 0.9;
+/// A rate that grows from the first half to the second by more brings more load.
+const RATE_MAX: f64 = 1.3;
 /// Less growth is noise.
 const GROWTH_TIME_MIN: f64 = 2e6;
 
@@ -51,9 +53,15 @@ pub(super) fn drift(facts: &RunFacts<'_>) -> Option<Finding> {
             && point.counts.completed() >= RESPONSES_MIN
             && (point.second + 1) * SECOND <= end
     };
-    let points = facts.run.series.points().iter().filter(is_full);
-    let medians: Vec<f64> = points.map(|point| point.p50 as f64).collect();
+    let points: Vec<_> = facts.run.series.points().iter().filter(is_full).collect();
+    let medians: Vec<f64> = points.iter().map(|point| point.p50 as f64).collect();
     let (first, last) = growth(&medians)?;
+    let completed =
+        |part: &[&SeriesPoint]| -> u64 { part.iter().map(|point| point.counts.completed()).sum() };
+    let (early, late) = points.split_at(points.len() / 2);
+    if completed(late) as f64 > RATE_MAX * completed(early) as f64 {
+        return None;
+    }
     let evidence = format!(
         "the median response takes longer every second, from {} in the first third to {} in the \
          last, with the same {}",
