@@ -795,6 +795,36 @@ fn a_wait_that_gives_up() {
 }
 
 #[test]
+fn ok_responses_at_even_intervals_among_refusals_are_limited() {
+    let limited = |ok: fn(u64) -> u64| {
+        let mut run = in_time(|at| tenth(ok(at), MS));
+        let refused = answered(10_000, MS, MS, 503);
+        run.tally = RunBuilder::of(1_000, MS).add(1_000, refused).run().tally;
+        run
+    };
+    assert_eq!(find(&limited(|at| 10 + at % 2), &[])[0].id, "rate_limit");
+    assert!(!ids(&limited(|at| if at % 3 == 0 { 30 } else { 1 })).contains(&"rate_limit"));
+}
+
+#[test]
+fn connections_to_a_peer_are_a_pool_when_they_are_constant() {
+    let run = |connections: &[f64]| {
+        let mut run = base().more(1, MS).closed().run();
+        run.tally = RunBuilder::of(1_000, 200 * MS).more(2, 40 * MS).in_flight(20.0).run().tally;
+        watch(&mut run, "port:80", "127.0.0.1:5432 established", LevelUnit::Count, connections);
+        watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.1; 4]);
+        run
+    };
+    let pool = find(&run(&[4.0; 4]), &[]);
+    assert_eq!(pool[0].id, "pool_queueing");
+    assert!(pool[0].evidence.contains("4 connections to 127.0.0.1:5432"), "{}", pool[0].evidence);
+    for other in [[4.0, 5.0, 6.0, 7.0], [20.0; 4]] {
+        let found = find(&run(&other), &[]);
+        assert!(found.iter().all(|f| !f.evidence.contains("5432")), "{found:?}");
+    }
+}
+
+#[test]
 fn a_stopped_process() {
     let mut run = base().run();
     watch(&mut run, "port:80", "stopped_threads", LevelUnit::Count, &[0.0, 4.0, 4.0]);
