@@ -6,7 +6,6 @@ use gake_text::units;
 
 use super::Finding;
 use super::facts::RunFacts;
-use super::server::{AT_ONCE, served_at_once};
 use super::syns::SynLosses;
 
 use crate::stats::share;
@@ -98,30 +97,10 @@ fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
 
 /// Whether the users served are more than the places that they occupy, and none waits to be
 /// accepted: then the newest waiting request gets the next place, and the oldest starve.
-fn is_last_come(facts: &RunFacts<'_>, served: u64) -> bool {
+pub(super) fn is_last_come(facts: &RunFacts<'_>, served: u64) -> bool {
     let places = facts.rate() * facts.latency(LatencyMetric::FirstByte).min() as f64 / 1e9;
     let accepted = facts.most("accept_queue") == Some(0.0);
     accepted && places >= 0.8 && served as f64 >= LAST_COME * places
-}
-
-/// Users starve in a queue of a server that has accepted them all.
-pub(super) fn last_come(facts: &RunFacts<'_>) -> Option<Finding> {
-    let (starved, served) = starved(facts)?;
-    if facts.generator_is_busy() || !is_last_come(facts, served) {
-        return None;
-    }
-    let fastest = facts.latency(LatencyMetric::FirstByte).min() as f64;
-    let places = facts.rate() * fastest / 1e9;
-    let evidence = format!(
-        "{} are {AT_ONCE} ({} × {}), the newest request first: {} of {} waited for more than \
-         half of the run, and the server had accepted all of them",
-        places.round(),
-        units::rate(facts.rate()),
-        units::duration(fastest),
-        units::count(starved),
-        units::plural(starved + served, "user"),
-    );
-    Some(served_at_once(evidence, Some(places)))
 }
 
 pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {

@@ -121,7 +121,7 @@ const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 46] = [
     target::descriptors,
     target::connections,
     connections::limit,
-    connections::last_come,
+    server::last_come,
     http2::streams,
     http2::window,
     listener::overflows,

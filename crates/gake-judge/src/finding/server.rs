@@ -4,6 +4,7 @@ use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
 use gake_text::units;
 
+use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
 use super::{Finding, cores};
 use crate::departures;
@@ -123,6 +124,26 @@ fn pool_of_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
         let is_full = facts.in_flight() >= LINED_UP_SLOTS * size;
         (is_constant && size >= 1.0 && is_full).then_some((peer, size as u64))
     })
+}
+
+/// Users starve in a queue of a server that has accepted them all.
+pub(super) fn last_come(facts: &RunFacts<'_>) -> Option<Finding> {
+    let (starved, served) = starved(facts)?;
+    if facts.generator_is_busy() || !is_last_come(facts, served) {
+        return None;
+    }
+    let fastest = facts.latency(LatencyMetric::FirstByte).min() as f64;
+    let places = facts.rate() * fastest / 1e9;
+    let evidence = format!(
+        "{} are {AT_ONCE} ({} × {}), the newest request first: {} of {} waited for more than \
+         half of the run, and the server had accepted all of them",
+        places.round(),
+        units::rate(facts.rate()),
+        units::duration(fastest),
+        units::count(starved),
+        units::plural(starved + served, "user"),
+    );
+    Some(served_at_once(evidence, Some(places)))
 }
 
 fn is_serial(served: Option<f64>) -> bool {
