@@ -10,6 +10,7 @@ pub mod advice;
 mod agents;
 mod causes;
 pub mod compare;
+pub mod departures;
 pub mod finding;
 mod lanes;
 mod nothing_ok;
@@ -41,5 +42,7 @@ pub use verdict::{Conclusion, Summary, Verdict, judge};
 
 #[cfg(doc)]
 use gake_core::record::Run;
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod testing;

@@ -14,7 +14,7 @@ use crate::level::Level;
 use crate::listener_processes::{ListenerProcesses, inodes, nothing_listens_on};
 use crate::rates::CounterRates;
 use crate::sockets;
-use crate::threads::{INTERVAL_MIN, ThreadSampler, in_disk_sleep};
+use crate::threads::{self, INTERVAL_MIN, ThreadSampler};
 
 /// Readings between searches for new processes that listen on a port.
 const SEARCH_AGAIN: u32 = 10;
@@ -145,7 +145,9 @@ impl Processes {
             levels.push(Level::new("cores_waited", LevelUnit::Count, activity.waiting));
             levels.push(Level::new("busiest_thread", LevelUnit::Share, activity.busiest));
         }
-        levels.push(Level::new("disk_threads", LevelUnit::Count, in_disk_sleep(&pids) as f64));
+        let held = threads::held(&pids);
+        levels.push(Level::new("disk_threads", LevelUnit::Count, held.disk as f64));
+        levels.push(Level::new("stopped_threads", LevelUnit::Count, held.stopped as f64));
         if let Some(grown) = grown {
             levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }

@@ -94,14 +94,26 @@ fn activity(
     sum
 }
 
-/// The number of threads in the state D, waiting for a disk, including page-ins.
-pub(crate) fn in_disk_sleep(processes: &[i32]) -> usize {
+/// Threads that cannot run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct HeldThreads {
+    /// In the state D, waiting for a disk, including page-ins.
+    pub(crate) disk: usize,
+    /// In the state T, stopped by a signal or a debugger.
+    pub(crate) stopped: usize,
+}
+
+pub(crate) fn held(processes: &[i32]) -> HeldThreads {
     let states = processes
         .iter()
         .flat_map(|pid| tasks(*pid).map(move |tid| format!("/proc/{pid}/task/{tid}/stat")))
         .take(THREADS_MAX)
         .filter_map(|path| state(&fs::read_to_string(path).ok()?));
-    states.filter(|state| *state == 'D').count()
+    states.fold(HeldThreads::default(), |held, state| match state {
+        'D' => HeldThreads { disk: held.disk + 1, ..held },
+        'T' | 't' => HeldThreads { stopped: held.stopped + 1, ..held },
+        _ => held,
+    })
 }
 
 /// The state in a `stat`, after the name in parentheses, which may contain any character.

@@ -1,12 +1,13 @@
 //! Limits on connections: refused, not accepted, unreachable, lossy.
 
 use gake_core::clock::Nanos;
-use gake_core::record::Fault;
+use gake_core::record::{Fault, LatencyMetric};
 use gake_text::units;
 
 use super::Finding;
 use super::facts::RunFacts;
 use super::syns::SynLosses;
+
 use crate::stats::share;
 
 /// Failed attempts below these, in number and as a share, are not a finding.
@@ -18,6 +19,9 @@ const ATTEMPTS_SHARE_MIN: f64 = 0.01;
 const STARVED: u64 = 2;
 const STARVED_MEDIAN: u64 = 8;
 const STARVED_BETWEEN: (u64, u64) = (4, 4);
+
+/// Users served, as a multiple of the places, from which on the newest are served first.
+const LAST_COME: f64 = 1.3;
 
 pub(super) fn limit(facts: &RunFacts<'_>) -> Option<Finding> {
     refused(facts).or_else(|| unaccepted(facts))
@@ -65,7 +69,7 @@ pub(super) fn starved(facts: &RunFacts<'_>) -> Option<(u64, u64)> {
 fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
     let (starved, served) = starved(facts)?;
     // A generator that is slow to connect looks the same.
-    if facts.generator_is_busy() || facts.ports_are_short() {
+    if facts.generator_is_busy() || facts.ports_are_short() || is_last_come(facts, served) {
         return None;
     }
     let median = facts.run.tally.latency.response().quantile(0.5);
@@ -89,6 +93,14 @@ fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
                   -c";
     let check = "ss -ltn on the target: Recv-Q counts the connections not yet accepted";
     Some(Finding::new("connection_limit", evidence, advice, check))
+}
+
+/// Whether the users served are more than the places that they occupy, and none waits to be
+/// accepted: then the newest waiting request gets the next place, and the oldest starve.
+pub(super) fn is_last_come(facts: &RunFacts<'_>, served: u64) -> bool {
+    let places = facts.rate() * facts.latency(LatencyMetric::FirstByte).min() as f64 / 1e9;
+    let accepted = facts.most("accept_queue") == Some(0.0);
+    accepted && places >= 0.8 && served as f64 >= LAST_COME * places
 }
 
 pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {

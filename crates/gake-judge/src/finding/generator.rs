@@ -25,6 +25,7 @@ const STARVES_MIN: Nanos = SECOND / 2;
 pub(super) fn starves(facts: &RunFacts<'_>) -> bool {
     let generator = &facts.run.generator;
     delayed(facts).is_some_and(|share| share >= STARVES)
+        && adds_to_responses(facts)
         && generator.run_delay >= STARVES_MIN.max(generator.cpu)
 }
 
@@ -37,11 +38,28 @@ pub(super) fn delayed(facts: &RunFacts<'_>) -> Option<f64> {
     (part.is_finite() && part > RUN_DELAY_MIN).then_some(part.min(1.0))
 }
 
+/// The time for which a worker without a core usually waits for one: the scheduler's slice.
+const SLICE: f64 = 5e6;
+/// From this share of the median response on the workers' waits for a core are part of the problem.
+const ADDS_MIN: f64 = 0.2;
+
+/// Whether waits of the workers for a core make up a part of the response times. Each request needs
+/// a core twice, to be sent and to be read. In an open loop lateness shows how long that takes; a
+/// closed one only shows how often there was a wait.
+pub(super) fn adds_to_responses(facts: &RunFacts<'_>) -> bool {
+    let late = facts.latency(LatencyMetric::Lateness);
+    let wait = match facts.is_closed() || late.is_empty() {
+        true => delayed(facts).unwrap_or(0.0) * SLICE,
+        false => late.mean(),
+    };
+    2.0 * wait >= ADDS_MIN * facts.run.tally.latency.response().quantile(0.5) as f64
+}
+
 /// Whether the workers' demand for CPU is as high as their number of threads.
 pub(super) fn wants_its_cores(facts: &RunFacts<'_>) -> bool {
     let generator = &facts.run.generator;
     let time = facts.run.measured as f64 * generator.threads as f64;
-    (generator.cpu + generator.run_delay) as f64 > CPU_BUSY * time
+    (generator.cpu + generator.run_delay) as f64 > CPU_BUSY * time && adds_to_responses(facts)
 }
 
 /// Whether late sends explain a missed latency objective; without objectives, whether they make up

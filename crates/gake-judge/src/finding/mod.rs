@@ -19,6 +19,7 @@ mod server;
 mod symptoms;
 mod syns;
 mod target;
+mod trend;
 mod unexplained;
 
 use gake_core::record::Run;
@@ -94,13 +95,17 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules, in the order of their findings: limits of the generator first; then the target from
 /// the inside out, since a full resource inside fills those around it; then what only shows
 /// outside.
-const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 41] = [
+const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 46] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
     generator::quota,
     target::ended,
+    target::stopped,
     pattern::hang,
+    limiter::rate_limit,
+    limiter::load_shed,
+    limiter::wait_limit,
     database::refused,
     database::churn,
     target::memory,
@@ -116,7 +121,7 @@ const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 41] = [
     target::descriptors,
     target::connections,
     connections::limit,
-    limiter::rate_limit,
+    server::last_come,
     http2::streams,
     http2::window,
     listener::overflows,
@@ -128,6 +133,7 @@ const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 41] = [
     pattern::delayed_ack,
     pattern::stalls,
     pattern::step,
+    trend::drift,
     symptoms::blocked,
     symptoms::syn_drops,
     symptoms::errors,
@@ -153,13 +159,51 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
         let guessed = [server::POOL_QUEUEING, server::ONE_AT_A_TIME];
         findings.retain(|finding| !guessed.contains(&finding.id));
     }
+    // A restart refuses connections; no limit does.
+    if findings.iter().any(|finding| finding.id == "target_ended") {
+        findings.retain(|finding| finding.id != "connection_limit");
+    }
     findings.sort_by_key(|finding| finding.rank);
+    inside_first(&mut findings);
+    patterns_before_delay(&mut findings);
     if let Some(finding) = unexplained::find(&facts, &findings) {
         findings.insert(0, finding);
     } else if let Some(symptom) = findings.first_mut().filter(|f| f.rank == Rank::Symptom) {
         symptom.advice.push_str(&format!("; to know more, {}", unexplained::watch_advice(&facts)));
     }
     findings
+}
+
+/// Puts the generator's waits for a core behind patterns that no wait of the generator makes.
+fn patterns_before_delay(findings: &mut Vec<Finding>) {
+    const PATTERNS: [&str; 2] = ["stalls", "delayed_ack"];
+    let delay = findings.iter().position(|finding| finding.id == "run_delay");
+    let pattern = findings.iter().rposition(|finding| PATTERNS.contains(&finding.id));
+    if let (Some(delay), Some(pattern)) = (delay, pattern)
+        && delay < pattern
+    {
+        let finding = findings.remove(delay);
+        findings.insert(pattern, finding);
+    }
+}
+
+/// Puts the places that a server has before the queue of connections that fills since they are
+/// taken. Without their number the queue itself may be the limit.
+fn inside_first(findings: &mut Vec<Finding>) {
+    const IN_FRONT: [&str; 4] =
+        ["target_overflows", "accept_queue", "connection_limit", "target_silent"];
+    let is_known = |finding: &Finding| {
+        finding.id == server::ONE_AT_A_TIME
+            || finding.id == server::POOL_QUEUEING && finding.evidence.contains(server::AT_ONCE)
+    };
+    let places = findings.iter().position(is_known);
+    let queue = findings.iter().position(|finding| IN_FRONT.contains(&finding.id));
+    if let (Some(places), Some(queue)) = (places, queue)
+        && queue < places
+    {
+        let finding = findings.remove(places);
+        findings.insert(queue, finding);
+    }
 }
 
 /// Whether the target had CPU to spare in `run`, so that requests waited for something else; `None`

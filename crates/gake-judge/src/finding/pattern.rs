@@ -119,13 +119,21 @@ pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
     Some(Finding::new("stalls", evidence, advice, check))
 }
 
+/// Whether rate or users are the same from the first second to the last.
+pub(super) fn load_is_constant(facts: &RunFacts<'_>) -> bool {
+    match facts.run.plan.load.one() {
+        Some(Load::Open { stages, .. }) => {
+            matches!(stages.as_slice(), [one] if one.from == one.to)
+        }
+        Some(_) => facts.is_closed(),
+        None => false,
+    }
+}
+
 /// At a constant load, response times change once from one level to another.
 pub(super) fn step(facts: &RunFacts<'_>) -> Option<Finding> {
-    let is_constant = match facts.run.plan.load.one()? {
-        Load::Open { stages, .. } => matches!(stages.as_slice(), [one] if one.from == one.to),
-        _ => facts.is_closed(),
-    };
-    if !is_constant || Saturation::of(facts.run).is_some() || facts.generator_is_busy() {
+    if !load_is_constant(facts) || Saturation::of(facts.run).is_some() || facts.generator_is_busy()
+    {
         return None;
     }
     // Only slow requests end in the drain.

@@ -1,11 +1,13 @@
 //! Queues inside the server, from the distribution of response times; and bandwidth.
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
 use gake_text::units;
 
+use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
 use super::{Finding, cores};
+use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
 
@@ -22,8 +24,14 @@ const QUEUE_NARROW: f64 = 0.5;
 const QUEUE_OVER_SLOTS: f64 = 2.0;
 /// Users who line up in one queue from the start are at least this many times the slots.
 const LINED_UP_SLOTS: f64 = 1.5;
-/// Maximum share of later responses about as short as in the first second.
-const FAST_LATER: f64 = 0.005;
+/// Maximum share of later responses about as short as in the first second, ...
+const FAST_LATER: f64 = 0.02;
+/// ... in which each slot has at least this many of them.
+const FAST_FIRST: f64 = 0.7;
+/// A limiter that spaces requests occupies fewer slots, and makes them wait longer than this many
+/// times the fastest.
+const SHAPED_SLOTS: f64 = 0.3;
+const SHAPED_WAIT: f64 = 10.0;
 /// Range of the slots of a server that serves one request at a time: the rate and the fastest
 /// response are known to some tenths.
 const SERIAL: (f64, f64) = (0.8, 1.3);
@@ -54,6 +62,8 @@ const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 
 /// Requests wait inside the server, which serves several at once.
 pub(super) const POOL_QUEUEING: &str = "pool_queueing";
+/// In evidence that has the number served at once.
+pub(super) const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
@@ -63,6 +73,20 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     let queue = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
     if facts.at_disk() >= AT_DISK {
         return None;
+    }
+    if queue.is_even {
+        return Some(queue.shaper());
+    }
+    if let Some((peer, places)) = pool_of_connections(facts) {
+        let evidence = format!(
+            "the median first byte takes {} and the fastest {}, with {} in flight: the target \
+             holds {} to {peer} all the time, so {places} are {AT_ONCE}, and the rest waits for one",
+            units::duration(queue.median),
+            units::duration(queue.fastest),
+            units::number(queue.in_flight),
+            units::plural(places, "connection"),
+        );
+        return Some(served_at_once(evidence, Some(places as f64)));
     }
     Some(served_at_once(queue.text(), queue.at_once))
 }
@@ -83,6 +107,43 @@ pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
                   rate times the time of one request at low load; more clients only lengthen the \
                   queue";
     Finding::new(POOL_QUEUEING, evidence, advice, check)
+}
+
+/// A server behind the target to which it has the same number of connections in every reading,
+/// while more requests are in flight: a pool of that size.
+fn pool_of_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
+    facts.run.watched.gauges().iter().find_map(|gauge| {
+        let peer = gauge.name.strip_suffix(" established")?;
+        let from = facts.warmup().max(SECOND / 2);
+        let end = facts.warmup() + facts.run.measured;
+        let within = gauge.samples().iter().filter(|s| s.at >= from && s.at <= end);
+        let counts: Vec<f64> = within.map(|sample| sample.mean).collect();
+        let size = *counts.first()?;
+        let is_constant =
+            counts.len() >= 3 && counts.iter().all(|count| (count - size).abs() < 0.5);
+        let is_full = facts.in_flight() >= LINED_UP_SLOTS * size;
+        (is_constant && size >= 1.0 && is_full).then_some((peer, size as u64))
+    })
+}
+
+/// Users starve in a queue of a server that has accepted them all.
+pub(super) fn last_come(facts: &RunFacts<'_>) -> Option<Finding> {
+    let (starved, served) = starved(facts)?;
+    if facts.generator_is_busy() || !is_last_come(facts, served) {
+        return None;
+    }
+    let fastest = facts.latency(LatencyMetric::FirstByte).min() as f64;
+    let places = facts.rate() * fastest / 1e9;
+    let evidence = format!(
+        "{} are {AT_ONCE} ({} × {}), the newest request first: {} of {} waited for more than \
+         half of the run, and the server had accepted all of them",
+        places.round(),
+        units::rate(facts.rate()),
+        units::duration(fastest),
+        units::count(starved),
+        units::plural(starved + served, "user"),
+    );
+    Some(served_at_once(evidence, Some(places)))
 }
 
 fn is_serial(served: Option<f64>) -> bool {
@@ -126,16 +187,34 @@ pub(super) struct ServerQueue {
     /// The number served at once, m = X·S₀ with the fastest response for S₀ (operational analysis,
     /// the utilization law); `None` unless that response was a request that did not wait.
     at_once: Option<f64>,
+    /// Whether requests complete at even intervals while nothing serves them.
+    is_even: bool,
 }
 
 impl ServerQueue {
+    /// A limiter that delays requests instead of refusing them.
+    fn shaper(&self) -> Finding {
+        let evidence = format!(
+            "responses come at an even {}, with {} in flight, but a request that meets no queue \
+             takes only {} (median {}): a limiter delays the others",
+            units::rate(self.rate),
+            units::number(self.in_flight),
+            units::duration(self.fastest),
+            units::duration(self.median),
+        );
+        let advice = "look for a limiter that queues (limit_req without nodelay, a leaky bucket, \
+                      a scheduler with a fixed rate), and raise its rate";
+        let check = "another load, of twice as many users: the same rate";
+        Finding::new("rate_limit", evidence, advice, check)
+    }
+
     pub(super) fn text(&self) -> String {
         let (rate, fastest) = (units::rate(self.rate), units::duration(self.fastest));
         let served = self.at_once.map_or(format!("at {rate}"), |served| {
             let product = units::number((served * 100.0).round() / 100.0);
             let how = match is_serial(self.at_once) {
                 true => "requests are served one after another".to_owned(),
-                false => format!("at least {} are served at once", served.round()),
+                false => format!("about {} are {AT_ONCE}", served.round()),
             };
             format!("{how} ({rate} × {fastest} = {product}), and")
         });
@@ -182,9 +261,15 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         && slots >= SERIAL.0
         && in_flight >= LINED_UP_SLOTS * slots
         && facts.is_closed()
-        && only_the_first_were_fast(facts.run.series.points(), fastest, median);
+        && only_the_first_were_fast(facts.run.series.points(), fastest, median, slots);
+    // Users who wait for each other in any order.
+    let end = (facts.run.measured + facts.warmup()) / TENTH;
+    let tenths = facts.run.series.tenths();
+    let coupled = facts.is_closed()
+        && in_flight >= LINED_UP_SLOTS * slots
+        && departures::are_coupled(tenths, end, first);
     // All slots are taken: then the fastest response gives their number, unless it was a failure.
-    let is_full = saturation.is_some() || pushed && shaped || lined_up;
+    let is_full = saturation.is_some() || pushed && shaped || lined_up || coupled;
     let is_known =
         is_full && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE && slots >= SERIAL.0;
     let is_queue = is_full || grows_without_gain(facts.run.series.points());
@@ -194,12 +279,17 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         in_flight,
         rate,
         at_once: is_known.then_some(slots),
+        is_even: is_full
+            && slots < SHAPED_SLOTS
+            && median >= SHAPED_WAIT * fastest
+            && facts.counts().failed == 0
+            && departures::are_even(tenths, end),
     })
 }
 
 /// Whether responses as short as `fastest` came in the first second only: from users who found an
 /// empty queue. Times that vary by themselves are as short at any time.
-fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64) -> bool {
+fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64, slots: f64) -> bool {
     let middle = f64::midpoint(fastest, median);
     let short = |point: &SeriesPoint| -> u64 {
         let is_short = |cell: u16| (HEAT.low(cell) as f64) < middle * 0.9;
@@ -208,7 +298,8 @@ fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64) -
     let all = |point: &SeriesPoint| point.heat.iter().map(|(_, count)| count).sum::<u64>();
     let Some((first, rest)) = points.split_first() else { return false };
     let later: u64 = rest.iter().map(short).sum();
-    short(first) > 0 && later as f64 <= FAST_LATER * rest.iter().map(all).sum::<u64>() as f64
+    short(first) as f64 >= FAST_FIRST * slots
+        && later as f64 <= FAST_LATER * rest.iter().map(all).sum::<u64>() as f64
 }
 
 /// Whether the busiest third of the seconds has more in flight and longer times than the quietest,

@@ -40,6 +40,19 @@ pub(super) fn ended(facts: &RunFacts<'_>) -> Option<Finding> {
     Some(Finding::new("target_ended", evidence, advice, check))
 }
 
+/// The process was stopped by a signal or a debugger (state T).
+pub(super) fn stopped(facts: &RunFacts<'_>) -> Option<Finding> {
+    let seen = facts.at_bound("stopped_threads", 1.0)?;
+    let evidence = format!(
+        "{} of the target's threads were stopped (state T) {}",
+        units::number(seen.max),
+        seen.how_often()
+    );
+    let advice = "a signal (SIGSTOP, a freezer) or a debugger stopped it: continue it with kill \
+                  -CONT PID, and find who stops it";
+    Some(Finding::new("target_stopped", evidence, advice, "ps -o pid,stat,comm: the state is T"))
+}
+
 pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
     let faults = facts.mean("major_faults")?;
     let threads = facts.mean("disk_threads").unwrap_or(0.0);

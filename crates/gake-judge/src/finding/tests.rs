@@ -99,9 +99,9 @@ fn run_delay_is_a_cause_only_of_what_it_explains() {
 
 #[test]
 fn workers_that_starve_read_responses_late_too() {
-    // Requests left in time, or were not due at any time.
+    // In a closed loop no request is due at any time.
     let starving = |delay: u64, cpu: u64| {
-        let mut run = base().run();
+        let mut run = base().closed().run();
         (run.generator.run_delay, run.generator.cpu) = (delay, cpu);
         ids(&run)
     };
@@ -320,7 +320,7 @@ fn pool_queueing_by_shape() {
     // Only the target's own CPU shows whether they wait for a pool or for the CPU.
     let mut run = queue(10 * MS).closed().run();
     assert_eq!(ids(&run), ["unexplained"]);
-    expect!["the median first byte takes 50.0 ms and the fastest 10.0 ms, with 49.2 in flight: at least 10 are served at once (1,000/s × 10.0 ms = 10), and the rest waits inside the server, for its CPU, a pool or a lock"].assert_eq(&evidence(&run));
+    expect!["the median first byte takes 50.0 ms and the fastest 10.0 ms, with 49.2 in flight: about 10 are served at once (1,000/s × 10.0 ms = 10), and the rest waits inside the server, for its CPU, a pool or a lock"].assert_eq(&evidence(&run));
     watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.3; 3]);
     watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[0.2; 3]);
     assert_eq!(ids(&run), ["pool_queueing"]);
@@ -752,13 +752,86 @@ fn a_step_and_a_target_that_warms_up() {
     let warm = in_time(|at| tenth(10, if at < 20 { 100 * MS } else { 5 * MS }));
     assert_eq!(ids(&warm), ["warm_up"]);
     assert!(find(&warm, &[])[0].advice.contains("--warmup 3s"), "{:?}", find(&warm, &[]));
-    // Noise, a slope, a single slow second.
-    let noise = in_time(|at| tenth(10, (20 + 7 * (at / 10 % 2)) * MS));
     let slope = in_time(|at| tenth(10, (20 + at) * MS));
+    assert_eq!(ids(&slope), ["drift"]);
+    // Noise, a single slow second.
+    let noise = in_time(|at| tenth(10, (20 + 7 * (at / 10 % 2)) * MS));
     let once = in_time(|at| tenth(10, if at / 10 == 4 { 200 * MS } else { 20 * MS }));
-    for run in [noise, slope, once] {
+    for run in [noise, once] {
         assert!(ids(&run).is_empty(), "{:?}", ids(&run));
     }
+}
+
+#[test]
+fn refusals_faster_than_any_work() {
+    let refused = |took: u64| {
+        RunBuilder::of(1_000, 20 * MS).add(500, answered(10_000, took, took, 503)).run()
+    };
+    assert_eq!(find(&refused(MS / 5), &[])[0].id, "load_shed");
+    expect!["33 % of the responses are 503 after 200 µs (median), less than any ok response takes (20.0 ms, the fastest): the target refuses what exceeds 100/s, 2 of them at once"].assert_eq(&evidence(&refused(MS / 5)));
+    // Errors after the work, and other statuses.
+    assert!(!ids(&refused(20 * MS)).contains(&"load_shed"));
+    let broken =
+        RunBuilder::of(1_000, 20 * MS).add(500, answered(10_000, MS / 5, MS / 5, 500)).run();
+    assert_eq!(ids(&broken), ["server_errors"]);
+}
+
+#[test]
+fn a_wait_that_gives_up() {
+    let waited = |low: u64, high: u64| {
+        RunBuilder::of(375, 40 * MS)
+            .more(375, 220 * MS)
+            .add(300, answered(10_000, low * MS, low * MS, 500))
+            .add(300, answered(10_000, high * MS, high * MS, 500))
+            .run()
+    };
+    assert_eq!(find(&waited(200, 205), &[])[0].id, "wait_limit");
+    expect!["44 % of the responses are 500 after 200 ms each (10th to 90th percentile: 200 ms to 205 ms), others ok after 40.0 ms or more: requests wait that long for a place and give up; about 3 are served at once (75/s ok × 40.0 ms)"].assert_eq(&evidence(&waited(200, 205)));
+    // Failures at any time, and failures of the work itself.
+    assert!(!ids(&waited(50, 205)).contains(&"wait_limit"));
+    let failing =
+        RunBuilder::of(700, 40 * MS).add(300, answered(10_000, 41 * MS, 41 * MS, 500)).run();
+    assert_eq!(ids(&failing), ["server_errors"]);
+}
+
+#[test]
+fn ok_responses_at_even_intervals_among_refusals_are_limited() {
+    let limited = |ok: fn(u64) -> u64| {
+        let mut run = in_time(|at| tenth(ok(at), MS));
+        let refused = answered(10_000, MS, MS, 503);
+        run.tally = RunBuilder::of(1_000, MS).add(1_000, refused).run().tally;
+        run
+    };
+    assert_eq!(find(&limited(|at| 10 + at % 2), &[])[0].id, "rate_limit");
+    assert!(!ids(&limited(|at| if at % 3 == 0 { 30 } else { 1 })).contains(&"rate_limit"));
+}
+
+#[test]
+fn connections_to_a_peer_are_a_pool_when_they_are_constant() {
+    let run = |connections: &[f64]| {
+        let mut run = base().more(1, MS).closed().run();
+        run.tally = RunBuilder::of(1_000, 200 * MS).more(2, 40 * MS).in_flight(20.0).run().tally;
+        watch(&mut run, "port:80", "127.0.0.1:5432 established", LevelUnit::Count, connections);
+        watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.1; 4]);
+        run
+    };
+    let pool = find(&run(&[4.0; 4]), &[]);
+    assert_eq!(pool[0].id, "pool_queueing");
+    assert!(pool[0].evidence.contains("4 connections to 127.0.0.1:5432"), "{}", pool[0].evidence);
+    for other in [[4.0, 5.0, 6.0, 7.0], [20.0; 4]] {
+        let found = find(&run(&other), &[]);
+        assert!(found.iter().all(|f| !f.evidence.contains("5432")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_stopped_process() {
+    let mut run = base().run();
+    watch(&mut run, "port:80", "stopped_threads", LevelUnit::Count, &[0.0, 4.0, 4.0]);
+    assert_eq!(find(&run, &[])[0].id, "target_stopped");
+    let mut once = base().run();
+    watch(&mut once, "port:80", "stopped_threads", LevelUnit::Count, &[0.0, 4.0, 0.0, 0.0]);
+    assert!(ids(&once).is_empty());
 }
 
 #[test]

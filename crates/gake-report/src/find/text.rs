@@ -86,6 +86,9 @@ fn headline(page: &mut TextPage, report: &FindReport) {
             let capacity = page.paint(Paint::Good, &shown(e.capacity));
             let interval = format!("95 %: {} to {}", shown(e.low), shown(e.high));
             page.headed("capacity", &format!("{capacity}   ({interval})"));
+            if let Some(why) = limit(report) {
+                page.wrapped(INDENT, "", Paint::Plain, &why);
+            }
             let safe = page.paint(Paint::Good, &shown(e.safe));
             page.headed(
                 "plan with",
@@ -229,6 +232,18 @@ fn plateau(pool: PoolFit) -> String {
         units::number(pool.slots.low),
         units::number(pool.slots.high)
     )
+}
+
+/// What the capacity comes from, in a clause: the places of a pool, or the first finding.
+fn limit(report: &FindReport) -> Option<String> {
+    let Some(pool) = report.answer.pool() else {
+        return report.causes.first().map(|cause| format!("limited by {}", cause.finding.id));
+    };
+    let service = units::duration(pool.service * 1e9);
+    Some(match pool.slots.value.round() {
+        ..=1.0 => format!("requests are served one after another, {service} each"),
+        places => format!("{places} are served at once, {service} each: a pool of {places}"),
+    })
 }
 
 /// Unusual properties of the result.

@@ -1,0 +1,49 @@
+//! Simulated stations, the truth in tests of inferences.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use gake_core::clock::Nanos;
+use gake_core::random::SplitMix64;
+
+/// Which waiting request is served next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    First,
+    Last,
+    Random,
+}
+
+/// The completions of `users` without think time at `servers` places, as (done, response time).
+pub(crate) fn closed_loop(
+    seed: u64,
+    users: usize,
+    servers: usize,
+    order: Order,
+    time: Nanos,
+    mut service: impl FnMut(&mut SplitMix64) -> Nanos,
+) -> Vec<(Nanos, Nanos)> {
+    let mut random = SplitMix64::new(seed);
+    let mut waiting: Vec<Nanos> = vec![0; users];
+    // (done, sent)
+    let mut busy = BinaryHeap::new();
+    let mut completions = Vec::new();
+    let mut now = 0;
+    loop {
+        while busy.len() < servers && !waiting.is_empty() {
+            let at = match order {
+                Order::First => 0,
+                Order::Last => waiting.len() - 1,
+                Order::Random => random.below(waiting.len()),
+            };
+            busy.push(Reverse((now + service(&mut random), waiting.remove(at))));
+        }
+        let Some(Reverse((done, sent))) = busy.pop() else { return completions };
+        if done >= time {
+            return completions;
+        }
+        completions.push((done, done - sent));
+        waiting.push(done);
+        now = done;
+    }
+}
