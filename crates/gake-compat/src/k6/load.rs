@@ -95,11 +95,12 @@ pub(super) fn load_source(
     loaded.map_err(|refusal| {
         let exit = match &refusal {
             ScriptRefusal::Load(error) => exit_of(error),
-            ScriptRefusal::Options(_) => code::INVALID,
-            ScriptRefusal::Other(_) => ANY,
+            ScriptRefusal::OwnOptions(_) | ScriptRefusal::Options(_) => code::INVALID,
+            ScriptRefusal::NoFunctions | ScriptRefusal::Other(_) => ANY,
         };
         let why = match &refusal {
             ScriptRefusal::Load(ScriptRunError::Load(error)) => not_initialized(error),
+            ScriptRefusal::NoFunctions | ScriptRefusal::OwnOptions(_) => Some(refusal.to_string()),
             _ => None,
         };
         let why = why.map_or_else(

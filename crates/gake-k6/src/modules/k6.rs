@@ -25,6 +25,10 @@ const ASYNC_CHECK: &str = "the built-in check() does not support async functions
 const ASYNC_GROUP: &str = "group() does not support async functions as arguments, please see \
      https://grafana.com/docs/k6/latest/javascript-api/k6/group/ for more info";
 
+/// The native functions in k6's stacks.
+const CHECK: &str = "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm";
+const GROUP: &str = "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm";
+
 /// Separates the names of a group's path.
 const SEPARATOR: &str = "::";
 
@@ -47,13 +51,14 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
                               sets: Opt<Value<'js>>,
                               tags: Opt<Value<'js>>| {
                 let value = value.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()));
-                check(&ctx, &vu, value, sets.0, tags.0)
+                through_native(&ctx, CHECK, check(&ctx, &vu, value, sets.0, tags.0))
             };
             module.set(name, Func::from(check))
         }
         "group" => {
             let group = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, function: Opt<Value<'js>>| {
-                group(&ctx, &vu, &value::text_argument(&ctx, name.0)?, function.0)
+                let name = value::text_argument(&ctx, name.0)?;
+                through_native(&ctx, GROUP, group(&ctx, &vu, &name, function.0))
             };
             module.set(name, Func::from(group))
         }
@@ -105,7 +110,10 @@ fn check<'js>(
     }
     let Some(sets) = sets.as_object() else { return Ok(true) };
     let mut tags = value::tags(ctx, tags)?.map_err(|why| go_error(ctx, &why))?;
-    tags.push(("check".to_owned(), String::new()));
+    let is_tagged = vu.test.has_system_tag("check");
+    if is_tagged {
+        tags.push(("check".to_owned(), String::new()));
+    }
     let mut all = true;
     for property in sets.props::<String, Value<'js>>() {
         let (name, check) = property?;
@@ -121,12 +129,12 @@ fn check<'js>(
             Ok(result) => truthy(ctx, result.clone())?,
             Err(_) => false,
         };
-        if let Some(tag) = tags.last_mut() {
+        if let Some(tag) = tags.last_mut().filter(|_| is_tagged) {
             tag.1 = name;
         }
         let set = vu.series_index.tag_set(&SampleTags { vu, tags: &tags });
         vu.record(BuiltinMetric::Checks, &set, f64::from(passed));
-        through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm", result)?;
+        result?;
         all &= passed;
     }
     Ok(all)
@@ -158,7 +166,7 @@ fn group<'js>(
     let set = vu.series_index.tag_set(vu);
     vu.record(BuiltinMetric::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
     *vu.group.borrow_mut() = outer;
-    through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm", result)
+    result
 }
 
 fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {

@@ -16,7 +16,7 @@ use rquickjs::object::Property;
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
 use super::value::{self, given, truthy};
-use crate::errors::go_error;
+use crate::errors::{go_error, through_native};
 use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
@@ -119,12 +119,13 @@ fn add<'js>(
         vu.test.log(LogLevel::Warning, &message, &[]);
         Ok(false)
     };
+    let native = "go.k6.io/k6/internal/js/modules/k6/metrics.Metric.add-fm";
+    through_native(&ctx, native, vu.not_in_init(&ctx, "Adding to metrics"))?;
     let Some(sample) = sample.0 else {
         return refuse(format!(
             "no value was provided for metric '{name}', a number or a boolean value is expected"
         ));
     };
-    vu.not_in_init(&ctx, "Adding to a metric")?;
     let number = match sample.is_null() {
         true => f64::NAN,
         false => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,

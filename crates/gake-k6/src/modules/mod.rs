@@ -21,6 +21,7 @@ mod x509;
 
 pub(crate) use crypto::{hex, random, uuid};
 pub(crate) use crypto_subtle::make as subtle;
+pub(crate) use grpc::FRAMES as GRPC_FRAMES;
 pub(crate) use http::type_name;
 pub(crate) use k6::seed_random;
 pub(crate) use value::{buffer, bytes, evaluate, given, shown, truthy};

@@ -81,9 +81,8 @@ pub(crate) fn tags<'js>(
         let named = text.chars().enumerate();
         return Ok(Ok(named.map(|(index, c)| (index.to_string(), c.to_string())).collect()));
     }
-    let Some(object) = value.as_object() else {
-        return Ok(Err("metric tags must be an object".to_owned()));
-    };
+    // Other primitives have none.
+    let Some(object) = value.as_object() else { return Ok(Ok(Vec::new())) };
     let mut tags = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, value) = property?;
@@ -199,6 +198,18 @@ pub(crate) fn zeroes(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
 pub(crate) fn evaluate<'js, T: FromJs<'js>>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<T> {
     add_builtins(ctx, Builtins::named_in(text))?;
     ctx.eval(text)
+}
+
+/// Like [`evaluate`], with a name of the text for stacks.
+pub(crate) fn evaluate_as<'js, T: FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    text: &str,
+    name: &str,
+) -> rquickjs::Result<T> {
+    add_builtins(ctx, Builtins::named_in(text))?;
+    let mut options = rquickjs::context::EvalOptions::default();
+    options.filename = Some(name.to_owned());
+    ctx.eval_with_options(text, options)
 }
 
 /// A value as `console.log` shows it.

@@ -258,7 +258,8 @@ impl SummaryBuilder<'_> {
         let mut checks: Vec<SummaryCheck> = Vec::new();
         for (key, value) in self.input.series.select(CHECKS, tags) {
             let SeriesValue::Rate { passed, samples } = value else { continue };
-            let name = key.tags.get("check").unwrap_or_default();
+            // Without the system tag they have no name.
+            let Some(name) = key.tags.get("check") else { continue };
             let group = key.tags.get("group").unwrap_or_default();
             let path = format!("{group}{SEPARATOR}{name}");
             let at = checks.iter().position(|check| check.path == path).unwrap_or_else(|| {

@@ -336,10 +336,9 @@ pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
         let native = native_frame(&thrown);
         ctx.throw(thrown);
         let mut caught = Caught::caught(ctx);
-        // Without frames of k6's own modules.
-        let own = caught.stack.lines().filter(|line| !line.contains("(eval_script:"));
         let native = native.map(|native| format!("at {native} (native)"));
-        caught.stack = native.into_iter().chain(own.map(frame)).collect::<Vec<_>>().join("\n");
+        let frames = native.into_iter().chain(caught.stack.lines().filter_map(frame));
+        caught.stack = frames.collect::<Vec<_>>().join("\n");
         return caught;
     }
     let _ = ctx.catch();
@@ -347,13 +346,22 @@ pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
 }
 
 /// A stack frame as k6 writes it: an anonymous function is only its location, a getter has the name
-/// of its property.
-fn frame(line: &str) -> String {
+/// of its property, a method of a gRPC client is one of Go. Other functions of k6's own modules have
+/// no frame.
+fn frame(line: &str) -> Option<String> {
+    const CLIENT: [&str; 5] = ["load", "loadProtoset", "connect", "invoke", "healthCheck"];
+    if line.contains("(eval_script:") {
+        return None;
+    }
+    if let Some((function, _)) = line.split_once(modules::GRPC_FRAMES) {
+        let is_method = CLIENT.iter().any(|name| function.trim() == format!("at {name} ("));
+        return is_method.then(|| "at reflect.methodValueCall (native)".to_owned());
+    }
     let location = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
-    match location.filter(|location| location.starts_with(FILE) || is_remote(location)) {
+    Some(match location.filter(|location| location.starts_with(FILE) || is_remote(location)) {
         Some(location) => format!("at {location}"),
         None => line.trim().replacen("at get ", "at ", 1),
-    }
+    })
 }
 
 /// k6's error for an import that is not a file.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
-    ConsolidatedOptions, K6Options, ScenarioOptions, Tiers, from_environment, validate,
-    validate_trend_stats,
+    ConsolidatedOptions, K6Options, OptionsError, ScenarioOptions, Tiers, from_environment,
+    validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};
@@ -75,6 +75,12 @@ pub enum ScriptRefusal {
     /// The script cannot be loaded.
     #[error(transparent)]
     Load(#[from] ScriptRunError),
+    /// It exports no function.
+    #[error("no exported functions in script")]
+    NoFunctions,
+    /// The options that the script exports cannot be read.
+    #[error("{0}")]
+    OwnOptions(String),
     /// The options are not valid.
     #[error("{0}")]
     Options(String),
@@ -114,14 +120,14 @@ impl ConfiguredScript {
             .map_err(ScriptRefusal::Other)?;
         let script = LoadedScript::load(&path, files, environment.clone(), secrets, log)?;
         if !script.has_functions() {
-            return Err(ScriptRefusal::Other("no exported functions in script".to_owned()));
+            return Err(ScriptRefusal::NoFunctions);
         }
         let own = match archived {
             Some(archived) => Some(archived.options),
             None => script.options.clone(),
         };
         let ConsolidatedOptions { mut options, given, warnings } =
-            consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::Options)?;
+            consolidated(&script, own.as_deref(), asked)?;
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
@@ -213,7 +219,7 @@ fn consolidated(
     script: &LoadedScript,
     own: Option<&str>,
     asked: &ScriptSettings,
-) -> Result<ConsolidatedOptions, String> {
+) -> Result<ConsolidatedOptions, ScriptRefusal> {
     let mut unknown = None;
     let mut read = |text: &str| -> Result<K6Options, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -223,19 +229,20 @@ fn consolidated(
     };
     let file = match asked.config.as_ref().or_else(|| asked.system.get("K6_CONFIG")) {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-            read(&text)?
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+            text.and_then(|text| read(&text)).map_err(ScriptRefusal::Options)?
         }
         None => K6Options::default(),
     };
-    let own = own.map_or_else(|| Ok(K6Options::default()), &mut read)?;
+    let own = own.map_or_else(|| Ok(K6Options::default()), &mut read);
+    let invalid = |error: OptionsError| ScriptRefusal::Options(error.to_string());
     let tiers = Tiers {
         file,
-        script: own,
-        environment: from_environment(&asked.system).map_err(|error| error.to_string())?,
+        script: own.map_err(ScriptRefusal::OwnOptions)?,
+        environment: from_environment(&asked.system).map_err(invalid)?,
         flags: asked.options.clone(),
     };
-    let consolidated = tiers.consolidate().map_err(|error| error.to_string())?;
+    let consolidated = tiers.consolidate().map_err(invalid)?;
     if let Some(unknown) = unknown {
         let what = "There were unknown fields in the options exported in the script";
         let why = format!("json: unknown field {unknown:?}");

@@ -27,7 +27,32 @@ fn exit_codes_are_k6s() {
     for (script, flags, code, said) in [
         ("export default () => 1", "", 0, ""),
         ("export default () => { throw new Error('boo') }", "", 0, "boo"),
-        ("export const x = 1", "", 255, "no exported functions in script"),
+        ("export const x = 1", "", 255, "s.js': no exported functions in script"),
+        (
+            "export const options = { duration: 'undefineds' }; export default () => 1",
+            "",
+            104,
+            "s.js': time: invalid duration",
+        ),
+        (
+            "import http from 'k6/http'; http.put('/'); export default () => 1",
+            "",
+            107,
+            "getMethodClosure.func5 (native)\\n\\tat file://",
+        ),
+        (
+            "import { check } from 'k6'; export default () => check(1, { 'a::b': 1 })",
+            "",
+            0,
+            "k6.(*K6).Check-fm (native)\\n\\tat default (file://",
+        ),
+        (
+            "import grpc from 'k6/net/grpc'; const client = new grpc.Client();
+             export default () => client.connect('127.0.0.1:1', { plaintext: true })",
+            "",
+            0,
+            "\\n\\tat reflect.methodValueCall (native)\\n\\tat default (file://",
+        ),
         ("export function x() {}", "", 104, "function 'default' not found in exports"),
         ("export default function () {\n  let x = ;\n}", "", 107, "s.js: Line 2:"),
         ("throw new Error('early'); export default () => 1", "", 107, "early"),

@@ -1,6 +1,7 @@
 //! A gRPC client of a script: its definitions and its connection.
 
 use std::cell::RefCell;
+use std::path::{Component, Path};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -124,6 +125,18 @@ impl GrpcClient {
         }
         let key = format!("{folders:?} {names:?}");
         let test = Arc::clone(&self.vu.test);
+        let is_missing =
+            |name: &&String| folders.iter().all(|one| test.file(&one.join(name)).is_err());
+        if let Some(name) = names.iter().find(is_missing) {
+            let last = folders.last().map(|one| one.join(name.trim_start_matches('/')));
+            let path = normal(&last.unwrap_or_default());
+            let why = format!("stat {}: no such file or directory", path.display());
+            let is_plain = Path::new(name)
+                .components()
+                .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+            let resolve = format!("could not resolve path {name:?}: ");
+            return Err(go_error(ctx, &(if is_plain { String::new() } else { resolve } + &why)));
+        }
         let compiled = self.vu.test.definitions.get(key, || {
             GrpcSchema::compile(names, move |name| {
                 let found = folders.iter().find_map(|one| test.file(&one.join(name)).ok())?;

@@ -18,7 +18,7 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
-use super::value::evaluate;
+use super::value::evaluate_as;
 use crate::errors::fail;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
@@ -34,6 +34,9 @@ const HEALTH: [(&str, u32); 4] = [
     ("HealthCheckServiceUnkown", 3),
 ];
 
+/// The file of the module's frames in stacks.
+pub(crate) const FRAMES: &str = "k6/net/grpc";
+
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     native.set("fail", Func::from(fail))?;
@@ -43,7 +46,8 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     let user = Rc::clone(vu);
     let client = move |ctx: Ctx<'js>| GrpcClient::new(&user).shown(&ctx);
     native.set("client", Func::from(client))?;
-    let module: Object<'js> = evaluate::<Function<'js>>(ctx, CLIENT)?.call((native,))?;
+    let make: Function<'js> = evaluate_as(ctx, CLIENT, FRAMES)?;
+    let module: Object<'js> = make.call((native,))?;
     for (status, name) in GrpcStatus::all() {
         module.set(constant(name), status.number())?;
     }

@@ -24,7 +24,7 @@ pub(super) fn batch<'js>(
     vu: &Rc<Vu>,
     requests: &Value<'js>,
 ) -> rquickjs::Result<Value<'js>> {
-    vu.not_in_init(ctx, IN_INIT)?;
+    vu.not_in_init(ctx, "Using batch")?;
     let type_name = go_value::type_name(ctx, requests);
     let is_taken = requests.is_array() || type_name.starts_with("map[");
     let Some(object) = requests.as_object().filter(|_| is_taken) else {

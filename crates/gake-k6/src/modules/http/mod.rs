@@ -41,7 +41,7 @@ pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, R
 use self::response_facts::ResponseFacts;
 use self::script_request::ScriptRequest;
 use super::value::{self, given};
-use crate::errors::go_error;
+use crate::errors::{go_error, through_native};
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 pub(super) use gake_go::cookies::{keep as keep_cookie, written as written_cookie};
@@ -161,7 +161,8 @@ fn bodiless<'js>(
             );
             vu.test.log(LogLevel::Warning, &warning, &[]);
         }
-        request(&ctx, &vu, method.into(), &url, None, params.0)
+        let made = request(&ctx, &vu, method.into(), &url, None, params.0);
+        by_method(&ctx, method, made)
     }
 }
 
@@ -176,7 +177,29 @@ fn with_body<'js>(
     Opt<Value<'js>>,
 ) -> rquickjs::Result<Class<'js, Response>>
 + 'js {
-    move |ctx, url, body, params| request(&ctx, &vu, method.into(), &url, body.0, params.0)
+    move |ctx, url, body, params| {
+        let made = request(&ctx, &vu, method.into(), &url, body.0, params.0);
+        by_method(&ctx, method, made)
+    }
+}
+
+/// The result of a method's function, which is native in k6's stacks.
+fn by_method<T>(ctx: &Ctx<'_>, method: &str, result: rquickjs::Result<T>) -> rquickjs::Result<T> {
+    if result.is_ok() {
+        return result;
+    }
+    let function = match method {
+        "GET" => "func2",
+        "HEAD" => "func3",
+        "POST" => "(*Client).getMethodClosure.func4",
+        "PUT" => "(*Client).getMethodClosure.func5",
+        "PATCH" => "(*Client).getMethodClosure.func6",
+        "DELETE" => "(*Client).getMethodClosure.func7",
+        _ => "(*Client).getMethodClosure.func8",
+    };
+    let native =
+        format!("go.k6.io/k6/js/modules/k6/http.(*RootModule).NewModuleInstance.{function}");
+    through_native(ctx, &native, result)
 }
 
 /// `http.request`.
@@ -192,7 +215,8 @@ pub(super) fn of_method<'js>(
 + 'js {
     move |ctx, method, url, body, params| {
         let method = value::text(&ctx, &method)?;
-        request(&ctx, &vu, method.into(), &url, body.0, params.0)
+        let made = request(&ctx, &vu, method.into(), &url, body.0, params.0);
+        through_native(&ctx, "go.k6.io/k6/js/modules/k6/http.(*Client).Request-fm", made)
     }
 }
 
@@ -217,7 +241,10 @@ fn later<'js>(
 fn of_batch<'js>(
     vu: Rc<Vu>,
 ) -> impl Fn(Ctx<'js>, Value<'js>) -> rquickjs::Result<Value<'js>> + 'js {
-    move |ctx, requests| batch::batch(&ctx, &vu, &requests)
+    move |ctx, requests| {
+        let responses = batch::batch(&ctx, &vu, &requests);
+        through_native(&ctx, "go.k6.io/k6/js/modules/k6/http.(*Client).Batch-fm", responses)
+    }
 }
 
 /// Functions and constants that send nothing.
@@ -230,7 +257,8 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
         "CookieJar" => module.set(name, Class::<CookieJar>::create_constructor(ctx)?),
         "cookieJar" => {
             let jar = move |ctx: Ctx<'js>| {
-                user.not_in_init(&ctx, "Making cookie jars")?;
+                let native = "go.k6.io/k6/js/modules/k6/http.(*ModuleInstance).getVUCookieJar-fm";
+                through_native(&ctx, native, user.not_in_init(&ctx, "Making cookie jars"))?;
                 let store = Rc::clone(&user.jar.borrow());
                 Class::instance(ctx, CookieJar { store })
             };
