@@ -134,11 +134,11 @@ async function runPage(page, data, name) {
 async function top(page, data) {
   const { due, ok, goodput } = data.figures;
   const nothing = due > 0 && ok === 0;
-  const mark = { valid: "✔ Valid", suspect: "▲ Suspect", invalid: "✘ Invalid" }[data.validity];
+  const mark = { valid: "✔ Measurement valid", suspect: "▲ Measurement suspect", invalid: "✘ Measurement invalid" }[data.validity];
   const missed = data.objectives.filter((objective) => !objective.met).length;
   const all = data.objectives.length;
   const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
-  const news = data.target_news.map(({ text, state }) => `${state === "invalid" ? "✘" : "▲"} ${text.charAt(0).toUpperCase()}${text.slice(1)}`);
+  const news = data.target_news.map(({ text, state }) => `${{ invalid: "✘", suspect: "▲", valid: "✔" }[state]} ${text.charAt(0).toUpperCase()}${text.slice(1)}`);
   const pills = [...(nothing ? ["✘ Nothing succeeded"] : []), ...news, ...(nothing && data.validity === "valid" ? [] : [mark])];
   // The worst comes first, and gives the verdict its colour.
   if (missed > 0 && data.validity !== "invalid" && !nothing) pills.unshift(`✘ ${many} missed`);
@@ -303,7 +303,7 @@ async function findPage(page, { find, beyond, ended, next }) {
   assert.equal(await page.locator("h1").textContent(), find.target);
   assert((await page.locator(".plan").textContent()).includes(ended));
   const verdict = await page.locator(".verdict").textContent();
-  assert(verdict.includes(`Capacity ${rate(answer.capacity)} (95 %: ${rate(answer.low)} to ${rate(answer.high)})`), verdict);
+  assert(verdict.includes(`Holds ${rate(answer.capacity)} with ${find.objectives.join(" and ")} (95 %: ${rate(answer.low)} to ${rate(answer.high)})`), verdict);
   await bar(page, ["✔ Capacity found"], [
     ["capacity", rate(answer.capacity)],
     ["95 %", `${rate(answer.low)} – ${rate(answer.high)}`],

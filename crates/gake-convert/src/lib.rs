@@ -93,6 +93,29 @@ pub fn convert(text: &str, options: ConvertOptions) -> Result<Converted, Convert
     Ok(Converted { script: writer::write(&script), warnings: script.warnings.sentences() })
 }
 
+/// What to do with a text that is no target of a run, but known: `a JMeter test plan: convert it
+/// with gake convert`. `None` for anything else.
+#[must_use]
+pub fn how_to_run(text: &str) -> Option<String> {
+    let has = |sign: &str| text.contains(sign);
+    let convertible = if has("<jmeterTestPlan") {
+        "a JMeter test plan"
+    } else if has("schema.getpostman.com") || has("_postman_id") {
+        "a Postman collection"
+    } else if has("\"openapi\"")
+        || has("\"swagger\"")
+        || text.starts_with("openapi:")
+        || text.starts_with("swagger:")
+    {
+        "an OpenAPI description"
+    } else {
+        return foreign::recognised(text).map(str::to_owned);
+    };
+    Some(format!(
+        "{convertible}: convert it to a script with gake convert FILE --output FILE.js, and run that"
+    ))
+}
+
 /// Converts JSON or YAML.
 fn structured(text: &str, options: ConvertOptions) -> Result<ScriptDraft, ConvertError> {
     let unknown = || foreign::recognised(text).map_or(ConvertError::Unknown, ConvertError::Foreign);
@@ -160,4 +183,24 @@ fn request_count(nodes: &[ScriptNode]) -> usize {
 
 fn default_function(nodes: Vec<ScriptNode>) -> Vec<ScriptFunction> {
     vec![ScriptFunction { head: "default function ()".to_owned(), nodes }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_tools_files_are_recognised_by_their_content() {
+        for (text, sign) in [
+            ("<?xml version=\"1.0\"?><jmeterTestPlan version=\"1.2\"/>", "JMeter"),
+            ("openapi: 3.0.0\npaths: {}", "OpenAPI"),
+            ("config:\n  phases:\n    - duration: 5\n", "Artillery"),
+            ("from locust import HttpUser", "Locust"),
+            ("import io.gatling.core.Predef._", "Gatling"),
+            ("wrk.method = \"POST\"", "Lua"),
+        ] {
+            assert!(how_to_run(text).is_some_and(|how| how.contains(sign)), "{text}");
+        }
+        assert_eq!(how_to_run("GET http://localhost:8080/"), None);
+    }
 }

@@ -27,6 +27,12 @@ pub fn advice(fault: Fault) -> &'static str {
             "the limits of an agent forbid the connection: start the agent with the --allow or \
              --max-connections that the load needs"
         }
+        Fault::Tls("the peer does not speak TLS") => {
+            "the port speaks no TLS: for plain HTTP use http:// (ws:// for WebSocket)"
+        }
+        Fault::Tls("the peer closed during the handshake" | "the peer reset the handshake") => {
+            "does the port speak TLS? for plain HTTP use http://; otherwise look at the server's log"
+        }
         Fault::Tls(_) => {
             "check the certificate and the host name, or give --cacert; --insecure \
              skips the check"

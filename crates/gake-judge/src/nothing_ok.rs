@@ -25,15 +25,23 @@ enum RequestEnd {
 impl RequestEnd {
     fn name(self) -> String {
         match self {
-            Self::Fault(fault) => fault.to_string(),
+            Self::Fault(fault) => fault.in_words(),
             Self::Status(status) => format!("status {status}"),
             Self::Body => "no body matched --expect-body".to_owned(),
             Self::Unfinished => "no response before the run ended".to_owned(),
         }
     }
 
-    fn advice(self) -> &'static str {
+    /// Advice on the end of requests to `target`.
+    fn advice(self, target: &str) -> &'static str {
+        let is_plain = target.starts_with("http://") || target.starts_with("ws://");
         match self {
+            Self::Fault(Fault::Malformed(_) | Fault::ClosedEarly(_) | Fault::Reset)
+            | Self::Status(400)
+                if is_plain =>
+            {
+                PLAIN_TO_TLS
+            }
             Self::Fault(fault) => advice(fault),
             Self::Status(status) => advice_on(status),
             Self::Body => "compare with curl --compressed, or show the bodies with --body-errors",
@@ -66,9 +74,13 @@ impl NothingOk {
             let (count, all) = (units::count(count), units::count(counts.begun()));
             cause.push_str(&format!(" ({count} of {all})"));
         }
-        Some(Self { cause, advice: most.advice() })
+        Some(Self { cause, advice: most.advice(&run.plan.target) })
     }
 }
+
+/// Servers respond in different ways to plain HTTP on a TLS port: with 400, a TLS alert, a close.
+const PLAIN_TO_TLS: &str = "does the port expect HTTPS? then use https://; otherwise look at the server's log, and \
+                            compare with curl -v";
 
 fn advice_on(status: u16) -> &'static str {
     match status {
@@ -82,7 +94,12 @@ fn advice_on(status: u16) -> &'static str {
             "the server rejects the request: compare it with curl -v; --expect sets the statuses \
              that are ok"
         }
-        502..=504 => "the proxy in front of the server cannot reach it: look at its log",
+        502 | 504 => {
+            "a gateway or proxy got no valid response from the server behind it: look at its log"
+        }
+        503 => {
+            "the server, or a balancer in front of it, is overloaded or not ready: look at its log, and wait if it sends Retry-After"
+        }
         _ => "look at the server's log; curl -i the URL",
     }
 }
@@ -105,12 +122,28 @@ mod tests {
         let refused = of(RunBuilder::default().fault(Fault::ConnectRefused, 7));
         assert_eq!(
             (refused.cause.as_str(), refused.advice),
-            ("connect_refused", advice(Fault::ConnectRefused))
+            ("connection refused", advice(Fault::ConnectRefused))
         );
         let mixed = of(RunBuilder::default().status(404, 1_200).fault(Fault::Reset, 34));
         assert_eq!(mixed.cause, "status 404 (1,200 of 1,234)");
         assert_eq!(mixed.advice, advice_on(404));
         assert_eq!(of(RunBuilder::default().status(503, 2)).cause, "status 503");
+    }
+
+    #[test]
+    fn plain_http_on_a_tls_port_is_a_question_of_the_scheme() {
+        let of = |target: &str, builder: RunBuilder| {
+            let mut run = builder.run();
+            run.plan.target = target.to_owned();
+            NothingOk::of(&run).unwrap().advice
+        };
+        let status = || RunBuilder::default().status(400, 3);
+        assert_eq!(of("http://h/", status()), PLAIN_TO_TLS);
+        assert_eq!(of("https://h/", status()), advice_on(400));
+        let fault = |fault| RunBuilder::default().fault(fault, 3);
+        assert_eq!(of("http://h/", fault(Fault::Malformed("not_http"))), PLAIN_TO_TLS);
+        let not_tls = Fault::Tls("the peer does not speak TLS");
+        assert!(of("https://h/", fault(not_tls)).contains("http://"));
     }
 
     #[test]

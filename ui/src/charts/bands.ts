@@ -1,4 +1,4 @@
-/** Percentiles over time, as bands of one colour. */
+/** Percentiles over time, each in a colour of its own, with the bands between them. */
 
 import { duration, durationTick } from "../format";
 import type { Mark } from "./options";
@@ -7,6 +7,9 @@ import type { Timeline } from "./time";
 
 /** With a maximum this far above the medians, a linear scale hides them. */
 const SPREAD = 30;
+
+/** The colours of p50, p90 and p99. */
+const COLOURS = ["blue", "orange", "purple"] as const;
 
 /** p50, p90, p99 and max over time, in microseconds. */
 export type Percentiles = (number | null)[][];
@@ -22,7 +25,6 @@ export function bands(
   texts: { title: string; note: string },
   values: Percentiles,
   behind: Percentiles | undefined,
-  colour: string,
   marks: Mark[],
   height: number,
 ): Placed {
@@ -36,14 +38,14 @@ export function bands(
     y: { tick: durationTick, read: duration, log: high / low > SPREAD ? "start" : "offer" },
     // The legend reads from the fastest to the slowest.
     lines: [
-      { name: "p50", values: p50 ?? [], behind: other(0), colour, width: 2 },
-      { name: "p90", values: p90 ?? [], colour: `${colour}-2`, width: 1.5 },
-      { name: "p99", values: p99 ?? [], behind: other(2), colour: `${colour}-3`, width: 1.25 },
+      { name: "p50", values: p50 ?? [], behind: other(0), colour: COLOURS[0], width: 2 },
+      { name: "p90", values: p90 ?? [], colour: COLOURS[1], width: 1.5 },
+      { name: "p99", values: p99 ?? [], behind: other(2), colour: COLOURS[2], width: 1.25 },
       { name: "max", values: max ?? [], colour: "grey", width: 1 },
     ],
     bands: [
-      { upper: 1, lower: 0, colour, fill: 0.34 },
-      { upper: 2, lower: 1, colour, fill: 0.2 },
+      { upper: 1, lower: 0, colour: COLOURS[1], fill: 0.16 },
+      { upper: 2, lower: 1, colour: COLOURS[2], fill: 0.14 },
       { upper: 3, lower: 2, colour: "grey", fill: 0.12 },
     ],
     marks,

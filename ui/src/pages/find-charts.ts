@@ -20,9 +20,9 @@ const SPREAD = 12;
 const OUTCOMES: [Step["outcome"], string, string][] = [
   ["pass", "pass", "green"],
   ["fail", "fail", "red"],
-  ["inconclusive", "either", "orange"],
-  ["limited", "generator was the limit", "grey"],
-  ["contaminated", "excluded", "purple"],
+  ["inconclusive", "inconclusive", "orange"],
+  ["limited", "limited", "grey"],
+  ["contaminated", "contaminated", "purple"],
 ];
 
 /** Whether a step only explores where to measure. */
@@ -72,7 +72,8 @@ export function steps(found: Find): Chart | null {
     name,
     values: places.map(({ at }) => {
       const value = (at / end) ** (steepness ?? 1);
-      return value >= EDGES[0] && value <= EDGES[1] ? value : null;
+      // The edges of the band must have a value wherever the other has one: nothing is filled beside a gap.
+      return rest.width === 0 || (value >= EDGES[0] && value <= EDGES[1]) ? within(value) : null;
     }),
     colour: "blue",
     ...rest,
@@ -81,7 +82,7 @@ export function steps(found: Find): Chart | null {
   const lines: Line[] = [
     { name: "allowed", values: places.map(() => 1), colour: "grey", dash: [5, 3], width: 1.5 },
     ...(known
-      ? [curve("likely", capacity, { width: 2 }), curve("95 % from", high, { width: 0 }), curve("to", low, { width: 0 })]
+      ? [curve("likely", capacity, { width: 2 }), curve("95 %, low", high, { width: 0 }), curve("95 %, high", low, { width: 0 })]
       : []),
     ...points.map(([outcome, name, hue]): Line => ({
       name,
@@ -129,6 +130,29 @@ function times(values: (number | null)[]): ChartOptions["y"] {
   const seen = values.filter((value) => value !== null && value > 0) as number[];
   const far = Math.max(...seen) > 30 * Math.min(...seen);
   return { tick: (s) => durationTick(s * 1e9), read: (s) => duration(s * 1e9), log: far ? "start" : "offer" };
+}
+
+/** The percentile that the objective bounds, over the load; null without such an objective. */
+export function percentile(found: Find): Chart | null {
+  const { answer, objectives, dimension } = found;
+  const load = ["users", "streams"].includes(dimension) ? "users" : dimension === "connections" ? dimension : "rate";
+  const measured = found.steps.filter((step) => step.load === load && !explores(step) && step.level > 0);
+  const bound = answer.bound_by === null ? -1 : objectives.indexOf(answer.bound_by);
+  const has = (number: number): boolean => measured.some((step) => typeof step.percentiles_s[number] === "number");
+  const number = bound >= 0 && has(bound) ? bound : objectives.findIndex((_, i) => has(i));
+  if (number < 0) return null;
+  measured.sort((a, b) => a.level - b.level);
+  const values = measured.map((step) => step.percentiles_s[number] ?? null);
+  const objective = objectives[number] ?? "";
+  const read = (value: number): string => (load === "rate" ? rate(value) : tick(value));
+  return new Chart({
+    title: objective.split(/[<=]/)[0] ?? objective,
+    note: `The figure of ${objective} in each step, over all requests due.`,
+    x: axis(measured.map((step) => step.level), (_i, at) => read(at)),
+    y: times(values),
+    lines: [{ name: "measured", values, colour: "purple", points: 8, span: true }],
+    height: 260,
+  });
 }
 
 /** Throughput and response time over the number in flight, with the scalability law. */

@@ -72,6 +72,8 @@ export interface Step {
   response_s: number;
   /** One ratio per objective; above 1 it failed. */
   of_allowed: (number | null)[];
+  /** For each objective on a percentile, its value in seconds. */
+  percentiles_s: (number | null)[];
   outcome: "pass" | "fail" | "inconclusive" | "limited" | "contaminated";
   limited: string | null;
 }

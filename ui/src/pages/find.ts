@@ -5,7 +5,7 @@ import { header } from "../charts/header";
 import { el } from "../dom";
 import { count, duration, number, rate } from "../format";
 import { table } from "../table";
-import { explores, ladder, map, steps } from "./find-charts";
+import { explores, ladder, map, percentile, steps } from "./find-charts";
 import type { Find, FindData, Step } from "./find-data";
 import { card, facts, pair, section, slug, tile } from "./elements";
 
@@ -13,9 +13,9 @@ import { card, facts, pair, section, slug, tile } from "./elements";
 const OUTCOMES: Record<Step["outcome"], string> = {
   pass: "✔ pass",
   fail: "✘ fail",
-  inconclusive: "either",
-  limited: "generator",
-  contaminated: "excluded",
+  inconclusive: "inconclusive",
+  limited: "limited",
+  contaminated: "contaminated",
 };
 
 /** Draws the page. */
@@ -32,7 +32,8 @@ export function find(root: HTMLElement, data: FindData): void {
   if (found.overloaded_steps > 0) root.append(causes(found));
   if (data.notes.length > 0) root.append(list("Findings", data.notes));
   const evidence = steps(found);
-  if (evidence) root.append(section("Objective over load", evidence.element));
+  const figure = percentile(found);
+  if (evidence) root.append(section("Objective over load", figure && figure.element, evidence.element));
   if (found.answer.ladder.length > 0) root.append(scaling(found));
   if (found.map) {
     const lines = data.beyond.map(({ good, text }) => el("li", { class: good ? "" : "bad" }, text));
@@ -89,7 +90,7 @@ function verdict({ find: found }: FindData): HTMLElement {
   const { answer, dimension } = found;
   const at = answer.capacity === null ? "" : level(dimension, answer.capacity);
   const [state, head, tail] = {
-    capacity: ["valid", `✔ Capacity ${at}`, answer.low !== null && answer.high !== null ? ` (95 %: ${level(dimension, answer.low)} to ${level(dimension, answer.high)})` : ""],
+    capacity: ["valid", `✔ Holds ${at} with ${found.objectives.join(" and ")}`, answer.low !== null && answer.high !== null ? ` (95 %: ${level(dimension, answer.low)} to ${level(dimension, answer.high)})` : ""],
     at_least: ["suspect", `▲ At least ${at}`, answer.why ? `: ${answer.why}` : ""],
     infeasible: ["invalid", "✘ No capacity", `: the objectives do not hold at ${at} either`],
     unknown: ["invalid", "✘ Unknown", answer.why ? `: ${answer.why}` : ""],
@@ -112,7 +113,7 @@ function tiles({ answer, dimension }: Find): HTMLElement {
       "Capacity",
       el("div", { class: "row" }, tile("median", answer.found === "infeasible" ? "none" : shown(answer.capacity)), tile("95 % from", shown(low)), tile("to", shown(high)), tile("±", half === null ? "–" : `${(half * 100).toFixed(1)} %`)),
     ),
-    card("Plan with", el("div", { class: "row" }, tile("95 % confident that the capacity is higher", shown(answer.safe)))),
+    card("Plan with", el("div", { class: "row" }, tile("the true capacity is higher with 95 % confidence", shown(answer.safe)))),
     card(
       "Target",
       el(

@@ -27,7 +27,7 @@ export function traffic(data: RunData, time: Timeline): HTMLElement {
   const asked = series.asked.some((value) => value !== null);
   const chart = time.chart({
     title: "Requests per second",
-    note: "Asked: due by the plan. Sent: when they were sent. Completed: when they ended, with a response or a fault. Goodput: ended ok.",
+    note: "Asked: the planned rate. Sent: actually sent. Completed: finished, with a response or an error. Goodput: finished successfully.",
     y: { tick, read: rate },
     lines: [
       ...(asked
@@ -63,7 +63,6 @@ export function latency(data: RunData, time: Timeline): HTMLElement {
     { title: "Response time", note: "From the instant a request was due to its last byte: what a user feels." },
     series.response,
     over?.series.response,
-    "blue",
     bounds,
     270,
   );
@@ -79,7 +78,6 @@ export function latency(data: RunData, time: Timeline): HTMLElement {
     { title: "Service time", note: "From the first byte written to the last byte read: what the server did." },
     series.service,
     over?.series.service,
-    "orange",
     marks(data, "service"),
     270,
   );
@@ -215,7 +213,9 @@ export function generator(data: RunData, time: Timeline): HTMLElement {
     lines: [{ name: "", values: series.cpu, behind: over?.series.cpu, colour: "green", fill: 0.14 }],
     height: 180,
   });
-  const late = time.chart({
+  // A closed loop fires at once: there is nothing to draw.
+  const isLate = series.lateness.some((values) => values.some((value) => (value ?? 0) > 0));
+  const late = isLate && time.chart({
     title: "Lateness",
     note: "From due to fired: the generator's own delay, without the wait for a free connection.",
     y: { tick: durationTick, read: duration, log: "start" },
@@ -228,7 +228,7 @@ export function generator(data: RunData, time: Timeline): HTMLElement {
   });
   return section(
     "Generator",
-    pair(cpu, late),
+    late ? pair(cpu, late) : cpu.element,
     facts([
       ["CPU time", duration(figures.cpu_ns)],
       ["a request", figures.sent > 0 && duration(figures.cpu_ns / figures.sent)],

@@ -19,7 +19,7 @@ const METRICS: Record<string, [string, string]> = {
   blocked: ["blocked", "waiting for a free connection, of requests that waited"],
   lateness: ["lateness", "due to fired, the generator's own delay"],
   fault_response: ["early faults", "due to end, of requests that a fault ended; in no other row"],
-  rtt: ["round trip", "TCP's smoothed estimate, sampled; acknowledgements that the server delays count"],
+  rtt: ["round trip", "TCP's smoothed estimate, sampled; includes delayed acknowledgements"],
 };
 
 const QUANTILES = ["p50", "p90", "p95", "p99", "p99.9"];

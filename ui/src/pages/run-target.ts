@@ -123,7 +123,7 @@ export function gauges(target: Target): HTMLElement {
     { name: "Source", show: source, key: (row) => row.source },
   ]);
   const parts = [
-    target.gauges.some((gauge) => !gauge.values) && "Levels that never changed are not drawn, and at most 40 are.",
+    target.gauges.some((gauge) => !gauge.values) && "Constant levels are not drawn; at most 40 charts are.",
     target.more_gauges > 0 && `${count(target.more_gauges)} more levels are in the JSON output.`,
     target.lost && "The target has more levels than gake keeps.",
   ];

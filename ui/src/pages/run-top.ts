@@ -7,9 +7,9 @@ import { card, change, tile } from "./elements";
 import type { Latency, Objective, RunData } from "./run-data";
 
 const WORDS = {
-  valid: ["✔", "Valid", "the figures are believable"],
-  suspect: ["▲", "Suspect", "read the reasons before trusting the figures"],
-  invalid: ["✘", "Invalid", "the figures are not believable"],
+  valid: ["✔", "Measurement valid", "the figures are believable"],
+  suspect: ["▲", "Measurement suspect", "read the reasons before trusting the figures"],
+  invalid: ["✘", "Measurement invalid", "the figures are not believable"],
 } as const;
 
 /** Whether requests were due and none of them ended ok. */

@@ -103,6 +103,47 @@ impl Fault {
         }
     }
 
+    /// The fault in words, for prose: `connection refused`, `TLS: the certificate has expired`.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        let words = match self {
+            Self::Dns => "name not resolved",
+            Self::ConnectRefused => "connection refused",
+            Self::ConnectTimeout => "no connection in time",
+            Self::ConnectReset => "connection reset while connecting",
+            Self::NoLocalPort => "no free local port",
+            Self::NoDescriptors => "no free file descriptor",
+            Self::NoMemory => "no memory for bodies",
+            Self::NotAllowed(_) => "not allowed",
+            Self::Tls(_) => "TLS",
+            Self::Write => "write failed",
+            Self::Reset => "connection reset",
+            Self::ClosedEarly(Phase::Body) => "connection closed within the response",
+            Self::ClosedEarly(_) => "connection closed without a response",
+            Self::Malformed(_) => "not a valid response",
+            Self::Timeout(Phase::Connect) => "no connection in time",
+            Self::Timeout(Phase::FirstByte) => "no response in time",
+            Self::Timeout(Phase::Body) => "response not complete in time",
+            Self::TooLarge(_) => "too large",
+            Self::RedirectLimit => "too many redirects",
+            Self::StreamReset(_) => "stream reset",
+            Self::Goaway(_) => "connection ended by GOAWAY",
+            Self::Quic(_) => "QUIC",
+            Self::WebSocketClosed(_) => "session closed",
+            Self::Grpc(_) => "gRPC status",
+            Self::Proxy(_) => "proxy",
+            Self::Script => "script error",
+            Self::Other(_) => "system error",
+        };
+        let detail = match self {
+            Self::ClosedEarly(_) | Self::Timeout(_) => String::new(),
+            // Identifiers of the codecs; the errors of protocols keep their own names.
+            Self::Malformed(reason) | Self::TooLarge(reason) => reason.replace('_', " "),
+            _ => self.detail(),
+        };
+        if detail.is_empty() { words.to_owned() } else { format!("{words}: {detail}") }
+    }
+
     /// Whether the generator hit a limit of its own, so that the server is not to blame.
     #[must_use]
     pub fn is_generators(self) -> bool {
@@ -169,5 +210,27 @@ impl fmt::Display for Fault {
         f.write_str(self.name())?;
         let detail = self.detail();
         if detail.is_empty() { Ok(()) } else { write!(f, ": {detail}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_in_words_are_no_identifiers() {
+        let faults = [
+            Fault::ConnectRefused,
+            Fault::ClosedEarly(Phase::FirstByte),
+            Fault::Timeout(Phase::Body),
+            Fault::Malformed("not_http2"),
+            Fault::TooLarge("head"),
+            Fault::NoLocalPort,
+            Fault::Script,
+        ];
+        let words: Vec<_> = faults.into_iter().map(Fault::in_words).collect();
+        assert!(words.iter().all(|words| !words.contains('_')), "{words:?}");
+        assert_eq!(words[0], "connection refused");
+        assert_eq!(words[3], "not a valid response: not http2");
     }
 }

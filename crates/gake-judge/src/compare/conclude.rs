@@ -1,6 +1,9 @@
 //! Verdicts of a figure and of the whole comparison.
 
+use std::time::Duration;
+
 use gake_core::Load;
+use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_text::units;
 
@@ -66,7 +69,7 @@ pub(super) fn conclude(
     invalid: Vec<(char, Reason)>,
     warnings: Vec<String>,
     options: &CompareOptions,
-    pairs: Option<usize>,
+    (measured, pairs): (Nanos, Option<usize>),
 ) -> Comparison {
     let tolerance = options.tolerance;
     let undecided =
@@ -87,7 +90,10 @@ pub(super) fn conclude(
     } else if let Some(worst) = worst {
         (ComparisonOutcome::Worse, format!("B is worse: {}", change_text(worst)))
     } else if let Some(figure) = undecided {
-        (ComparisonOutcome::Inconclusive, format!("inconclusive: {}", doubt(figure, tolerance)))
+        (
+            ComparisonOutcome::Inconclusive,
+            format!("inconclusive: {}", doubt(figure, tolerance, measured)),
+        )
     } else if let Some(figure) = differs {
         (ComparisonOutcome::Different, format!("B differs: {}", change_text(figure)))
     } else if let Some(best) = best {
@@ -114,23 +120,47 @@ fn largest(
 fn change_text(figure: &ComparedFigure) -> String {
     let Some(change) = &figure.change else { return figure.name.clone() };
     let of = |x: f64| signed(figure.kind, x);
-    format!("{} {} ({} to {})", figure.name, of(change.estimate), of(change.low), of(change.high))
+    let range = match change.high.is_finite() {
+        true => format!("{} to {}", of(change.low), of(change.high)),
+        false => format!("at least {}", of(change.low)),
+    };
+    format!("{} {} ({range})", figure.name, of(change.estimate))
 }
 
-fn doubt(figure: &ComparedFigure, tolerance: f64) -> String {
+/// Longer measurements than this are not worth proposing.
+const LONGEST: f64 = 24.0 * 3_600.0;
+
+/// How long to measure to detect a change of `tolerance`: the standard error falls with the square
+/// root of the time. `measured` is the length of the shorter side.
+fn sufficient_time(detectable: f64, tolerance: f64, measured: Nanos) -> Option<String> {
+    let seconds = measured as f64 / SECOND as f64 * (detectable / tolerance).powi(2);
+    if !seconds.is_finite() || seconds > LONGEST {
+        return None;
+    }
+    let step = if seconds > 120.0 { 60.0 } else { 5.0 };
+    let rounded = Duration::from_secs_f64((seconds / step).ceil() * step);
+    Some(gake_text::duration::format_duration(rounded))
+}
+
+fn doubt(figure: &ComparedFigure, tolerance: f64, measured: Nanos) -> String {
     if let Some(problem) = &figure.problem {
         return format!("{} has no confidence interval ({problem})", figure.name);
     }
-    match figure.change.and_then(|change| change.detectable) {
-        Some(detectable) => format!(
-            "a {} change below {} would go unnoticed, and {} matters; measure longer, or \
-             alternate the sides with --interleave",
-            figure.name,
-            units::percent(detectable),
-            units::percent(tolerance)
-        ),
-        None => format!("any change of {} would go unnoticed; measure longer", figure.name),
-    }
+    let detectable = figure.change.and_then(|change| change.detectable);
+    let Some(detectable) = detectable.filter(|detectable| detectable.is_finite()) else {
+        return format!("any change of {} would go unnoticed; measure longer", figure.name);
+    };
+    let longer = match sufficient_time(detectable, tolerance, measured) {
+        Some(time) => format!("measure each side for {time}"),
+        None => "measure much longer".to_owned(),
+    };
+    format!(
+        "too few data: a {} change below {} would go unnoticed, and {} matters; {longer}, or \
+         alternate the sides with --interleave",
+        figure.name,
+        units::percent(detectable),
+        units::percent(tolerance)
+    )
 }
 
 /// A change as text: `+5.1 %`; shares in percentage points.

@@ -166,7 +166,8 @@ pub fn compare(
     if plan.target != other.target {
         warnings.push(format!("the target differs: {} in A, {} in B", plan.target, other.target));
     }
-    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, options, None)
+    let length = (a.run.measured.min(b.run.measured), None);
+    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, options, length)
 }
 
 /// Compares two alternating sides: `wholes` are their joined runs, `pairs` the adjacent slices of A
@@ -187,7 +188,8 @@ pub fn compare_pairs(
     let mut warnings = conclude::differences(&wholes[0].plan, &wholes[1].plan);
     warnings.extend(left_out(figures));
     let invalid = invalid(wholes);
-    conclude::conclude(judged, invalid, warnings, options, Some(pairs.len()))
+    let length = (wholes[0].measured.min(wholes[1].measured), Some(pairs.len()));
+    conclude::conclude(judged, invalid, warnings, options, length)
 }
 
 /// A warning about metrics that are not compared.

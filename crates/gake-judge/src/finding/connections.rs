@@ -111,7 +111,8 @@ pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {
     }
     let (fault, _) = *facts.run.tally.faults().iter().max_by_key(|fault| fault.1)?;
     let evidence = format!(
-        "could not connect ({fault}): {} of {} failed",
+        "could not connect: {} ({} of {} failed)",
+        fault.in_words(),
         units::count(failed),
         units::plural(facts.counts().sent, "request")
     );

@@ -24,6 +24,7 @@ mod unexplained;
 
 use gake_core::record::Run;
 
+use crate::nothing_ok::NothingOk;
 use crate::objective::Evaluation;
 use facts::RunFacts;
 pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
@@ -91,6 +92,9 @@ impl Finding {
 
 /// The id of the finding that no rule explains the run.
 pub(crate) const UNEXPLAINED: &str = "unexplained";
+
+/// Findings that explain slow responses, and never why all requests fail.
+const GENERATORS_OWN: [&str; 2] = ["run_delay", "generator_cpu"];
 
 /// The rules, in the order of their findings: limits of the generator first; then the target from
 /// the inside out, since a full resource inside fills those around it; then what only shows
@@ -166,6 +170,11 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     findings.sort_by_key(|finding| finding.rank);
     inside_first(&mut findings);
     patterns_before_delay(&mut findings);
+    // The cause is the headline; the generator's delay has nothing to do with it.
+    if NothingOk::of(run).is_some() {
+        findings.retain(|finding| !GENERATORS_OWN.contains(&finding.id));
+        return findings;
+    }
     if let Some(finding) = unexplained::find(&facts, &findings) {
         findings.insert(0, finding);
     } else if let Some(symptom) = findings.first_mut().filter(|f| f.rank == Rank::Symptom) {

@@ -201,6 +201,34 @@ impl Clause {
         Some(gauge.value_shown(value))
     }
 
+    /// What it measures, if a percentile of a latency: `p99`, `checkout:service.p95`.
+    #[must_use]
+    pub fn percentile(&self) -> Option<&str> {
+        let is_one =
+            matches!((&self.source, self.bound), (ClauseSource::Slow(..), ClauseBound::Share(_)));
+        self.text.split(['<', '=']).next().filter(|_| is_one)
+    }
+
+    /// The percentile that it bounds, over all requests due: `None` where so many failed that no
+    /// response has its rank.
+    #[must_use]
+    pub fn measured(&self, tally: &Tally, labels: &[String]) -> Option<Nanos> {
+        let (ClauseSource::Slow(measure, _), ClauseBound::Share(allowed)) =
+            (&self.source, self.bound)
+        else {
+            return None;
+        };
+        let label = self.label_of(tally, labels);
+        let due = label.map_or(&tally.counts, |label| &label.counts).due();
+        let times = match (label, measure) {
+            (Some(label), Measure::Response) => &label.response,
+            (Some(label), Measure::Of(_)) => &label.service,
+            (None, measure) => histogram(*measure, tally),
+        };
+        let rank = (1.0 - allowed) * due as f64 / times.count() as f64;
+        (rank <= 1.0).then(|| times.quantile(rank))
+    }
+
     /// The bad requests of a tally; none unless it bounds a share.
     #[must_use]
     pub fn count(&self, tally: &Tally, labels: &[String]) -> BadCount {
@@ -261,6 +289,22 @@ mod tests {
     use super::*;
     use crate::testing::{MS, RunBuilder};
     use gake_core::record::Fault;
+
+    #[test]
+    fn a_percentile_counts_failed_requests_as_slow() {
+        let clause = "p90<50ms".parse::<Objective>().unwrap().clause().unwrap();
+        assert_eq!(clause.percentile(), Some("p90"));
+        let run = |failed| match failed {
+            0 => RunBuilder::of(100, 5 * MS).run(),
+            failed => RunBuilder::of(100, 5 * MS).fault(Fault::Reset, failed).run(),
+        };
+        let of = |failed| clause.measured(&run(failed).tally, &[]);
+        let near = |ns: u64| ns.abs_diff(5 * MS) < MS / 10;
+        assert!(of(0).is_some_and(near) && of(10).is_some_and(near));
+        assert_eq!(of(20), None, "17 % of 120 have no response time");
+        let errors = "errors<1%".parse::<Objective>().unwrap().clause().unwrap();
+        assert_eq!((errors.percentile(), errors.measured(&run(0).tally, &[])), (None, None));
+    }
 
     fn clause(text: &str) -> Result<Clause, String> {
         text.parse::<Objective>().unwrap().clause()

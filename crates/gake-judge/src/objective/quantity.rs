@@ -138,6 +138,12 @@ impl Quantity {
         let counts = part.counts;
         let errors = counts.due().saturating_sub(counts.ok);
         match self {
+            // Fast failures are no fast responses.
+            Self::Latency { measure, .. }
+                if measure.is_of_responses() && counts.begun() > 0 && counts.ok == 0 =>
+            {
+                Err("no request succeeded".to_owned())
+            }
             Self::Latency { measure, statistic, .. } => measure.value(statistic, part),
             Self::ErrorPercent(_) | Self::ErrorCount(_) if counts.due() == 0 => {
                 Err("nothing was due".to_owned())
@@ -197,6 +203,12 @@ impl Measure {
             Self::Of(LatencyMetric::FaultResponse) => "fault",
             Self::Of(metric) => metric.name(),
         }
+    }
+
+    /// Whether it measures how fast the target responds.
+    fn is_of_responses(self) -> bool {
+        use LatencyMetric::{Download, FirstByte, OkResponse, Service};
+        matches!(self, Self::Response | Self::Of(OkResponse | Service | FirstByte | Download))
     }
 
     pub(super) fn value(self, statistic: Statistic, part: &ScopeView<'_>) -> Result<f64, String> {

@@ -105,6 +105,9 @@ impl<'a> Observer<'a> {
                 seen.total.of += idle;
             }
         }
+        for (clause, seen) in self.clauses.iter().zip(&mut self.seen) {
+            seen.percentile = clause.measured(&run.tally, self.labels);
+        }
         let closed = matches!(run.plan.load.one(), Some(Load::Closed { .. }));
         let response = run.tally.latency.of(LatencyMetric::OkResponse);
         Observation {

@@ -206,11 +206,23 @@ impl Search {
     }
 }
 
+/// A target that responds this many times faster under more load was cold before: a queue can only
+/// make it slower.
+const WARMED_UP: f64 = 3.0;
+
 impl SearchResult {
     /// The scalability law fitted to the ladder; `None` with too few rungs.
     #[must_use]
     pub fn scaling(&self) -> Option<usl::Usl> {
         usl::fit(&self.rungs.iter().map(Rung::point).collect::<Vec<_>>())
+    }
+
+    /// The mean response times of the lightest load, in seconds, and of the fastest heavier one, if
+    /// the target got so much faster under load that it must have warmed up meanwhile.
+    #[must_use]
+    pub fn warmed_up(&self) -> Option<(f64, f64)> {
+        let responses: Vec<_> = self.rungs.iter().map(|rung| rung.response).collect();
+        warmed_up(&responses)
     }
 
     /// The pool that explains the ladder's plateau, if there is one.
@@ -228,5 +240,25 @@ pub(super) fn estimate(pool: &super::CapacityPosterior) -> CapacityEstimate {
         low: pool.quantile(LOW),
         high: pool.quantile(HIGH),
         safe: pool.quantile(SAFE),
+    }
+}
+
+/// The first of the response times and the least of the others, if it is [`WARMED_UP`] times faster.
+fn warmed_up(responses: &[f64]) -> Option<(f64, f64)> {
+    let (first, later) = responses.split_first()?;
+    let fastest = later.iter().copied().filter(|time| *time > 0.0).min_by(f64::total_cmp)?;
+    (*first >= WARMED_UP * fastest).then_some((*first, fastest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_target_that_gets_faster_under_load_was_cold() {
+        assert_eq!(warmed_up(&[0.1, 0.1, 0.01, 0.02]), Some((0.1, 0.01)));
+        assert_eq!(warmed_up(&[0.02, 0.015, 0.03]), None);
+        assert_eq!(warmed_up(&[0.02, 0.0]), None, "no response is not a fast one");
+        assert_eq!((warmed_up(&[0.02]), warmed_up(&[])), (None, None));
     }
 }

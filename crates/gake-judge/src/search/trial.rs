@@ -196,6 +196,8 @@ pub struct ClauseCounts {
     pub slices: Vec<BadCount>,
     /// The samples of a bounded level.
     pub levels: Vec<f64>,
+    /// The percentile that it bounds, in nanoseconds; see [`crate::Clause::measured`].
+    pub percentile: Option<u64>,
 }
 
 /// The observation of one trial.

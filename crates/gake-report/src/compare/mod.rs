@@ -40,7 +40,7 @@ fn bare(x: f64) -> String {
     let sign = if x < 0.0 { "−" } else { "+" };
     let percent = x.abs() * 100.0;
     match percent {
-        _ if percent.is_infinite() => format!("{sign}∞"),
+        _ if !percent.is_finite() => "–".to_owned(),
         p if p >= 99.95 => format!("{sign}{p:.0}"),
         p if p >= 0.995 || p == 0.0 => format!("{sign}{p:.1}"),
         p => format!("{sign}{p:.2}"),
@@ -53,8 +53,11 @@ fn unit(kind: FigureKind) -> &'static str {
 }
 
 fn interval(figure: &ComparedFigure) -> String {
-    figure.change.map_or_else(String::new, |change| {
-        format!("{} … {} {}", bare(change.low), bare(change.high), unit(figure.kind))
+    figure.change.map_or_else(String::new, |change| match (change.low, change.high) {
+        // Nothing is known about the upper bound, and a lower one of −100 % says as little.
+        (low, high) if !high.is_finite() && low <= -0.995 => "–".to_owned(),
+        (low, high) if !high.is_finite() => format!("≥ {} {}", bare(low), unit(figure.kind)),
+        _ => format!("{} … {} {}", bare(change.low), bare(change.high), unit(figure.kind)),
     })
 }
 
@@ -70,7 +73,10 @@ fn detectable(figure: &ComparedFigure) -> String {
     let detectable = figure.change.and_then(|change| change.detectable);
     detectable.map_or_else(
         || "–".to_owned(),
-        |least| format!("{} {}", bare(least).trim_start_matches('+'), unit(figure.kind)),
+        |least| match least.is_finite() {
+            true => format!("{} {}", bare(least).trim_start_matches('+'), unit(figure.kind)),
+            false => "–".to_owned(),
+        },
     )
 }
 

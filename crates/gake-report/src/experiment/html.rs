@@ -3,62 +3,84 @@
 use std::fmt::Write;
 use std::iter;
 
-use gake_core::record::SeriesPoint;
 use gake_text::foreign;
 use gake_text::units;
 
-use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
+use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES, charts};
 use crate::formats::text::{figures, target};
 
+/// The colours are those of a run's page.
 const STYLE: &str = "\
-:root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;\
-margin:2rem auto;padding:0 1rem}table{border-collapse:collapse;width:100%}\
-th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid #8884}\
-th:first-child,td:first-child,th:last-child,td:last-child{text-align:left}\
-.good{color:#2a8a3e}.bad{color:#d1242f;font-weight:600}.quiet{opacity:.7}\
-code{font-size:.9em}svg{width:100%;height:110px;background:#8881}\
-section{margin:2rem 0}ul{margin:.3rem 0}";
-
-/// The width and height of a chart.
-const CHART: (f64, f64) = (800.0, 100.0);
+:root{color-scheme:light dark;--page:#f4f6f8;--panel:#fff;--line:#dde3e9;--ink:#18202a;\
+--quiet:#596676;--good:#00734f;--bad:#b3330f;--blue:#0b6cb3;--orange:#c97600;--purple:#9a4d8f}\
+@media(prefers-color-scheme:dark){:root{--page:#0d1116;--panel:#151a21;--line:#2a323c;\
+--ink:#e4e9ee;--quiet:#9aa6b3;--good:#37c496;--bad:#f37247;--blue:#5aabec;--orange:#e9a440;\
+--purple:#d993c6}}\
+body{font:14px/1.5 system-ui,sans-serif;margin:0;background:var(--page);color:var(--ink)}\
+header{background:var(--panel);border-bottom:1px solid var(--line)}\
+header>div,main{max-width:76rem;margin:auto;padding:.8rem 1rem}\
+h1{font-size:1.2rem;margin:0}h2{font-size:1.05rem;margin:0 0 .4rem}\
+section,.table{background:var(--panel);border:1px solid var(--line);border-radius:8px;\
+padding:1rem;margin:1rem 0;overflow-x:auto}\
+table{border-collapse:collapse;width:100%}\
+th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\
+th:nth-child(-n+2),td:nth-child(-n+2),th:last-child,td:last-child{text-align:left}\
+.good{color:var(--good)}.bad{color:var(--bad);font-weight:600}.quiet{color:var(--quiet)}\
+code{font-size:.9em;overflow-wrap:anywhere}ul{margin:.3rem 0;padding-left:1.2rem}\
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(19rem,1fr));gap:1rem}\
+figure{margin:0}figcaption{font-weight:600;margin:.4rem 0}svg{width:100%;height:auto;display:block}\
+svg text{font:11px system-ui,sans-serif;fill:var(--quiet)}.grid{stroke:var(--line)}\
+.blue{stroke:var(--blue);fill:var(--blue)}.orange{stroke:var(--orange);fill:var(--orange)}\
+.purple{stroke:var(--purple);fill:var(--purple)}polyline{fill:none!important;stroke-width:2}\
+.key{font-weight:400;margin-left:.8rem}.key.blue{color:var(--blue)}.key.orange{color:var(--orange)}\
+.key.purple{color:var(--purple)}";
 
 /// The experiment as a page, with a final newline.
 #[must_use]
 pub fn html(report: &ExperimentReport) -> String {
     let mut page = String::new();
     let (name, about) = (escaped(&report.name), escaped(&report.about));
-    let class = match report.is_as_expected() {
-        None => "quiet",
-        Some(true) => "good",
-        Some(false) => "bad",
-    };
+    let (mark, class) = mark(report.is_as_expected());
     // Writing to a String cannot fail.
     let _ = write!(
         page,
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>gake experiment {name}\
          </title><meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style>\
-         <h1>{name}</h1><p>{about}</p><p>Target: {}</p><p class=\"{class}\">{}</p>",
+         <header><div><h1>{name}</h1><p>{about}</p><p class=\"quiet\">Target: {}</p>\
+         <p class=\"{class}\">{mark} {}</p></div></header><main>",
         escaped(&report.target),
         escaped(&report.verdict())
     );
     for note in &report.notes {
         let _ = write!(page, "<p class=\"quiet\">{}</p>", escaped(note));
     }
+    charts::over_steps(&mut page, &report.steps);
     let headings = FIGURES.map(|name| format!("<th>{name}")).concat();
-    let _ = write!(page, "<table><tr><th>step{headings}</tr>");
+    let _ = write!(page, "<div class=\"table\"><table><tr><th><th>step{headings}</tr>");
     report.steps.iter().for_each(|step| row(&mut page, step));
-    page.push_str("</table>");
+    page.push_str("</table></div>");
     let before = iter::once(None).chain(report.steps.iter().map(Some));
     for (step, before) in report.steps.iter().zip(before) {
         section(&mut page, step, before);
     }
-    page.push_str("</html>\n");
+    page.push_str("</main></html>\n");
     page
+}
+
+/// The sign and class of a verdict.
+fn mark(is_as_expected: Option<bool>) -> (&'static str, &'static str) {
+    match is_as_expected {
+        None => ("·", "quiet"),
+        Some(true) => ("✔", "good"),
+        Some(false) => ("✘", "bad"),
+    }
 }
 
 fn row(page: &mut String, step: &ExperimentStep) {
     let figures = step.figures().map(|figure| format!("<td>{figure}")).concat();
-    let _ = write!(page, "<tr><td>{}{figures}</tr>", escaped(&step.name));
+    let (mark, class) = mark(step.is_as_expected());
+    let name = escaped(&step.name);
+    let _ = write!(page, "<tr><td class=\"{class}\">{mark}<td>{name}{figures}</tr>");
 }
 
 fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentStep>) {
@@ -100,39 +122,15 @@ fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentS
         }
     }
     page.push_str("</ul>");
-    let points = step.summary.run.series.points();
-    if points.len() > 1 {
-        chart(page, "connections open", points, |point| point.open as f64);
-        chart(page, "ok a second", points, |p| p.counts.ok as f64 / p.seconds.max(1) as f64);
-    }
+    charts::over_time(page, step);
     if !step.server.is_empty() {
         let _ = write!(page, "<p class=\"quiet\"><code>{}</code></p>", escaped(&step.server));
     }
     page.push_str("</section>");
 }
 
-/// A line chart over the seconds of a run, from zero up.
-fn chart(page: &mut String, name: &str, points: &[SeriesPoint], of: impl Fn(&SeriesPoint) -> f64) {
-    let (width, height) = CHART;
-    let most = points.iter().map(&of).fold(0.0, f64::max);
-    let end = points.last().map_or(1, |point| point.second.max(1)) as f64;
-    let _ = write!(
-        page,
-        "<p class=\"quiet\">{name}, at most {}</p><svg viewBox=\"0 0 {width} {height}\" \
-         preserveAspectRatio=\"none\"><polyline fill=\"none\" stroke=\"#3b7dd8\" \
-         stroke-width=\"2\" vector-effect=\"non-scaling-stroke\" points=\"",
-        units::number(most)
-    );
-    for point in points {
-        let x = width * point.second as f64 / end;
-        let y = height * (1.0 - of(point) / most.max(f64::MIN_POSITIVE));
-        let _ = write!(page, "{x:.1},{y:.1} ");
-    }
-    page.push_str("\"/></svg>");
-}
-
 /// Escapes a text for HTML, and control characters in it.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let text = foreign::line(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,6 +1,7 @@
 //! An experiment: steps on a server with known limits, what theory predicts for each, and what was
 //! measured.
 
+mod charts;
 mod html;
 mod json;
 mod text;
@@ -260,7 +261,7 @@ impl ExperimentStep {
         let (tally, expect) = (self.tally(), &self.summary.run.plan.expect);
         let statuses = tally.statuses().iter().filter(|(status, _)| !expect.accepts(*status));
         let statuses = statuses.map(|(status, count)| (format!("status {status}"), *count));
-        let faults = tally.faults().iter().map(|(fault, count)| (fault.to_string(), *count));
+        let faults = tally.faults().iter().map(|(fault, count)| (fault.in_words(), *count));
         let unfinished = ("unfinished".to_owned(), tally.counts.unfinished);
         let mut problems: Vec<_> = statuses.chain(faults).chain([unfinished]).collect();
         problems.retain(|(_, count)| *count > 0);

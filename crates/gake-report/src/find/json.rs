@@ -188,6 +188,9 @@ struct SearchStepJson {
     in_flight: f64,
     /// For each objective, the missed or used share of its allowance; above 1 it failed.
     of_allowed: Vec<f64>,
+    /// For each objective on a percentile of a latency, its value over all requests due; null for
+    /// other objectives, and where so many failed that no response has its rank.
+    percentiles_s: Vec<Option<f64>>,
     /// The mean of each bounded level of the target, by name and in its own unit (shares from 0
     /// to 1); absent without such objectives.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -292,6 +295,11 @@ impl SearchStepJson {
             response_s: seen.response,
             in_flight: seen.in_flight,
             of_allowed: step.ratios.clone(),
+            percentiles_s: seen
+                .clauses
+                .iter()
+                .map(|clause| clause.percentile.map(|ns| ns as f64 / 1e9))
+                .collect(),
             levels: levels.collect(),
             outcome: step.outcome.name(),
             limited: seen.limited.clone(),
@@ -355,14 +363,15 @@ pub(crate) mod tests {
         assert_eq!(form["steps"].as_array().unwrap().len(), report.steps.len());
         let page = crate::find::text(&report, crate::Style::default());
         expect![[r#"
-            capacity      98.2/s   (95 %: 94.8/s to 102/s)
-            plan with     94.8/s: 95 % confident that the capacity is higher
+            capacity      holds 98.2/s with p99<50ms   (95 %: 94.8/s to 102/s)
+            plan with     94.8/s: the true capacity is higher with 95 % confidence
             objectives    p99<50ms
             ended         after 71.1 s: the requested precision is reached (5.0 %)
 
             target        20.0 ms without load; 120/s at most in a closed loop
-            scaling       USL with λ 52.4/s, σ 0.054 (0.000 to 0.336), κ 0.03894: the steps
-                          do not determine a peak
+            scaling       52.4/s with one request in flight, serialised share σ 0.054 (0.000
+                          to 0.336), coordination κ 0.03894 (universal scalability law): the
+                          steps do not determine a peak
 
             beyond        unknown: no overload was reached (the data do not exclude another
                           class)
@@ -370,19 +379,23 @@ pub(crate) mod tests {
 
             stair          load         ok    in time    refused  response
 
-            step               load    time   requests  response    missed   allowed
-            ladder           1 user  750 ms         38   20.0 ms       0 %
-            ladder          2 users  750 ms         75   20.0 ms     1.3 %     1.0 %
-            ladder          4 users  750 ms         90   20.0 ms     100 %     1.0 %
-            ladder          8 users  750 ms         90   20.0 ms     100 %     1.0 %
-            floor              30/s  4.00 s        120   20.0 ms       0 %            either
-            bracket            84/s  4.00 s        336   20.0 ms       0 %            pass
-            bracket           105/s  4.00 s        420   20.0 ms     4.3 %     1.0 %  fail
-            refine           91.8/s  8.00 s        735   20.0 ms    0.14 %     1.0 %  pass
-            refine           93.7/s  8.00 s        750   20.0 ms    0.13 %     1.0 %  pass
-            refine            103/s  8.00 s        820   20.0 ms     2.1 %     1.0 %  fail
-            refine           95.2/s  8.00 s        761   20.0 ms    0.26 %     1.0 %  pass
-            refine            102/s  8.00 s        812   20.0 ms     1.6 %     1.0 %  fail
+            step               load    time   requests       p99    missed   allowed
+            ladder           1 user  750 ms         38         –       0 %
+            ladder          2 users  750 ms         75         –     1.3 %     1.0 %
+            ladder          4 users  750 ms         90         –     100 %     1.0 %
+            ladder          8 users  750 ms         90         –     100 %     1.0 %
+            floor              30/s  4.00 s        120         –       0 %            inconclusive
+            bracket            84/s  4.00 s        336         –       0 %            pass
+            bracket           105/s  4.00 s        420         –     4.3 %     1.0 %  fail
+            refine           91.8/s  8.00 s        735         –    0.14 %     1.0 %  pass
+            refine           93.7/s  8.00 s        750         –    0.13 %     1.0 %  pass
+            refine            103/s  8.00 s        820         –     2.1 %     1.0 %  fail
+            refine           95.2/s  8.00 s        761         –    0.26 %     1.0 %  pass
+            refine            102/s  8.00 s        812         –     1.6 %     1.0 %  fail
+              inconclusive: as likely within the bound as beyond it
+              ladder: users or rates that grow; floor: the lightest load; bracket: loads
+              around the limit; refine: loads at it
+              missed: the share of requests beyond the bound, and how many it allows
         "#]]
         .assert_eq(&page);
     }

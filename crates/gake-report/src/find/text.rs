@@ -13,7 +13,7 @@ use gake_text::units;
 
 use super::{FindReport, map};
 use crate::Style;
-use crate::formats::text::page::{INDENT, Paint, TextPage};
+use crate::formats::text::page::{INDENT, Paint, TextPage, fit};
 use crate::formats::text::problems;
 
 /// The result as text, with a final newline.
@@ -85,14 +85,15 @@ fn headline(page: &mut TextPage, report: &FindReport) {
         CapacityResult::Capacity(e) => {
             let capacity = page.paint(Paint::Good, &shown(e.capacity));
             let interval = format!("95 %: {} to {}", shown(e.low), shown(e.high));
-            page.headed("capacity", &format!("{capacity}   ({interval})"));
+            let objectives = report.objectives().join(" and ");
+            page.headed("capacity", &format!("holds {capacity} with {objectives}   ({interval})"));
             if let Some(why) = limit(report) {
                 page.wrapped(INDENT, "", Paint::Plain, &why);
             }
             let safe = page.paint(Paint::Good, &shown(e.safe));
             page.headed(
                 "plan with",
-                &format!("{safe}: 95 % confident that the capacity is higher"),
+                &format!("{safe}: the true capacity is higher with 95 % confidence"),
             );
         }
         CapacityResult::AtLeast { level, why } => {
@@ -143,7 +144,7 @@ pub(crate) fn ended(report: &FindReport) -> String {
         StopReason::Ceiling => "no higher level is allowed or possible".to_owned(),
         StopReason::Budget => match &answer.found {
             CapacityResult::Capacity(e) if e.half_width() > report.precision => format!(
-                "the budget ran out at ± {}, before the requested precision ({asked})",
+                "the time left in the budget was too short for another step; the precision is ± {}, {asked} was requested",
                 units::percent(e.half_width())
             ),
             _ => match sufficient_budget(report) {
@@ -155,7 +156,7 @@ pub(crate) fn ended(report: &FindReport) -> String {
                 None if answer.rungs.is_empty() => {
                     "the budget ran out before any response".to_owned()
                 }
-                None => "the budget ran out".to_owned(),
+                None => "the time left in the budget was too short for another step".to_owned(),
             },
         },
         StopReason::Interrupted => "interrupted: this is the result so far".to_owned(),
@@ -211,7 +212,8 @@ fn scaling(page: &mut TextPage, answer: &SearchResult) {
             _ => "the steps do not determine a peak".to_owned(),
         };
         let text = format!(
-            "USL with λ {}, σ {:.3} ({:.3} to {:.3}), κ {:.5}: {peak}",
+            "{} with one request in flight, serialised share σ {:.3} ({:.3} to {:.3}), \
+             coordination κ {:.5} (universal scalability law): {peak}",
             units::rate(law.gamma.value),
             law.sigma.value,
             law.sigma.low,
@@ -263,6 +265,13 @@ pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
             units::percent(answer.noise)
         ));
     }
+    if let Some((cold, warm)) = answer.warmed_up() {
+        let [cold, warm] = [cold, warm].map(|time| units::duration(time * 1e9));
+        notes.push(format!(
+            "The target got faster during the search: a response took {cold} at first and {warm} \
+             under more load. It was warming up: search again now that it is warm."
+        ));
+    }
     if let Some(h) = &answer.hysteresis {
         let healed = if h.recovered {
             format!("it recovered after {} of rest", units::duration(h.rested * 1e9))
@@ -290,24 +299,43 @@ fn steps(page: &mut TextPage, report: &FindReport) {
         "load",
         "time",
         level.unwrap_or("requests"),
-        "response",
+        report.percentile().map_or("mean".to_owned(), |(_, name)| fit(name, 9)),
         "missed",
         "allowed",
         ""
     );
     page.line(&page.paint(Paint::Heading, &header));
+    let mut words = std::collections::BTreeSet::new();
     for step in &report.steps {
         let line = row(report, step);
         let (paint, word) = match step.outcome {
             _ if step.trial.purpose.is_exploring() => (Paint::Quiet, ""),
             StepOutcome::Pass => (Paint::Good, "pass"),
             StepOutcome::Fail => (Paint::Bad, "fail"),
-            StepOutcome::Inconclusive => (Paint::Plain, "either"),
-            StepOutcome::Limited => (Paint::Warn, "generator"),
-            StepOutcome::Contaminated => (Paint::Warn, "excluded"),
+            StepOutcome::Inconclusive => (Paint::Plain, "inconclusive"),
+            StepOutcome::Limited => (Paint::Warn, "limited"),
+            StepOutcome::Contaminated => (Paint::Warn, "contaminated"),
         };
+        words.extend(meaning(word));
         let word = page.paint(paint, word);
         page.line(&format!("{line}  {word}"));
+    }
+    words.extend([MISSED, PURPOSES]);
+    for meaning in words {
+        page.wrapped(2, "", Paint::Quiet, meaning);
+    }
+}
+
+const MISSED: &str = "missed: the share of requests beyond the bound, and how many it allows";
+const PURPOSES: &str = "ladder: users or rates that grow; floor: the lightest load; bracket: loads around the limit; refine: loads at it";
+
+/// What a result of a step means, unless the word says it.
+fn meaning(word: &str) -> Option<&'static str> {
+    match word {
+        "inconclusive" => Some("inconclusive: as likely within the bound as beyond it"),
+        "limited" => Some("limited: the generator was at its limit, so the step decides nothing"),
+        "contaminated" => Some("contaminated: the target had not recovered from an earlier step"),
+        _ => None,
     }
 }
 
@@ -331,7 +359,7 @@ fn row(report: &FindReport, step: &SearchStep) -> String {
         level(dimension, step.trial.load.level()),
         units::duration(step.seen.measured * 1e9),
         report.level_of(step).unwrap_or_else(|| units::count(step.seen.due)),
-        units::duration(step.seen.response * 1e9),
+        report.response_of(step),
     )
 }
 
@@ -341,6 +369,25 @@ impl FindReport {
         let number = self.clauses.iter().position(|clause| clause.target_level().is_some())?;
         let mean = step.mean_level(number);
         mean.map_or(Some("–".to_owned()), |mean| self.clauses[number].shown_level(mean))
+    }
+
+    /// The clause that bounds a percentile, and its name; the binding one if there are several.
+    fn percentile(&self) -> Option<(usize, &str)> {
+        let binding = self.answer.binding.as_ref().map(|binding| binding.text.as_str());
+        let all = self.clauses.iter().enumerate();
+        let named = all.filter_map(|(number, clause)| Some((number, clause.percentile()?)));
+        named.max_by_key(|(number, _)| {
+            (binding == Some(self.clauses[*number].text.as_str()), std::cmp::Reverse(*number))
+        })
+    }
+
+    /// The figure of the objective in a step; without a percentile, the mean response time.
+    fn response_of(&self, step: &SearchStep) -> String {
+        let Some((number, _)) = self.percentile() else {
+            return units::duration(step.seen.response * 1e9);
+        };
+        let measured = step.seen.clauses.get(number).and_then(|clause| clause.percentile);
+        measured.map_or_else(|| "–".to_owned(), |ns| units::duration(ns as f64))
     }
 
     /// The measured value and the allowance of a clause.

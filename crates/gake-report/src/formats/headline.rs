@@ -1,6 +1,6 @@
 //! The verdict in a line, with the same words in every format for people.
 
-use gake_core::record::{Run, RunEnd};
+use gake_core::record::{Counts, Run, RunEnd};
 use gake_judge::stats::share;
 use gake_judge::{NothingOk, Summary, Validity, Verdict};
 use gake_text::units;
@@ -33,7 +33,7 @@ pub(super) fn statements(summary: &Summary) -> Vec<(Tone, String)> {
     all.extend(target);
     // Without a response a believable measurement says nothing.
     if verdict.nothing_ok.is_none() || validity != Tone::Good {
-        all.push((validity, verdict.validity.name().to_owned()));
+        all.push((validity, format!("measurement {}", verdict.validity.name())));
     }
     if let Some(text) = objectives(verdict) {
         let tone = if verdict.objectives_met() { Tone::Good } else { Tone::Bad };
@@ -45,7 +45,7 @@ pub(super) fn statements(summary: &Summary) -> Vec<(Tone, String)> {
     all
 }
 
-/// Bad news about the target.
+/// A statement about the target.
 pub(crate) struct TargetStatement {
     pub(crate) tone: Tone,
     pub(crate) text: String,
@@ -63,6 +63,8 @@ pub(crate) fn target(summary: &Summary) -> Vec<TargetStatement> {
         let tone = if failed >= FAILED.1 { Tone::Bad } else { Tone::Doubtful };
         let text = format!("{} of requests failed", units::percent(failed));
         all.push(TargetStatement { tone, text, meaning: String::new() });
+    } else if counts.ok > 0 && verdict.saturation.is_none() {
+        all.extend(succeeded(counts));
     }
     if let Some(saturation) = verdict.saturation {
         all.push(TargetStatement {
@@ -72,6 +74,18 @@ pub(crate) fn target(summary: &Summary) -> Vec<TargetStatement> {
         });
     }
     all
+}
+
+/// The good news of a target: how many requests were ok; `None` when arrivals were dropped.
+fn succeeded(counts: &Counts) -> Option<TargetStatement> {
+    let text = match counts.begun().saturating_sub(counts.ok) {
+        0 if counts.dropped > 0 => return None,
+        0 => "every request ok".to_owned(),
+        lost => {
+            format!("{} of {} requests failed", units::count(lost), units::count(counts.begun()))
+        }
+    };
+    Some(TargetStatement { tone: Tone::Good, text, meaning: String::new() })
 }
 
 /// That nothing succeeded, and why.

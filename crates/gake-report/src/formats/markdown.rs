@@ -157,7 +157,7 @@ fn ends(run: &Run) -> String {
     }
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
     for (fault, count) in faults.iter().take(ROWS_MAX) {
-        let (name, advice) = (code(&fault.to_string()), prose(advice(*fault)));
+        let (name, advice) = (prose(&fault.in_words()), prose(advice(*fault)));
         line!(text, "| {name} | {} | {advice} |", units::count(*count));
     }
     more(&mut text, faults.len());

@@ -1,6 +1,6 @@
 //! The flags of the history: saving a run, and comparing it with a baseline.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Saving a run, and comparing it with a baseline.
 #[derive(Debug, Default, Args)]
@@ -11,13 +11,27 @@ pub struct SaveArgs {
     pub save: bool,
 
     /// Compare the run with a run of the history: a number, last, or a name given by `gake history
-    /// baseline`. Exit code 99 if it is significantly worse. Saves the run too
+    /// baseline`. Exit codes are those of `gake compare`: 99 if it is worse, 3 if the comparison is
+    /// inconclusive. Saves the run too
     #[arg(long, value_name = "RUN")]
     pub baseline: Option<String>,
 
     /// Largest change against the baseline that does not matter (default 5%)
     #[arg(long, value_name = "PERCENT", value_parser = tolerance, requires = "baseline")]
     pub tolerance: Option<f64>,
+
+    /// Whether a comparison that decides nothing fails: fail (exit code 3, default) or pass
+    #[arg(long, value_name = "fail|pass", requires = "baseline")]
+    pub baseline_inconclusive: Option<InconclusiveBaseline>,
+}
+
+/// What follows from an inconclusive comparison with the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InconclusiveBaseline {
+    /// The exit code 3, as with `gake compare`.
+    Fail,
+    /// The exit code of the run.
+    Pass,
 }
 
 /// Parses a share above 0: `5%`, or `0.05`.

@@ -18,7 +18,7 @@ pub mod words;
 pub use destinations::{OutputArgs, SinkArgs};
 pub use embedded::EmbeddedArgs;
 pub use fleet::{AttachArgs, FleetArgs, NatsArgs, OnLossArg};
-pub use history::SaveArgs;
+pub use history::{InconclusiveBaseline, SaveArgs};
 #[cfg(feature = "fleet")]
 pub use manifest::ManifestArgs;
 pub use output::{OutputSpec, ResultFormat};

@@ -63,8 +63,9 @@ impl ConnectionProgress {
         let (fault, failed) = LIMITS.iter().find_map(met)?;
         self.has_limit = true;
         Some(format!(
-            "the first limit, with {} connections open: {fault} ({} requests): {}",
+            "the first limit, with {} connections open: {} ({} requests): {}",
             count(open),
+            fault.in_words(),
             count(*failed),
             advice(*fault)
         ))
@@ -115,7 +116,10 @@ mod tests {
         assert_eq!(progress.limit(&tally, 20), None);
         tally.add_fault(Fault::NoLocalPort, 12);
         let text = progress.limit(&tally, 28_232).unwrap();
-        assert!(text.contains("28,232 connections open: no_local_port (12 requests)"), "{text}");
+        assert!(
+            text.contains("28,232 connections open: no free local port (12 requests)"),
+            "{text}"
+        );
         assert_eq!(progress.limit(&tally, 28_232), None);
     }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use gake_judge::Summary;
 use gake_judge::compare::{CompareOptions, Comparison, ComparisonOutcome};
-use gake_report::compare::{CompareReport, markdown};
+use gake_report::Style;
+use gake_report::compare::{CompareReport, markdown, text};
 use gake_run::sink::RunFileSink;
 use gake_run::{RunError, Sink};
 
@@ -14,7 +15,7 @@ use crate::comparison;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::history::{HistoryEntry, HistoryStore, folder, new_run_file, run_file};
-use crate::options::SaveArgs;
+use crate::options::{InconclusiveBaseline, SaveArgs};
 
 /// Saves a run in the history.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ struct Baseline {
     name: String,
     file: PathBuf,
     tolerance: f64,
+    inconclusive: InconclusiveBaseline,
 }
 
 impl HistoryWriter {
@@ -58,7 +60,9 @@ impl HistoryWriter {
             }
             let usual = CompareOptions::default().tolerance;
             let tolerance = args.tolerance.unwrap_or(usual);
-            Ok(Baseline { name: format!("{name} (#{})", entry.id), file, tolerance })
+            let inconclusive = args.baseline_inconclusive.unwrap_or(InconclusiveBaseline::Fail);
+            let name = format!("{name} (#{})", entry.id);
+            Ok(Baseline { name, file, tolerance, inconclusive })
         });
         let baseline = baseline.transpose()?;
         let (name, path) = new_run_file(&folder)?;
@@ -74,7 +78,7 @@ impl HistoryWriter {
     }
 
     /// Saves the run and compares it with the baseline. Returns `exit`, unless the run itself is
-    /// fine and worse than the baseline.
+    /// fine and the comparison is not.
     ///
     /// # Errors
     /// When the history cannot be written, or a run file cannot be read.
@@ -98,10 +102,14 @@ impl HistoryWriter {
             sides: sides.each_ref(),
             names: [&baseline.name, &name],
         };
-        let text = markdown(&report);
-        github(&comparison, &text, &baseline.name, console)?;
-        let is_worse = comparison.outcome == ComparisonOutcome::Worse;
-        let exit = if exit == Exit::Done && is_worse { Exit::ObjectiveFailed } else { exit };
+        github(&comparison, &markdown(&report), &baseline.name, console)?;
+        let text =
+            text(&report, Style { colour: is_text && console.colour_out(), ..Style::default() });
+        let exit = match comparison::exit(&comparison) {
+            _ if exit != Exit::Done => exit,
+            Exit::Invalid if baseline.inconclusive == InconclusiveBaseline::Pass => exit,
+            compared => compared,
+        };
         // Standard output holds nothing but the result for programs.
         if !is_text {
             console.note(&text);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::plan::Plan;
 use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
-use gake_text::units::duration;
+use gake_text::units::{count, duration};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -26,6 +26,8 @@ pub struct RunLive {
     opening: ConnectionProgress,
     /// How long arrivals last, if a time ends them.
     length: Option<Duration>,
+    /// How many requests the plan has, if only their number ends them.
+    requests: Option<u64>,
 }
 
 impl RunLive {
@@ -34,10 +36,11 @@ impl RunLive {
         let wants_tui = output.tui;
         let watched = !output.quiet && !output.verbose && !wants_tui;
         let length = plan.length();
+        let requests = plan.requests.filter(|_| length.is_none());
         let bar = if watched { console.status_line(length) } else { None };
         let (verbose, quiet) = (output.verbose, output.quiet);
         let opening = ConnectionProgress::of(plan);
-        Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }
+        Self { bar, tui: None, wants_tui, verbose, quiet, opening, length, requests }
     }
 
     /// Opens the full-screen view if it is requested.
@@ -114,12 +117,20 @@ impl RunLive {
             0 => String::new(),
             dropped => format!(", {dropped} dropped"),
         };
+        let failed = counts.failed + counts.unsent;
+        let responses = match second.point.p99 {
+            0 => format!("no response, {:.0} in flight", second.point.in_flight),
+            p99 => {
+                format!("p50 {}, p99 {}", duration(second.point.p50 as f64), duration(p99 as f64))
+            }
+        };
+        let of_count = self.requests.map_or(String::new(), |requests| {
+            let so_far = update.so_far.tally().counts.due();
+            format!("{} of {}, ", count(so_far), count(requests))
+        });
         let text = format!(
-            "{opening}{asked}sent {}/s, {} failed{dropped}, p50 {}, p99 {}",
+            "{opening}{of_count}{asked}sent {}/s, {failed} failed{dropped}, {responses}",
             counts.sent,
-            counts.failed + counts.unsent,
-            duration(second.point.p50 as f64),
-            duration(second.point.p99 as f64),
         );
         if self.verbose {
             console.note(&format!("{:>5}s  {text}", second.second));

@@ -10,6 +10,7 @@ mod rows;
 mod spill;
 mod traces;
 mod trials;
+mod unreachable;
 mod web;
 pub mod writes;
 
@@ -106,7 +107,7 @@ impl<'a> Session<'a> {
         };
         let show = |update: &SecondUpdate<'_>| {
             live.show(console, update, prepared);
-            None
+            unreachable::reason(&prepared.plan, update)
         };
         let recorded = match &mut agents {
             Some(agents) => agents.run(prepared, options, show),
@@ -174,7 +175,7 @@ fn sinks(
 /// The exit of a run with a summary. An interrupt goes before objectives, which were judged on part
 /// of the run.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
-    if let RunEnd::Aborted(_) = summary.run.ending {
+    if matches!(summary.run.ending, RunEnd::Aborted(_)) && summary.verdict.nothing_ok.is_none() {
         return Exit::ObjectiveFailed;
     }
     if interrupted {

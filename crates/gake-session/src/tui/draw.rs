@@ -11,7 +11,7 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
 
-use super::state::{ChartPoint, TuiState};
+use super::state::{ChartPoint, HistogramBar, TuiState};
 
 /// Minimum lines and columns for charts, and minimum columns for two of them side by side.
 const CHARTS: (u16, u16) = (18, 50);
@@ -147,7 +147,7 @@ fn rates(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
         ("ok", &ok, Color::Green),
         ("failed", &failed, Color::Red),
     ];
-    chart(frame, area, state, " requests a second ", &lines, |value| format!("{value:.0}"));
+    chart(frame, area, state, "requests a second", &lines, |value| format!("{value:.0}"));
 }
 
 /// Percentiles of each second's response times.
@@ -158,7 +158,7 @@ fn latencies(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     };
     let (p50, p99) = (series(|second| second.p50), series(|second| second.p99));
     let lines = [("p50", &p50, Color::Green), ("p99", &p99, Color::Yellow)];
-    chart(frame, area, state, " response ", &lines, |value| time_of(value as u64));
+    chart(frame, area, state, "response", &lines, |value| time_of(value as u64));
 }
 
 /// Name, points and colour of a line.
@@ -194,16 +194,28 @@ fn chart(
         .bounds([0.0, top])
         .labels(["0".to_owned(), label(top / 2.0), label(top)])
         .style(quiet(state));
-    let chart = Chart::new(datasets.collect()).x_axis(x).y_axis(y);
-    frame.render_widget(chart.block(Block::bordered().title(title)), area);
+    let chart = Chart::new(datasets.collect()).x_axis(x).y_axis(y).legend_position(None);
+    let block = Block::bordered().title(legend(state, title, lines));
+    frame.render_widget(chart.block(block), area);
+}
+
+/// The title of a chart with the names of its lines in their colours: a legend for any size.
+fn legend(state: &TuiState, title: &str, lines: &[ChartLine<'_>]) -> Line<'static> {
+    let mut spans = vec![Span::raw(format!(" {title}:"))];
+    let drawn = lines.iter().filter(|(_, points, _)| !points.is_empty());
+    spans.extend(
+        drawn.map(|(name, _, colour)| Span::styled(format!(" {name}"), paint(state, *colour))),
+    );
+    spans.push(Span::raw(" "));
+    Line::from(spans)
 }
 
 /// Histogram of response times so far, in bars of equal ratio.
 fn histogram(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
-    let most = state.bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
+    let bars = merged(&state.bars, usize::from(area.height).saturating_sub(2));
+    let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let width = usize::from(area.width).saturating_sub(22);
-    let lines: Vec<_> = state
-        .bars
+    let lines: Vec<_> = bars
         .iter()
         .map(|bar| {
             let filled = (bar.count as f64 / most as f64 * width as f64).round() as usize;
@@ -217,6 +229,16 @@ fn histogram(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
+/// At most `rows` bars with every response, the slow tail included: neighbours are merged.
+fn merged(bars: &[HistogramBar], rows: usize) -> Vec<HistogramBar> {
+    let each = bars.len().div_ceil(rows.max(1)).max(1);
+    let merge = |part: &[HistogramBar]| HistogramBar {
+        to: part.last().map_or(0, |bar| bar.to),
+        count: part.iter().map(|bar| bar.count).sum(),
+    };
+    bars.chunks(each).map(merge).collect()
+}
+
 /// Statuses and faults.
 fn trouble(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let statuses = state.statuses.iter().map(|(code, n, is_expected)| {
@@ -227,7 +249,20 @@ fn trouble(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
         .faults
         .iter()
         .map(|(fault, n)| Line::styled(format!("{:>12}  {fault}", count(*n)), bad(state)));
-    let lines: Vec<_> = faults.chain(statuses).collect();
+    let statuses: Vec<_> = statuses.collect();
+    // What is not expected first; the rest is counted.
+    let (expected, unexpected): (Vec<_>, Vec<_>) = statuses
+        .into_iter()
+        .zip(&state.statuses)
+        .partition(|(_, (_, _, is_expected))| *is_expected);
+    let statuses = unexpected.into_iter().chain(expected).map(|(line, _)| line);
+    let mut lines: Vec<_> = statuses.chain(faults).collect();
+    let rows = usize::from(area.height).saturating_sub(2);
+    if lines.len() > rows && rows > 0 {
+        let more = lines.len() - rows + 1;
+        lines.truncate(rows - 1);
+        lines.push(Line::styled(format!("{more:>12}  more kinds"), quiet(state)));
+    }
     let block = Block::bordered().title(" responses and faults ");
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
@@ -287,12 +322,27 @@ mod tests {
     }
 
     #[test]
+    fn few_rows_still_show_every_response() {
+        let state = state();
+        let all: u64 = state.bars.iter().map(|bar| bar.count).sum();
+        for rows in 0..20 {
+            let bars = merged(&state.bars, rows);
+            assert!(bars.len() <= rows.max(1));
+            assert_eq!(bars.iter().map(|bar| bar.count).sum::<u64>(), all);
+            assert_eq!(bars.last().map(|bar| bar.to), state.bars.last().map(|bar| bar.to));
+        }
+    }
+
+    #[test]
     fn any_size_is_drawn() {
         let mut state = state();
         for (width, height) in [(1, 1), (20, 5), (60, 16), (80, 24), (100, 20), (250, 80)] {
             drawn(width, height, &state);
         }
-        assert!(drawn(80, 24, &state).contains("requests a second"));
+        let usual = drawn(80, 24, &state);
+        for part in ["requests a second: asked sent ok failed", "response: p50 p99", "90.0 ms"] {
+            assert!(usual.contains(part), "{part}:\n{usual}");
+        }
         let small = drawn(70, 12, &state);
         assert!(small.contains("p99") && !small.contains("histogram"), "{small}");
         // Before the first second, and while it ends.

@@ -118,7 +118,7 @@ impl TuiState {
         let expect = &prepared.plan.expect;
         let statuses = tally.statuses().iter();
         self.statuses = statuses.map(|&(code, n)| (code, n, expect.accepts(code))).collect();
-        self.faults = tally.faults().iter().map(|(fault, n)| (fault.to_string(), *n)).collect();
+        self.faults = tally.faults().iter().map(|(fault, n)| (fault.in_words(), *n)).collect();
         self.faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
         let view = update.view(&prepared.plan);
         let objectives = prepared.objectives.iter().map(|objective| {

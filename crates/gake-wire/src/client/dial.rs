@@ -134,6 +134,17 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         }
     }
 
+    /// The fault of a failed connection, which is the proxy's if every connection goes to one.
+    fn through_proxy(&self, fault: Fault) -> Fault {
+        match fault {
+            Fault::ConnectRefused if self.network.has_proxy() => {
+                Fault::Proxy("it refused the connection")
+            }
+            Fault::ConnectReset if self.network.has_proxy() => Fault::Proxy("it cannot be reached"),
+            fault => fault,
+        }
+    }
+
     /// Connects to an origin, with TLS if it is https, where a request may be sent as early data. With
     /// `is_tunnelled`, clear text goes through the proxy's tunnel, too.
     pub(crate) async fn connect(
@@ -158,7 +169,8 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let (stream, peer) = match &addresses[turn % addresses.len()] {
             // Every source is combined with every address.
             Address::Tcp(address) => {
-                (self.open_tcp(*address, turn / addresses.len()).await?, Some(*address))
+                let opened = self.open_tcp(*address, turn / addresses.len()).await;
+                (opened.map_err(|fault| self.through_proxy(fault))?, Some(*address))
             }
             Address::Unix(path) => (open_unix(path).await?, None),
         };

@@ -80,19 +80,22 @@ pub fn of_find(args: &FindArgs, target: &str, console: &Console) -> Result<Comma
 /// Takes a TARGET that is a spec for the file of `--spec`.
 ///
 /// # Errors
-/// When a TOML file, which can be nothing else, is no spec.
+/// When a TOML file, which can be nothing else, is no spec, or the target is another tool's file.
 pub fn take_target(args: &mut RunArgs) -> Result<(), Failure> {
     let named_otherwise = args.spec.spec.is_some() || args.request.targets || args.replay.replay;
     let Some(target) = args.target.as_deref().filter(|_| !named_otherwise) else { return Ok(()) };
     let path = Path::new(target);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if matches!(ending, "jmx" | "yml" | "yaml" | "py" | "scala" | "java" | "kt" | "lua") {
+        return scripts::refuse_other_tools(path);
+    }
     if !matches!(ending, "toml" | "json") || !path.is_file() {
         return Ok(());
     }
     match read(path) {
         Err(failure) if ending == "toml" => return Err(failure),
         // Targets may be JSON too.
-        Err(_) => return Ok(()),
+        Err(_) => return scripts::refuse_other_tools(path),
         Ok(_) => args.spec.spec = args.target.take().map(PathBuf::from),
     }
     Ok(())

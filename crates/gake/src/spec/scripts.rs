@@ -17,6 +17,21 @@ use crate::cli::{FindArgs, RunArgs};
 /// Default number of users of a script at a rate.
 const USERS_AT_A_RATE: u64 = 100;
 
+/// Larger files are targets or nothing known.
+const OTHER_TOOLS_MAX: u64 = 16 << 20;
+
+/// Refuses a file of another tool, and says what to do with it.
+///
+/// # Errors
+/// When it is one.
+pub fn refuse_other_tools(path: &Path) -> Result<(), Failure> {
+    let text = gake_files::read_to_string(path, "the target", OTHER_TOOLS_MAX);
+    match text.ok().and_then(|text| gake_convert::how_to_run(&text)) {
+        Some(how) => Err(Failure::usage(format!("{} is {how}", path.display()))),
+        None => Ok(()),
+    }
+}
+
 /// Loads the scripts of `draft` and adds the scenarios of their options. `None` without a script.
 ///
 /// # Errors

@@ -6,6 +6,14 @@ use gake_session::{Console, Failure};
 
 use crate::cli::{FindArgs, RunArgs};
 
+/// Accepts every file: this build converts none.
+///
+/// # Errors
+/// Never.
+pub fn refuse_other_tools(_: &std::path::Path) -> Result<(), Failure> {
+    Ok(())
+}
+
 /// Refuses scripts, and the flags that are for them.
 ///
 /// # Errors

@@ -177,7 +177,7 @@ fn nobody_at_the_port_is_said_with_a_summary() {
     for flags in ["-n 20 -c 4", "-r 50 -d 300ms"] {
         let ran = ran(&[&["run", "-o", "json", &target], &*words(flags)].concat());
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        assert!(ran.stderr.contains("nothing succeeded: connect_refused"), "{ran:?}");
+        assert!(ran.stderr.contains("nothing succeeded: connection refused"), "{ran:?}");
         assert!(ran.stderr.contains("http is assumed"), "{ran:?}");
         let json = ran.json();
         assert_eq!(json.count("faults.connect_refused"), json.count("requests.sent"));

@@ -46,7 +46,7 @@ fn faults(fault: &str, script: Arc<Script>) -> Json {
     assert_eq!(json.count("requests.failed"), 3);
     assert_eq!(json.count("requests.written"), 3);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("nothing succeeded: {fault}")), "{ran:?}");
+    assert!(ran.stderr.contains("nothing succeeded: "), "{ran:?}");
     json
 }
 

@@ -69,11 +69,13 @@ fn a_run_in_which_nothing_succeeded_says_so_first_and_exits_1() {
     for (url, flags, cause, advice) in [
         (url(&lab, "/status/500"), "", "status 500", "server's log"),
         (url(&lab, "/status/404"), "--slo p99<30s", "status 404", "check the path"),
-        (url(&lab, "/status/503"), "--slo errors<1%", "status 503", "cannot reach it"),
-        (refused, "", "connect_refused", "is the server running"),
-        (url(&lab, "/hang"), "--timeout 200ms", "timeout: first byte", "no response in time"),
-        (tls, "-k", "tls", "check the certificate"),
+        (url(&lab, "/status/503"), "--slo errors<1%", "status 503", "overloaded or not ready"),
+        (refused.clone(), "", "connection refused", "is the server running"),
+        (url(&lab, "/hang"), "--timeout 200ms", "no response in time", "no response in time"),
+        (tls, "-k", "TLS: the peer does not speak TLS", "use http://"),
+        (url(&lab, "/fast"), "-x {refused}", "proxy: it refused", "--proxy"),
     ] {
+        let flags = flags.replace("{refused}", &refused);
         let line = format!("run {url} -n 5 -c 5 --think 1ms {flags}");
         let text = ran(&words(&line));
         assert_eq!(text.code, Some(1), "{text:?}");
@@ -81,9 +83,21 @@ fn a_run_in_which_nothing_succeeded_says_so_first_and_exits_1() {
         assert!(first.starts_with(&format!("✘ nothing succeeded: {cause}")), "{text:?}");
         let page = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(page.contains(advice), "{text:?}");
-        assert!(!text.stdout.contains("✔ valid"), "{text:?}");
+        assert!(!text.stdout.contains("measurement valid"), "{text:?}");
+        for noise in ["unexplained", "run_delay", "generator_cpu"] {
+            assert!(!text.stdout.contains(noise), "{noise}: {text:?}");
+        }
         assert!(text.stderr.contains(&format!("error: nothing succeeded: {cause}")), "{text:?}");
     }
+}
+
+#[test]
+fn a_wrong_port_ends_the_run_early() {
+    let (_held, address) = refusing();
+    let ran = ran(&words(&format!("run http://{address}/ -r 50 -d 30m --slo p99<1s")));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("stopped at") && ran.stdout.contains("so far"), "{ran:?}");
+    assert!(ran.stdout.contains("✘ p99<1s   no request succeeded"), "{ran:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn both_sides_count_the_same_over_http3() {
 fn a_server_without_http3_is_told() {
     let lab = Peer::lab(&["--tls", "self"]);
     let nobody = ran(&["run", &lab.url, "--http3", "-k", "-n", "3", "-c", "1"]);
-    assert!(nobody.stdout.contains("connect_refused"), "{nobody:?}");
+    assert!(nobody.stdout.contains("connection refused"), "{nobody:?}");
     ran(&["run", "http://127.0.0.1:1/", "--http3", "-n", "1"])
         .refused(2, "HTTP/3 has no clear text");
     ran(&["run", &lab.url, "--http3", "--proxy", "http://127.0.0.1:1", "-n", "1"])

@@ -128,7 +128,8 @@ pub(super) fn latency(page: &mut TextPage, run: &Run) {
         return;
     }
     page.gap();
-    let columns = columns(page.width());
+    let most = rows.iter().map(|(_, histogram)| histogram.count()).max().unwrap_or(0);
+    let columns = if most < FEW { columns_of_few(most) } else { columns(page.width()) };
     let mut head = format!("{:<INDENT$}", "latency");
     for column in &columns {
         head.push_str(&format!("{:>COLUMN$}", column.name()));
@@ -151,10 +152,27 @@ pub(super) fn latency(page: &mut TextPage, run: &Run) {
 
 const COLUMN: usize = 9;
 
+/// Fewer samples have no percentiles but the median.
+const FEW: u64 = 10;
+
+/// The columns of fewer than [`FEW`] samples; a single one has one figure.
+fn columns_of_few(samples: u64) -> Vec<LatencyColumn> {
+    match samples {
+        0 | 1 => vec![LatencyColumn::Only],
+        _ => {
+            vec![LatencyColumn::Min, LatencyColumn::Median, LatencyColumn::Max, LatencyColumn::Mean]
+        }
+    }
+}
+
 /// A column of the latency table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum LatencyColumn {
     Quantile(&'static str, f64),
+    /// The single sample.
+    Only,
+    Min,
+    Median,
     Max,
     Mean,
 }
@@ -163,6 +181,9 @@ impl LatencyColumn {
     fn name(self) -> &'static str {
         match self {
             Self::Quantile(name, _) => name,
+            Self::Only => "",
+            Self::Min => "min",
+            Self::Median => "median",
             Self::Max => "max",
             Self::Mean => "mean",
         }
@@ -191,7 +212,9 @@ fn cells(histogram: &Histogram, columns: &[LatencyColumn]) -> (String, bool) {
             LatencyColumn::Quantile(_, quantile) => {
                 (histogram.quantile(quantile) as f64, trusted(quantile, histogram.count()))
             }
-            LatencyColumn::Max => (histogram.max() as f64, true),
+            LatencyColumn::Min => (histogram.min() as f64, true),
+            LatencyColumn::Median => (histogram.quantile(0.5) as f64, true),
+            LatencyColumn::Only | LatencyColumn::Max => (histogram.max() as f64, true),
             LatencyColumn::Mean => (histogram.mean(), true),
         };
         guessed |= !is_trusted;
@@ -231,8 +254,9 @@ pub(super) fn labels(page: &mut TextPage, run: &Run) {
     }
     page.gap();
     let shown = &labels[..labels.len().min(LABELS_MAX)];
-    let name_width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let name_width = name_width.clamp(INDENT - 2, page.width().saturating_sub(51).max(INDENT - 2));
+    // The names are indented by two columns.
+    let name_width = shown.iter().map(|(name, _)| name.chars().count() + 2).max().unwrap_or(0);
+    let name_width = name_width.clamp(INDENT - 2, page.width().saturating_sub(47).max(INDENT - 2));
     let has_max = page.width() >= name_width + 47;
     let mut head =
         format!("{:<name_width$}  {:>10}{:>8}{:>9}{:>9}", "label", "sent", "failed", "p50", "p99");
@@ -244,6 +268,9 @@ pub(super) fn labels(page: &mut TextPage, run: &Run) {
     for (name, label) in shown {
         let response = &label.response;
         let quantile = |quantile| {
+            if response.is_empty() {
+                return "–".to_owned();
+            }
             let mark = if trusted(quantile, response.count()) { "" } else { UNTRUSTED };
             format!("{mark}{}", units::duration(response.quantile(quantile) as f64))
         };
@@ -258,7 +285,8 @@ pub(super) fn labels(page: &mut TextPage, run: &Run) {
             width = name_width - 2
         );
         if has_max {
-            row.push_str(&format!("{:>9}", units::duration(response.max() as f64)));
+            let max = (!response.is_empty()).then(|| units::duration(response.max() as f64));
+            row.push_str(&format!("{:>9}", max.unwrap_or_else(|| "–".to_owned())));
         }
         page.line(&row);
     }

@@ -68,7 +68,8 @@ pub fn render(summary: &Summary, style: Style) -> String {
     figures::latency(&mut page, &summary.run);
     histogram::responses(&mut page, &summary.run);
     figures::statuses(&mut page, &summary.run);
-    problems::faults(&mut page, &summary.run);
+    let headline = summary.verdict.nothing_ok.as_ref().map(|nothing| nothing.advice);
+    problems::faults(&mut page, &summary.run, headline);
     problems::bodies(&mut page, &summary.run.bodies);
     target::target(&mut page, &summary.run);
     problems::findings(&mut page, &summary.verdict);

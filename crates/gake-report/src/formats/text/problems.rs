@@ -10,7 +10,8 @@ const FAULTS_MAX: usize = 12;
 
 const EVENTS_MAX: usize = 10;
 
-pub(super) fn faults(page: &mut TextPage, run: &Run) {
+/// The faults with advice, except for that of the headline.
+pub(super) fn faults(page: &mut TextPage, run: &Run, headline: Option<&str>) {
     let mut faults = run.tally.faults().to_vec();
     if faults.is_empty() {
         return;
@@ -20,9 +21,12 @@ pub(super) fn faults(page: &mut TextPage, run: &Run) {
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
     let widest = units::count(faults[0].1).len();
     for (fault, count) in faults.iter().take(FAULTS_MAX) {
-        let name = page.paint(Paint::Bad, &fault.to_string());
+        let name = page.paint(Paint::Bad, &fault.in_words());
         page.line(&format!("  {:>widest$}  {name}", units::count(*count)));
-        page.wrapped(widest + 6, &arrow(widest + 4), Paint::Plain, advice(*fault));
+        let advice = advice(*fault);
+        if headline != Some(advice) {
+            page.wrapped(widest + 6, &arrow(widest + 4), Paint::Plain, advice);
+        }
     }
     if faults.len() > FAULTS_MAX {
         let more = format!("and {} more kinds; JSON has them all", faults.len() - FAULTS_MAX);

@@ -55,7 +55,7 @@ pub(super) struct RunJson {
     validity: &'static str,
     reasons: Vec<String>,
     objectives: Vec<PageObjectiveJson>,
-    /// Bad news about the target.
+    /// Statements about the target.
     target_news: Vec<TargetStatementJson>,
     findings: Vec<PageFindingJson>,
     figures: FiguresJson,
@@ -100,7 +100,11 @@ struct TargetStatementJson {
 fn target_news(summary: &Summary) -> Vec<TargetStatementJson> {
     let news = headline::target(summary).into_iter().map(|one| TargetStatementJson {
         text: one.text,
-        state: if one.tone == Tone::Bad { "invalid" } else { "suspect" },
+        state: match one.tone {
+            Tone::Good => "valid",
+            Tone::Doubtful => "suspect",
+            Tone::Bad => "invalid",
+        },
         meaning: one.meaning,
     });
     news.collect()
@@ -304,7 +308,7 @@ fn faults(run: &Run) -> Vec<FaultJson> {
     let mut faults = run.tally.faults().to_vec();
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
     let form = |(fault, count): (gake_core::record::Fault, u64)| FaultJson {
-        text: cut(&fault.to_string()),
+        text: cut(&fault.in_words()),
         count,
         advice: advice(fault),
     };
