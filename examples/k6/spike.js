@@ -23,7 +23,7 @@ export const options = {
       ],
     },
   },
-  // After the spike the answers must be as quick as before it.
+  // After the spike, responses must be as quick as before it.
   thresholds: { http_req_failed: ['rate<0.05'] },
 };
 

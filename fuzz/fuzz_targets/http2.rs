@@ -19,7 +19,7 @@ use http2::{
 use libfuzzer_sys::{Corpus, fuzz_target};
 use oracle::Answer;
 
-/// Bytes that a connection may want to write in answer to an input.
+/// Bytes that a connection may want to write in response to an input.
 const OUTPUT_MAX: usize = 1 << 20;
 
 /// What can be seen of a connection.

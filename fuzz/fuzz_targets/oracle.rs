@@ -11,7 +11,7 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What came of a stream.
+/// The outcome of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A whole response: status, header fields without pseudo-headers, bytes of the body.
@@ -22,19 +22,19 @@ pub enum Answer {
     Pending,
 }
 
-/// What came of a connection.
+/// The outcome of a connection.
 #[derive(Debug)]
 pub struct Verdict {
     /// The code of the error that ended it, if one did.
     pub broken: Option<u32>,
-    /// Each stream's answer, in order.
+    /// Each stream's response, in order.
     pub answers: Vec<Answer>,
 }
 
 /// A server whose bytes are all there, and which reads whatever is sent.
 struct Server<'a> {
     bytes: &'a [u8],
-    /// Whether the requests are out, so that it may answer.
+    /// Whether the requests are sent, so that it may respond.
     is_asked: Rc<Cell<bool>>,
 }
 

@@ -13,7 +13,7 @@ use h3::quic::{
     StreamId, WriteBuf,
 };
 
-/// What came of a stream.
+/// The outcome of a stream.
 #[derive(Debug)]
 pub enum Answer {
     /// A response: status, header fields, bytes of the body, whether there were trailers.
@@ -29,7 +29,7 @@ pub enum Answer {
 struct Server {
     response: Rc<RefCell<Option<Bytes>>>,
     control: Rc<RefCell<Option<Bytes>>>,
-    /// The number of the next stream of the client without an answer.
+    /// The number of the next stream of the client without a response.
     next: Rc<Cell<u64>>,
 }
 
@@ -134,7 +134,7 @@ impl Connection<Bytes> for Server {
     }
 }
 
-/// What the oracle makes of `bytes` as the answer to a GET request, with header fields of at most
+/// How the oracle reads `bytes` as the response to a GET request, with header fields of at most
 /// `field_bytes`.
 pub fn judge(bytes: &[u8], field_bytes: u64) -> Answer {
     let server = Server {

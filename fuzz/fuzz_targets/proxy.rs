@@ -3,7 +3,7 @@
 //! saw too.
 //!
 //! A hash of the input chooses whether it comes in one piece or two, and whether the client stays
-//! for the first answer before it closes its side.
+//! for the first response before it closes its side.
 #![no_main]
 
 mod backend;
@@ -20,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// Time enough for anything that must happen on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
-/// How long a client stays for its first answer.
+/// How long a client waits for its first response.
 const STAYS: Duration = Duration::from_millis(5);
 
 struct Bench {

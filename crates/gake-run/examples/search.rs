@@ -26,7 +26,7 @@ pub fn found() -> Result<String, Box<dyn Error>> {
     options.search.budget = Duration::from_secs(20);
     let report = capacity(&spec, &options, |_| ())?;
     lab.shutdown();
-    Ok(match report.answer.found {
+    Ok(match report.result.found {
         CapacityResult::Capacity(rate) => {
             format!("{:.0}/s ({:.0} to {:.0})", rate.capacity, rate.low, rate.high)
         }

@@ -60,7 +60,7 @@ fn known(run: &Run) -> RunMetrics<'_> {
     RunMetrics { plan: &run.plan, series: &run.tally.series }
 }
 
-/// The figures that the question compares.
+/// The figures to compare.
 ///
 /// # Errors
 /// When the runs lack one of them.

@@ -5,10 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use gake_judge::Verdict;
 use gake_text::foreign;
 use owo_colors::OwoColorize;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::status_line::{self, StatusLine};
 
 /// When to use colour.
@@ -249,6 +250,24 @@ impl Console {
             // A closed pipe is not an error.
             let _ = self.result(&text);
         }
+    }
+
+    /// Prints why a command failed.
+    pub fn failure(&self, failure: &Failure) {
+        match failure {
+            Failure::Clap(error) => self.clap(error),
+            Failure::OutputClosed => {}
+            Failure::Usage(_) | Failure::CouldNot(_) => self.error(&failure.to_string()),
+        }
+    }
+
+    /// The exit of a verdict. If nothing succeeded, this also prints an error, since a script may
+    /// read only that.
+    pub fn conclude(&self, verdict: &Verdict) -> Exit {
+        if let Some(nothing) = &verdict.nothing_ok {
+            self.error(&format!("nothing succeeded: {}", nothing.cause));
+        }
+        Exit::of(verdict)
     }
 
     /// A status line with a bar if the length is known; `None` unless standard error is a terminal.

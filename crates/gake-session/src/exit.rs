@@ -4,8 +4,6 @@ use std::fmt::{Display, Formatter};
 
 use gake_judge::{Conclusion, Verdict};
 
-use crate::console::Console;
-
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -26,12 +24,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The exit of a verdict. If nothing succeeded, this also prints an error, since a script may
-    /// read only that.
-    pub fn of(verdict: &Verdict, console: &Console) -> Self {
-        if let Some(nothing) = &verdict.nothing_ok {
-            console.error(&format!("nothing succeeded: {}", nothing.cause));
-        }
+    /// The exit of a verdict.
+    pub fn of(verdict: &Verdict) -> Self {
         match verdict.conclusion() {
             Conclusion::Done => Self::Done,
             Conclusion::NothingOk => Self::CouldNot,
@@ -92,16 +86,6 @@ impl Failure {
             Self::Clap(_) | Self::OutputClosed => Exit::Done,
         }
     }
-
-    /// Prints the message.
-    pub fn show(&self, console: &Console) {
-        match self {
-            Self::Usage(message) => console.error(message),
-            Self::CouldNot(error) => console.error(&format!("{error:#}")),
-            Self::Clap(error) => console.clap(error),
-            Self::OutputClosed => {}
-        }
-    }
 }
 
 impl Display for Failure {
@@ -133,7 +117,7 @@ mod tests {
     fn objectives_by_tag_decide_the_exit_code_of_a_programs_own_work() {
         let code = |objective: &str| {
             let summary = orders::judged(&orders::spec(objective)).unwrap();
-            Exit::of(&summary.verdict, &Console::new()).code()
+            Exit::of(&summary.verdict).code()
         };
         assert_eq!(code("checks{check:paid}>=75%"), 0);
         assert_eq!(code("checks{check:paid}>80%"), 99);

@@ -8,6 +8,8 @@ mod cli;
 mod cmd;
 mod parent;
 mod personality;
+#[cfg(test)]
+mod refusals;
 mod settings;
 mod spec;
 
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
         cmd::run(command, &settings.console(color, &console))
     });
     let exit = result.unwrap_or_else(|failure| {
-        failure.show(&console);
+        console.failure(&failure);
         failure.exit()
     });
     ExitCode::from(exit.code())

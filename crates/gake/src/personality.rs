@@ -9,7 +9,7 @@ use gake_compat as personalities;
 pub use personalities::attach;
 pub use personalities::run;
 
-/// In place of the crate that this build lacks.
+/// Replaces the crate that this build lacks.
 #[cfg(not(feature = "compat"))]
 mod absent {
     use std::ffi::OsString;
@@ -41,6 +41,6 @@ mod absent {
     }
 }
 
-/// Why a build without the feature behaves as no other tool.
+/// The error of a build without the feature.
 pub const ABSENT: &str =
     "this build has no personalities: it was made without the feature `compat`";

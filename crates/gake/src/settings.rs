@@ -10,14 +10,14 @@ use gake_session::Color;
 use gake_session::Console;
 use gake_session::Failure;
 
-/// Bytes that are read of it.
+/// Maximum bytes of the file.
 const READ_MAX: u64 = 64 << 10;
 
 /// The user's settings; flags override them.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Whether `gake run` takes the whole terminal where it has one.
+    /// Whether `gake run` uses the full-screen view on a terminal.
     tui: Option<bool>,
     color: Option<Color>,
 }

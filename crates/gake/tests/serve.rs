@@ -42,7 +42,7 @@ impl Served {
         ask(TcpStream::connect(&self.address).unwrap(), target)
     }
 
-    /// Ends it; what it printed at its end on standard output, and all of standard error.
+    /// Stops it and returns its final standard output, and all of standard error.
     fn end(mut self, signal: Signal) -> (String, String) {
         let begun = Instant::now();
         kill_process(Pid::from_child(&self.child), signal).unwrap();
@@ -68,7 +68,7 @@ fn ask(mut stream: impl Read + Write, target: &str) -> String {
     answer
 }
 
-/// Runs what is expected to fail; one sentence on standard error is all that it says.
+/// Runs a command that must fail with one sentence on standard error.
 fn refused(flags: &[&str], code: i32) -> String {
     let Output { status, stdout, stderr } = command(flags).output().unwrap();
     let stderr = String::from_utf8(stderr).unwrap();
@@ -91,7 +91,7 @@ fn its_own_certificate_is_the_one_to_trust() {
         let json = run(&line);
         assert_eq!(json.count("requests.ok"), 20, "{spoken}: {json:?}");
     }
-    // Nobody else trusts it.
+    // Other clients do not trust it.
     let strangers = ran(&["run", "-n", "2", "-c", "1", "-o", "json", &url]);
     assert_eq!(strangers.code, Some(1), "{strangers:?}");
     assert!(lab.end().contains("(/fast 60)"));
@@ -232,7 +232,7 @@ fn users_stay_in_a_file_of_sqlite() {
     let other = rusqlite::Connection::open(folder.path().join("other.db")).unwrap();
     other.execute_batch("CREATE TABLE gake_users (id INTEGER)").unwrap();
     let other = format!("sqlite:{}", folder.path().join("other.db").display());
-    for (db, code, told) in [
+    for (db, code, message) in [
         (other.as_str(), 1, "rename it or drop it"),
         ("sqlite:/no/such/folder/users.db", 1, "unable to open"),
         ("mysql://me:secret@127.0.0.1:1/d", 1, "127.0.0.1:1: no connection"),
@@ -240,7 +240,7 @@ fn users_stay_in_a_file_of_sqlite() {
         ("mysql://me:secret@h", 2, "name the database"),
     ] {
         let error = refused(&["--db", db], code);
-        assert!(error.contains(told) && !error.contains("secret"), "{error}");
+        assert!(error.contains(message) && !error.contains("secret"), "{error}");
     }
     let error = refused(&["--db", &db, "--db-server-max", "5"], 2);
     assert!(error.contains("max_connections"), "{error}");

@@ -15,7 +15,7 @@ const LOST: Pill = { text: "▲ Connection lost", state: "suspect", title: "gake
 export function live(root: HTMLElement, first: RunData): void {
   const page = new RunPage(root);
   const token = readToken();
-  const source = fetch("./").then((answer) => answer.text());
+  const source = fetch("./").then((response) => response.text());
   let [data, text] = [first, ""];
   let [lost, drawn, stopping, dragging] = [false, false, false, false];
   // The requested rate, and the rate in the data at that time.

@@ -23,17 +23,9 @@ struct Files<'a> {
     exports: BTreeMap<Module, BTreeMap<String, Vec<String>>>,
 }
 
-/// The circles among the files of each crate, but for those `excused`; test files do not count.
-pub fn check(sources: &[&Source], crates: &[Room], excused: &[(&str, &str)]) -> Vec<Complaint> {
-    let check_room = |room: &Room| {
-        let found = check_crate(sources, room.name);
-        match excused.iter().find(|(name, _)| *name == room.name) {
-            None => found,
-            Some((name, why)) if found.is_empty() => vec![stale(name, why)],
-            Some(_) => Vec::new(),
-        }
-    };
-    crates.iter().flat_map(check_room).collect()
+/// The circles among the files of each crate; test files do not count.
+pub fn check(sources: &[&Source], crates: &[Room]) -> Vec<Complaint> {
+    crates.iter().flat_map(|room| check_crate(sources, room.name)).collect()
 }
 
 fn check_crate(sources: &[&Source], name: &str) -> Vec<Complaint> {
@@ -207,15 +199,15 @@ fn blanks(text: &str) -> usize {
 fn circles(arrows: &BTreeMap<&Module, BTreeSet<&Module>>) -> Vec<Vec<String>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         arrows.keys().map(|from| (*from, reach(from, arrows))).collect();
-    let mut told = BTreeSet::new();
+    let mut listed = BTreeSet::new();
     let mut circles = Vec::new();
     for (from, there) in &reached {
-        if !there.contains(*from) || told.contains(from) {
+        if !there.contains(*from) || listed.contains(from) {
             continue;
         }
         let circle: Vec<&Module> =
             there.iter().copied().filter(|other| reached[*other].contains(*from)).collect();
-        told.extend(circle.iter().copied());
+        listed.extend(circle.iter().copied());
         circles.push(circle.iter().map(|module| module.join("::")).collect());
     }
     circles
@@ -240,20 +232,11 @@ fn complaint(name: &str, circle: &[String]) -> Complaint {
     Complaint::error(name, RULE, message)
 }
 
-fn stale(name: &str, why: &str) -> Complaint {
-    let message = format!("the exception ({why}) is no longer needed");
-    Complaint::error(name, RULE, message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        found_but_for(files, &[])
-    }
-
-    fn found_but_for(files: &[(&str, &str)], excused: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<_> = files
             .iter()
             .map(|(path, text)| {
@@ -262,35 +245,35 @@ mod tests {
             .collect();
         let sources: Vec<_> = sources.iter().collect();
         let room = Room { name: "gake-x", level: 0, may_use: Vec::new(), strangers: Vec::new() };
-        check(&sources, &[room], excused).into_iter().map(|complaint| complaint.message).collect()
+        check(&sources, &[room]).into_iter().map(|complaint| complaint.message).collect()
     }
 
     #[test]
-    fn files_that_need_each_other_are_told() {
+    fn files_that_need_each_other_are_reported() {
         for (a, b) in [
             ("use crate::b::B;", "use crate::a::A;"),
             ("use crate::{c::C, b::{B, D}};", "fn f() { crate::a::g() }"),
             ("use super::b;", "use super::{c, a as first};"),
         ] {
-            let told = found(&[("a.rs", a), ("b.rs", b), ("c.rs", "")]);
-            assert_eq!(told, ["a, b import each other in a circle"], "{a} {b}");
+            let messages = found(&[("a.rs", a), ("b.rs", b), ("c.rs", "")]);
+            assert_eq!(messages, ["a, b import each other in a circle"], "{a} {b}");
         }
     }
 
     #[test]
     fn a_circle_of_three_is_one() {
-        let told = found(&[
+        let messages = found(&[
             ("a.rs", "use crate::b::B;"),
             ("b/mod.rs", "use crate::c::C;"),
             ("c.rs", "use crate::a::A;"),
             ("d.rs", "use crate::a::A;"),
         ]);
-        assert_eq!(told, ["a, b, c import each other in a circle"]);
+        assert_eq!(messages, ["a, b, c import each other in a circle"]);
     }
 
     #[test]
     fn a_name_leads_through_the_front_that_exports_it() {
-        let told = found(&[
+        let messages = found(&[
             ("a.rs", "pub use crate::d::E; use crate::b::Name;"),
             ("b/mod.rs", "mod inner; mod other; pub use inner::{Name, Second}; pub use other::F;"),
             ("b/inner.rs", "use crate::a::A;"),
@@ -299,14 +282,14 @@ mod tests {
             ("d.rs", "use crate::c::C;"),
         ]);
         assert_eq!(
-            told,
+            messages,
             ["a, b::inner import each other in a circle", "c, d import each other in a circle"]
         );
     }
 
     #[test]
     fn arrows_one_way_and_folders_are_silent() {
-        let told = found(&[
+        let messages = found(&[
             ("lib.rs", "pub use a::A; use crate::a::B;"),
             ("a/mod.rs", "mod b; pub use b::C; use crate::a::b::C;"),
             ("a/b.rs", "use super::A; use crate::d::D;"),
@@ -315,15 +298,6 @@ mod tests {
                 "use other::a::A; // use crate::a::A;\n#[cfg(test)]\nmod t { use crate::a::A; }",
             ),
         ]);
-        assert_eq!(told, Vec::<String>::new());
-    }
-
-    #[test]
-    fn an_exception_covers_circles_and_is_stale_without_one() {
-        let excused = [("gake-x", "a reason")];
-        let circle = [("a.rs", "use crate::b::B;"), ("b.rs", "use crate::a::A;")];
-        assert_eq!(found_but_for(&circle, &excused), Vec::<String>::new());
-        let told = found_but_for(&circle[..1], &excused);
-        assert_eq!(told, ["the exception (a reason) is no longer needed"]);
+        assert_eq!(messages, Vec::<String>::new());
     }
 }

@@ -33,7 +33,6 @@ pub const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/gake-lab/src/database/users.rs", "nobody", "a name"),
     ("crates/gake-compat/src/h2load/options.rs", "those of", "h2load's"),
     ("crates/gake-compat/src/k6/mod.rs", "those of", "k6's"),
-    ("crates/gake-run/src/search/mod.rs", "answer", "a field"),
 ];
 
 /// A text: a Rust file or a document.

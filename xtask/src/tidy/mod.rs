@@ -93,7 +93,7 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     }
     let code = |source: &&Source| !is_test(source);
     let of_products: Vec<_> = sources.iter().filter(code).collect();
-    complaints.extend(circles::check(&of_products, &table::ROOMS, table::WITH_CIRCLES));
+    complaints.extend(circles::check(&of_products, &table::ROOMS));
     complaints.extend(names::check(&types));
     let architecture = root.join("ARCHITECTURE.md");
     let page = fs::read_to_string(&architecture).context("ARCHITECTURE.md")?;
@@ -105,7 +105,9 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     }
     let documents = read_documents(root)?;
     complaints.extend(map::unlisted(&documents));
-    let rust = sources.iter().filter(|source| is_read(source)).map(Text::Rust);
+    // The list of words itself is not read.
+    let is_read = |source: &&Source| !source.path.ends_with("tidy/language.rs");
+    let rust = sources.iter().filter(is_read).map(Text::Rust);
     let texts: Vec<_> =
         rust.chain(documents.iter().map(|(path, text)| Text::Document(path, text))).collect();
     complaints.extend(language::check(&texts, language::EXCEPTIONS));
@@ -113,18 +115,17 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     Ok((complaints, sources.len()))
 }
 
-/// Whether it is code of ours; the list of words itself is not read.
-fn is_read(source: &Source) -> bool {
-    source.path.iter().any(|part| part == "src") && !source.path.ends_with("tidy/language.rs")
-}
-
-/// The documents that users read: each one's path and text.
+/// The documents and examples that users and contributors read: each one's path and text.
 fn read_documents(root: &Path) -> Result<Vec<(String, String)>> {
-    let docs = fs::read_dir(root.join("docs")).context("docs")?.flatten();
-    let docs = docs.map(|entry| format!("docs/{}", entry.file_name().to_string_lossy()));
-    let mut names: Vec<_> = docs.filter(|name| name.ends_with(".md")).collect();
+    let mut names = Vec::new();
+    for folder in ["docs", "examples/k6"] {
+        let entries = fs::read_dir(root.join(folder)).context(folder)?.flatten();
+        let entries = entries.map(|one| format!("{folder}/{}", one.file_name().to_string_lossy()));
+        names.extend(entries.filter(|name| name.ends_with(".md") || name.ends_with(".js")));
+    }
     names.sort();
-    names.extend(["README.md", "ARCHITECTURE.md"].map(str::to_owned));
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "fuzz/README.md"];
+    names.extend(pages.map(str::to_owned));
     let read = |name: String| {
         let text = fs::read_to_string(root.join(&name)).with_context(|| name.clone())?;
         Ok((name, text))

@@ -105,8 +105,3 @@ pub const WORDS: &[Words] = &[
         why: "the client reads time, and waits, only by the clock it is given",
     },
 ];
-
-/// Crates whose files still import each other in circles, with the reason. One that is no longer
-/// needed is an error too.
-pub const WITH_CIRCLES: &[(&str, &str)] =
-    &[("gake-session", "the console knows failures, and failures are shown on it")];

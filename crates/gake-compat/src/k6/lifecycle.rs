@@ -86,7 +86,7 @@ pub fn run(
     let agents = match ready.agents(maker.as_ref(), flags, console) {
         Ok(agents) => agents,
         Err(why) => {
-            why.show(console);
+            console.failure(&why);
             return Ok(if signals.came() { code::INTERRUPTED } else { ANY });
         }
     };

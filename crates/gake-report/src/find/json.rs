@@ -212,10 +212,10 @@ impl From<&FindReport> for FindJson {
             objectives: report.objectives(),
             budget_s: report.budget.as_secs_f64(),
             precision: report.precision,
-            answer: CapacityJson::from(&report.answer),
+            answer: CapacityJson::from(&report.result),
             steps: report.steps.iter().map(|step| SearchStepJson::new(report, step)).collect(),
-            scaling: report.answer.scaling().map(ScalingJson::from),
-            pool: report.answer.pool().map(PoolJson::from),
+            scaling: report.result.scaling().map(ScalingJson::from),
+            pool: report.result.pool().map(PoolJson::from),
             map: report.map.as_ref().map(OverloadMapJson::from),
             causes: report.causes.iter().map(CauseJson::from).collect(),
             overloaded_steps: report.overloaded,
@@ -225,18 +225,18 @@ impl From<&FindReport> for FindJson {
 }
 
 impl From<&SearchResult> for CapacityJson {
-    fn from(answer: &SearchResult) -> Self {
-        let (found, capacity) = match &answer.found {
+    fn from(result: &SearchResult) -> Self {
+        let (found, capacity) = match &result.found {
             CapacityResult::Capacity(e) => ("capacity", Some(e.capacity)),
             CapacityResult::AtLeast { level, .. } => ("at_least", Some(*level)),
             CapacityResult::Infeasible { level } => ("infeasible", Some(*level)),
             CapacityResult::Unknown => ("unknown", None),
         };
         let estimate =
-            if let CapacityResult::Capacity(e) = &answer.found { Some(*e) } else { None };
-        let why = match &answer.found {
+            if let CapacityResult::Capacity(e) = &result.found { Some(*e) } else { None };
+        let why = match &result.found {
             CapacityResult::AtLeast { why, .. } => Some(why.clone()),
-            CapacityResult::Unknown => answer.ceiling.clone(),
+            CapacityResult::Unknown => result.ceiling.clone(),
             _ => None,
         };
         Self {
@@ -246,23 +246,23 @@ impl From<&SearchResult> for CapacityJson {
             high: estimate.map(|e| e.high),
             safe: estimate.map(|e| e.safe),
             why,
-            budget_needed_s: answer.budget_needed,
-            ended: StopReason::name(answer.ended),
-            bound_by: answer.binding.as_ref().map(|clause| clause.text.clone()),
-            steepness: answer.steepness,
-            flat: answer.flat,
-            noise: answer.noise,
-            hysteresis: answer.hysteresis.map(|h| HysteresisJson {
+            budget_needed_s: result.budget_needed,
+            ended: StopReason::name(result.ended),
+            bound_by: result.binding.as_ref().map(|clause| clause.text.clone()),
+            steepness: result.steepness,
+            flat: result.flat,
+            noise: result.noise,
+            hysteresis: result.hysteresis.map(|h| HysteresisJson {
                 times: h.times,
                 passed: h.passed,
                 failed: h.failed,
                 rested_s: h.rested,
                 recovered: h.recovered,
             }),
-            throughput_max: answer.throughput_max,
-            unloaded_s: answer.unloaded,
-            ladder: answer.rungs.iter().map(RungJson::from).collect(),
-            spent_s: answer.spent,
+            throughput_max: result.throughput_max,
+            unloaded_s: result.unloaded,
+            ladder: result.rungs.iter().map(RungJson::from).collect(),
+            spent_s: result.spent,
         }
     }
 }
@@ -333,7 +333,7 @@ pub(crate) mod tests {
             budget: Duration::from_secs(120),
             precision: 0.05,
             clauses: vec!["p99<50ms".parse::<gake_judge::Objective>().unwrap().clause().unwrap()],
-            answer: search.result(),
+            result: search.result(),
             steps: search.steps().to_vec(),
             causes: Vec::new(),
             overloaded: 0,

@@ -36,7 +36,7 @@ pub struct FindReport {
     /// The objectives, in the order of each step's ratios.
     pub clauses: Vec<Clause>,
     /// The result.
-    pub answer: SearchResult,
+    pub result: SearchResult,
     /// Every step, in order.
     pub steps: Vec<SearchStep>,
     /// The behaviour beyond the capacity, when it was mapped.

@@ -38,7 +38,7 @@ fn causes(page: &mut TextPage, report: &FindReport) {
     page.gap();
     page.headed("what limits it", "");
     if report.causes.is_empty() {
-        match report.answer.pool() {
+        match report.result.pool() {
             Some(pool) => {
                 let finding = served_at_once(plateau(pool), Some(pool.slots.value));
                 cause(page, &finding, "by the ladder of users");
@@ -79,9 +79,9 @@ fn level(dimension: Dimension, level: f64) -> String {
 }
 
 fn headline(page: &mut TextPage, report: &FindReport) {
-    let answer = &report.answer;
+    let result = &report.result;
     let shown = |value| level(report.dimension, value);
-    match &answer.found {
+    match &result.found {
         CapacityResult::Capacity(e) => {
             let capacity = page.paint(Paint::Good, &shown(e.capacity));
             let interval = format!("95 %: {} to {}", shown(e.low), shown(e.high));
@@ -109,7 +109,7 @@ fn headline(page: &mut TextPage, report: &FindReport) {
         CapacityResult::Unknown => {
             let unknown = page.paint(Paint::Bad, "unknown");
             page.headed("capacity", &unknown);
-            if let Some(why) = &answer.ceiling {
+            if let Some(why) = &result.ceiling {
                 page.wrapped(INDENT, "", Paint::Warn, why);
             }
         }
@@ -120,13 +120,13 @@ fn headline(page: &mut TextPage, report: &FindReport) {
 
 /// The budget that would probably suffice when this one did not, in whole minutes.
 pub(crate) fn sufficient_budget(report: &FindReport) -> Option<String> {
-    let minutes = (report.answer.budget_needed? / 60.0).ceil();
+    let minutes = (report.result.budget_needed? / 60.0).ceil();
     Some(format_duration(Duration::from_secs_f64(minutes * 60.0)))
 }
 
 /// The unloaded response time, which explains the length of the steps.
-fn unloaded_response(answer: &SearchResult) -> String {
-    match answer.rungs.first() {
+fn unloaded_response(result: &SearchResult) -> String {
+    match result.rungs.first() {
         Some(rung) => {
             format!(" (a response takes {} without load)", units::duration(rung.response * 1e9))
         }
@@ -136,13 +136,13 @@ fn unloaded_response(answer: &SearchResult) -> String {
 
 /// Why the search ended, and after how long.
 pub(crate) fn ended(report: &FindReport) -> String {
-    let answer = &report.answer;
-    let spent = units::duration(answer.spent * 1e9);
+    let result = &report.result;
+    let spent = units::duration(result.spent * 1e9);
     let asked = units::percent(report.precision);
-    let why = match answer.ended {
+    let why = match result.ended {
         StopReason::Precision => format!("the requested precision is reached ({asked})"),
         StopReason::Ceiling => "no higher level is allowed or possible".to_owned(),
-        StopReason::Budget => match &answer.found {
+        StopReason::Budget => match &result.found {
             CapacityResult::Capacity(e) if e.half_width() > report.precision => format!(
                 "the time left in the budget was too short for another step; the precision is ± {}, {asked} was requested",
                 units::percent(e.half_width())
@@ -151,9 +151,9 @@ pub(crate) fn ended(report: &FindReport) -> String {
                 Some(enough) => format!(
                     "the budget ran out before enough was known: --budget {enough} would probably \
                      suffice{}",
-                    unloaded_response(answer)
+                    unloaded_response(result)
                 ),
-                None if answer.rungs.is_empty() => {
+                None if result.rungs.is_empty() => {
                     "the budget ran out before any response".to_owned()
                 }
                 None => "the time left in the budget was too short for another step".to_owned(),
@@ -172,35 +172,35 @@ pub(crate) fn ended(report: &FindReport) -> String {
 
 /// Further facts needed to read the number.
 fn notes(page: &mut TextPage, report: &FindReport) {
-    let answer = &report.answer;
+    let result = &report.result;
     page.gap();
-    if let Some(binding) = &answer.binding
+    if let Some(binding) = &result.binding
         && report.clauses.len() > 1
     {
         page.headed("bound by", &binding.text);
     }
-    if answer.unloaded > 0.0 {
+    if result.unloaded > 0.0 {
         let text = format!(
             "{} without load; {} at most in a closed loop",
-            units::duration(answer.unloaded * 1e9),
-            units::rate(answer.throughput_max)
+            units::duration(result.unloaded * 1e9),
+            units::rate(result.throughput_max)
         );
         page.headed("target", &text);
     }
-    scaling(page, answer);
+    scaling(page, result);
     // The only explanation goes below what limits the target.
     let is_below = report.causes.is_empty() && report.overloaded > 0;
-    if let Some(pool) = answer.pool().filter(|_| !is_below) {
+    if let Some(pool) = result.pool().filter(|_| !is_below) {
         page.wrapped(INDENT, "pool", Paint::Plain, &plateau(pool));
     }
-    for note in cautions(answer) {
+    for note in cautions(result) {
         page.wrapped(INDENT, "note", Paint::Warn, &note);
     }
 }
 
 /// How throughput grows with concurrency, and what explains its limit.
-fn scaling(page: &mut TextPage, answer: &SearchResult) {
-    if let Some(law) = answer.scaling() {
+fn scaling(page: &mut TextPage, result: &SearchResult) {
+    if let Some(law) = result.scaling() {
         let peak = match (law.peak_users, law.peak_throughput) {
             (Some(users), Some(most)) if law.peak_determined => format!(
                 "a peak of {} with {} in flight ({} to {})",
@@ -238,7 +238,7 @@ fn plateau(pool: PoolFit) -> String {
 
 /// What the capacity comes from, in a clause: the places of a pool, or the first finding.
 fn limit(report: &FindReport) -> Option<String> {
-    let Some(pool) = report.answer.pool() else {
+    let Some(pool) = report.result.pool() else {
         return report.causes.first().map(|cause| format!("limited by {}", cause.finding.id));
     };
     let service = units::duration(pool.service * 1e9);
@@ -249,9 +249,9 @@ fn limit(report: &FindReport) -> Option<String> {
 }
 
 /// Unusual properties of the result.
-pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
+pub(crate) fn cautions(result: &SearchResult) -> Vec<String> {
     let mut notes = Vec::new();
-    if answer.flat {
+    if result.flat {
         notes.push(
             "The load hardly changes how often this objective is missed: stalls or a constant \
              share of slow requests set it (garbage collection, a timer, another tenant). Look \
@@ -259,20 +259,20 @@ pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if answer.noise > 0.05 {
+    if result.noise > 0.05 {
         notes.push(format!(
             "From step to step the target's speed varies by about {}: something else may be running on it.",
-            units::percent(answer.noise)
+            units::percent(result.noise)
         ));
     }
-    if let Some((cold, warm)) = answer.warmed_up() {
+    if let Some((cold, warm)) = result.warmed_up() {
         let [cold, warm] = [cold, warm].map(|time| units::duration(time * 1e9));
         notes.push(format!(
             "The target got faster during the search: a response took {cold} at first and {warm} \
              under more load. It was warming up: search again now that it is warm."
         ));
     }
-    if let Some(h) = &answer.hysteresis {
+    if let Some(h) = &result.hysteresis {
         let healed = if h.recovered {
             format!("it recovered after {} of rest", units::duration(h.rested * 1e9))
         } else {

@@ -67,7 +67,7 @@ impl FindPageJson {
             cause.finding.advice = cut(&cause.finding.advice);
             cause.finding.check = cut(&cause.finding.check);
         }
-        if let Some(binding) = &mut shown.answer.binding {
+        if let Some(binding) = &mut shown.result.binding {
             binding.text = cut(&binding.text);
         }
         Self {
@@ -76,7 +76,7 @@ impl FindPageJson {
             gake: env!("CARGO_PKG_VERSION"),
             started: instant(report.started_unix_ns),
             ended: text::ended(report),
-            notes: text::cautions(&report.answer),
+            notes: text::cautions(&report.result),
             next: next(report),
             beyond: beyond(report),
             more_steps,
@@ -87,12 +87,12 @@ impl FindPageJson {
 
 /// What to do next when the search did not deliver what was requested.
 fn next(report: &FindReport) -> Vec<String> {
-    let (answer, target) = (&report.answer, cut(&report.target));
+    let (result, target) = (&report.result, cut(&report.target));
     let budget = |times: f64| {
         let seconds = (report.budget.as_secs_f64() * times / 60.0).ceil() * 60.0;
         format_duration(Duration::from_secs_f64(seconds.max(60.0)))
     };
-    match (&answer.found, answer.ended) {
+    match (&result.found, result.ended) {
         (CapacityResult::Capacity(estimate), StopReason::Budget)
             if estimate.half_width() > report.precision =>
         {
@@ -119,7 +119,7 @@ fn next(report: &FindReport) -> Vec<String> {
             format!("find where it stops responding: gake run {target} --stages 1..100@1m"),
         ],
         (CapacityResult::Infeasible { .. }, _) => {
-            let unloaded = units::duration(answer.unloaded * 1e9);
+            let unloaded = units::duration(result.unloaded * 1e9);
             vec![
                 format!("look at a single user: gake run {target} -c 1 -d 10s"),
                 format!("allow more: without load the mean response takes {unloaded}"),

@@ -9,7 +9,7 @@
 //! let mut spec = RunSpec::new(ScenarioSpec::new(url, Load::closed(1)));
 //! spec.objectives = vec!["p99<50ms".to_owned()];
 //! let report = capacity(&spec, &CapacityOptions::default(), |_| ())?;
-//! println!("{:?} after {} steps", report.answer.found, report.steps.len());
+//! println!("{:?} after {} steps", report.result.found, report.steps.len());
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
@@ -96,8 +96,8 @@ impl Trials<'_> {
         let mut search =
             Search::new(clauses, SearchOptions { users_max, ..options.search.clone() });
         self.follow(&mut search, &mut events)?;
-        let answer = search.result();
-        let map = if options.maps { self.map(&answer, &mut events)? } else { None };
+        let result = search.result();
+        let map = if options.maps { self.map(&result, &mut events)? } else { None };
         let target = self.loaded().name().to_owned();
         let (causes, overloaded) = self.causes();
         Ok(FindReport {
@@ -109,7 +109,7 @@ impl Trials<'_> {
             precision: options.search.precision,
             clauses: search.clauses().to_vec(),
             steps: search.steps().to_vec(),
-            answer,
+            result,
             map,
             causes,
             overloaded,
@@ -154,17 +154,17 @@ impl Trials<'_> {
     /// Goes beyond the capacity and back, if it was found.
     fn map(
         &mut self,
-        answer: &SearchResult,
+        result: &SearchResult,
         events: &mut (impl FnMut(SearchEvent<'_>) + Send),
     ) -> Result<Option<Overload>, RunError> {
-        let CapacityResult::Capacity(estimate) = &answer.found else { return Ok(None) };
+        let CapacityResult::Capacity(estimate) = &result.found else { return Ok(None) };
         let SearchOptions { dimension, highest, .. } = self.options.search;
         if self.is_interrupted() || !dimension.is_rate() {
             return Ok(None);
         }
         let steps = overload::steps(estimate.capacity, highest);
         events(SearchEvent::Map(&steps));
-        let seconds = self.climb(&steps, answer.binding.as_slice())?;
+        let seconds = self.climb(&steps, result.binding.as_slice())?;
         Ok((!self.is_interrupted()).then(|| overload::judge(&steps, &seconds)))
     }
 

@@ -74,7 +74,7 @@ fn a_runner_gets_every_trial_and_an_interrupt_ends_the_search() {
     assert_eq!((report.steps.len(), runner.trials), (2, 2));
     assert_eq!(runner.seconds, seconds.into_inner().unwrap());
     assert_eq!(report.clauses, clauses.into_inner().unwrap());
-    assert_eq!(report.answer.ended.name(), "interrupted");
+    assert_eq!(report.result.ended.name(), "interrupted");
     assert_eq!(report.target, format!("http://{}/fast", lab.addr()));
     assert_eq!(lab.shutdown().requests, runner.sent);
 }

@@ -94,7 +94,7 @@ impl HistoryEntry {
 
     /// The entry of a search that printed `text`.
     pub fn of_search(report: &FindReport, text: String) -> Self {
-        let (verdict, capacity) = match &report.answer.found {
+        let (verdict, capacity) = match &report.result.found {
             CapacityResult::Capacity(estimate) => {
                 ("capacity", Some([estimate.capacity, estimate.low, estimate.high]))
             }

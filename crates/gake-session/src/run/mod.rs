@@ -181,5 +181,5 @@ fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
     if interrupted {
         return Exit::Interrupted;
     }
-    Exit::of(&summary.verdict, console)
+    console.conclude(&summary.verdict)
 }

@@ -127,7 +127,7 @@ fn weight(text: &str) -> Result<WeightArg, String> {
     }
 }
 
-/// Source addresses, as they are written.
+/// Source addresses, as written.
 fn sources(text: &str) -> Result<String, String> {
     SourceAddresses::default().add(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

@@ -98,12 +98,12 @@ pub struct ExperimentOutputArgs {
 }
 
 impl ExperimentOutputArgs {
-    /// Every result asked for.
+    /// Every requested result.
     pub fn results(&self) -> impl Iterator<Item = &OutputSpec> {
         self.formats.iter().chain(&self.json).chain(&self.html)
     }
 
-    /// Every file asked for.
+    /// Every requested file.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         output::files(self.results())
     }

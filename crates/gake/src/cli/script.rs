@@ -3,7 +3,7 @@
 use clap::{Arg, Args};
 use gake_text::size::parse_size;
 
-/// What a script is given.
+/// A script's inputs.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Script", mut_args(hidden_if_absent))]
 pub struct ScriptRunArgs {

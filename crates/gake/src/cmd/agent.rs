@@ -1,4 +1,4 @@
-//! `gake agent`: a process that does slices of runs.
+//! `gake agent`: a process that executes slices of runs.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -37,7 +37,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
         console.warn("it may load nothing: name its targets with --allow");
     }
     if let Some(log) = &args.log {
-        // A bad name shows before a run comes.
+        // Invalid names are reported at the start, not with the first run.
         SliceLog::create(log).map_err(|error| gake_session::spec_error::failure(&error))?;
     }
     let agent = Agent {
@@ -76,10 +76,10 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How long a core is measured.
+/// How long the speed of a core is measured.
 const MEASURED: Duration = Duration::from_millis(500);
 
-/// How much of a run the agent takes: with `auto`, hundreds of requests a second for each core.
+/// The agent's share of a run: with `auto`, hundreds of requests a second for each core.
 fn weight(args: &AgentArgs, console: &Console) -> Result<AgentWeight, Failure> {
     if let WeightArg::Given(weight) = args.weight {
         return Ok(AgentWeight::Fixed(weight));

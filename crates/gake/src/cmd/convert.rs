@@ -12,10 +12,10 @@ use gake_session::{Exit, Failure};
 /// Largest file that is read; a HAR holds the bodies of a session.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Prints or writes the script of some requests, and warns of what it lacks.
+/// Prints or writes the script of some requests, and warns of what was lost.
 ///
 /// # Errors
-/// When the input cannot be read or is nothing known, or the output cannot be written.
+/// When the input cannot be read or has an unknown format, or the output cannot be written.
 pub fn run(args: &ConvertRequestsArgs, console: &Console) -> Result<Exit, Failure> {
     let text = text(&args.input)?;
     let shown = if text == args.input { "the command" } else { args.input.as_str() };

@@ -4,7 +4,7 @@ use gake_lab::{Lab, LabConfig};
 
 use gake_session::Failure;
 
-/// What it is called.
+/// The name of the target.
 const DEMO: &str = "demo";
 
 /// Whether a target is the demo.
@@ -12,7 +12,7 @@ pub fn is_demo(named: &str) -> bool {
     named == DEMO
 }
 
-/// What is loaded, and the lab that is when it is the demo; it lives as long as it is kept.
+/// The target, and the lab if the target is `demo`. Dropping it ends the lab.
 ///
 /// # Errors
 /// When the lab cannot be started.

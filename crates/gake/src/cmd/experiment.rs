@@ -15,7 +15,7 @@ use crate::cli::ExperimentArgs;
 /// Runs an experiment, or lists them.
 ///
 /// # Errors
-/// Why there is no result.
+/// When there is no result.
 pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let all = experiments()?;
     let Some(name) = args.name.as_ref().filter(|name| *name != "list") else {
@@ -37,7 +37,7 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let (report, stopped) = chosen.run(&settings, agents, console)?;
     let has_steps = !report.steps.is_empty();
     let stopped = match stopped {
-        // The steps that have ended are shown, whatever became of a later one.
+        // Completed steps are shown even if a later one failed.
         Some(StepError::Failed(failure)) if !has_steps => return Err(failure),
         other => other,
     };
@@ -99,12 +99,12 @@ fn settings(args: &ExperimentArgs) -> Result<ExperimentSettings, Failure> {
     })
 }
 
-/// Whether agents are to have the load.
+/// Whether agents generate the load.
 fn is_on_agents(args: &ExperimentArgs) -> bool {
     args.fleet.agents.or(args.fleet.local).is_some()
 }
 
-/// The agents that have the load, if this process does not.
+/// The agents that generate the load, if this process does not.
 fn agents(args: &ExperimentArgs, chosen: &Experiment) -> Result<Option<FleetMaker>, Failure> {
     let name = &chosen.name;
     if let Some(why) = chosen.no_agents.as_ref().filter(|_| is_on_agents(args)) {

@@ -1,4 +1,4 @@
-//! What the commands do.
+//! The commands.
 
 #[cfg(feature = "fleet")]
 mod agent;
@@ -30,7 +30,7 @@ use gake_session::{Exit, Failure};
 /// Runs a command.
 ///
 /// # Errors
-/// Why it ended without a result.
+/// When it ended without a result.
 pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
     match command {
         Command::Run(mut args) => {

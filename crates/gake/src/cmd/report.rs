@@ -1,4 +1,4 @@
-//! `gake report`: shows what run files hold.
+//! `gake report`: shows run files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,10 +56,10 @@ pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     if broken {
         return Ok(Exit::CouldNot);
     }
-    Ok(Exit::of(&summary.verdict, console))
+    Ok(console.conclude(&summary.verdict))
 }
 
-/// The run that lies behind the charts, and what it is called.
+/// The run drawn behind the charts, and its name.
 fn behind(path: &Path, console: &Console) -> Result<(String, Summary), Failure> {
     let (run, warnings) = read_run(path)
         .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;
@@ -70,8 +70,8 @@ fn behind(path: &Path, console: &Console) -> Result<(String, Summary), Failure> 
     Ok((name, Summary::as_recorded(run).0))
 }
 
-/// The judgement: against the objectives given, else as the runs were judged. What another version
-/// wrote and this one does not understand is reported and left out.
+/// The verdict: on the given objectives, else on the runs' own. Objectives that this version does
+/// not understand are reported and left out.
 fn judged(run: Run, args: &ReportArgs, console: &Console) -> Summary {
     if !args.slo.is_empty() {
         return Summary::new(run, &args.slo);
@@ -83,10 +83,10 @@ fn judged(run: Run, args: &ReportArgs, console: &Console) -> Summary {
     summary
 }
 
-/// What could be read.
+/// The readable files.
 struct Inputs<'a> {
     files: Vec<(&'a Path, Run)>,
-    /// Whether there are files that could not.
+    /// Whether some files were unreadable.
     broken: bool,
 }
 

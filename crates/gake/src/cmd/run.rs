@@ -11,7 +11,7 @@ use crate::spec;
 /// Runs a load test, or prints its spec.
 ///
 /// # Errors
-/// Why there is no result.
+/// When there is no result.
 pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let mut command = spec::of_run(args, console)?;
     if let Some(format) = args.spec.print_spec {

@@ -18,10 +18,10 @@ use gake_session::{descriptors, signals};
 /// Descriptors that are not connections: the standard streams, listeners, event queues, timers.
 const DESCRIPTORS_OWN: u64 = 64;
 
-/// Serves until SIGINT or SIGTERM, then prints what was served.
+/// Serves until SIGINT or SIGTERM, then prints the counts.
 ///
 /// # Errors
-/// Why it could not be started.
+/// When it cannot be started.
 pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     if let Some(parent) = args.parent {
         parent::end_with(parent)?;
@@ -43,7 +43,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     // The watching thread lives as long as the process.
     let _ = ended.recv();
     if let (Some((path, _)), None) = (&trust, &args.tls_out) {
-        // Its certificate is of no use any more. A file that the user named stays.
+        // The certificate is useless now. A file that the user named stays.
         let _ = std::fs::remove_file(path);
     }
     let stats = lab.shutdown();
@@ -80,7 +80,7 @@ fn config(args: &ServeArgs) -> Result<LabConfig, Failure> {
     })
 }
 
-/// Writes the certificate for clients to trust; where.
+/// Writes the certificate for clients to trust; returns its path.
 fn write<'a>(
     args: &ServeArgs,
     lab: &Lab,
@@ -100,7 +100,7 @@ fn write<'a>(
     Ok((path, certificate))
 }
 
-/// The URL for the program that started it, and a line for people.
+/// Prints the URL for the program that started the server, and a line for the user.
 fn announce(
     args: &ServeArgs,
     console: &Console,
@@ -110,14 +110,14 @@ fn announce(
     let scheme = if lab.certificate().is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", lab.addr());
     match console.result(&format!("{url}\n")) {
-        // Who started it need not read on; the server serves all the same.
+        // The program may have closed the pipe; the server serves all the same.
         Ok(()) | Err(Failure::OutputClosed) => {}
         Err(failure) => return Err(failure),
     }
     if args.quiet {
         return Ok(());
     }
-    // On a terminal the URL stands in the line above.
+    // On a terminal the line above has the URL.
     let place = if console.out_is_terminal() { String::new() } else { format!("{url}: ") };
     let socket = args.unix_socket.as_deref().map(Path::display);
     let socket = socket.map_or(String::new(), |path| format!("and on {path}: "));
@@ -210,7 +210,7 @@ fn too_few_descriptors(config: &LabConfig, descriptors: u64) -> Option<String> {
     })
 }
 
-/// The kernel cuts a backlog down to `net.core.somaxconn` without a word.
+/// The kernel silently limits a backlog to `net.core.somaxconn`.
 fn capped(accept_count: u32) -> Option<String> {
     let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?;
     let most: u32 = most.trim().parse().ok()?;

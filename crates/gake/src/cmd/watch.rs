@@ -13,7 +13,7 @@ use gake_session::Console;
 use gake_session::signals;
 use gake_session::{Exit, Failure};
 
-/// Between two looks at whether it is to end.
+/// The polling interval of signals and the duration.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Watches until a signal or the duration ends it.

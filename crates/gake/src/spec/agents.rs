@@ -1,4 +1,4 @@
-//! Scripts on agents: what of a run they cannot do, and what they are given.
+//! Scripts on agents: settings that agents do not support, and what agents receive.
 
 use gake_core::spec::RequestSource;
 use gake_run::LoadedRequests;
@@ -12,14 +12,14 @@ use super::CommandSpec;
 /// How the result of a script's run on agents is shown: the result of gake itself.
 pub const SHOWING: &str = "gake run";
 
-/// What the flags of `gake run` call what agents have themselves.
+/// The names of flags of `gake run` for settings that agents have of their own.
 const NAMES: [&str; 2] = ["--interface", "the option executionSegment"];
 
 impl CommandSpec {
-    /// Refuses what agents cannot do of a run with scripts, before anything starts.
+    /// Refuses settings that agents do not support in a run with scripts, before anything starts.
     ///
     /// # Errors
-    /// What they cannot do.
+    /// The unsupported settings.
     pub fn check_agents(&self, loaded: &LoadedRequests) -> Result<(), Failure> {
         let scripts: Vec<_> = loaded.scripts().collect();
         let (Some(script), Some(settings)) = (scripts.first(), self.settings()) else {
@@ -33,7 +33,7 @@ impl CommandSpec {
         why.map_or(Ok(()), |why| Err(Failure::usage(why)))
     }
 
-    /// Its script as agents are given it, if it has one.
+    /// The script for agents, if the run has one.
     pub fn agent_script<'a>(
         &'a self,
         loaded: &'a LoadedRequests,

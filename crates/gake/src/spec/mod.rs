@@ -183,7 +183,7 @@ impl CommandSpec {
         self.spec.tls.key_log = Some(path);
     }
 
-    /// Reads what it sends.
+    /// Reads the inputs of its requests.
     ///
     /// # Errors
     /// When something cannot be read or is not valid.
@@ -191,18 +191,18 @@ impl CommandSpec {
         LoadedRequests::read(&self.spec, self.inputs()).map_err(|error| self.failure(error))
     }
 
-    /// Reads what it sends and prepares the run. Blocks for name resolution.
+    /// Reads the inputs of its requests and prepares the run. Blocks for name resolution.
     ///
     /// # Errors
-    /// When something cannot be read, resolved, or be what was meant.
+    /// When an input cannot be read, a name cannot be resolved, or the spec cannot be run.
     pub fn prepare(&self) -> Result<ResolvedRun, Failure> {
         self.prepare_loaded(&self.load()?)
     }
 
-    /// Prepares the run of what was read. Blocks for name resolution.
+    /// Prepares the run from its inputs. Blocks for name resolution.
     ///
     /// # Errors
-    /// When something cannot be resolved, or be what was meant.
+    /// When a name cannot be resolved, or the spec cannot be run.
     pub fn prepare_loaded(&self, loaded: &LoadedRequests) -> Result<ResolvedRun, Failure> {
         let prepared = loaded.prepare(&self.spec).map_err(|error| self.failure(error))?;
         if !prepared.scripts.is_empty() {

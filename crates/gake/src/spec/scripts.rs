@@ -1,4 +1,4 @@
-//! Scripts as targets: what flags say of them, and their load.
+//! Scripts as targets: their flags and their load.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What stands for scripts on agents in a build without the feature `fleet`.
+//! Replaces scripts on agents in a build without the feature `fleet`.
 
 use gake_run::LoadedRequests;
 use gake_session::Failure;

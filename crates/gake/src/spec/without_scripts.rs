@@ -1,4 +1,4 @@
-//! What stands for scripts as targets in a build without the feature `scripts`: they are refused.
+//! Replaces scripts as targets in a build without the feature `scripts`: they are refused.
 
 use gake_core::spec::RunDraft;
 use gake_session::script::ScriptLoader;

@@ -1,4 +1,4 @@
-//! Starting gake with a time limit, and what came of it.
+//! Runs gake with a time limit and returns its outcome.
 
 // Not every test file uses every helper, and all of it is test code.
 #![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used)]
@@ -34,13 +34,13 @@ pub fn go_program(name: &str) -> PathBuf {
         .arg(".")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name))
         .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
-    // Go does nothing when it was built before.
+    // Go rebuilds only what has changed.
     let built = locked(&tools.join("peers.lock"), || go.output().unwrap());
     assert!(built.status.success(), "is Go too old? `cargo xtask servers` fetches one: {built:?}");
     binary
 }
 
-/// A gake that goes on.
+/// A running gake.
 pub struct Started {
     child: Child,
     stdout: Output,
@@ -48,7 +48,7 @@ pub struct Started {
     begun: Instant,
 }
 
-/// What came of a gake.
+/// The outcome of a gake process.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -57,11 +57,11 @@ pub struct Ran {
     pub took: Duration,
 }
 
-/// gake with arguments, and nothing on its standard input.
+/// gake with arguments and an empty standard input.
 pub fn gake(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
     command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
-    // The settings of whoever runs the tests are not looked at.
+    // The settings of the user who runs the tests are not read.
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
@@ -74,7 +74,7 @@ pub fn start(command: &mut Command) -> Started {
     Started { child, stdout, stderr, begun: Instant::now() }
 }
 
-/// What a process writes, read while it goes on.
+/// The output of a running process.
 struct Output {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -96,7 +96,7 @@ impl Output {
         Self { bytes, reader }
     }
 
-    /// Everything, once the process has ended.
+    /// The whole output, once the process has ended.
     fn whole(self) -> String {
         self.reader.join().unwrap();
         String::from_utf8(std::mem::take(&mut *self.bytes.lock().unwrap())).unwrap()
@@ -104,7 +104,7 @@ impl Output {
 }
 
 impl Started {
-    /// The number of its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -113,7 +113,7 @@ impl Started {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// What it has said on standard error so far.
+    /// Its standard error so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.stderr.bytes.lock().unwrap()).into_owned()
     }
@@ -122,12 +122,12 @@ impl Started {
         self.child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub fn wait(self) -> Ran {
         self.wait_for(PATIENCE)
     }
 
-    /// Waits for its end, which must come within `limit`.
+    /// Waits until it ends, within `limit`.
     pub fn wait_for(mut self, limit: Duration) -> Ran {
         let begun = Instant::now();
         let mut hung = false;
@@ -159,16 +159,16 @@ impl Ran {
         json
     }
 
-    /// That it was done: exit code 0, or 3 when the verdict says that the machine was too busy.
+    /// Asserts exit code 0, or 3 if the verdict says that the machine was too busy.
     pub fn done(self) -> Self {
         // CSV has no verdict.
-        let told = self.stdout.contains("invalid") || self.stdout.starts_with("second,");
-        let invalid = self.code == Some(3) && told;
+        let says_so = self.stdout.contains("invalid") || self.stdout.starts_with("second,");
+        let invalid = self.code == Some(3) && says_so;
         assert!(self.code == Some(0) || invalid, "{self:?}");
         self
     }
 
-    /// That it could not be: nothing on standard output, one sentence on standard error.
+    /// Asserts the exit code, an empty standard output, and one error that contains `what`.
     pub fn refused(&self, code: i32, what: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");
@@ -208,7 +208,7 @@ impl Json {
         findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect()
     }
 
-    /// What was wholly written, warm-up included: what a server can have counted.
+    /// Requests written completely, warm-up included: the number that a server can have counted.
     pub fn written(&self) -> u64 {
         self.count("requests.written") + self.count("warmup.written")
     }
@@ -307,7 +307,7 @@ pub fn refusing() -> (TcpListener, SocketAddr) {
     (held, address)
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -346,7 +346,7 @@ impl Peer {
         line.trim_end().to_owned()
     }
 
-    /// Ends it; what it printed at its end.
+    /// Stops it and returns its final output.
     pub fn end(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let mut text = String::new();
@@ -358,7 +358,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It has ended already when the test came to its end.
+        // At the end of a test it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -30,7 +30,7 @@ fn a_target_that_only_fails_has_no_capacity() {
     assert_eq!(form["answer"]["ended"], "infeasible");
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("\"kind\":\"find\"") && page.contains("\"infeasible\""));
-    // Without objectives it is asked first how fast it is.
+    // Without objectives, the unloaded latency is measured first.
     let ran = find(&[&url]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("no request of a single user succeeded: status 5"), "{ran:?}");
@@ -62,7 +62,7 @@ fn the_highest_rate_and_the_budget_are_kept_for_messages_too() {
 
 #[test]
 fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
-    // It sleeps, so that its CPU says nothing of the 200/s that it serves at most.
+    // It sleeps, so its CPU does not reveal its limit of 200/s.
     let config = LabConfig {
         threads: Some(4),
         service: Some("const:20ms".parse().unwrap()),
@@ -95,7 +95,7 @@ fn a_bound_on_the_target_is_told_with_its_value_at_each_step() {
     // A rate, however small, uses less.
     assert_ne!(form["answer"]["found"], "infeasible", "{form}");
     let steps = form["steps"].as_array().unwrap().iter();
-    // A step too short for a reading between its ends says nothing of the target.
+    // A step too short for a sample in between has no levels of the target.
     let judged = steps.filter(|step| step["purpose"] != "ladder");
     let judged: Vec<_> =
         judged.filter_map(|step| Some((step, step["levels"]["cpu"].as_f64()?))).collect();
@@ -177,7 +177,7 @@ fn the_demo_needs_nothing_else() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
-    for (flags, told) in [
+    for (flags, printed) in [
         (&["--slo", "rate>=5/s"][..], "upper bounds"),
         (&["--slo", "max<1s"], "p99.9"),
         (&["--slo", "errors<0%"], "errors<0.1%"),
@@ -186,13 +186,13 @@ fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
     ] {
         let ran = find(&[&["http://127.0.0.1:9/"], flags].concat());
         assert_eq!(ran.code, Some(2), "{flags:?} {ran:?}");
-        assert!(ran.stderr.contains(told), "{flags:?} {ran:?}");
+        assert!(ran.stderr.contains(printed), "{flags:?} {ran:?}");
     }
 }
 
 #[test]
 fn a_target_that_refuses_connections_is_told_at_once() {
-    // Nobody may listen on port 1.
+    // Port 1 has no listener.
     for flags in [&[][..], &["--slo", "p99<1s"]] {
         let ran = find(&[&["http://127.0.0.1:1/"], flags].concat());
         ran.refused(1, "http://127.0.0.1:1/: connection refused");
@@ -256,7 +256,7 @@ fn the_iterations_of_a_script_are_searched() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["answer"]["found"], "at_least", "{form}");
-    // Its thresholds are the objectives; one sample decides a maximum, so that one is told.
+    // Its thresholds are the objectives, except the maximum, which one sample decides.
     let clauses = form["objectives"].to_string();
     assert!(clauses.contains("checks") && clauses.contains("{name:home}"), "{clauses}");
     assert!(ran.stderr.contains("max<30000ms is left out"), "{ran:?}");
@@ -287,7 +287,7 @@ fn what_a_script_decides_itself_is_no_flag() {
     }
 }
 
-/// A journey that says where it was set up.
+/// A journey that logs where `setup` ran.
 const COUNTED: &str = "\
 import http from 'k6/http';
 import { check } from 'k6';
@@ -320,7 +320,7 @@ fn the_capacity_of_a_journey_is_searched_on_agents() {
     let out = ["--out", steps.to_str().unwrap()];
     let flags = ["--max-rate", "32", "--budget", "90s", "-o", "json"];
     let ran = start(&mut find(&[&out[..], &flags[..]].concat())).wait();
-    // Without its cores the generator proves nothing.
+    // If the generator did not get its cores, the result proves nothing.
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     if ran.code == Some(0) {
@@ -346,12 +346,12 @@ fn handshakes_of_tls_are_searched() {
     let url = format!("https://{}/fast", lab.addr());
     let flags = ["--dimension", "tls-handshakes", "--slo", "p50<20s", "--max-rate", "40", "-k"];
     let ran = find(&[&[url.as_str()], &flags[..], &["--budget", "5s", "-o", "json"]].concat());
-    // What is found in so short a time is the machine's; what is done for it is not.
+    // The capacity found in so short a time depends on the machine; the requests do not.
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["dimension"], "tls-handshakes");
     assert!(ran.stderr.contains("the most TLS handshakes a second"), "{ran:?}");
     // Each request has a connection, and with it a handshake, of its own. One more connection comes
-    // before the search, without a handshake: it asks whether anybody listens.
+    // before the search, without a handshake: it checks for a listener.
     let served = lab.shutdown();
     assert!(served.requests > 0, "{form}");
     assert_eq!(served.connections.opened - served.malformed, served.requests, "{served:?}");
@@ -364,7 +364,7 @@ fn handshakes_of_tls_are_searched() {
 fn streams_are_searched_on_the_connections_that_are_asked_for() {
     let lab = Lab::start(LabConfig { threads: Some(4), ..LabConfig::default() }).unwrap();
     let url = format!("http://{}/delay/20ms", lab.addr());
-    // Four at once take 20 ms, so that each of sixteen waits for 80 ms at least.
+    // Four at once take 20 ms, so each of sixteen takes at least 80 ms.
     let flags = ["--http2", "--dimension", "streams", "--slo", "p50<60ms", "--budget", "20s"];
     let search = || find(&[&[url.as_str()], &flags[..], &["-c", "2", "-o", "json"]].concat());
     let decided = (0..3).map(|_| search()).find(|ran| ran.code != Some(3));
@@ -378,7 +378,7 @@ fn streams_are_searched_on_the_connections_that_are_asked_for() {
     let capacity = form["answer"]["capacity"].as_f64().unwrap();
     assert!((1.0..16.0).contains(&capacity), "{form}");
     let served = lab.shutdown();
-    // Each step has connections of its own.
+    // Each step opens its own connections.
     let steps = form["steps"].as_array().unwrap().len() as u64;
     assert!(served.connections.opened <= 2 * steps, "{served:?}");
     let args = [&url, "--dimension", "streams", "--slo", "p50<1s"];

@@ -105,8 +105,8 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     let port = std::net::TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.65.65.1:{port}");
     let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());
-    let nobody = ask(&["status"]);
-    assert!(nobody.stderr.contains("connection refused; start one"), "{nobody:?}");
+    let unserved = ask(&["status"]);
+    assert!(unserved.stderr.contains("connection refused; start one"), "{unserved:?}");
     let args = ["as", "k6", "run", "--paused", "--address", &address, script.to_str().unwrap()];
     let run = start(&mut gake(&args));
     let until = |wanted: &str, args: &[&str]| {
@@ -148,7 +148,7 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     assert!(ended.stderr.contains("stopped from REST API"), "{ended:?}");
 }
 
-/// The answer of the API to a change.
+/// The API's response to a change.
 fn patched(address: &str, body: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).unwrap();

@@ -1,5 +1,5 @@
-//! Scripts that harm themselves, and runs that are interrupted: the others go on, and counts are
-//! those of the server.
+//! Scripts that harm themselves, and interrupted runs: other users continue, and the counts match the
+//! server's.
 
 use std::fs;
 use std::time::Duration;
@@ -75,8 +75,8 @@ export default () => {
 };
 ";
 
-/// Each user keeps a body of 5 MB, or is told that there is no room for it; and waits until all
-/// have asked, since a user that is done lets go of everything.
+/// Each user keeps a body of 5 MB, or gets an error that there is no room for it; and waits until all
+/// have asked, since a user that is done frees everything.
 const HOARDERS: &str = "
 import http from 'k6/http';
 import exec from 'k6/execution';
@@ -160,8 +160,8 @@ fn an_interrupt_ends_iterations_wherever_they_are() {
     let run = start(&mut command);
     eventually("both users sleep", || lab.stats().requests == 2);
     let ran = ended_by(Signal::TERM, run, Duration::from_secs(20));
-    for told in ["teardown began", "received a 'terminated' signal"] {
-        assert!(ran.stderr.contains(told), "{told}: {ran:?}");
+    for expected in ["teardown began", "received a 'terminated' signal"] {
+        assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
     }
     let summary = summary(&folder);
     assert!(summary["metrics"].get("iterations").is_none(), "{summary}");
@@ -205,10 +205,10 @@ fn what_a_script_does_to_itself_it_does_to_no_other_user() {
     let (good, requests) = (count(&summary, "good"), lab.shutdown().requests);
     assert!(good > 100 && (good..=good + 3).contains(&requests), "{good}: {summary}");
     assert_eq!(count(&summary, "http_reqs"), requests, "{summary}");
-    for told in ["stack", "memory"] {
+    for expected in ["stack", "memory"] {
         assert!(
-            ran.stderr.contains(told),
-            "{told}: {}",
+            ran.stderr.contains(expected),
+            "{expected}: {}",
             &ran.stderr[..ran.stderr.len().min(4_000)]
         );
     }

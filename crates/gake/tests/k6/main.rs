@@ -69,7 +69,7 @@ fn of_each<T: Send>(cases: &[Case], make: impl Fn(&Case) -> T + Sync) -> Vec<T> 
     made.into_iter().map(|one| one.1).collect()
 }
 
-/// Every script of `examples/k6` against a server that answers, in a minute of milliseconds.
+/// Every script of `examples/k6` against a healthy server, with each minute shortened to milliseconds.
 #[test]
 fn examples_run() {
     let lab = lab();
@@ -100,8 +100,8 @@ fn examples_run() {
             .arg(&script)
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{}: {told}", script.display());
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{}: {printed}", script.display());
         let summary = String::from_utf8_lossy(&output.stdout);
         assert!(summary.contains("100.00%"), "{}: {summary}", script.display());
     }
@@ -168,19 +168,19 @@ fn the_default_function_runs_as_an_open_loop() {
     let script = "function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += i; return s; }
         export default function () { busy(9000); }";
     let flags = ["--rate", "40", "-d", "1s", "-u", "5", "--script-profile"];
-    let told = ran(script, &flags);
+    let printed = ran(script, &flags);
     // Everything that is due is run or counted as dropped.
     let count = |name: &str| {
-        let line = told.lines().find(|line| line.trim_start().starts_with(name));
+        let line = printed.lines().find(|line| line.trim_start().starts_with(name));
         let count = line.and_then(|line| line.split_whitespace().nth(1));
         count.map_or(0, |count| count.parse::<u64>().unwrap())
     };
-    assert_eq!(count("iterations..") + count("dropped_iterations.."), 40, "{told}");
-    let profile = told.split_once("script profile: ").expect("a profile").1;
+    assert_eq!(count("iterations..") + count("dropped_iterations.."), 40, "{printed}");
+    let profile = printed.split_once("script profile: ").expect("a profile").1;
     assert!(profile.contains("%  busy"), "{profile}");
 }
 
-/// Answers 401 with a challenge until it gets a digest; 500 where a password comes in clear.
+/// Responds with a 401 and a challenge until it gets a digest, and with a 500 to a password in clear.
 fn digest_server() -> std::net::SocketAddr {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -217,10 +217,10 @@ fn a_digest_answers_the_servers_challenge() {
         }}",
         digest_server()
     );
-    let told = ran(&script, &[]);
-    assert!(told.contains("status 200"), "{told}");
+    let printed = ran(&script, &[]);
+    assert!(printed.contains("status 200"), "{printed}");
     // Two requests; the first is not a failure.
-    let failed = told.lines().find(|line| line.contains("http_req_failed")).unwrap();
+    let failed = printed.lines().find(|line| line.contains("http_req_failed")).unwrap();
     assert!(failed.contains("0 out of 2"), "{failed}");
 }
 
@@ -228,9 +228,11 @@ fn a_digest_answers_the_servers_challenge() {
 fn a_seed_repeats_what_is_random() {
     let script = "export default function () { console.log('drew', Math.random()); }";
     let drawn = |seed: &str| {
-        let told = ran(script, &["--seed", seed, "-u", "2", "-i", "2"]);
-        let mut drawn: Vec<String> =
-            told.lines().filter_map(|line| Some(line.split_once("drew ")?.1.to_owned())).collect();
+        let printed = ran(script, &["--seed", seed, "-u", "2", "-i", "2"]);
+        let mut drawn: Vec<String> = printed
+            .lines()
+            .filter_map(|line| Some(line.split_once("drew ")?.1.to_owned()))
+            .collect();
         drawn.sort();
         drawn
     };

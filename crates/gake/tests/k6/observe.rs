@@ -1,4 +1,4 @@
-//! Running a script with a tool, and what came of it.
+//! Runs a script with a tool and returns the outcome.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum Tool {
     K6(PathBuf),
 }
 
-/// What came of a script, without what differs from run to run.
+/// The outcome of a script, without what differs from run to run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     pub exit: i32,

@@ -52,17 +52,17 @@ fn standard_output_has_what_ci_logs_are_read_for() {
 #[test]
 fn what_is_missing_is_told_in_k6s_words() {
     let (path, output) = ran("import x from './nope.js'; export default function () {}", &[]);
-    let told = text(&output.stderr);
+    let printed = text(&output.stderr);
     let start = format!(
         "could not initialize '{path}': could not load JS test 'file://{path}': The \
          moduleSpecifier \\\"./nope.js\\\" couldn't be found on local disk. Make sure that you've "
     );
-    assert!(told.contains(&start) && !told.contains("hint="), "{told}");
+    assert!(printed.contains(&start) && !printed.contains("hint="), "{printed}");
     let (path, output) = ran("const f = open('./no.csv'); export default function () {}", &[]);
-    let told = text(&output.stderr);
+    let printed = text(&output.stderr);
     let file = path.replace("script.js", "no.csv");
     let start = format!("msg=\"GoError: stat {file}: no such file or directory\\n\\tat go.k6.io/");
-    assert!(told.contains(&start) && told.contains("hint=\"script exception\""), "{told}");
+    assert!(printed.contains(&start) && printed.contains("hint=\"script exception\""), "{printed}");
     assert_eq!(output.status.code(), Some(107));
 }
 
@@ -77,11 +77,11 @@ fn scenarios_of_a_browser_are_left_out_and_named() {
         export function api() { console.log('api ran', typeof browser.newPage); }
         export async function ui() { await browser.newPage(); }";
     let (_, output) = ran(script, &["--quiet"]);
-    let told = text(&output.stderr);
-    assert!(told.contains("api ran function"), "{told}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("api ran function"), "{printed}");
     assert!(
-        told.contains("gake drives no browser, which is asked for by the scenario ui"),
-        "{told}"
+        printed.contains("gake drives no browser, which is asked for by the scenario ui"),
+        "{printed}"
     );
     let (_, output) = ran(
         &script.replace(
@@ -97,9 +97,9 @@ fn scenarios_of_a_browser_are_left_out_and_named() {
 fn a_database_that_is_away_is_no_reason_not_to_run() {
     let script = "export default function () {}";
     let (_, output) = ran(script, &["--quiet", "--out", "influxdb=http://127.0.0.1:1/k6"]);
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("warning: --out influxdb=http://127.0.0.1:1/k6"), "{told}");
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("warning: --out influxdb=http://127.0.0.1:1/k6"), "{printed}");
     assert!(text(&output.stdout).contains("iterations"));
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::ran;
 
-/// A server that writes down the requests it gets, and answers `status` with these headers.
+/// A server that records its requests and responds with `status` and these headers.
 struct Recorder {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -37,11 +37,11 @@ impl Recorder {
     /// The requests that a script sends, with its agent and this server without their names.
     fn of_script(&self, script: &str, args: &[&str]) -> (Vec<String>, String) {
         let url = format!("http://{}", self.address);
-        let told = ran(&script.replace("URL", &url), args);
+        let printed = ran(&script.replace("URL", &url), args);
         let requests = std::mem::take(&mut *self.requests.lock().unwrap()).into_iter();
         let port = format!(":{}", self.address.port());
         let requests = requests.map(|text| text.replace(&port, ":PORT").replace("\r\n", "\n"));
-        (requests.collect(), told)
+        (requests.collect(), printed)
     }
 }
 
@@ -83,7 +83,7 @@ fn headers_are_written_as_go_writes_them() {
             http.get('http://me@' + 'URL/e'.slice(7));
             console.log(http.get('URL/f', { headers: { 'X-A': 'a\\nb' } }).error);
         }";
-    let (requests, told) = Recorder::start(plain).of_script(script, &["--user-agent", "me"]);
+    let (requests, printed) = Recorder::start(plain).of_script(script, &["--user-agent", "me"]);
     assert_eq!(
         requests,
         [
@@ -97,8 +97,8 @@ fn headers_are_written_as_go_writes_them() {
         ]
     );
     let warning = "The specified Content-Length header \\\"undefined\\\" in the POST request for ";
-    assert!(told.contains(warning), "{told}");
-    assert!(told.contains("net/http: invalid header field value for"), "{told}");
+    assert!(printed.contains(warning), "{printed}");
+    assert!(printed.contains("net/http: invalid header field value for"), "{printed}");
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn a_batch_makes_methods_of_objects_upper_case_and_those_alone() {
             http.request('get', 'URL/d');
             console.log(JSON.stringify(http.batch([{ method: 'get' }, 'URL/e'])[1]));
         }";
-    let (requests, told) = Recorder::start(plain).of_script(script, &[]);
+    let (requests, printed) = Recorder::start(plain).of_script(script, &[]);
     let lines: Vec<_> = requests.iter().map(|request| request.lines().next().unwrap()).collect();
     let expected = ["POST /a HTTP/1.1", "GET /b HTTP/1.1", "get /c HTTP/1.1", "get /d HTTP/1.1"];
     assert_eq!(lines, expected);
     assert!(requests[0].ends_with("\n\na=1") && requests[1].ends_with("\n\n"), "{requests:?}");
     let warning = "A batch request failed\" error=\"batch request 0 doesn't have a url key\"";
-    assert!(told.contains(warning), "{told}");
-    assert!(told.contains("msg=null"), "nothing of the others: {told}");
+    assert!(printed.contains(warning), "{printed}");
+    assert!(printed.contains("msg=null"), "nothing of the others: {printed}");
 }
 
 #[test]
@@ -182,11 +182,12 @@ fn a_redirect_says_what_go_says() {
             console.log(r.request.method, r.request.body, r.url.endsWith('/second'),
                 r.request.headers.Cookie);
         }";
-    let (requests, told) = Recorder::start(redirecting).of_script(script, &["--user-agent", "me"]);
+    let (requests, printed) =
+        Recorder::start(redirecting).of_script(script, &["--user-agent", "me"]);
     let expected = "GET /second HTTP/1.1\nHost: h\nUser-Agent: me\nAuthorization: q\n\
                     Cookie: own=1\nReferer: http://127.0.0.1:PORT/first\n\n";
     assert_eq!(requests[1], expected);
-    assert!(told.contains("POST x true [ \\\"c=1; own=1\\\" ]"), "{told}");
+    assert!(printed.contains("POST x true [ \\\"c=1; own=1\\\" ]"), "{printed}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn laid_over(directory: &Path, lab: &Lab) -> [PathBuf; 2] {
     [over, compared]
 }
 
-/// Writes the page of a trend: runs, one without an answer, and a search.
+/// Writes the page of a trend: runs, one without a response, and a search.
 fn trend(directory: &Path) -> PathBuf {
     let html = directory.join("trend.html");
     let run = |id: i64| TrendRun {
@@ -152,7 +152,7 @@ fn pages_work_in_a_browser() {
         let runs = [
             ("ten", "demo", "-r 300 -d 10s --warmup 1s -t 1 --drain 1s --slo p99<10s"),
             ("second", "demo", "-r 200 -d 1s"),
-            // Nobody listens on port 1.
+            // Port 1 has no listener.
             ("failures", "http://127.0.0.1:1/", "-r 50 -d 2s"),
             ("status", &status, "-n 500 -c 5"),
             ("script", script, &variable),

@@ -26,7 +26,7 @@ pub fn report() -> FindReport {
         budget: Duration::from_secs(120),
         precision: 0.05,
         clauses: vec!["p99<50ms".parse::<gake_judge::Objective>().unwrap().clause().unwrap()],
-        answer: search.result(),
+        result: search.result(),
         steps: search.steps().to_vec(),
         map: Some(map),
         causes: vec![Cause {

@@ -110,7 +110,7 @@ fn the_files_are_abs() {
         for (percent, line) in lines.clone().enumerate() {
             let (first, ms) = line.split_once(',').unwrap();
             assert_eq!(first.parse(), Ok(percent));
-            // The real ab may write a percentage that no answer took.
+            // The real ab may write a percentile that no response took.
             assert!(ms.parse::<f64>().unwrap() >= 5.0 || name == "theirs", "{text}");
             assert_eq!(ms.split_once('.').unwrap().1.len(), 3, "{text}");
         }

@@ -70,7 +70,7 @@ fn counts_are_h2loads() {
 
 #[test]
 fn connections_end_after_their_time() {
-    // The real one never ends where no answer comes.
+    // The real h2load never ends if no response comes.
     let lab = lab();
     let text = as_h2load("-n 8 -c 2 -m 2 -T 1", &url(&lab, "/hang")).stdout;
     let counts =

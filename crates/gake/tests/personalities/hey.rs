@@ -42,8 +42,8 @@ fn the_lines_are_heys() {
         assert_eq!((ours.code, theirs.code), (Some(0), Some(0)), "{ours:?}");
         assert_eq!(layout(&ours.stdout), layout(&theirs.stdout), "{line}\n{}", ours.stdout);
     }
-    let nobody = "http://127.0.0.1:1/";
-    let (ours, theirs) = (ours("-n 6 -c 2", nobody), theirs("-n 6 -c 2", nobody));
+    let unused = "http://127.0.0.1:1/";
+    let (ours, theirs) = (ours("-n 6 -c 2", unused), theirs("-n 6 -c 2", unused));
     assert_eq!(layout(&ours.stdout), layout(&theirs.stdout), "{}", ours.stdout);
     let cause =
         "[6]\tGet \"http://127.0.0.1:1/\": dial tcp 127.0.0.1:1: connect: connection refused";
@@ -130,7 +130,7 @@ fn every_failure_has_its_true_cause() {
     let failed = number_after(line.unwrap_or_else(|| panic!("{ran:?}")), "[");
     let answered = number_after(&ran.stdout, "[200]");
     assert!(failed > 300 && answered + failed == 400, "{ran:?}");
-    // A cut answer is no 200.
+    // A truncated response is not a 200.
     for (route, cause) in [
         ("/reset?after=100", "read: connection reset by peer"),
         ("/close?after=0", "EOF"),

@@ -1,4 +1,4 @@
-//! k6: scripts from the command line to the exit code. Codes are those of k6 1.8.1.
+//! k6: scripts from the command line to the exit code. The codes are k6 1.8.1's.
 
 use std::fs;
 use std::path::Path;
@@ -162,9 +162,9 @@ fn samples_go_to_files_one_by_one() {
     // What is about to run, as k6 tells it, and nothing else.
     assert_eq!(ran.stderr, "");
     let head = ran.stdout.split_once("     execution: local\n").expect("a description").1;
-    let told: Vec<_> = head.lines().filter(|line| !line.is_empty()).take(4).collect();
+    let printed: Vec<_> = head.lines().filter(|line| !line.is_empty()).take(4).collect();
     assert!(
-        told[3]
+        printed[3]
             .ends_with("3 iterations shared among 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)")
     );
     let text = fs::read_to_string(folder.path().join("o.json")).unwrap();
@@ -215,7 +215,7 @@ fn a_run_lingers_until_it_is_interrupted() {
     let script = folder.path().join("s.js");
     let flags = ["as", "k6", "run", "--linger", "--address", ""];
     let run = start(gake(&flags).arg(script));
-    eventually("the run is over and goes on", || run.stderr().contains("waits for Ctrl+C"));
+    eventually("the run is over and waits", || run.stderr().contains("waits for Ctrl+C"));
     run.signal(Signal::INT);
     let ran = run.wait();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -225,8 +225,8 @@ fn a_run_lingers_until_it_is_interrupted() {
 #[test]
 fn the_version_is_read_by_people_and_by_programs() {
     let version = |args: &[&str]| ran(&[&["as", "k6", "version"], args].concat()).stdout;
-    let told: Value = serde_json::from_str(&version(&["--json"])).unwrap();
-    let number = told["version"].as_str().unwrap();
+    let printed: Value = serde_json::from_str(&version(&["--json"])).unwrap();
+    let number = printed["version"].as_str().unwrap();
     assert_eq!(version(&[]), format!("k6 {number}\n"));
 }
 

@@ -123,7 +123,7 @@ fn the_open_loop_drops_what_the_closed_one_holds_back() {
     let open = as_nighthawk(&slow, &format!("{line} --open-loop"));
     let queued = as_nighthawk(&slow, &format!("{line} --open-loop --max-pending-requests 5"));
     let closed = as_nighthawk(&slow, line);
-    // Two connections start at most 4 answers each in a second; all 40 were due.
+    // Two connections start at most 4 responses each in a second; all 40 were due.
     for ran in [&open, &queued] {
         assert_eq!(
             counter(ran, "benchmark.http_2xx") + counter(ran, "benchmark.pool_overflow"),

@@ -167,7 +167,7 @@ fn every_failure_has_its_cause() {
 fn bodies_are_sent() {
     let lab = lab();
     let url = url(&lab, "/echo");
-    // The answer is the whole request.
+    // The response echoes the whole request.
     let bytes = |body: &str| {
         let json = json(&format!("-n 6 -c 1 -m POST {body}"), &url);
         json["summary"]["totalData"].as_u64().unwrap()

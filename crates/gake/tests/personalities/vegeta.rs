@@ -134,7 +134,7 @@ fn pipes_carry_every_result() {
     let whole = fs::read(folder.path("all.csv")).unwrap();
     let again = folder.shell("vegeta encode -to csv all.bin");
     assert_eq!(again.stdout.as_bytes(), whole);
-    // Two files are one; every encoding is told by itself.
+    // Two files are one; each encoding is detected by itself.
     let both = folder.vegeta("report -type hist[0,1h] all.bin all.csv");
     assert!(both.stdout.contains("[0s,      1h0m0s]  200  100.00%"), "{both:?}");
 }
@@ -292,7 +292,7 @@ fn an_attack_without_a_duration_goes_on_until_it_is_interrupted() {
     let folder = Folder::new(&format!("GET {}\n", url(&lab, "/delay/300ms")));
     let mut command = gake(&words("as vegeta attack -targets targets.http -rate 20 -output i.bin"));
     let started = start(command.current_dir(folder.0.path()));
-    eventually("results while the attack goes on", || {
+    eventually("results while the attack runs", || {
         fs::metadata(folder.path("i.bin")).is_ok_and(|file| file.len() > 1_000)
     });
     started.signal(Signal::INT);
@@ -312,7 +312,7 @@ fn whoever_reads_no_more_ends_the_attack() {
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "100"), "{ran:?}");
 }
 
-/// Answers `/a` with a redirect to `/b`, and everything else with 200.
+/// Redirects `/a` to `/b`; every other response is a 200.
 fn redirecting() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

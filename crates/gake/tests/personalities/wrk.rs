@@ -81,7 +81,7 @@ fn slow_answers_are_time_outs_and_not_latencies() {
     let lab = lab();
     let ran = as_wrk("wrk -t1 -c2 -d3s --timeout 1s", &url(&lab, "/delay/1200ms"));
     assert!(ran.stdout.contains("    Latency     0.00us"), "{ran:?}");
-    // Two connections, two answers each; a third would come after the end.
+    // Two connections, two responses each; a third would come after the end.
     assert!(ran.stdout.contains("  4 requests in 3."), "{ran:?}");
     assert!(ran.stdout.contains("connect 0, read 0, write 0, timeout 4\n"), "{ran:?}");
     let ran = as_wrk("wrk -t1 -c2 -d2s --timeout 1s", &url(&lab, "/hang"));
@@ -92,7 +92,7 @@ fn slow_answers_are_time_outs_and_not_latencies() {
 #[test]
 fn wrk2_keeps_its_rate_and_counts_from_when_a_request_was_due() {
     let lab = lab();
-    // One connection and 1.5 s an answer: what is due every 50 ms waits.
+    // One connection and 1.5 s per response: requests, due every 50 ms, wait.
     let ran = as_wrk("wrk2 -t1 -c1 -d3s -R 20 -L -U", &url(&lab, "/delay/1500ms"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let corrected = ran.stdout.split("Uncorrected Latency").next().unwrap();

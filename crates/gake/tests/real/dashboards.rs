@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::sinks::{Server, fetch};
 use crate::support::*;
 
-/// The numbers that a query gives, by what the answer names its series.
+/// The numbers that a query returns, by the name of the series in the response.
 type Answer = BTreeMap<String, Vec<f64>>;
 
 /// What the queries of a dashboard give, by panel and legend.
@@ -52,13 +52,13 @@ impl Answers {
     /// What both dashboards say of a whole run.
     fn check_whole(&self, run: &Json, times_in: f64) {
         for field in ["sent", "ok", "failed", "unfinished", "dropped"] {
-            let told = self.one("Requests of the run", field);
-            assert_eq!(told as u64, run.count(&format!("requests.{field}")), "{field}");
+            let reported = self.one("Requests of the run", field);
+            assert_eq!(reported as u64, run.count(&format!("requests.{field}")), "{field}");
         }
         for name in ["p50", "p90", "p95", "p99", "p99.9"] {
-            let told = self.one("Response time of the run", name);
+            let reported = self.one("Response time of the run", name);
             let own = run.at("latency_ns.response")[name].as_f64().unwrap() * 1e-9 / times_in;
-            assert!((told / own - 1.0).abs() < 1e-6, "{name}: {told} {own}");
+            assert!((reported / own - 1.0).abs() < 1e-6, "{name}: {reported} {own}");
         }
         let level = ["valid", "suspect", "invalid"]
             .iter()
@@ -69,7 +69,7 @@ impl Answers {
     }
 }
 
-/// A run with answers, statuses that fail and time-outs, over four seconds.
+/// A run with ok responses, failing statuses and time-outs, over four seconds.
 fn run(folder: &Path, sink: &str) -> Json {
     let lab = lab();
     let targets = folder.join("targets.http");
@@ -108,7 +108,7 @@ fn influxdbs_panels_give_the_figures_of_the_run() {
         series.iter().map(|one| (one["tags"].to_string(), numbers(one))).collect()
     });
     answers.check_whole(&json, 1e-3);
-    // A piece of a second holds the row of a second: the sums are those of the run.
+    // A part of a second holds the row of a second: the sums equal the run's.
     for (legend, field) in [("sent", "sent"), ("goodput", "ok"), ("failed", "failed")] {
         let sum = answers.sum("Requests a second", legend).round();
         assert_eq!(sum as u64, json.count(&format!("requests.{field}")), "{legend}");
@@ -120,9 +120,10 @@ fn influxdbs_panels_give_the_figures_of_the_run() {
         json.at("faults").as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(timeouts.values().flatten().sum::<f64>().round() as u64, faults);
     for status in ["200", "503"] {
-        let told = &answers.at("Responses", "$tag_status")[&format!("{{\"status\":\"{status}\"}}")];
+        let reported =
+            &answers.at("Responses", "$tag_status")[&format!("{{\"status\":\"{status}\"}}")];
         assert_eq!(
-            told.iter().sum::<f64>().round() as u64,
+            reported.iter().sum::<f64>().round() as u64,
             json.count(&format!("status.{status}"))
         );
     }
@@ -152,10 +153,10 @@ fn prometheus_panels_give_the_figures_of_the_run() {
     answers.check_whole(&json, 1.0);
     // Prometheus extends what it saw by up to about a sample at each end: of five or more.
     for (legend, fields) in [("goodput", &["ok"][..]), ("completed", &["ok", "failed"])] {
-        let told = answers.one("Requests a second", legend) * 60.0;
+        let reported = answers.one("Requests a second", legend) * 60.0;
         let own: u64 = fields.iter().map(|field| json.count(&format!("requests.{field}"))).sum();
-        let share = told / own as f64;
-        assert!((0.99..1.6).contains(&share), "{legend}: {told} of {own}");
+        let share = reported / own as f64;
+        assert!((0.99..1.6).contains(&share), "{legend}: {reported} of {own}");
     }
     let timeouts = answers.at("Faults", "{{fault}}");
     assert!(timeouts.len() == 1 && answers.sum("Faults", "{{fault}}") > 0.0, "{timeouts:?}");

@@ -74,7 +74,7 @@ impl MariaDb {
         command.args(["--no-defaults", "--skip-grant-tables", "--skip-log-bin"]);
         command.arg("--innodb-flush-log-at-trx-commit=0").args(flags);
         command.arg(format!("--init-file={}", at.join("init").display()));
-        // It refuses to run as root unless told so.
+        // It refuses to run as root without this flag.
         if rustix::process::geteuid().is_root() {
             command.arg("--user=root");
         }
@@ -152,13 +152,16 @@ fn an_experiment_names_the_pool(database: &MariaDb) {
 /// What cannot be used is said in one line each, without the password.
 fn what_cannot_be_used_is_said(database: &MariaDb) {
     let wrong = database.watch().replace("root@", "me:secret@");
-    for (db, told) in [
+    for (db, expected) in [
         (format!("{wrong}?dbname=none"), "1049"),
         (format!("{wrong}.gone?dbname=d"), "no connection"),
     ] {
         let refused = ran(&["experiment", "users-db", "-q", "--db", &db]);
         assert_eq!(refused.code, Some(1), "{refused:?}");
-        assert!(refused.stderr.contains(told) && !refused.stderr.contains("secret"), "{refused:?}");
+        assert!(
+            refused.stderr.contains(expected) && !refused.stderr.contains("secret"),
+            "{refused:?}"
+        );
         assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
     }
 }

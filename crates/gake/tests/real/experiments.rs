@@ -42,7 +42,7 @@ fn the_same_experiment_finds_what_limits_each_server() {
     let mut findings = step["findings"].as_array().unwrap().iter();
     assert!(findings.any(|finding| finding["id"] == "server_closes"), "{step}");
     drop(server);
-    // A goroutine for each request: no pool, and nobody to blame.
+    // A goroutine for each request: no pool, and no cause to name.
     let peer = Peer::start(&mut Command::new(go_program("go")));
     let port = format!("port:{}", peer.url.rsplit_once(':').unwrap().1);
     let step = forty_users(&format!("{}/?wait=200ms", peer.url), &port);
@@ -96,7 +96,7 @@ fn the_pool_of_a_real_service_is_the_cure() {
     let url = format!("{}/users", service.url);
     let cured = steps("users-db --quick", only, &url, &watch);
     assert_eq!(all(&cured, "failed"), 0, "{cured:?}");
-    // Those of the warm-up are in no step.
+    // Rows of the warm-up are in no step.
     let (ok, rows) = (all(&default, "ok") + all(&cured, "ok"), rows(&url, &watch));
     assert!(rows >= ok, "{rows} rows of {ok} answers that were ok");
     for rate in [10, 100, 1_000] {

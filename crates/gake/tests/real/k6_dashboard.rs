@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::sinks::{Server, fetch};
 use crate::support::*;
 
-/// Users, iterations, and the shortest answer in milliseconds.
+/// Users, iterations, and the shortest response in milliseconds.
 const USERS: f64 = 2.0;
 const ITERATIONS: u64 = 30;
 const SHORTEST: f64 = 50.0;
@@ -139,7 +139,7 @@ impl Points<'_> {
         rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
     }
 
-    /// That the panels of time agree with each other and with a time that no answer can beat.
+    /// That the panels of time agree with each other and with a time that no response can beat.
     fn check_times(&self, name: &str) {
         for measurement in ["http_req_duration", "http_req_waiting"] {
             let of = |figure: &str| self.figure(figure, measurement).unwrap();
@@ -189,7 +189,7 @@ fn expected() -> BTreeMap<String, f64> {
         |check: &str| format!("Checks Per Second {}", serde_json::json!({ "check": check }));
     let mut counts: BTreeMap<String, f64> =
         MEASUREMENTS.map(|measurement| (measurement.to_owned(), all)).into();
-    // k6 has not told this for years, and the panel is empty.
+    // k6 has not reported this for years, and the panel is empty.
     counts.insert("http_req_looking_up".to_owned(), 0.0);
     counts.extend([
         ("Virtual Users".to_owned(), USERS),
@@ -217,8 +217,8 @@ fn the_panels_of_dashboard_2587_give_what_k6_would_have_given() {
     let duration = &summary["metrics"]["http_req_duration"];
     for (figure, key) in [("mean", "avg"), ("median", "med"), ("max", "max")] {
         let panel = own.figure(&format!("{figure}(\"value\")"), "http_req_duration").unwrap();
-        let told = duration[key].as_f64().unwrap();
-        assert!((panel / told - 1.0).abs() < 1e-3, "{figure}: {panel} {told}");
+        let in_summary = duration[key].as_f64().unwrap();
+        assert!((panel / in_summary - 1.0).abs() < 1e-3, "{figure}: {panel} {in_summary}");
     }
     let points = own.measurements();
     if let Some(k6) = std::env::var_os("GAKE_K6_LIVE") {

@@ -1,8 +1,8 @@
 //! `gake run` against servers that others wrote: a finding names what really limits each, and
 //! once that is cured the rate rises and the next limit is named.
 //!
-//! Handlers sleep, so what T threads can answer in a time is mathematics on any machine: never
-//! more than T in each service time, and hardly less. One server is loaded at a time.
+//! Handlers sleep, so the throughput of T threads follows from mathematics on any machine: never
+//! more than T responses per service time, and hardly fewer. One server is loaded at a time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 

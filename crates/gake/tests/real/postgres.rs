@@ -109,7 +109,7 @@ fn a_server_that_wants_tls_gets_it_and_is_checked_when_asked() {
             chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
     }
-    // Nobody is let in without it.
+    // The database refuses clients without it.
     fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n").unwrap();
     fs::OpenOptions::new()
         .append(true)
@@ -148,17 +148,17 @@ fn its_connections_are_told_whatever_way_the_password_is_proven() {
         let database = Postgres::start(20, method);
         let watch = || database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
         // A rate needs two readings, which a busy machine may not have within the time.
-        let has_rates = |told: &Ran| told.stdout.contains("\"db_connects\"");
-        let told = (0..4).map(|_| watch()).find(has_rates).unwrap_or_else(watch);
-        assert_eq!(told.code, Some(0), "{method}: {told:?}");
+        let has_rates = |sampled: &Ran| sampled.stdout.contains("\"db_connects\"");
+        let sampled = (0..4).map(|_| watch()).find(has_rates).unwrap_or_else(watch);
+        assert_eq!(sampled.code, Some(0), "{method}: {sampled:?}");
         let line: serde_json::Value =
-            serde_json::from_str(told.stdout.lines().last().unwrap()).unwrap();
+            serde_json::from_str(sampled.stdout.lines().last().unwrap()).unwrap();
         let level = |name: &str| line["levels"][name].as_f64();
         // Three are kept for the owner; the one who asks is at work.
         assert_eq!(level("db_max_connections"), Some(17.0), "{method}: {line}");
         assert!(level("db_open") >= Some(1.0) && level("db_running") >= Some(1.0), "{line}");
         assert_eq!(level("db_lock_waits"), Some(0.0), "{line}");
-        assert!(has_rates(&told), "{told:?}");
+        assert!(has_rates(&sampled), "{sampled:?}");
         assert_eq!(line["source"], format!("postgres://127.0.0.1:{}", database.port));
     }
 }
@@ -173,7 +173,7 @@ fn who_is_not_let_in_is_told_why_and_no_password() {
     let malformed = database.watch("postgres://me:hunter2@127.0.0.1:0");
     assert_eq!(malformed.code, Some(2), "{malformed:?}");
     assert!(!format!("{malformed:?}").contains("hunter2"), "{malformed:?}");
-    // Nobody listens there.
-    let nobody = database.watch("postgres://me@/no/such/socket");
-    assert!(nobody.stderr.contains("postgres:///no/such/socket"), "{nobody:?}");
+    // There is no listener.
+    let absent = database.watch("postgres://me@/no/such/socket");
+    assert!(absent.stderr.contains("postgres:///no/such/socket"), "{absent:?}");
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -43,7 +43,7 @@ fn spawn(program: &str, args: &[&str], folder: &Path) -> Child {
         .unwrap()
 }
 
-/// The body of an answer of 2xx.
+/// The body of a 2xx response.
 pub fn fetch(url: &str, form: &[&str]) -> Option<String> {
     let mut curl = command("curl");
     curl.args(["--silent", "--fail", "--max-time", "5", "--get", url]);
@@ -157,14 +157,14 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
         let sum = influxdb.number(&format!("SELECT SUM({field}) FROM gake_requests"));
         assert_eq!(sum as u64, json.count(&format!("requests.{field}")), "{field}");
     }
-    // A row a second, those of the drain too.
+    // A row a second, also during the drain.
     let least = f64::from(seconds);
     assert!((least..=least + 6.0).contains(&influxdb.number(rows)));
     let count = "SELECT SUM(\"count\") FROM gake_latency WHERE metric = 'response'";
     assert_eq!(influxdb.number(count), f64::from(rate * seconds));
     let p99 = influxdb.number("SELECT p99 FROM gake_run_latency WHERE metric = 'response'");
-    let told = json.number("latency_ns.response.p99") / 1e6;
-    assert!((p99 / told - 1.0).abs() < 1e-6, "{p99} {told}");
+    let reported = json.number("latency_ns.response.p99") / 1e6;
+    assert!((p99 / reported - 1.0).abs() < 1e-6, "{p99} {reported}");
     // A point for each request, under k6's names.
     let raw = format!("influxdb=http://127.0.0.1:{}/gake?raw", influxdb.port);
     let url = url(&lab, "/fast");
@@ -197,9 +197,9 @@ fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
     assert_eq!(prometheus.newest("gake_requests_total{outcome=\"ok\"}"), Some(700.0));
     assert_eq!(prometheus.newest("gake_response_seconds_bucket{le=\"+Inf\"}"), Some(700.0));
     let quantile = "gake_response_quantile_seconds{quantile=\"0.9\"}";
-    let (p90, told) =
+    let (p90, reported) =
         (prometheus.newest(quantile).unwrap(), json.number("latency_ns.response.p90") / 1e9);
-    assert!((p90 / told - 1.0).abs() < 1e-6, "{p90} {told}");
+    assert!((p90 / reported - 1.0).abs() < 1e-6, "{p90} {reported}");
     // Native histograms, and a script's metrics under k6's names.
     let native = format!("{write}?native&tags=env:native");
     let json = run(&[&url(&lab, "/fast"), "-n", "300", "-c", "3", "--sink", &native]);
@@ -207,9 +207,9 @@ fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
         |what: &str| prometheus.newest(&what.replace('H', "gake_response_seconds{env=\"native\"}"));
     // The last figures are of an instant behind the run.
     eventually("the histogram is whole", || of("histogram_count(H)") == Some(300.0));
-    let (p90, told) =
+    let (p90, reported) =
         (of("histogram_quantile(0.9, H)"), json.number("latency_ns.response.p90") / 1e9);
-    assert!((p90.unwrap() / told - 1.0).abs() < 0.05, "{p90:?} {told}");
+    assert!((p90.unwrap() / reported - 1.0).abs() < 0.05, "{p90:?} {reported}");
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("s.js");
     fs::write(&script, SCRIPT).unwrap();
@@ -302,10 +302,10 @@ fn a_sink_that_is_down_costs_its_figures_and_not_the_run() {
     let args = ["run", &url, "-n", "100", "-c", "2", "--sink", &sink, "-o", "json"];
     let ran_without = ran(&args).done();
     assert_eq!(ran_without.json().count("requests.ok"), 100);
-    let told = &ran_without.stderr;
-    assert!(told.contains("connect refused"), "{told}");
-    assert!(told.contains("figures were not delivered"), "{told}");
-    assert!(!told.contains("secret"), "{told}");
+    let errors = &ran_without.stderr;
+    assert!(errors.contains("connect refused"), "{errors}");
+    assert!(errors.contains("figures were not delivered"), "{errors}");
+    assert!(!errors.contains("secret"), "{errors}");
     let before = lab.stats().requests;
     let refused = ran(&[&args[..], &["--sink-required"]].concat());
     assert_eq!(refused.code, Some(1), "{refused:?}");

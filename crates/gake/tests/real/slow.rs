@@ -34,7 +34,7 @@ pub fn listen() -> Listener {
 
 fn answer(mut stream: TcpStream) {
     let mut head = [0; 4096];
-    // Who has gone meanwhile gets no answer.
+    // A client that has gone meanwhile gets no response.
     let _ = stream.read(&mut head);
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
@@ -48,7 +48,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        // It waits for somebody.
+        // It waits in `accept`.
         let _ = TcpStream::connect(self.address);
         self.thread.take().unwrap().join().unwrap();
     }

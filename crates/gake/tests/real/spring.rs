@@ -9,7 +9,7 @@ use crate::database::MariaDb;
 use crate::support::*;
 use crate::{copy_dependencies, source};
 
-/// What Spring Boot does not show unless it is told to.
+/// What Spring Boot does not show by default.
 const SHOWN: [&str; 2] = [
     "server.tomcat.mbeanregistry.enabled=true",
     "management.endpoint.configprops.show-values=always",

@@ -1,4 +1,4 @@
-//! Tomcat, and the lab with the same settings: the same answers from both.
+//! Tomcat, and the lab with the same settings: both must behave alike.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,13 +75,13 @@ fn load(server: &Server, flags: &str) -> Json {
     run(&[&[server.peer.url.as_str()], &watch[..], &*words(flags)].concat())
 }
 
-/// Answers a second, for users who never let it rest; checks what limits it.
+/// Responses a second for users without think time; checks the limit.
 fn rate(server: &Server, settings: Settings) -> f64 {
     let seconds = 5;
     let users = settings.threads * 3;
     let json = load(server, &format!("-c {users} -d {seconds}s --warmup 1500ms"));
     let ok = json.count("requests.ok");
-    // Each thread answers once in each service time; those in flight at the end are waited for.
+    // Each thread sends a response per service time; the run waits for requests in flight at the end.
     let in_time = settings.threads * seconds * 1_000 / settings.sleep_ms;
     assert!(ok <= in_time + settings.threads + users, "{ok} of {in_time}");
     let rate = json.number("rate.completed");
@@ -136,7 +136,7 @@ fn connections_beyond_the_limit_are_never_answered() {
         Settings { threads: 200, max_connections: 50, accept_count: 10, sleep_ms: 1_000 };
     for (name, start) in BOTH {
         let server = start(settings);
-        // A short drain: when the others go at the end, whoever still asks to come in is let in.
+        // A short drain: when the others leave at the end, waiting clients are accepted.
         let json = load(&server, "-c 100 -d 12s --drain 1s");
         // 50 are served, the others wait in the backlog or outside it.
         let unfinished = json.count("requests.unfinished");

@@ -63,7 +63,7 @@ fn every_row_is_explained(db: &str, crash: impl FnOnce()) {
     let count = |name: &str| json.count(&format!("requests.{name}"));
     let (ok, failed) = (count("ok"), count("failed") + count("unfinished"));
     assert!(ok >= 200, "{}", json.0);
-    // What failed may have been written before its answer was lost.
+    // What failed may have been written before its response was lost.
     let rows = &json.at("objectives")[0];
     assert_eq!(rows["met"], true, "{rows}");
     let value = rows["value"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! Servers that misbehave: every way is a fault of its own, and counted.
+//! Servers that misbehave: each misbehaviour is counted as its own fault.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::*;
 
-/// What a scripted server does with a connection on which a request was read.
+/// A scripted server's behaviour once it has read a request.
 type Script = dyn Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync;
 
 /// Serves every connection with a script, one request each, for as long as the test lives.
@@ -31,7 +31,7 @@ fn scripted(script: Arc<Script>) -> SocketAddr {
     address
 }
 
-/// A server that answers with these bytes and closes.
+/// A server that sends these bytes and closes.
 fn says(bytes: &'static str) -> Arc<Script> {
     Arc::new(move |stream| stream.write_all(bytes.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! `--body-errors`: what a server says of its failures.
+//! `--body-errors`: the bodies of failed responses.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -43,11 +43,11 @@ fn the_most_frequent_bodies_of_failed_answers_are_told_without_their_secrets() {
     let page = folder.path().join("run.html").display().to_string();
     let html = format!("html={page}");
     let flags = ["-n", "30", "-c", "1", "--body-errors", "--out", &file, "-o", "text", "-o", &html];
-    let told = ran(&[&["run", url.as_str()], &flags[..]].concat());
-    let text = &told.stdout;
-    assert!(text.contains("10 × 500  Error 1040: Too many connections"), "{told:?}");
+    let reported = ran(&[&["run", url.as_str()], &flags[..]].concat());
+    let text = &reported.stdout;
+    assert!(text.contains("10 × 500  Error 1040: Too many connections"), "{reported:?}");
     assert!(text.contains("10 × 503") && text.contains("\\u001b[2Jfull"), "{text}");
-    // The run file has the same, and so has what is rendered of it.
+    // The run file has the same, and so have reports made from it.
     let json = ran(&["report", &file, "-o", "json"]).json();
     let bodies = json.at("failed_bodies.bodies").as_array().unwrap();
     let counted: Vec<_> =
@@ -76,11 +76,17 @@ fn those_of_a_script_are_told_without_their_secrets_too() {
     assert!(own.stdout.contains("  10 × 500  Error 1040: Too many connections\n"), "{own:?}");
     assert!(!own.stdout.contains("hunter2") && !own.stderr.contains("hunter2"), "{own:?}");
     let k6 = ["as", "k6", "run", "--address", "", script, "--body-errors", "--gake-format", "json"];
-    let told = ran(&k6).done();
-    assert!(told.stdout.contains("  10 × 500  Error 1040: Too many connections\n"), "{told:?}");
-    assert!(told.stdout.contains("\"password\":\"redacted-"), "{told:?}");
-    assert!(told.stderr.contains("failed_bodies"), "gake's own result: {told:?}");
-    assert!(!told.stdout.contains("hunter2") && !told.stderr.contains("hunter2"), "{told:?}");
+    let reported = ran(&k6).done();
+    assert!(
+        reported.stdout.contains("  10 × 500  Error 1040: Too many connections\n"),
+        "{reported:?}"
+    );
+    assert!(reported.stdout.contains("\"password\":\"redacted-"), "{reported:?}");
+    assert!(reported.stderr.contains("failed_bodies"), "gake's own result: {reported:?}");
+    assert!(
+        !reported.stdout.contains("hunter2") && !reported.stderr.contains("hunter2"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -93,8 +99,8 @@ fn bodies_are_not_told_unless_they_are_asked_for() {
 #[test]
 fn a_search_tells_them_too() {
     let line = "--slo errors<90% --budget 6s --max-rate 50 --body-errors -o json";
-    let told = ran(&[&["find", &failing()], &*words(line)].concat());
-    let json: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    let reported = ran(&[&["find", &failing()], &*words(line)].concat());
+    let json: serde_json::Value = serde_json::from_str(&reported.stdout).unwrap();
     let first = &json["failed_bodies"]["bodies"][0];
-    assert!(first["count"].as_u64() >= Some(1), "{told:?}");
+    assert!(first["count"].as_u64() >= Some(1), "{reported:?}");
 }

@@ -1,16 +1,16 @@
 //! `gake compare`: the same service does not differ from itself, a slower one is found.
 //!
-//! The means of long answers are compared: a busy machine adds milliseconds to hundreds.
+//! The means of long responses are compared: a busy machine adds milliseconds to hundreds.
 
 use crate::support::*;
 
 /// Figures that a test looks at, so that only they decide.
 const MEAN: [&str; 4] = ["--figures", "service.mean", "--tolerance", "10%"];
 
-/// What a comparison says on a machine whose cores were taken away: it proves nothing.
+/// The exit code on a machine whose cores were taken away: nothing is proved.
 const INCONCLUSIVE: Option<i32> = Some(3);
 
-/// Measures, and again a few times while nothing can be concluded.
+/// Measures, up to a few times until there is a conclusion.
 fn again_while_inconclusive(mut measure: impl FnMut() -> bool) {
     for _ in 0..4 {
         if !measure() {

@@ -1,10 +1,10 @@
-//! The server's own count is what was sent, in every mode.
+//! The server counts exactly the requests that were sent, in every mode.
 
 use gake_lab::LabConfig;
 
 use crate::support::*;
 
-/// Runs against a lab and compares the counts; every request is answered.
+/// Runs against a lab and compares the counts; every request gets a response.
 fn agree(flags: &str, route: &str) -> (Json, gake_lab::Stats) {
     let lab = lab();
     let url = url(&lab, route);

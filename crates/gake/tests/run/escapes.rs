@@ -1,4 +1,4 @@
-//! What files, servers and arguments say never reaches a terminal or a text as it is.
+//! Text of files, servers and arguments never reaches a terminal or report unescaped.
 
 #![expect(unsafe_code, reason = "openpty: what gake shows on a terminal")]
 
@@ -64,7 +64,7 @@ fn on_a_terminal_only_our_colours_are_obeyed() {
     let (near, far) = terminal();
     let child = gake(&["report", &path]).stdout(Stdio::from(far)).stderr(Stdio::null()).spawn();
     let mut text = Vec::new();
-    // When the other end is closed the system says so by an error.
+    // When the other end is closed, reading fails.
     let _ = { near }.read_to_end(&mut text);
     child.unwrap().wait().unwrap();
     let text = String::from_utf8(text).unwrap().replace("\r\n", "\n");
@@ -89,7 +89,7 @@ pub fn terminal() -> (File, File) {
         libc::openpty(&raw mut near, &raw mut far, null, std::ptr::null(), std::ptr::null())
     };
     assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: the descriptors are new and nobody else's.
+    // SAFETY: the descriptors are new and have no other owner.
     unsafe { (File::from_raw_fd(near), File::from_raw_fd(far)) }
 }
 
@@ -106,7 +106,7 @@ fn names_in_broken_files_and_arguments() {
     fs::write(&hlog, format!("{HOSTILE}\n")).unwrap();
     fs::write(&labelled, format!("{{\"method\":\"{}\",\"url\":\"http://h/\"}}\n", json())).unwrap();
     let named = at(&HOSTILE.replace('/', "_"));
-    // Who types a line break may have one.
+    // A line break that the user typed is kept.
     let argument = HOSTILE.lines().next().unwrap();
     let lines: [&[&str]; 11] = [
         &["run", "--spec", &toml],

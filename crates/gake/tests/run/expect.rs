@@ -1,4 +1,4 @@
-//! `--expect-body`: a status says little of an answer.
+//! `--expect-body`: a status says little about a response.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::support::*;
 
-/// A server that answers 200 with these bodies in turn, each with its content coding, on one
+/// A server that responds with a 200 and these bodies in turn, each with its content coding, on one
 /// connection after the other.
 fn serving(answers: Vec<(&'static str, Vec<u8>)>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -34,7 +34,7 @@ fn serving(answers: Vec<(&'static str, Vec<u8>)>) -> String {
     url
 }
 
-/// What a program of this machine makes of its input.
+/// The output of a program of this machine for an input.
 fn piped(program: &str, flags: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(program)
         .args(flags)
@@ -103,7 +103,7 @@ fn coded_bodies_are_decoded_before_they_are_looked_at() {
     let check = format!("sha256:{}", hash.split_whitespace().next().unwrap());
     let json = run(&[url.as_str(), "-n", "30", "-c", "1", "--expect-body", &check]);
     assert_eq!(json.count("requests.ok"), 30, "{}", json.0);
-    // What says that it is coded and is not meets nothing.
+    // A body whose declared coding is wrong meets no expectation.
     let url = serving(vec![("gzip", text.to_vec())]);
     let json =
         ran(&["run", &url, "-n", "5", "-c", "1", "--expect-body", "hello", "-o", "json"]).json();

@@ -46,15 +46,6 @@ fn without_a_name_they_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said() {
-    ran(&["experiment", "no-such"]).refused(2, "no experiment is called \"no-such\"");
-    let both = ["experiment", "users-db", "--target", "http://h/", "--db", "sqlite::memory:"];
-    ran(&both).refused(2, "cannot be used with");
-    ran(&["experiment", "leak", "--target", "http://h/"]).refused(2, "runs on the lab only");
-    ran(&["experiment", "pool", "-q", "--only", "nothing"]).refused(2, "no step of pool");
-}
-
-#[test]
 fn a_spike_is_served_in_waves() {
     let step = &steps("spike --quick", "100 users, 20 threads")[0];
     is_met(step, &["ok"]);
@@ -78,11 +69,11 @@ fn a_step_beyond_the_descriptors_is_left_out_and_said() {
     let steps = json["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 1, "30 users fit, and 300 do not: {json}");
     assert_eq!(steps[0]["ok"], 30, "{json}");
-    let told = "\"300 users, 50 threads\" is left out: file descriptors, 100 in a table, allow this \
+    let wanted = "\"300 users, 50 threads\" is left out: file descriptors, 100 in a table, allow this \
                 machine 36 connections at once (raise `ulimit -Hn`)";
     let notes = json["notes"].as_array().unwrap();
     assert_eq!(notes.len(), 3, "{json}");
-    assert!(notes.iter().any(|note| note == told), "{json}");
+    assert!(notes.iter().any(|note| note == wanted), "{json}");
 }
 
 #[test]
@@ -93,7 +84,7 @@ fn users_beyond_a_descriptor_table_have_several_on_both_ends() {
     for step in steps {
         let server = step["server"].as_str().unwrap();
         assert!(server.ends_with("--max-connections 1100"), "{step}");
-        // Each user has its answers.
+        // Each user has its responses.
         assert!(step["ok"].as_u64().unwrap() >= 1_000, "{step}");
         assert_eq!(step["failed"], 0, "{step}");
     }
@@ -181,7 +172,7 @@ fn a_bounded_queue_refuses_what_is_too_much_and_its_pool_is_named() {
 fn a_busy_neighbour_of_the_same_pool_is_seen_in_the_light_ones_times() {
     let step = &steps("noisy-neighbour --quick", "beside")[0];
     is_met(step, &["cause"]);
-    // Forty users on ten threads of 50 ms: nobody is served sooner than after three others.
+    // Forty users on ten threads of 50 ms: each waits for at least three others.
     assert!(step["response_ns"]["p50"].as_u64().unwrap() > 150_000_000, "{step}");
 }
 
@@ -215,8 +206,8 @@ fn a_capacity_is_counted_in_connections_too() {
 fn objectives_are_left_out_of_a_quick_capacity_and_said() {
     let ran = ran(&words("experiment capacity --quick -q -o json --only p95"));
     let json: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let told = json["notes"][0].as_str().unwrap();
-    assert!(told.starts_with("left out: \"p95<100ms, ") && told.contains("--quick"), "{told}");
+    let note = json["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("left out: \"p95<100ms, ") && note.contains("--quick"), "{note}");
     assert!(json["steps"].as_array().unwrap().is_empty(), "{json}");
 }
 
@@ -301,9 +292,9 @@ fn what_a_service_does_not_take_is_not_asked_of_it() {
     let rate = steps[2]["name"].as_str().unwrap();
     let number: f64 = rate.strip_suffix("/s").unwrap().parse().unwrap();
     assert!(number > 10.0 && number <= 33.0, "{json}");
-    let told = json["notes"][0].as_str().unwrap();
-    assert!(told.starts_with("100/s and 1,000/s cannot be reached here"), "{told}");
-    assert!(told.ends_with(&format!("{rate} replaces it")), "{told}");
+    let note = json["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("100/s and 1,000/s cannot be reached here"), "{note}");
+    assert!(note.ends_with(&format!("{rate} replaces it")), "{note}");
 }
 
 #[test]
@@ -318,8 +309,8 @@ fn agents_have_the_load_of_an_experiment() {
     let step = &json["steps"][0];
     assert_eq!(step["sent"], step["ok"], "{step}");
     assert_eq!(step["ok"].as_u64(), Some(lab.shutdown().requests), "{step}");
-    let told = start(&mut with(&nats, TOKEN, &["fleet", "logs"])).wait().stdout;
-    assert!(told.contains("slice 1 of 2") && told.contains("slice 2 of 2"), "{told}");
+    let logs = start(&mut with(&nats, TOKEN, &["fleet", "logs"])).wait().stdout;
+    assert!(logs.contains("slice 1 of 2") && logs.contains("slice 2 of 2"), "{logs}");
     end(two);
 }
 
@@ -328,21 +319,6 @@ fn agents_here_load_the_lab_of_an_experiment() {
     let step = &steps("pool --quick --local 2 --agents-wait 60s", "40 users, 10 threads")[0];
     is_met(step, &["cause"]);
     assert!(step["goodput"].as_f64().unwrap() <= 210.0, "{step}");
-}
-
-#[test]
-fn what_agents_cannot_do_of_an_experiment_is_said() {
-    for (line, why) in [
-        ("shadow --local 2", "shadow cannot run on agents: it measures its proxy"),
-        ("slow-client --target http://h/ --agents 2", "slow-client cannot run on agents"),
-        ("pool --agents 2", "give --target URL, or --local N"),
-        ("leak --agents 2", "use --local N"),
-        ("leak --agents 2 --target http://h/", "runs on the lab only"),
-        ("pool --nats nats://h", "how many agents?"),
-        ("--agents 2", "need the name of an experiment"),
-    ] {
-        ran(&[&["experiment"], &*words(line)].concat()).refused(2, why);
-    }
 }
 
 /// The processes that a process has started and that go on.

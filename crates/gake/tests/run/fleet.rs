@@ -136,7 +136,7 @@ pub fn seeds() -> std::ops::Range<u64> {
     own..own + seeds.unwrap_or(1)
 }
 
-/// A number that says nothing of its neighbours'.
+/// A scattered number: it does not reveal its neighbours'.
 pub fn scattered(seed: u64) -> u64 {
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
 }
@@ -164,7 +164,7 @@ fn four_agents_are_one_run() {
         assert!(ran.stderr.contains(&format!("agent {name}: ")), "{ran:?}");
     }
     assert_eq!(ran.stderr.matches("(the highest)").count(), 1, "{ran:?}");
-    // The same arrivals as those of one process with the seed.
+    // The same arrivals as in one process with the seed.
     let alone = run(&words(&format!("{url} -r 300 -d 1s --warmup 500ms --arrivals poisson -c 41")));
     for path in ["requests.due", "requests.ok", "warmup.ok"] {
         assert_eq!(json.count(path), alone.count(path), "{path}");
@@ -182,10 +182,10 @@ fn four_agents_are_one_run() {
     let secret = format!("{url}?api_key=0b5cur3&token=w1thh3ld&page=2");
     let closed = start(&mut run_of(&nats, &secret, flags)).wait().done().json();
     assert_eq!((closed.count("requests.ok"), lab.stats().requests - before), (203, 203));
-    // Without NATS for a while, agents go on and deliver what they recorded later.
+    // Without NATS for a while, agents continue and deliver their records later.
     let before = lab.stats().requests;
     let away = start(&mut run_of(&nats, &url, "-r 100 -d 1s --agents 4"));
-    eventually("the run goes on", || lab.stats().requests > before + 20);
+    eventually("the run continues", || lab.stats().requests > before + 20);
     nats.restart();
     let away = away.wait().done().json();
     assert_eq!((away.count("requests.ok"), lab.stats().requests - before), (100, 100));
@@ -271,13 +271,13 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert_eq!(json.count("requests.due"), 400, "due = sent + dropped");
     assert!(json.count("requests.dropped") > 0, "{}", json.0);
     assert!(json.count("requests.sent") >= 200, "the other sent all of its own");
-    assert!(lab.stats().requests >= json.written(), "it may have sent more than it told");
+    assert!(lab.stats().requests >= json.written(), "it may have sent more than it reported");
     let events = json.at("events").to_string();
     assert!(events.contains("agent dies was lost after"), "{events}");
     assert!(json.at("verdict").to_string().contains("lost agents"), "{}", json.0);
     let findings = json.at("verdict.findings").to_string();
     assert!(!findings.contains("were dropped"), "no connection was busy: {findings}");
-    // Others send, from the next second on, what an agent that leaves was to send.
+    // Other agents take over a leaving agent's requests from the next second on.
     let seen = lab.stats().requests;
     let run = start(&mut run_of(&nats, &url, "-r 150 -d 5s --agents 2"));
     eventually("some requests are there", || lab.stats().requests > seen + after);
@@ -293,15 +293,15 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     let (lives, quits) = (&agents[0], &agents[1]);
     assert!(lives["sent"].as_u64().unwrap() > 375, "it sent more than its own half: {lives}");
     assert!(lives["lost_s"].is_null() && quits["lost_s"].as_f64().unwrap() < 5.0, "{quits}");
-    // It is said when it happens, before what is said at the end.
-    let [lost, told] = ["warning: agent quits was lost after", "agent quits: lost after"]
+    // The loss is reported when it happens, before the report at the end.
+    let [lost, shown] = ["warning: agent quits was lost after", "agent quits: lost after"]
         .map(|said| ran.stderr.find(said).unwrap_or_else(|| panic!("{said}: {ran:?}")));
-    assert!(lost < told, "{ran:?}");
-    assert!(lab.stats().requests - seen >= json.written(), "what it told, and maybe more");
-    // Somebody else may end a run by its id, which the list shows.
+    assert!(lost < shown, "{ran:?}");
+    assert!(lab.stats().requests - seen >= json.written(), "what it reported, and maybe more");
+    // Another user may end a run by its id, which the list shows.
     let seen = lab.stats().requests;
     let run = start(&mut run_of(&nats, &url, "-r 100 -d 600s --agents 1"));
-    eventually("the run goes on", || lab.stats().requests > seen);
+    eventually("the run continues", || lab.stats().requests > seen);
     let fleet =
         |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
     let id = id_of_run(&nats);
@@ -315,10 +315,10 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
         let logs = fleet("logs lives").stdout;
         logs.contains("taken over from a lost agent") && logs.contains("lives  done")
     });
-    // An agent that is told to end says so, and the run ends with it when that is asked for.
+    // An agent that gets a signal reports it, and the run ends with it if `--on-loss` says so.
     let seen = lab.stats().requests;
     let run = start(&mut run_of(&nats, &url, "-r 100 -d 60s --agents 1 --on-loss abort"));
-    eventually("the run goes on", || lab.stats().requests > seen);
+    eventually("the run continues", || lab.stats().requests > seen);
     end(two);
     let ran = run.wait();
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -336,7 +336,7 @@ fn what_must_not_be_is_refused_in_a_sentence() {
     let bounded = agents(&nats, &["bounded"], &flags);
     let elsewhere = agents(&nats, &["elsewhere"], &["--allow", "10.0.0.0/8", "--tags", "zone=b"]);
     let (stop, until) = channel();
-    let (events, told) = channel();
+    let (events, shown) = channel();
     let old = Agent {
         name: "old".to_owned(),
         host: String::new(),
@@ -354,7 +354,7 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         version: "0.0.1".to_owned(),
     };
     let old = std::thread::spawn(move || old.serve(&until, |event| drop(events.send(event))));
-    assert!(matches!(told.recv().unwrap(), AgentEvent::Waiting(_)));
+    assert!(matches!(shown.recv().unwrap(), AgentEvent::Waiting(_)));
     // Both agents are there once a run finds them.
     let open = format!("run {url} -r 40 -d 100ms --agents 2 --agents-wait 60s");
     let found = start(&mut with(&nats, TOKEN, &words(&open))).wait();

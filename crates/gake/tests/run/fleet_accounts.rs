@@ -134,16 +134,16 @@ fn the_documented_permissions_are_enough_and_accounts_do_not_see_each_other() {
             names == own
         });
     }
-    // Others cannot have the agents, and who runs agents starts no runs.
+    // Other accounts cannot use the agents, and the agents' account starts no runs.
     for (user, told) in
         [("other", "1 of 2 agents are available"), ("agent", "0 of 2 agents are available")]
     {
         let line = format!("run {url} -r 9 -d 1s --agents 2 --agents-wait 1500ms");
         as_user(&nats, user, &line).wait().refused(1, told);
     }
-    // A run is ended by its coordinator, which says so to who asks.
+    // A run's coordinator ends it and confirms the request.
     let going = run("run", "-r 100 -d 600s --agents 2 --drain 20s");
-    eventually("the run goes on", || lab.stats().requests > 120);
+    eventually("the run continues", || lab.stats().requests > 120);
     let listed = as_user(&nats, "run", "fleet ls").wait().stdout;
     let id = words(&listed)[1].to_owned();
     as_user(&nats, "other", &format!("fleet stop {id}")).wait().refused(1, "there is no run");

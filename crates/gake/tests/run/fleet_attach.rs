@@ -15,12 +15,15 @@ fn another_process_goes_on_with_a_run_whose_coordinator_died() {
         |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
     let flags = "-r 100 -d 600s --slo p50<60s --agents 2 --attach-within 600s";
     let run = start(&mut run_of(&nats, &url(&lab, "/fast"), flags));
-    eventually("the run goes on", || lab.stats().requests > 20);
+    eventually("the run continues", || lab.stats().requests > 20);
     let id = id_of_run(&nats);
     fleet(&format!("attach {id}")).refused(1, "has a coordinator");
     run.signal(Signal::KILL);
-    let told = run.wait().stderr;
-    assert!(told.contains(&format!("continue the run with `gake fleet attach {id}`")), "{told}");
+    let printed = run.wait().stderr;
+    assert!(
+        printed.contains(&format!("continue the run with `gake fleet attach {id}`")),
+        "{printed}"
+    );
     let seen = lab.stats().requests;
     eventually("agents go on alone", || lab.stats().requests > seen + 20);
     let folder = tempfile::tempdir().unwrap();
@@ -56,12 +59,12 @@ fn an_orphan_that_was_told_to_stop_ends_there() {
     let id = id_of_run(&nats);
     run.signal(Signal::KILL);
     run.wait();
-    let told = fleet(&format!("stop {id}")).done().stderr;
+    let printed = fleet(&format!("stop {id}")).done().stderr;
     let stopped = begun.elapsed();
-    assert!(told.contains("its agents end it: a, b; `gake fleet attach"), "{told}");
+    assert!(printed.contains("its agents end it: a, b; `gake fleet attach"), "{printed}");
     end(two);
     let seen = lab.stats().requests;
-    // What would have been due since then is not.
+    // Requests due since then were not sent.
     std::thread::sleep(Duration::from_secs(2));
     let ran = fleet(&format!("attach {id} -o json"));
     assert_eq!(ran.code, Some(130), "{ran:?}");

@@ -1,4 +1,4 @@
-//! Scripts whose coordinator dies: another process goes on with the test.
+//! Scripts whose coordinator dies: another process continues the test.
 
 use std::process::Command;
 
@@ -86,10 +86,10 @@ fn another_process_goes_on_with_a_script_and_tears_it_down() {
     eventually("some iterations are there", || lab.stats().requests > 30);
     let id = id_of_run(&nats);
     started.signal(Signal::KILL);
-    let told = started.wait();
+    let printed = started.wait();
     assert!(
-        told.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")),
-        "{told:?}"
+        printed.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")),
+        "{printed:?}"
     );
     attach(&nats, &id, "-o json").refused(2, "has k6's summary");
     let out = folder.path().join("run.hlog");
@@ -117,7 +117,7 @@ fn teardown_that_was_begun_is_not_called_again() {
     let lines = started.wait().stderr.matches("an iteration").count();
     assert!(lines > 0);
     let ran = attach(&nats, &id, "");
-    // What agents said before counts: one of them failed the test.
+    // Earlier reports of agents count: one of them failed the test.
     assert_eq!(ran.code, Some(110), "{ran:?}");
     assert!(ran.stderr.contains("teardown is not run again"), "{ran:?}");
     assert!(!ran.stderr.contains("an iteration"), "{ran:?}");

@@ -22,7 +22,7 @@ fn late(mut from: TcpStream, mut to: TcpStream) {
     }
 }
 
-/// The URL of a NATS server that is far away from whoever uses it.
+/// The URL of a NATS server that is far away from its clients.
 fn far(nats: &Nats) -> String {
     let server = nats.url.trim_start_matches("nats://").to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

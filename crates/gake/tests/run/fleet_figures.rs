@@ -55,11 +55,11 @@ fn rate_and_percentiles_of_a_fleet_are_those_of_all_its_requests() {
     halves.sort_unstable();
     let rate = (count / 2) as f64 / (halves[halves.len() / 2] as f64 / 1e9);
     assert!((rate / RATE as f64 - 1.0).abs() < 0.001, "{rate} a second");
-    // The percentiles are those of all requests, to the precision of the histogram: a thousandth.
+    // The percentiles cover all requests, to the precision of the histogram: a thousandth.
     let took = column(2);
     for (name, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)] {
         let exact = took[(share * count as f64).round() as usize - 1] as f64;
-        let told = json.number(&format!("latency_ns.response.{name}"));
-        assert!((told - exact).abs() <= exact * 0.001 + 1.0, "{name}: {told} for {exact}");
+        let reported = json.number(&format!("latency_ns.response.{name}"));
+        assert!((reported - exact).abs() <= exact * 0.001 + 1.0, "{name}: {reported} for {exact}");
     }
 }

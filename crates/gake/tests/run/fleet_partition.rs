@@ -1,4 +1,4 @@
-//! An agent in a network of its own, whose only way to NATS is cut while it goes on.
+//! An agent in a network of its own, whose only way to NATS is cut during the run.
 
 use std::process::Command;
 use std::time::Duration;
@@ -75,7 +75,7 @@ fn cut_for(seconds: u32, at: Duration) -> (Option<i32>, Json, u64) {
     (ran.code, Json(json), counted("near") + counted("far"))
 }
 
-/// It delivers what it has once there is a way again, before it is given up.
+/// It delivers its records once the link is back, before it is given up.
 fn cut_and_joined(at: Duration) {
     let (code, json, seen) = cut_for(1, at);
     let what = format!("cut at {at:?}: {code:?} {} {}", json.0["requests"], json.0["events"]);
@@ -87,7 +87,7 @@ fn cut_and_joined(at: Duration) {
     }
 }
 
-/// It is given up: what it was to send is said, and what it told counts.
+/// The agent is given up: its missing requests are reported, and what it reported counts.
 fn cut_for_good(at: Duration) {
     let (code, json, seen) = cut_for(30, at);
     let what = format!("cut at {at:?}: {} {}", json.0["requests"], json.0["events"]);
@@ -97,14 +97,14 @@ fn cut_for_good(at: Duration) {
     let sent = json.count("requests.sent");
     assert!((REQUESTS / 2..REQUESTS).contains(&sent), "near sent all of its own: {what}");
     assert!(json.count("requests.dropped") > 0, "{what}");
-    // It went on without a coordinator: the labs may have seen more than was told.
+    // It continued without a coordinator: the labs may have seen more than was reported.
     assert!(json.written() <= seen, "{seen} {what}");
 }
 
 #[test]
 fn an_agent_that_is_cut_off_at_any_instant_loses_no_count() {
     for seed in seeds() {
-        // In the first three of five seconds: what it has not told by then is missed.
+        // In the first three of five seconds: what it has not reported by then is missed.
         let at = |more: u64| Duration::from_millis(scattered(seed + more) % 3_000);
         std::thread::scope(|scope| {
             scope.spawn(|| cut_and_joined(at(0)));

@@ -17,14 +17,14 @@ use crate::support::*;
 /// What an agent needs to run scripts against this machine.
 const SCRIPTS: &[&str] = &["--allow", "127.0.0.1", "--cores", "1", "--scripts"];
 
-/// A run of k6 whose API nobody asks.
+/// A run of k6 without its API.
 const K6: &[&str] = &["as", "k6", "run", "--address", ""];
 
-/// What every script of these tests ends with: k6's figures as JSON.
+/// The end of every script of these tests: k6's figures as JSON.
 const SUMMARY: &str =
     "export function handleSummary(data) { return { stdout: JSON.stringify(data.metrics) }; }\n";
 
-/// A folder with a script and what it reads.
+/// A folder with a script and the files that it reads.
 struct Scripts(TempDir);
 
 impl Scripts {
@@ -251,7 +251,7 @@ fn a_script_connects_to_what_its_agent_allows_alone() {
     let (nats, lab) = (Nats::start(), lab());
     let flags = [SCRIPTS, &["--max-connections", "2"]].concat();
     let one = agents(&nats, &["one"], &flags);
-    // Somebody who must not be reached, and a server that redirects there.
+    // A server that must not be reached, and one that redirects there.
     let other = TcpListener::bind("127.0.0.2:0").unwrap();
     other.set_nonblocking(true).unwrap();
     let target = other.local_addr().unwrap();
@@ -272,15 +272,15 @@ import { check } from 'k6';
 
 export default function () {
   const is_refused = (answer) => answer.error_code === 1110 && answer.error.includes('--allow');
-  const told = (call) => { try { return `${call().error}` } catch (error) { return `${error}` } };
+  const error_of = (call) => { try { return `${call().error}` } catch (error) { return `${error}` } };
   check(null, {
     request: () => is_refused(http.get(`http://${__ENV.OTHER}/`)),
     redirect: () => is_refused(http.get(`http://${__ENV.REDIRECT}/`)),
-    ws: () => told(() => ws.connect(`ws://${__ENV.OTHER}/`, {}, () => {})).includes('not_allowed'),
+    ws: () => error_of(() => ws.connect(`ws://${__ENV.OTHER}/`, {}, () => {})).includes('not_allowed'),
     grpc: () => {
       const client = new grpc.Client();
-      const told_of = told(() => client.connect(__ENV.OTHER, { plaintext: true }));
-      return told_of.includes('not_allowed');
+      const refused = error_of(() => client.connect(__ENV.OTHER, { plaintext: true }));
+      return refused.includes('not_allowed');
     },
     allowed: () => http.get(`${__ENV.BASE}/fast`).status === 200,
     connections: () => {
@@ -303,8 +303,8 @@ export default function () {
         (Some(6), Some(0)),
         "{ran:?}"
     );
-    let nobody = other.accept().map_err(|error| error.kind());
-    assert!(matches!(nobody, Err(ErrorKind::WouldBlock)), "{nobody:?}");
+    let connection = other.accept().map_err(|error| error.kind());
+    assert!(matches!(connection, Err(ErrorKind::WouldBlock)), "{connection:?}");
     let stats = lab.stats();
     assert_eq!((stats.routes["/fast"], stats.routes["/delay"]), (1, 2));
     // Files of the agent's machine are not there, whatever the script asks for there.
@@ -366,8 +366,8 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
     assert!(dropped > 0 && made >= 75, "the other made all of its own: {figures}");
     assert_eq!(lab.stats().routes["/bytes"], 2, "teardown ran");
     assert_eq!(count(&figures, "http_reqs"), made + 2);
-    assert!(lab.stats().routes["/fast"] >= made, "it may have made more than it told");
-    // Others make, from the next second on, what an agent that leaves was to make.
+    assert!(lab.stats().routes["/fast"] >= made, "it may have made more than it reported");
+    // Other agents take over a leaving agent's iterations from the next second on.
     let third = agents(&nats, &["quits"], SCRIPTS);
     let seen = lab.stats().routes["/fast"];
     let run = start(&mut script.run(&nats, &lab, "--agents 2 --on-loss redistribute -e LONG=1"));
@@ -444,7 +444,7 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
         assert!(ran.stderr.contains(why), "{flags}: {ran:?}");
         assert!(!matches!(ran.code, Some(0)), "{flags}: {ran:?}");
     }
-    // Without what setup was to do, no agent does anything.
+    // If `setup` fails, no agent starts.
     let ran = local("-e THROWS=1");
     assert!(ran.stderr.contains("no start") && !ran.stderr.contains("local-1"), "{ran:?}");
     assert_eq!((ran.code, lab.stats().requests), (Some(107), 0));

@@ -151,7 +151,7 @@ fn what_cannot_be_called_is_refused() {
     ] {
         ran(&[vec!["run", "-n", "1"], line].concat()).refused(2, said);
     }
-    let nobody = ran(&["run", "-n", "1", "grpc://127.0.0.1:1/a.B/C"]);
-    nobody.refused(1, "the server's reflection: connect_refused");
+    let absent = ran(&["run", "-n", "1", "grpc://127.0.0.1:1/a.B/C"]);
+    absent.refused(1, "the server's reflection: connect_refused");
     ran(&["as", "hey", "-n", "1", "-c", "1", &say]).refused(2, "is a gRPC method");
 }

@@ -1,4 +1,4 @@
-//! What h2spec checks of clients of HTTP/2.
+//! h2spec's checks of HTTP/2 clients.
 
 use std::net::TcpListener;
 use std::process::Command;

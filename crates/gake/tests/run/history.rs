@@ -8,7 +8,7 @@ use gake_lab::Lab;
 
 use crate::support::*;
 
-/// gake in a folder, away from what continuous integration says of this test.
+/// gake in a folder, without the environment of continuous integration.
 fn within(folder: &Path, args: &[&str]) -> Command {
     let mut command = gake(args);
     for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_REF_NAME", "GITHUB_HEAD_REF"] {
@@ -56,7 +56,7 @@ fn runs_are_kept_and_a_regression_fails() {
     let commit = repository(root);
     let inside = root.join("a/b");
     fs::create_dir_all(&inside).unwrap();
-    // Answers that become slower: 2 ms, then 40 ms.
+    // Responses that become slower: 2 ms, then 40 ms.
     let lab = lab();
     let is_valid = keep(root, &lab, "/delay/2ms");
     done(&inside, &["history", "baseline", "main"]);
@@ -65,13 +65,13 @@ fn runs_are_kept_and_a_regression_fails() {
     let mut command = within(&inside, &args(&slow, &["--baseline", "main"]));
     command.env("GITHUB_STEP_SUMMARY", &summary).env("GITHUB_ACTIONS", "true");
     let ran = start(&mut command).wait();
-    // Nothing is said of a run that is not valid.
+    // An invalid run is not compared.
     assert!(matches!((is_valid, ran.code), (true, Some(99 | 3)) | (false, Some(3))), "{ran:?}");
-    let told = fs::read_to_string(&summary).unwrap();
-    assert!(told.contains("response.p99"), "{told}");
+    let summary_text = fs::read_to_string(&summary).unwrap();
+    assert!(summary_text.contains("response.p99"), "{summary_text}");
     if ran.code == Some(99) {
         assert!(ran.stderr.contains("::error title=gake::against main (#1): "), "{ran:?}");
-        let heading = told.lines().next().unwrap();
+        let heading = summary_text.lines().next().unwrap();
         assert!(heading.contains("B is worse"), "{ran:?}");
     }
     // Markdown is for the step summary; the terminal has the table of `gake compare`.
@@ -80,7 +80,7 @@ fn runs_are_kept_and_a_regression_fails() {
     assert_eq!(list.lines().count(), 3, "{list}");
     assert!(list.contains(&commit[..8]) && list.contains("trunk"), "{list}");
     assert!(list.lines().nth(1).unwrap().ends_with("/delay/2ms [main]"), "{list}");
-    // What is shown is the run, as its run file has it.
+    // The shown run equals its run file's.
     let shown = start(&mut within(&inside, &["history", "show", "1", "-o", "json"])).wait();
     assert_eq!(shown.json().count("requests.sent"), 2_400);
     let compared = start(&mut within(&inside, &["history", "compare", "main", "last"])).wait();

@@ -1,4 +1,4 @@
-//! HTTP/2 on the lab: what results say of it.
+//! HTTP/2 on the lab, and its figures in results.
 
 use crate::support::*;
 
@@ -21,7 +21,7 @@ fn a_bound_on_streams_is_named_with_its_number() {
     let limit = findings.iter().find(|finding| finding["id"] == "stream_limit");
     let evidence = limit.unwrap_or_else(|| panic!("{}", json.at("verdict")))["evidence"].as_str();
     assert!(evidence.unwrap().contains("as the server allows, 2 each"), "{evidence:?}");
-    // As many as the server allows: nobody waits.
+    // As many as the server allows: no request waits.
     let json = load("2");
     assert_eq!(json.count("connections.http2.stream_waits"), 0, "{}", json.0);
     assert!(!json.findings().contains(&"stream_limit"), "{}", json.at("verdict"));

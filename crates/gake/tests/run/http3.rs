@@ -1,4 +1,4 @@
-//! HTTP/3 on the lab: counts, stalls, and what results say of it.
+//! HTTP/3 on the lab: counts, stalls, and its figures in results.
 
 use crate::support::*;
 
@@ -16,7 +16,7 @@ fn both_sides_count_the_same_over_http3() {
     assert_eq!(open.count("connections.quic.streams"), 200, "{open:?}");
     let packets = (open.count("connections.quic.packets"), open.count("connections.quic.lost"));
     assert!(packets.0 > 0 && packets.1 <= packets.0, "{open:?}");
-    // Ten users on two connections; the text says so.
+    // Ten users on two connections, as the text says.
     let line = words("--http3 -k -n 300 -c 2 --streams 5");
     let closed = ran(&[&["run", &url], &*line].concat()).done().stdout;
     assert!(closed.contains(", HTTP/3\n") && closed.contains("2 opened"), "{closed}");
@@ -28,7 +28,7 @@ fn both_sides_count_the_same_over_http3() {
     ]
     .concat());
     assert!(oha.done().stdout.contains("[200] 40 responses"));
-    // An offer in an answer over TCP.
+    // An offer in a response over TCP.
     let auto = run(&[&[url.as_str()], &*words("--http auto3 -k -n 100 -c 1 --streams 1")].concat());
     assert_eq!(auto.count("requests.ok"), 100, "{auto:?}");
     assert_eq!(auto.count("connections.quic.streams"), 99, "{auto:?}");
@@ -38,8 +38,8 @@ fn both_sides_count_the_same_over_http3() {
 #[test]
 fn a_server_without_http3_is_told() {
     let lab = Peer::lab(&["--tls", "self"]);
-    let nobody = ran(&["run", &lab.url, "--http3", "-k", "-n", "3", "-c", "1"]);
-    assert!(nobody.stdout.contains("connection refused"), "{nobody:?}");
+    let unserved = ran(&["run", &lab.url, "--http3", "-k", "-n", "3", "-c", "1"]);
+    assert!(unserved.stdout.contains("connection refused"), "{unserved:?}");
     ran(&["run", "http://127.0.0.1:1/", "--http3", "-n", "1"])
         .refused(2, "HTTP/3 has no clear text");
     ran(&["run", &lab.url, "--http3", "--proxy", "http://127.0.0.1:1", "-n", "1"])

@@ -52,7 +52,7 @@ fn go_counts_the_same_over_every_protocol() {
         opened[version / 3] += json.count("connections.opened");
     }
     let json = all_ok(&secure, "--http auto3 -n 50 -c 1 --streams 1");
-    // The first answer, over TCP, makes the offer.
+    // The first response, over TCP, makes the offer.
     sent[2] += 1;
     sent[3] += 49;
     assert_eq!(json.count("connections.opened"), 2, "{}", json.0);
@@ -97,12 +97,12 @@ fn an_encrypted_hello_is_accepted_by_whoever_has_its_key() {
         ran(&[&["run", &url, "--ech", ech], &*words(line), &[http]].concat())
     };
     for http in ["1.1", "3"] {
-        for (ech, told) in [(right.as_str(), "accepted"), ("grease", "grease")] {
+        for (ech, expected) in [(right.as_str(), "accepted"), ("grease", "grease")] {
             let json = ran(http, ech).done().json();
             assert_eq!(json.count("requests.ok"), 5, "{}", json.0);
             let all = json.at("metrics.series").as_array().unwrap();
             let handshakes = all.iter().find(|one| one["metric"] == "tls_handshakes").unwrap();
-            assert_eq!(handshakes["tags"]["ech"], told, "{handshakes}");
+            assert_eq!(handshakes["tags"]["ech"], expected, "{handshakes}");
         }
         let json = ran(http, &wrong).json();
         assert_eq!(json.count("faults.tls"), 5, "{}", json.0);
@@ -114,12 +114,12 @@ fn an_encrypted_hello_is_accepted_by_whoever_has_its_key() {
     assert_eq!(["http1", "http3"].map(|name| number_after(&end, name)), [10; 2], "{end}");
 }
 
-/// The most memory that a process takes while `run` goes on, in bytes, and what came of it.
+/// The peak memory of `run`'s process, in bytes, and the outcome of `run`.
 fn watched(run: Started) -> (u64, Ran) {
     let status = format!("/proc/{}/status", run.pid());
     let watch = std::thread::spawn(move || {
         let mut peak = 0;
-        // It is gone, or has no memory any more, once it has ended.
+        // Once it has ended, it has no memory, or no entry at all.
         while let Ok(text) = std::fs::read_to_string(&status)
             && text.contains("VmHWM:")
         {
@@ -136,7 +136,7 @@ fn watched(run: Started) -> (u64, Ran) {
 fn large_bodies_flow_through_small_and_large_windows_in_bounded_memory() {
     let size: u64 = if full() { 1 << 30 } else { 32 << 20 };
     let folder = tempfile::tempdir().unwrap();
-    // Files of zeros that take no room.
+    // Sparse files of zeros.
     let [small, large] = [("small", 1), ("large", size)].map(|(name, size)| {
         let path = folder.path().join(name);
         File::create(&path).unwrap().set_len(size).unwrap();
@@ -149,8 +149,11 @@ fn large_bodies_flow_through_small_and_large_windows_in_bounded_memory() {
             let line = ["as", "h2load", "-n", "1", "-c", "1", "-w", bits, "-W", bits, &url];
             let (peak, ran) = watched(start(&mut gake(&line)));
             let ran = ran.done();
-            let told = format!("({size}) data");
-            assert!(ran.stdout.contains(&told) && ran.stdout.contains("1 succeeded"), "{ran:?}");
+            let expected = format!("({size}) data");
+            assert!(
+                ran.stdout.contains(&expected) && ran.stdout.contains("1 succeeded"),
+                "{ran:?}"
+            );
             peak
         };
         // What a run takes anyway is what it takes for a byte.
@@ -227,7 +230,7 @@ impl Nghttpd {
         (!has_ended).then_some(started)
     }
 
-    /// Ends it; what it received.
+    /// Stops it and returns what it received.
     fn end(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         self.child.wait().unwrap();
@@ -237,7 +240,7 @@ impl Nghttpd {
 
 impl Drop for Nghttpd {
     fn drop(&mut self) {
-        // It has ended already when the test came to its end.
+        // At the end of a test it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,47 +1,6 @@
-//! What people type who know another tool, and what a terminal is shown.
+//! Habits from other tools, and output on a terminal.
 
 use crate::support::*;
-
-#[test]
-fn flags_of_other_tools_are_taken_or_answered_with_ours() {
-    for (line, tip) in [
-        ("run demo --proxy-header a:b", "--proxy-header does not exist here"),
-        ("run demo --output x.json", "--output is -o here"),
-        ("run demo -o x.json", "-o json=x.json"),
-        ("run demo --out x.json", "-o json=x.json"),
-        ("run demo -duration=5s", "two dashes here: --duration=5s"),
-        ("run demo -rate=50 -connections=5", "two dashes here: --rate=50"),
-        ("run demo -d {\"a\":1}", "a body is --data '{\"a\":1}'"),
-        ("run demo -m POST", "-m is -X here"),
-        ("run demo -b x", "-b is --data here"),
-        ("run demo -q 100", "(-q is --quiet); a rate is -r 100"),
-        ("run demo --objectiv x", "unexpected argument '--objectiv'"),
-        ("run demo --warmpu 5s", "there is --warmup"),
-        ("find demo -d 10s", "-d is --budget here"),
-        ("find demo -r 100", "-r is --max-rate here"),
-        ("rn demo", "there is a command 'gake run'"),
-        ("dcotor", "there is a command 'gake doctor'"),
-        ("attack -rate 5", "that is 'gake as vegeta attack' here"),
-        ("k6 run script.js", "gake behaves as k6 with 'gake as k6'"),
-        ("wrk -t2 http://127.0.0.1:1/", "gake behaves as wrk with 'gake as wrk'"),
-        ("run demo --script pipeline.lua", "a k6 script runs by its name (gake run FILE.js)"),
-        ("run demo --user", "a value is required"),
-    ] {
-        let ran = ran(&words(line));
-        ran.refused(2, tip);
-        for noise in ["similar", "Usage:", "to pass"] {
-            assert!(!ran.stderr.contains(noise), "{noise}: {ran:?}");
-        }
-    }
-    // A tip is about a flag that the command has.
-    let serve = ran(&words("serve --rps 5"));
-    assert!(!serve.stderr.contains("-r here"), "{serve:?}");
-    // What may be a secret is not printed.
-    let proxy = ran(&words("run demo --watch mysql://root:hunter2@"));
-    assert!(proxy.code == Some(2) && !proxy.stderr.contains("hunter2"), "{proxy:?}");
-    let taken = ran(&words("--rps 50 -z 200ms --json --user-agent x demo")).done();
-    assert!(taken.stdout.starts_with('{'), "{taken:?}");
-}
 
 #[test]
 fn short_forms_do_what_is_meant() {
@@ -57,6 +16,10 @@ fn short_forms_do_what_is_meant() {
         Ok(file)
     });
     start(piped.stdin(file.unwrap())).wait().done();
+    let foreign = ran(&words("--rps 50 -z 200ms --json --user-agent x demo")).done();
+    assert!(foreign.stdout.starts_with('{'), "{foreign:?}");
+    let line = format!("run {} --seed 5 -r 50 -d 200ms --arrivals poisson -q", url(&lab, "/fast"));
+    ran(&words(&line)).done();
     assert!(ran(&["version"]).done().stdout.starts_with("gake "));
     assert_eq!(ran(&["experiment", "list"]).done().stdout, ran(&["experiment"]).done().stdout);
 }
@@ -101,23 +64,6 @@ fn colours_are_what_the_user_says() {
 }
 
 #[test]
-fn what_would_be_ignored_is_refused() {
-    for (line, what) in [
-        ("run http://127.0.0.1:1/ --cert nofile --key nofile -n 1", "--cert needs an https URL"),
-        ("run http://127.0.0.1:1/ --cacert nofile -n 1", "--cacert needs an https URL"),
-        ("run http://127.0.0.1:1/ --ech grease -n 1", "--ech needs an https URL"),
-        ("run demo --seed 5 -n 1", "add --arrivals poisson"),
-        ("run demo --seed 5 -r 10 -d 1s", "add --arrivals poisson"),
-    ] {
-        ran(&words(line)).refused(2, what);
-    }
-    let lab = lab();
-    let url = url(&lab, "/fast");
-    let line = format!("run {url} --seed 5 -r 50 -d 200ms --arrivals poisson -q");
-    ran(&words(&line)).done();
-}
-
-#[test]
 fn nothing_is_shown_after_the_last_arrival_and_rates_are_echoed_as_they_were_asked() {
     let lab = lab();
     let url = url(&lab, "/fast");
@@ -158,7 +104,7 @@ fn quiet_is_the_verdict_and_the_objectives() {
     assert!(!ran.stdout.contains("due") && !ran.stdout.contains("latency "), "{ran:?}");
 }
 
-/// What gake shows on a terminal of this size.
+/// gake's output on a terminal of this size.
 fn on_terminal(columns: usize, lines: usize, line: &str) -> String {
     let gake = env!("CARGO_BIN_EXE_gake");
     let line = format!("stty cols {columns} rows {lines}; exec {gake} {line}");
@@ -194,7 +140,7 @@ fn completions_know_values() {
         for value in ["openmetrics", "hdrplot", "csv-summary", "prometheus:", "actuator:"] {
             assert!(script.contains(value), "{value} in {shell}");
         }
-        // Those of fish complete the values of flags alone.
+        // fish's completions complete only values of flags.
         assert!(shell == "fish" || script.contains("nighthawk_client"), "{shell}");
     }
 }

@@ -63,7 +63,7 @@ impl Nginx {
         format!("https://localhost:{}/", self.tls_port)
     }
 
-    /// Ends it; how many requests it has logged.
+    /// Stops it and returns the number of logged requests.
     fn end(self) -> u64 {
         self.end_with("").0
     }
@@ -95,7 +95,7 @@ fn certificates(directory: &Path) {
     write("other.pem", other.pem());
     write("server.pem", certificate.pem());
     write("server.key", key.serialize_pem());
-    // An OCSP response that says only that the question was malformed.
+    // An OCSP response that reports a malformed request.
     fs::write(directory.join("ocsp"), [0x30, 3, 0x0a, 1, 1]).unwrap();
 }
 
@@ -264,7 +264,7 @@ fn tls_is_trusted_by_its_authority_only() {
     assert_eq!(nginx.end(), 80);
 }
 
-/// nginx answers early data before the end of the handshake, and logs which requests came so.
+/// nginx responds to early data before the end of the handshake, and logs which requests it came with.
 #[test]
 fn early_data_is_answered_before_the_end_of_the_handshake() {
     let nginx = Nginx::start();

@@ -24,7 +24,7 @@ fn of_ten_clients_who_stay_one_is_served_and_two_wait_in_the_backlog() {
     let line = "-c 10 --once --connect-rate 20 --connect-timeout 1500ms";
     let json = run(&[&[url.as_str()], &*words(line)].concat());
     let (ok, late) = (json.count("requests.ok"), json.count("faults.connect_timeout"));
-    // A machine that delays a handshake until the next has begun lets in one more.
+    // A machine that delays a handshake until the next has begun accepts one more.
     assert!((3..=4).contains(&ok), "{}", json.0);
     assert_eq!(ok + late, 10, "{}", json.0["faults"]);
     assert_eq!(lab.shutdown().requests, ok);
@@ -39,6 +39,6 @@ fn each_client_has_one_request_on_a_connection_of_its_own() {
     let json = ran.json();
     assert_eq!((json.count("requests.ok"), json.count("connections.opened")), (40, 40));
     let stats = lab.shutdown();
-    // None was closed before all were answered.
+    // No connection was closed before all had a response.
     assert_eq!((stats.requests, stats.connections.peak), (40, 40));
 }

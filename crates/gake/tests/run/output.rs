@@ -1,4 +1,4 @@
-//! Standard output is the result and nothing else.
+//! Standard output has only the result.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ fn a_pipe_gets_the_result_and_nothing_else() {
     for flags in ["", "-v", "-q"] {
         let ran = ran(&[&["run", &url, "-n", "100", "-o", "json"], &*words(flags)].concat()).done();
         ran.json();
-        assert_eq!(ran.stderr.is_empty(), flags == "-q", "the plan is told aside: {ran:?}");
+        assert_eq!(ran.stderr.is_empty(), flags == "-q", "the plan is on standard error: {ran:?}");
     }
     let csv = ran(&["run", &url, "-r", "50", "-d", "2s", "-o", "csv"]).done();
     let mut lines = csv.stdout.lines();

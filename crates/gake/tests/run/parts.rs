@@ -1,4 +1,4 @@
-//! The parts of answers that come over time.
+//! Responses whose parts arrive over time.
 
 use crate::support::*;
 

@@ -16,11 +16,11 @@ fn service_ms() -> u64 {
 struct Flood {
     json: Json,
     stats: Stats,
-    /// When each request that was answered ended, in service times since the first was due.
+    /// When each request with a response ended, in service times since the first was due.
     ends: Vec<f64>,
 }
 
-/// Users who come at once, with one request each.
+/// Users who start at once, with one request each.
 fn flood(users: usize, timeout: Duration) -> Flood {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log.csv");

@@ -1,10 +1,10 @@
-//! `--reconcile`: rows against answers.
+//! `--reconcile`: rows against responses.
 
 use gake_lab::{DatabaseConfig, DatabaseKind, Lab, LabConfig};
 
 use crate::support::*;
 
-/// A users service whose database is as fast as it gets.
+/// A users service with an instant database.
 fn users(lose_every: Option<u64>) -> Lab {
     let kind = DatabaseKind::Model("model:0s,0s".parse().unwrap());
     let database = Some(DatabaseConfig { lose_every, ..kind.into() });

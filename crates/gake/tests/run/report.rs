@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::*;
 
-/// What a run file cannot know or says in its own way.
+/// Parts of a result that a run file does not have, or has in another form.
 fn comparable(json: &Json) -> Value {
     let mut value = json.0.clone();
     for point in value["series"].as_array_mut().unwrap() {
@@ -74,7 +74,7 @@ fn a_report_judges_as_the_run_did() {
     assert_eq!(merged.code, Some(99), "{merged:?}");
     let again = ran(&["report", &both]);
     assert_eq!((again.code, &again.stdout), (Some(99), &merged.stdout));
-    // The file says what made it, and no secret.
+    // The file names its origin without secrets.
     let file = std::fs::read_to_string(&missed).unwrap();
     assert!(file.contains(&format!("gake run {url} --slo 'p50<1us'")), "{file}");
     assert!(file.contains("'X-Token: redacted-") && !file.contains("s3cret"), "{file}");

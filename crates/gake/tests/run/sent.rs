@@ -1,4 +1,4 @@
-//! What is sent: method, headers, body, targets.
+//! The bytes of requests: method, headers, body, targets.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -39,7 +39,7 @@ fn keeper() -> (SocketAddr, Receiver<String>) {
     (address, receiver)
 }
 
-/// What one request of `gake run` with these arguments looks like.
+/// One request of `gake run` with these arguments, as bytes.
 fn sent(args: &[&str]) -> String {
     let (address, requests) = keeper();
     let url = format!("http://{address}/path?q=1");

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use crate::support::*;
 
-/// What a database answers to its Nth write, and after which time.
+/// A database's response to its Nth write, and its delay.
 type Answers = fn(usize) -> (u16, Duration);
 
 /// A database of InfluxDB's protocol that takes lines, or does not.
 struct Database {
     port: u16,
-    /// The lines of writes that it answered with 2xx.
+    /// The lines of writes that got a 2xx.
     lines: Arc<Mutex<Vec<String>>>,
     /// Every write that it saw.
     writes: Arc<Mutex<usize>>,
@@ -50,7 +50,7 @@ impl Database {
     }
 }
 
-/// Answers the requests of a connection: writes as told, all others with 200.
+/// Responds to the requests of a connection: to writes as scripted, to all others with 200.
 fn serve(stream: TcpStream, answers: Answers, taken: &Mutex<Vec<String>>, writes: &Mutex<usize>) {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
@@ -72,15 +72,15 @@ fn serve(stream: TcpStream, answers: Answers, taken: &Mutex<Vec<String>>, writes
                 *writes += 1;
                 *writes - 1
             };
-            let (told, pause) = answers(number);
+            let (code, pause) = answers(number);
             thread::sleep(pause);
-            status = told;
+            status = code;
             if (200..300).contains(&status) {
                 let text = String::from_utf8(body).unwrap();
                 taken.lock().unwrap().extend(text.lines().map(str::to_owned));
             }
         }
-        let answer = format!("HTTP/1.1 {status} as told\r\nContent-Length: 0\r\n\r\n");
+        let answer = format!("HTTP/1.1 {status} Scripted\r\nContent-Length: 0\r\n\r\n");
         if reader.get_mut().write_all(answer.as_bytes()).is_err() {
             return;
         }
@@ -107,17 +107,17 @@ fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
     let ran = ran(&args).done();
     let json = ran.json();
     assert_eq!((json.count("requests.ok"), lab.stats().requests), (400, 400), "{ran:?}");
-    // What could be delivered later is there, once.
+    // Rows delivered late arrive exactly once.
     for (name, database) in [("ill", &ill), ("slow", &slow)] {
         let (sent, seconds) = database.sum("sent");
         assert_eq!(sent, 400, "{name}: {:?}", database.lines.lock().unwrap());
-        // A row a second, those of the drain too.
+        // A row a second, also during the drain.
         assert!((4..=10).contains(&seconds), "{name}: {seconds}");
         let lines = database.lines.lock().unwrap();
         assert!(lines.iter().any(|line| line.contains("gake_run_verdict")), "{name}: {lines:?}");
     }
     assert!(*ill.writes.lock().unwrap() > 4);
-    // What could not is counted, by destination and with the reason.
+    // Lost rows are counted by destination, with the reason.
     assert!(strict.lines.lock().unwrap().is_empty());
     let lost: Vec<&str> =
         ran.stderr.lines().filter(|line| line.contains("not delivered")).collect();

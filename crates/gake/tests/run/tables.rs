@@ -17,7 +17,7 @@ fn bounded(args: &[&str]) -> Command {
     command
 }
 
-/// What a server answers to a request on a connection of its own.
+/// A server's response to a request on a connection of its own.
 fn page(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n").unwrap();

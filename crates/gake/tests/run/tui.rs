@@ -17,7 +17,7 @@ fn size_of(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).unwrap()
 }
 
-/// A gake on a terminal of its own, and what that shows.
+/// A gake on its own terminal, and the terminal's content.
 struct Screen {
     child: Child,
     near: File,
@@ -94,7 +94,7 @@ impl Screen {
 /// What the test itself writes at the end.
 const END: &[u8] = b"(end)";
 
-/// What leaves the alternate screen, and shows the cursor again.
+/// The sequences that leave the alternate screen and show the cursor.
 const LEAVE: &str = "\u{1b}[?1049l";
 const CURSOR: &str = "\u{1b}[?25h";
 
@@ -151,7 +151,7 @@ fn settings_that_are_not_known_are_refused() {
     assert!(coloured.stdout.contains('\u{1b}'), "{}", coloured.stdout);
     let plain = gake_with("color = \"always\"\n", "run demo -c 1 -n 1 --color=auto");
     assert!(!plain.stdout.contains('\u{1b}'), "{}", plain.stdout);
-    // Without a terminal there is nothing to take.
+    // Without a terminal, the setting has no effect.
     gake_with("tui = true\n", "run demo -c 1 -n 1").done();
 }
 

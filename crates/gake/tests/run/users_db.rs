@@ -41,7 +41,7 @@ fn every_answer_has_a_row_and_the_rows_are_gone_afterwards() {
     table_with_a_user(&file);
     let db = store(&file);
     let ran = ran(&[&args(&db, "--only")[..], &["10/s, idle 2"]].concat());
-    // The machine may be too busy for what is not counted.
+    // Figures other than counts depend on the machine's load.
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let json: Value = serde_json::from_str(&ran.stdout).unwrap();
     let steps = json["steps"].as_array().unwrap();
@@ -116,6 +116,6 @@ fn a_lab_that_is_killed_has_kept_every_row_that_it_acknowledged() {
     let count = |name: &str| json.count(&format!("requests.{name}"));
     let (ok, others) = (count("ok"), count("failed") + count("unfinished"));
     let kept = rows(&file);
-    // What failed may have been written before its answer was lost.
+    // What failed may have been written before its response was lost.
     assert!(ok > 0 && (ok..=ok + others).contains(&kept), "{kept} of {ok} and {others}");
 }

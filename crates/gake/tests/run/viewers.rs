@@ -34,7 +34,7 @@ fn follow(address: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// What a viewer got: bytes, the largest event, and whether it saw the end.
+/// A viewer's bytes, its largest event, and whether it saw the end.
 #[derive(Default)]
 struct Seen {
     bytes: AtomicU64,
@@ -85,7 +85,7 @@ fn ten_viewers_are_shown_a_run_in_bounded_memory() {
     let status = thread::scope(|scope| {
         for number in 0..READERS {
             let (address, seen, is_over) = (&address, &seen, &is_over);
-            // One in three goes and comes back, and gets what it missed.
+            // One in three leaves and comes back, and gets the missed events.
             let time = if number % 3 == 0 { VISIT } else { Duration::MAX };
             scope.spawn(move || while !is_over.load(Relaxed) && !view(address, time, seen) {});
         }
@@ -112,7 +112,7 @@ fn ten_viewers_are_shown_a_run_in_bounded_memory() {
     assert!(status.is_some_and(|status| matches!(status.code(), Some(0 | 3))), "{status:?}");
     drop(hung);
     rest.join().unwrap().unwrap();
-    assert!(seen.has_ended.load(Relaxed), "nobody saw the end");
+    assert!(seen.has_ended.load(Relaxed), "no viewer saw the end");
     // From when all have come.
     let half = sizes.len() / 2;
     let most = |sizes: &[(u64, u64)]| sizes.iter().map(|size| size.0).max().unwrap();

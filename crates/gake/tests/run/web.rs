@@ -154,7 +154,7 @@ fn viewers_see_the_run_grow_and_then_its_report() {
     assert_eq!(ran.code, Some(130), "{ran:?}");
     let json = ran.json();
     assert_eq!(sent(last), json.count("requests.sent"));
-    // What was asked for is told, and every arrival of the changed schedule was sent or dropped.
+    // The change is reported, and every arrival of the changed schedule was sent or dropped.
     let text = json.at("events")[0]["text"].as_str().unwrap();
     assert_eq!(text, "the rate was set to 300 % of the plan by hand: 600/s");
     let stages = json.at("plan.load.stages").as_array().unwrap();
@@ -162,7 +162,7 @@ fn viewers_see_the_run_grow_and_then_its_report() {
     assert_eq!(rates, [200.0, 600.0]);
     let due = json.number("rate.asked") * json.number("measured_s");
     assert!((json.count("requests.due") as f64 - due).abs() <= 2.0, "{due}");
-    // The data of the end are those of the report, byte for byte.
+    // The final data equal the report's, byte for byte.
     assert!(fs::read_to_string(&html).unwrap().contains(last.as_str()));
     lab.shutdown();
 }
@@ -179,7 +179,7 @@ fn the_page_holds_what_there_is_and_asks_only_its_own_server() {
     assert!(page.contains("default-src 'none'; connect-src 'self';"), "{page}");
     assert!(page.contains("\"live\":{"), "{page}");
     assert_eq!(run.get("/etc/passwd"), "the page is at /\n");
-    // Nobody follows: that delays no end.
+    // No viewer follows: that does not delay the end.
     run.stop(&run.token);
     let ran = run.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");

@@ -17,7 +17,7 @@ fn each_user_has_a_session_and_every_message_its_answer() {
     assert_eq!((json.count("requests.ok"), json.count("status.101")), (200, 200), "{json:?}");
     assert_eq!(json.count("connections.websocket.sessions"), 4, "{json:?}");
     assert_eq!(json.text("connections.protocol"), "WebSocket");
-    // Without a message pings are answered by pongs.
+    // Without a message gake sends pings, and the server responds with pongs.
     let pings = run(&["-n", "50", "-c", "2", &url]);
     assert_eq!(pings.count("requests.ok"), 50, "{pings:?}");
     let served = lab.stats();
@@ -33,7 +33,7 @@ fn each_user_has_a_session_and_every_message_its_answer() {
 fn a_rate_is_of_messages_and_latency_counts_from_when_they_are_due() {
     let lab = lab();
     let url = ws(&lab, "/ws?delay=50ms");
-    // One session answers 20 a second; the last of 20 that are due in half a second waits for them.
+    // One session echoes 20 messages a second; the last of 20 that are due in half a second waits for the others.
     let json = run(&["-r", "40", "-d", "500ms", "-c", "1", "--ws-message", "x", &url]);
     assert_eq!(json.count("requests.ok"), 20, "{json:?}");
     assert!(json.number("latency_ns.response.max") >= 0.5e9, "{json:?}");
@@ -74,19 +74,6 @@ fn who_opens_no_session_fails_by_its_status() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    for (line, said) in [
-        ("http://127.0.0.1:1/ --ws-expect x", "ws://"),
-        ("http://127.0.0.1:1/ --ws-message x", "ws://"),
-        ("ws://127.0.0.1:1/ --http2", "a WebSocket needs HTTP/1.1"),
-        ("ws://127.0.0.1:1/ -X PUT", "a WebSocket has no methods"),
-        ("ws://127.0.0.1:1/ --ws-expect (", "regular expression"),
-        ("ws://127.0.0.1:1/ --data b", "--data"),
-        ("ws://127.0.0.1:1/ --ws-send-only", "needs a message"),
-        ("ws://127.0.0.1:1/ --no-keepalive", "--no-keepalive"),
-        ("ws://127.0.0.1:1/ -H Upgrade:h2c", "Upgrade"),
-    ] {
-        ran(&[vec!["run"], words(line)].concat()).refused(2, said);
-    }
+fn hey_speaks_no_websocket() {
     ran(&["as", "hey", "-n", "1", "-c", "1", "ws://127.0.0.1:1/"]).refused(2, "is a WebSocket");
 }

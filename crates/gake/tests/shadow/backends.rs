@@ -1,4 +1,4 @@
-//! Backends: a small shop in Go in an old and a new version, and some that do not answer.
+//! Backends: a small shop in Go in an old and a new version, and some that do not respond.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -16,12 +16,12 @@ pub fn shop(name: &str, flags: &[&str]) -> Peer {
     Peer::start(Command::new(program()).args(["-name", name]).args(flags))
 }
 
-/// What a shop was asked, in its order.
+/// The requests that a shop received, in its order.
 pub fn asked(shop: Peer) -> Vec<String> {
     shop.end().lines().skip(1).map(str::to_owned).collect()
 }
 
-/// A backend that takes connections and says nothing, until the test ends.
+/// A backend that accepts connections and never responds, until the test ends.
 pub fn silent() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

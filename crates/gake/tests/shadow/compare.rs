@@ -12,7 +12,7 @@ const EACH: u64 = 250;
 
 const KINDS: [&str; 4] = ["users", "orders", "search", "items"];
 
-/// How long every answer takes, and how much slower an endpoint may be: a machine that is busy
+/// How long every response takes, and how much slower an endpoint may be: a machine that is busy
 /// with other things makes neither 5 ms into 10 in half of the requests to one backend alone.
 const WORK: [&str; 2] = ["-work", "5ms"];
 const SLOWER: [&str; 2] = ["--latency-tolerance", "100"];
@@ -58,7 +58,7 @@ fn beside(shadow: &Peer, noise: &str) -> (Option<i32>, Value) {
     (report.code, serde_json::from_str::<Value>(&report.stdout).unwrap()[0].take())
 }
 
-/// The endpoints and fields of a verdict, with how many answers differed.
+/// The endpoints and fields of a verdict, with the number of responses that differed.
 fn found(report: &Value, verdict: &str) -> Vec<(String, u64)> {
     let differences = report["differences"].as_array().unwrap().iter();
     let mut found: Vec<_> = differences

@@ -1,4 +1,4 @@
-//! What clients, backends and comparisons' files say never reaches a terminal as it is.
+//! Text of clients, backends and comparison files never reaches a terminal unescaped.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -54,11 +54,11 @@ fn errors_of_hooks() {
     let ended = proxy.end(Signal::INT);
     shows_escapes(&ended.stderr);
     holds_no_hazard(&ended.stdout);
-    let told = ended.stderr.matches("]0;PWN").count();
-    assert!(told > 10, "most of them say it: {}", ended.stderr);
+    let escaped = ended.stderr.matches("]0;PWN").count();
+    assert!(escaped > 10, "most of them say it: {}", ended.stderr);
 }
 
-/// A backend that says something in a header, as a name and as a value.
+/// A backend that sends a text as a header's name and value.
 fn backend(header: &'static str, body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -103,7 +103,7 @@ fn a_comparison_at_its_end_and_as_a_file() {
     assert!(ended.stdout.contains("\\u009b2J\\u202e\\u0090q\\u009c"), "{}", ended.stdout);
     holds_no_hazard(&ended.stderr);
 
-    // As the proxy wrote it, and with names that nobody but a hostile file has.
+    // As the proxy wrote it, and with names that only a hostile file has.
     let text = fs::read_to_string(&file).unwrap();
     let inner = &quoted[1..quoted.len() - 1];
     let (hostile, out) = (at("hostile.json"), at("out"));

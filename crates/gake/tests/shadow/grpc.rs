@@ -1,4 +1,4 @@
-//! gRPC through the proxy: HTTP/2 on both sides, and the status of a call behind its answer.
+//! gRPC through the proxy: HTTP/2 on both sides, and the status of a call after its response.
 
 use gake_lab::LabConfig;
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! The master answers everybody whatever the shadow does, and the ledger adds up.
+//! The master serves all clients whatever the shadow does, and the ledger adds up.
 
 use rustix::process::Signal;
 
@@ -19,7 +19,7 @@ fn ab(url: &str) {
     assert!(!ran.stdout.contains("Non-2xx"), "{ran:?}");
 }
 
-/// The master's requests: those of clients, whole.
+/// The number of requests that the master served.
 fn served(peer: Peer) -> u64 {
     number_after(&peer.end(), "requests")
 }

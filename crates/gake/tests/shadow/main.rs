@@ -1,6 +1,6 @@
 //! `gake shadow` as its users start it, between real clients and real backends.
 //!
-//! What is asserted are counts; times are only such that a busy machine cannot turn them round.
+//! Tests assert counts, and only times that a busy machine cannot reverse.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 

@@ -1,4 +1,4 @@
-//! A proxy that goes on, and a client.
+//! A running proxy, and a client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ pub struct Proxy {
     admin: String,
 }
 
-/// What it came to.
+/// The outcome.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -45,7 +45,7 @@ impl Proxy {
         let said = admin.split_once("admin: http://").map(|(_, rest)| rest);
         let address = said.and_then(|rest| rest.split([',', '\n']).next());
         let admin = address.unwrap_or_else(|| panic!("{url}{admin}")).to_owned();
-        // Read to its end, or what it says would one day fill the pipe.
+        // Read to the end, so that the pipe never fills.
         let stderr = thread::spawn(move || {
             let mut text = String::new();
             stderr.read_to_string(&mut text).unwrap();
@@ -80,7 +80,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // It has ended already when the test came to its end.
+        // At the end of a test it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -88,14 +88,14 @@ impl Drop for Proxy {
 
 /// How many of `received` came to which end, by a ledger that adds up.
 pub fn entries(ledger: &Value) -> u64 {
-    let told = ["name", "received", "balance", "answers", "bytes_in"];
-    let ends = ledger.as_object().unwrap().iter().filter(|(name, _)| !told.contains(&&***name));
+    let others = ["name", "received", "balance", "answers", "bytes_in"];
+    let ends = ledger.as_object().unwrap().iter().filter(|(name, _)| !others.contains(&&***name));
     let sum: u64 = ends.map(|(_, count)| count.as_u64().unwrap()).sum();
     assert_eq!((&ledger["received"], &ledger["balance"]), (&sum.into(), &0.into()), "{ledger}");
     sum
 }
 
-/// One request on a connection of its own; the answer.
+/// The response to one request on a connection of its own.
 pub fn ask(address: &str, method: &str, target: &str, headers: &str, body: &str) -> String {
     let address = address.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).unwrap();

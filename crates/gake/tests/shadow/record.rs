@@ -1,4 +1,4 @@
-//! What is recorded is what is replayed.
+//! A replay sends exactly the recorded requests.
 
 use std::fs;
 use std::io::{Read, Write};

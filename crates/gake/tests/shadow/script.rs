@@ -1,4 +1,4 @@
-//! `--script`: what a script may do, and that it cannot take the master with it.
+//! `--script`: a script's hooks, whose failures never affect the master.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Nothing takes longer than this, whatever else the machine does.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// A backend that answers with its name and keeps the heads of its requests.
+/// A backend that responds with its name and keeps the heads of its requests.
 struct Backend {
     addr: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -101,7 +101,7 @@ impl Proxy {
         Self { child, addr, stdout, stderr, reading, _folder: folder }
     }
 
-    /// The body of the answer.
+    /// The body of the response.
     fn get(&self, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.addr).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -115,15 +115,15 @@ impl Proxy {
         body.to_owned()
     }
 
-    /// The ledger, and what was told to people.
+    /// The ledger, and standard error.
     fn stop(mut self) -> (String, String) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let mut ledger = String::new();
         self.stdout.read_to_string(&mut ledger).unwrap();
         assert!(self.child.wait().unwrap().success());
         self.reading.join().unwrap();
-        let told = self.stderr.lock().unwrap().clone();
-        (ledger, told)
+        let printed = self.stderr.lock().unwrap().clone();
+        (ledger, printed)
     }
 }
 
@@ -147,12 +147,12 @@ fn a_script_selects_changes_and_looks() {
     let proxy = Proxy::start(script, &master, &shadow, &["--script-timeout", "60s"]);
     assert_eq!(proxy.get("/v1/a", "x-try: yes\r\n"), "master");
     assert_eq!(proxy.get("/v1/b", ""), "master");
-    // The last exchanges are told before it ends.
-    let (ledger, told) = proxy.stop();
-    assert!(told.contains("/v1/a 200 master shadow\n"), "{told}");
-    assert!(told.contains("/v1/b 200 master undefined\n"), "{told}");
+    // The last exchanges are reported before it ends.
+    let (ledger, printed) = proxy.stop();
+    assert!(printed.contains("/v1/a 200 master shadow\n"), "{printed}");
+    assert!(printed.contains("/v1/b 200 master undefined\n"), "{printed}");
     assert!(ledger.contains("sandbox: 2 received, 1 unselected, 1 ok"), "{ledger}");
-    assert!(!ledger.contains("hooks:") && !told.contains("warning"), "{ledger}{told}");
+    assert!(!ledger.contains("hooks:") && !printed.contains("warning"), "{ledger}{printed}");
     let (masters, shadows) = (master.heads(), shadow.heads());
     assert_eq!((masters.len(), shadows.len()), (2, 1));
     assert!(masters[0].starts_with("GET /v1/a ") && !masters[0].contains("x-for:"), "{masters:?}");
@@ -172,16 +172,16 @@ fn a_script_that_never_ends_delays_the_master_by_its_limit_at_most() {
     }
     // 20 limits of 50 ms, and a machine that may be busy; the script itself would take for ever.
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
-    let (ledger, told) = proxy.stop();
+    let (ledger, printed) = proxy.stop();
     assert!(ledger.contains("40 requests on 40 connections: 40 responses"), "{ledger}");
     assert!(ledger.contains("sandbox: 40 received, 40 select_failed"), "{ledger}");
     let late = ledger.lines().find(|line| line.contains("took too long")).unwrap_or_default();
     let times = late.strip_prefix("hooks: ").and_then(|rest| rest.split(' ').next());
     let times: u64 = times.and_then(|times| times.parse().ok()).unwrap_or(0);
-    // Those of backendsFinished, which take a second each, come on top.
+    // The calls of backendsFinished, a second each, are added.
     assert!(times >= 20, "{ledger}");
     assert!(ledger.contains("times were not asked, after too many"), "{ledger}");
-    assert!(told.contains("selectBackends took longer than 50ms"), "{told}");
+    assert!(printed.contains("selectBackends took longer than 50ms"), "{printed}");
 }
 
 #[test]
@@ -195,16 +195,20 @@ export function mungeRequest(backend, request) {
     for _ in 0..3 {
         assert_eq!(proxy.get("/", ""), "master");
     }
-    let (ledger, told) = proxy.stop();
+    let (ledger, printed) = proxy.stop();
     assert!(ledger.contains("sandbox: 3 received, 3 munge_failed"), "{ledger}");
     assert!(ledger.contains("hooks: 3 times failed"), "{ledger}");
-    assert_eq!(told.matches("mungeRequest threw: hooks.js:3:").count(), 1, "told once: {told}");
+    assert_eq!(
+        printed.matches("mungeRequest threw: hooks.js:3:").count(),
+        1,
+        "reported once: {printed}"
+    );
     assert!(shadow.heads().is_empty(), "a copy that was to be changed is not sent as it was");
 }
 
 #[test]
 fn a_script_with_a_mistake_is_refused_before_anybody_is_served() {
-    for (script, told) in [
+    for (script, printed) in [
         ("export function selectBackends( {", "hooks.js:1:"),
         ("export const nothing = 1", "exports none of selectBackends"),
         ("export const selectBackends = 'all'", "selectBackends is not a function"),
@@ -219,6 +223,6 @@ fn a_script_with_a_mistake_is_refused_before_anybody_is_served() {
         let ran = command(script, &folder, &backends).output().unwrap();
         let errors = String::from_utf8(ran.stderr).unwrap();
         assert_eq!(ran.status.code(), Some(2), "{script}: {errors}");
-        assert!(ran.stdout.is_empty() && errors.contains(told), "{script}: {errors}");
+        assert!(ran.stdout.is_empty() && errors.contains(printed), "{script}: {errors}");
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets are in no file that the proxy or a run writes, and the files are their owner's alone.
+//! No file of the proxy or a run has secrets, and only their owner can read them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -78,7 +78,7 @@ fn what_is_recorded_and_compared_holds_no_secrets() {
     }
     assert!(fs::read(at("r.gakerec")).unwrap().windows(9).any(|part| part == b"redacted-"));
 
-    // Converted, it stays so; what others recorded is cleaned on the way.
+    // Conversion keeps this, and redacts other tools' recordings.
     ran(&["shadow", "convert", &text("r.gakerec"), &text("r.gor")]).done();
     holds_nothing(&at("r.gor"));
     let raw = format!("POST /a?token={CANARY} HTTP/1.1\r\nHost: h\r\nX-Api-Key: {CANARY}\r\n\r\n");

@@ -20,15 +20,15 @@ const USERS: usize = 50;
 /// A generator that uses less of its core than this waits for the server.
 const BUSY: f64 = 0.9;
 
-/// From this share of the time on, it is other programs that the generator waits for.
+/// Above this share of waiting time, other programs limit the generator.
 const WAITED: f64 = 0.1;
 
-/// What was measured.
+/// The measured figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     /// Responses a second.
     pub completed: f64,
-    /// Time of the generator's thread for one of them.
+    /// CPU time of the generator's thread per request.
     pub cpu_per_request: Nanos,
     /// The share of its core that the thread used.
     pub busiest: f64,
@@ -36,9 +36,9 @@ pub struct Calibration {
     pub waited: f64,
     /// The median latency of a single user.
     pub floor_p50: Nanos,
-    /// One in a hundred of them is longer.
+    /// Its 99th percentile.
     pub floor_p99: Nanos,
-    /// Whether server and generator had a core each.
+    /// Whether server and generator each had a core.
     pub pinned: bool,
 }
 
@@ -67,7 +67,7 @@ impl Calibration {
             .advise("use a quiet machine and a release build; several machines for higher rates")
     }
 
-    /// What kept the thread from sending more.
+    /// What limited the thread's rate.
     fn bound(&self) -> &'static str {
         if self.waited > WAITED {
             ", other programs having the core in between"
@@ -95,7 +95,7 @@ impl Calibration {
 /// # Errors
 /// When it cannot be measured, and why.
 pub fn calibrate(length: Duration) -> Result<Calibration, String> {
-    // On a thread of its own, since threads inherit the cores of the one that starts them.
+    // On its own thread, since threads inherit the cores of the thread that starts them.
     let thread = std::thread::Builder::new()
         .name("gake-doctor".to_owned())
         .spawn(move || measure(length))
@@ -162,7 +162,7 @@ fn pin(core: usize) -> bool {
     sched_setaffinity(None, &only).is_ok()
 }
 
-/// What to say when it could not be measured.
+/// The error if it could not be measured.
 pub fn failed(reason: &str) -> Group {
     let check = Check::new("requests", Status::Bad, format!("could not be measured: {reason}"))
         .advise("look at the limits above: the load needs a few dozen descriptors and loopback");

@@ -1,6 +1,6 @@
-//! One thing that was looked at, and what to think of it.
+//! A check: a value of the machine and its rating.
 
-/// What to think of a value, from the best on.
+/// The rating of a value, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// It does not limit a load test.
@@ -22,31 +22,31 @@ impl Status {
     }
 }
 
-/// One thing that was looked at.
+/// A checked value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What, in a few words; the same in every release.
+    /// Its name, the same in every release.
     pub name: &'static str,
     /// What was found.
     pub value: String,
-    /// What to think of it.
+    /// Its rating.
     pub status: Status,
-    /// What to do about it, in a sentence.
+    /// Advice, in a sentence.
     pub advice: Option<String>,
 }
 
 impl Check {
-    /// Something found, without advice.
+    /// A value without advice.
     pub fn new(name: &'static str, status: Status, value: impl Into<String>) -> Self {
         Self { name, value: value.into(), status, advice: None }
     }
 
-    /// Something that limits nothing.
+    /// A value that limits nothing.
     pub fn good(name: &'static str, value: impl Into<String>) -> Self {
         Self::new(name, Status::Good, value)
     }
 
-    /// Something that cannot be read here, which is no fault of the machine.
+    /// A value that cannot be read here, which is not the machine's fault.
     pub fn unknown(name: &'static str) -> Self {
         Self::new(name, Status::Good, "unknown")
     }
@@ -64,7 +64,7 @@ impl Check {
 /// Checks that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What they are about.
+    /// Their subject.
     pub name: &'static str,
     /// In the order in which they are shown.
     pub checks: Vec<Check>,

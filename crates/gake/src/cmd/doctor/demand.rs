@@ -15,16 +15,16 @@ use super::facts::Facts;
 /// Memory of one end of a connection in the kernel.
 const KERNEL_BYTES: u64 = 4_200;
 
-/// What gake holds for a user with think time, and its connection.
+/// gake's memory for a user with think time and its connection.
 const USER_BYTES: u64 = 3_800;
 
 /// The same over TLS.
 const TLS_USER_BYTES: u64 = 12_900;
 
-/// What gake holds for an idle connection.
+/// gake's memory for an idle connection.
 const IDLE_BYTES: u64 = 1_400;
 
-/// What `gake serve` holds for a connection.
+/// The memory of `gake serve` for a connection.
 const SERVE_BYTES: u64 = 2_600;
 
 /// Memory of a user's connection whose other end is on another machine.
@@ -92,7 +92,7 @@ impl Demand {
         }
     }
 
-    /// The same as checks, against what there is.
+    /// The same as checks against the machine's limits.
     pub fn group(&self, facts: &Facts) -> Group {
         let mut checks = vec![self.tables(facts), self.addresses(facts), self.memory(facts)];
         checks.push(self.table_of(
@@ -178,7 +178,7 @@ impl Demand {
         let room = Some((most.saturating_sub(now), self.connections));
         let mut check = self.table_of("tracking for them", room, "net.netfilter.nf_conntrack_max");
         if now == 0 && check.status == Status::Bad {
-            // The table is there, but it may be that no rule of the firewall uses it.
+            // The table exists, but perhaps no firewall rule uses it.
             check.status = Status::Note;
             check.value.push_str(", none tracked now");
         }

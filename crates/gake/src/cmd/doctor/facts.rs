@@ -33,7 +33,7 @@ pub struct Facts {
     pub tcp_mem: Option<[u64; 3]>,
     /// Connections that the firewall tracks: now, and at most. `None` when it tracks none.
     pub conntrack: Option<(u64, u64)>,
-    /// Bytes of memory that can be had without swapping.
+    /// Bytes of memory available without swapping.
     pub memory: Option<u64>,
     /// Bytes that the control group still allows, when it bounds them.
     pub memory_group: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Facts {
     pub cores_online: Option<u64>,
     /// How the frequency is chosen.
     pub governor: Option<String>,
-    /// What the kernel reads the time from.
+    /// The kernel's clock source.
     pub clock: Option<String>,
     /// Threads that run or want to, on average over the last minute.
     pub load: Option<f64>,
@@ -91,7 +91,7 @@ impl Facts {
         self.ports_count().map(|ports| ports * share / 20)
     }
 
-    /// Bytes of memory that can be had.
+    /// Bytes of available memory.
     pub fn memory_free(&self) -> Option<u64> {
         match (self.memory, self.memory_group) {
             (Some(machine), Some(group)) => Some(machine.min(group)),
@@ -119,7 +119,7 @@ fn addresses() -> Option<Vec<IpAddr>> {
 }
 
 /// What the process's control group still allows, of version 2 or 1. In a container the group's
-/// own directory is mounted at the root, so that is looked at too.
+/// own directory is mounted at the root, so that is read, too.
 fn memory_group() -> Option<u64> {
     let groups = text("/proc/self/cgroup")?;
     let (v2, v1) = (parse::group(&groups, ""), parse::group(&groups, "memory"));

@@ -1,4 +1,4 @@
-//! What the system allows: files, the network, memory.
+//! The system's limits: files, the network, memory.
 
 use gake_text::units::{bytes, count, number};
 
@@ -130,7 +130,7 @@ fn conntrack(facts: &Facts) -> Check {
         return Check::good(name, "none: no firewall counts connections here");
     };
     let full = now as f64 / most.max(1) as f64;
-    // A small table is no news while nothing fills it, but a load test will.
+    // A small table harms nothing until it fills, which a load test can do.
     let status = match at_most(full, 0.5, 0.9) {
         Status::Good if most < 262_144 => Status::Note,
         status => status,
@@ -169,7 +169,7 @@ fn tcp_mem(facts: &Facts) -> Check {
         .advise("raise net.ipv4.tcp_mem: each connection with unread data takes a page at least")
 }
 
-/// Two digits: an estimate has no more.
+/// Two digits: the estimate is not more precise.
 pub fn round(n: u64) -> u64 {
     let scale = 10_u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
     n / scale * scale

@@ -36,7 +36,7 @@ pub fn rate_of_core(length: Duration) -> Result<f64, String> {
     calibrate::calibrate(length).map(|measured| measured.per_thread())
 }
 
-/// Everything that was found.
+/// All findings.
 #[derive(Debug)]
 struct Findings {
     facts: Facts,
@@ -45,7 +45,7 @@ struct Findings {
     lateness: Result<Lateness, String>,
     /// Not measured without load.
     calibration: Option<Result<Calibration, String>>,
-    /// Asked for with a number of connections.
+    /// Present if a number of connections was given.
     demand: Option<Demand>,
     groups: Vec<Group>,
 }
@@ -55,7 +55,7 @@ struct Findings {
 /// # Errors
 /// When the result cannot be written.
 pub fn run(args: &DoctorArgs, console: &Console) -> Result<Exit, Failure> {
-    // Read first, so that the limits are those that a user finds.
+    // Read first, before gake raises any limit.
     let facts = Facts::read();
     descriptors::raise();
     if console.live() {

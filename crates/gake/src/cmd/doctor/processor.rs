@@ -1,11 +1,11 @@
-//! The processor: cores, frequency, clock, and who else uses it.
+//! The processor: cores, frequency, clock, and its other load.
 
 use gake_text::units::{number, percent, plural};
 
 use super::check::{Check, Group, Status, at_most};
 use super::facts::Facts;
 
-/// What is known of the processor; `waited` is the share of time that a busy thread of this
+/// Checks of the processor; `waited` is the share of time that a busy thread of this
 /// process waited for a core.
 pub fn group(facts: &Facts, waited: Option<f64>) -> Group {
     let mut checks =

@@ -1,4 +1,4 @@
-//! The result, for people and for programs.
+//! The result as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const MARGIN: usize = 8;
 /// Where lines break.
 const WIDTH: usize = 100;
 
-/// For people: the conclusion first, then the evidence.
+/// As text: the conclusion first, then the evidence.
 pub fn text(findings: &Findings, colour: bool) -> String {
     let mut out = headline(findings);
     out.push('\n');
@@ -105,7 +105,7 @@ fn tally(groups: &[Group]) -> String {
     format!("{} good, {} to note, {} bad", of(Status::Good), of(Status::Note), of(Status::Bad))
 }
 
-/// For programs: the schema `gake.doctor/1`.
+/// As JSON: the schema `gake.doctor/1`.
 pub fn json(findings: &Findings) -> Value {
     let checks = findings.groups.iter().flat_map(|group| {
         group.checks.iter().map(|check| {

@@ -12,13 +12,13 @@ use tokio::runtime::{Builder, LocalOptions};
 use super::check::{Check, at_most};
 use super::parse;
 
-/// How often it sleeps.
+/// The number of sleeps.
 const SLEEPS: u64 = 500;
 
-/// How long each time.
+/// The length of a sleep.
 const SLEEP: Nanos = 1_000_000;
 
-/// How long the busy thread is busy.
+/// How long the thread is kept busy.
 const BUSY: Duration = Duration::from_millis(200);
 
 /// How late wake-ups are, in nanoseconds.
@@ -26,7 +26,7 @@ const BUSY: Duration = Duration::from_millis(200);
 pub struct Lateness {
     /// The middle one.
     pub p50: Nanos,
-    /// One in a hundred is later.
+    /// The 99th percentile.
     pub p99: Nanos,
     /// The latest.
     pub max: Nanos,
@@ -63,7 +63,7 @@ pub fn lateness() -> Result<Lateness, String> {
     measured.map_err(|_| "its thread ended".to_owned())?.map_err(|error| error.to_string())
 }
 
-/// What to think of it.
+/// Its rating.
 pub fn check(lateness: &Result<Lateness, String>) -> Check {
     let name = "timer lateness";
     match lateness {

@@ -80,7 +80,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         let text = gake_report::find::text(&report, Style::default());
         history.add(&HistoryEntry::of_search(&report, text))?;
     }
-    Ok(exit(&report.answer, signals.came()))
+    Ok(exit(&report.result, signals.came()))
 }
 
 /// The history, when the result is to be kept.
@@ -171,11 +171,11 @@ fn show(report: &FindReport, results: Results, console: &Console) -> Result<(), 
     })
 }
 
-fn exit(answer: &SearchResult, interrupted: bool) -> Exit {
+fn exit(result: &SearchResult, interrupted: bool) -> Exit {
     if interrupted {
         return Exit::Interrupted;
     }
-    match (&answer.found, answer.ended) {
+    match (&result.found, result.ended) {
         (_, StopReason::Gone) => Exit::CouldNot,
         (CapacityResult::Capacity(_) | CapacityResult::AtLeast { .. }, _) => Exit::Done,
         (CapacityResult::Infeasible { .. }, _) => Exit::ObjectiveFailed,

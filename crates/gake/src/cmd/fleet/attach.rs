@@ -16,7 +16,7 @@ use crate::spec::agents::SHOWING;
 /// Continues a run whose coordinator died.
 ///
 /// # Errors
-/// Why there is no result.
+/// When there is no result.
 pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
     let (nats, token) = settings(&args.nats)?;
     let version = env!("CARGO_PKG_VERSION");
@@ -36,7 +36,7 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
         .map_err(|error| gake_session::spec_error::failure(&error))?;
     prepared.redact(&redactor);
     prepared.keep_to_one_table();
-    // What was read of the target before is lost, and the rest would stand at the wrong instants.
+    // Earlier levels of the target are lost, and later ones would be at the wrong instants.
     prepared.watch.clear();
     let asked = prepared.objectives.len();
     prepared.objectives.retain(|objective| !objective.is_about_target());
@@ -72,7 +72,7 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
     show.run(&prepared, Vec::new(), begin, &|error| gake_session::spec_error::failure(&error))
 }
 
-/// What loads the script of a run that another process started.
+/// Loads the script of a run that another process started.
 fn archived(
     script: &OrphanScript,
     spec: &RunSpec,

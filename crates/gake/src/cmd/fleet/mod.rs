@@ -1,4 +1,4 @@
-//! `gake fleet`: who is there, what happened to them, and the end of their runs.
+//! `gake fleet`: lists agents and runs, shows their logs, and ends runs.
 
 mod attach;
 
@@ -9,7 +9,7 @@ use gake_session::Console;
 use gake_session::fleet::{self, manifest};
 use gake_session::{Exit, Failure};
 
-/// Does what is asked of the fleet at a NATS server.
+/// Runs a command on the fleet at a NATS server.
 ///
 /// # Errors
 /// When the server cannot be used, or no agent has the run or the name.

@@ -12,10 +12,10 @@ use crate::cli::{CopyArgs, ForwardedArg, ProxyArgs, ServiceArgs, ShadowArgs};
 use gake_session::Failure;
 use gake_session::random;
 
-/// Bytes of a file that holds a secret.
+/// Maximum bytes of a secret's file.
 const SECRET_BYTES_MAX: u64 = 1 << 16;
 
-/// As a source of noise: the master itself, asked a second time.
+/// The `--noise` value for the master itself, which then gets each request twice.
 const AGAIN: &str = "master";
 
 /// The settings. Flags override the file.
@@ -130,7 +130,7 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What the markers of copies are signed with.
+/// The key that signs the markers of copies.
 fn marker_secret(args: &CopyArgs) -> Result<Option<MarkerSecret>, Failure> {
     let CopyArgs { marker_secret_file, marker_secret, .. } = args;
     let given = secret("marker secret", marker_secret_file.as_deref(), marker_secret.as_deref())?;

@@ -20,14 +20,14 @@ use gake_session::signals;
 use gake_session::{Exit, Failure};
 use taps::Taps;
 
-/// Descriptors that are not clients or the master's connections.
+/// Descriptors that are not connections of clients or to the master.
 const DESCRIPTORS_OWN: u64 = 64;
 
-/// Serves until SIGINT or SIGTERM, drains, and prints what became of every copy; or does what the
-/// command within it says.
+/// Serves until SIGINT or SIGTERM, drains, and prints the outcome of every copy; or runs the
+/// subcommand.
 ///
 /// # Errors
-/// Why it could not be started.
+/// When it cannot be started.
 pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     match &args.command {
         Some(ShadowCommand::Report(args)) => report::report(args, console),
@@ -82,7 +82,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(report::exit(&reports))
 }
 
-/// The URL for the program that started it, and lines for people.
+/// Prints the URL for the program that started the proxy, and lines for the user.
 fn announce(
     args: &ShadowArgs,
     console: &Console,
@@ -93,7 +93,7 @@ fn announce(
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", running.addr());
     match console.result(&format!("{url}\n")) {
-        // Who started it need not read on; the proxy serves all the same.
+        // The program may have closed the pipe; the proxy serves all the same.
         Ok(()) | Err(Failure::OutputClosed) => {}
         Err(failure) => return Err(failure),
     }
@@ -103,7 +103,7 @@ fn announce(
         console.note(&format!("admin: http://{addr}"));
     }
     if !args.service.quiet {
-        // On a terminal the URL stands in the line above.
+        // On a terminal the line above has the URL.
         let place = if console.out_is_terminal() { String::new() } else { format!("{url}: ") };
         console.note(&format!("{place}{}; Ctrl-C ends it and prints the ledger", plan(config)));
     }
@@ -148,7 +148,7 @@ fn clients_that_fit(config: &Config, descriptors: u64) -> u64 {
     (descriptors.saturating_sub(shadows as u64 + DESCRIPTORS_OWN) / 2).max(1)
 }
 
-/// The end: the client's path, then a line for each shadow.
+/// The final report: the clients' path, then a line for each shadow.
 fn ledger_text(summary: &ProxySummary) -> String {
     let stats = &summary.stats;
     let mut text = format!(

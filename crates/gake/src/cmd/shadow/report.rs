@@ -22,7 +22,7 @@ use gake_session::options::output::files as output_files;
 use gake_session::redaction;
 use gake_session::{Exit, Failure};
 
-/// Judges what comparisons' files hold, and shows it.
+/// Judges comparison files, and shows the reports.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -71,14 +71,14 @@ pub fn text(reports: &[ShadowReport]) -> String {
 /// Writes a recording in another format.
 ///
 /// # Errors
-/// When one cannot be read, or the other not be written.
+/// When the input cannot be read, or the output not be written.
 pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
     let about = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::could_not(format!("{}: {error}", path.display()))
     };
     distinct([args.output.as_path()], [args.input.as_path()])?;
     let mut traffic = Traffic::open(&args.input).map_err(|error| about(&args.input, &error))?;
-    // When a foreign recording began is known when its first request is.
+    // The start of a foreign recording is known once its first request is read.
     let first = traffic.next();
     let started_unix_ns = traffic.started_unix_ns();
     let requests = first.into_iter().chain(traffic.by_ref());

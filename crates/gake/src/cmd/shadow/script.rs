@@ -9,7 +9,7 @@ use gake_shadow::script_hooks::{ConsoleLevel, ConsoleSink};
 
 use gake_session::{Console, Failure};
 
-/// Gives the hooks of `script` to `proxy`, if there is one.
+/// Adds the hooks of `script`, if any, to `proxy`.
 ///
 /// # Errors
 /// When it cannot be loaded.
@@ -25,7 +25,7 @@ pub fn add(
     }
 }
 
-/// Where the console of a script goes, and its faults.
+/// The destination of a script's console and of its errors.
 fn log(console: Console) -> ConsoleSink {
     Arc::new(move |level, line| match level {
         ConsoleLevel::Log => console.note(line),

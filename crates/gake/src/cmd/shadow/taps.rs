@@ -1,5 +1,5 @@
-//! What listens to the exchanges of a proxy: the comparison and the recording, each on a thread
-//! of its own behind a bounded queue.
+//! The listeners of a proxy's exchanges: the comparison and the recording, each on its own thread
+//! behind a bounded queue.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
@@ -21,26 +21,26 @@ use crate::cli::TapArgs;
 use gake_session::Failure;
 use gake_session::files::distinct;
 
-/// Exchanges that may wait for the comparison or the recording.
+/// Maximum exchanges queued for the comparison, and for the recording.
 const QUEUE: usize = 4_096;
 
 /// How often the comparison's file is replaced.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 
-/// How long the recording may hold back what it has.
+/// Maximum time that the recording buffers requests before it writes them.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
-/// Bytes of a file of rules.
+/// Maximum bytes of a rules file.
 const RULES_BYTES_MAX: u64 = 16 << 20;
 
-/// The threads that listen.
+/// The listening threads.
 #[derive(Debug, Default)]
 pub struct Taps {
     comparing: Option<JoinHandle<Compared>>,
     recording: Option<(PathBuf, JoinHandle<Recorded>)>,
 }
 
-/// What a comparison came to.
+/// The outcome of a comparison.
 #[derive(Debug)]
 struct Compared {
     comparisons: Vec<ShadowComparison>,
@@ -48,7 +48,7 @@ struct Compared {
     lost: Option<String>,
 }
 
-/// What a recording came to.
+/// The outcome of a recording.
 #[derive(Debug)]
 struct Recorded {
     records: u64,
@@ -57,10 +57,10 @@ struct Recorded {
 }
 
 impl Taps {
-    /// Starts what was asked for.
+    /// Starts the requested listeners.
     ///
     /// # Errors
-    /// When a file cannot be read or written, or is to be both.
+    /// When a file cannot be read or written, or two outputs are the same file.
     pub fn start(
         args: &TapArgs,
         config: &Config,
@@ -106,7 +106,7 @@ impl Taps {
         Ok(taps)
     }
 
-    /// Waits for the ends. The reports of the comparison, and notes for people.
+    /// Waits until both have ended. Returns the comparison's reports, and notes for the user.
     pub fn finish(self, terms: Terms) -> (Vec<ShadowReport>, Vec<String>) {
         let mut notes = Vec::new();
         if let Some((path, thread)) = self.recording {
@@ -139,10 +139,10 @@ impl Taps {
     }
 }
 
-/// The rules of files, together.
+/// The rules of all files, merged.
 ///
 /// # Errors
-/// What is wrong with which.
+/// Names the file and what is wrong with it.
 pub fn rules(paths: &[PathBuf]) -> Result<ComparisonRules, Failure> {
     let mut rules = ComparisonRules::default();
     for path in paths {
@@ -166,7 +166,7 @@ fn spawn<T: Send + 'static>(
     std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(Failure::could_not)
 }
 
-/// Compares until the proxy has ended. Returns what kept the file from being written.
+/// Compares until the proxy has ended. Returns the error if the file could not be written.
 fn compare(
     comparisons: &mut [ShadowComparison],
     rules: &ComparisonRules,

@@ -1,4 +1,4 @@
-//! What stands for hooks in JavaScript in a build without the feature `scripts`: they are refused.
+//! Replaces hooks in JavaScript in a build without the feature `scripts`: they are refused.
 
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;

@@ -80,7 +80,7 @@ pub fn cpu_used_up() -> Json {
     let peer = Peer::start(pinned(other).arg(env!("CARGO_BIN_EXE_gake")).args(serve));
     let mut command = pinned(own);
     command.args([env!("CARGO_BIN_EXE_gake"), "run", &format!("{}/bytes/200000", peer.url)]);
-    // It looks at every byte of each answer.
+    // It reads every byte of each response.
     command.args(["--expect-body", "(?s)(x+x+)+y|.$"]);
     start(command.args(words("-c 8 -d 4s -o json"))).wait().json()
 }

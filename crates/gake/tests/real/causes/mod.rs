@@ -2,7 +2,7 @@
 //! nothing limits, nothing is blamed.
 //!
 //! `cargo xtask causes` measures every cell several times and prints the matrix of docs/causes.md;
-//! the tests run those once whose answer does not hang on what else the machine does.
+//! the tests run once the cells whose finding does not depend on other load of the machine.
 
 mod generator;
 mod network;
@@ -154,18 +154,18 @@ impl Cell {
 /// What is said where nothing is.
 const NOTHING: &str = "none";
 
-/// Findings that blame something, in the order in which they are told.
+/// Findings that blame something, in order.
 fn causes(json: &Json) -> Vec<&str> {
     let findings = json.at("verdict.findings").as_array().unwrap();
     let causes = findings.iter().filter(|finding| finding["rank"] == "cause");
     causes.map(|finding| finding["id"].as_str().unwrap()).collect()
 }
 
-/// What is said first; what is so and explains nothing is no answer.
+/// The first finding, context left out.
 fn first(json: &Json) -> String {
     let findings = json.at("verdict.findings").as_array().unwrap();
-    let told = findings.iter().find(|finding| finding["rank"] != "context");
-    told.map_or(NOTHING, |finding| finding["id"].as_str().unwrap()).to_owned()
+    let leading = findings.iter().find(|finding| finding["rank"] != "context");
+    leading.map_or(NOTHING, |finding| finding["id"].as_str().unwrap()).to_owned()
 }
 
 /// `gake run` of a URL, with sources beside it.

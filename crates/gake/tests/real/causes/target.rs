@@ -123,7 +123,7 @@ pub fn threads() -> Json {
 
 pub fn threads_unwatched() -> Json {
     let server = tomcat(TWENTY);
-    // Nobody waits for the first, which shows how long one takes alone.
+    // The first request does not wait, which shows the time that one takes by itself.
     load(&server.peer.url, &[], "-c 100 -d 8s")
 }
 
