@@ -10,7 +10,6 @@ use gake_core::random::SplitMix64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     First,
-    Last,
     Random,
 }
 
@@ -33,7 +32,6 @@ pub(crate) fn closed_loop(
         while busy.len() < servers && !waiting.is_empty() {
             let at = match order {
                 Order::First => 0,
-                Order::Last => waiting.len() - 1,
                 Order::Random => random.below(waiting.len()),
             };
             busy.push(Reverse((now + service(&mut random), waiting.remove(at))));

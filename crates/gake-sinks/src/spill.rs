@@ -330,7 +330,7 @@ mod tests {
     fn a_full_disk_is_named_and_used_again_when_it_has_room() {
         let (mut queue, folder) = queue(0, 1 << 30);
         let away = folder.path().join("away");
-        let here = std::mem::replace(&mut queue.spill.folder, Some(away));
+        let here = queue.spill.folder.replace(away);
         queue.push(batch(1, 40), Importance::Samples, Some("connection refused"));
         queue.push(batch(2, 40), Importance::Figures, None);
         let why = queue.lost.why.clone().unwrap();

@@ -1,5 +1,7 @@
 //! Nothing that a process pays once is left to its first handshake.
 
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
 use std::sync::Arc;
 use std::time::Duration;
 

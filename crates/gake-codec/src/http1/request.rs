@@ -156,7 +156,7 @@ pub fn render(spec: &RequestParts<'_>) -> Result<RenderedRequest, RequestError> 
     for (name, value) in spec.headers {
         // RFC 9112, section 3.2: a server refuses a request with several; the first counts.
         let is_host = name.eq_ignore_ascii_case("host");
-        if !leaves_out(name, value) && !(is_host && has_host) {
+        if !(leaves_out(name, value) || is_host && has_host) {
             line(&mut head, name, value);
         }
         has_host |= is_host;

@@ -373,7 +373,7 @@ impl FindReport {
 
     /// The clause that bounds a percentile, and its name; the binding one if there are several.
     fn percentile(&self) -> Option<(usize, &str)> {
-        let binding = self.answer.binding.as_ref().map(|binding| binding.text.as_str());
+        let binding = self.result.binding.as_ref().map(|binding| binding.text.as_str());
         let all = self.clauses.iter().enumerate();
         let named = all.filter_map(|(number, clause)| Some((number, clause.percentile()?)));
         named.max_by_key(|(number, _)| {

@@ -244,7 +244,7 @@ fn a_short_message_of_goreplay_costs_only_itself() {
 #[test]
 fn recordings_may_be_compressed() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut gzip, b"1 a 1000 0\nGET /a HTTP/1.1\r\n\r\n").unwrap();
+    gzip.write_all(b"1 a 1000 0\nGET /a HTTP/1.1\r\n\r\n").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.gor.gz");
     std::fs::write(&path, gzip.finish().unwrap()).unwrap();

@@ -374,7 +374,7 @@ fn finished_exchanges_have_all_backends() {
     assert!(third.connect_ns > 0 && third.first_byte_ns.unwrap() >= third.connect_ns);
     assert!(third.total_ns >= third.first_byte_ns.unwrap());
     let same = exchanges.next_within(LONG).unwrap();
-    assert_eq!(same.id, exchange.id);
+    assert_eq!(same.ids, exchange.ids);
 
     proxy.control().kill(Some("s2")).unwrap();
     assert_eq!(get(proxy.addr(), "/").status, 200);
