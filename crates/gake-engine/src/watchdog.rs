@@ -2,7 +2,7 @@
 //!
 //! A worker reports every second, also while it drains. One that says nothing for a while after the
 //! run had to be over is blocked in code that never yields, such as a native function of a script.
-//! It is abandoned: its thread goes on until the process ends, and the run ends with the figures of
+//! It is abandoned: its thread runs until the process ends, and the run ends with the figures of
 //! the others and its own last report.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

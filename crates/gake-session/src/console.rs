@@ -7,9 +7,11 @@ use std::time::Duration;
 use clap::ValueEnum;
 use gake_judge::Verdict;
 use gake_text::foreign;
+use gake_text::redact::{Redactor, SecretNames};
 use owo_colors::OwoColorize;
 
 use crate::exit::{Exit, Failure};
+use crate::random;
 use crate::status_line::{self, StatusLine};
 
 /// When to use colour.
@@ -56,6 +58,21 @@ fn safe(text: &str, coloured: bool) -> Cow<'_, str> {
 
 fn of_script(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal { foreign::coloured_lines(text) } else { foreign::without_controls(text) }
+}
+
+/// Hides passwords and secret parameters of the URLs in an error or warning: many quote what they
+/// refuse.
+fn without_secrets(text: &str) -> Cow<'_, str> {
+    if !text.contains("://") {
+        return text.into();
+    }
+    // Under a new key each time: the text may be published.
+    let redactor = Redactor::new(random::bytes().unwrap_or_default(), SecretNames::default());
+    let word = |word| match str::contains(word, "://") {
+        true => redactor.text(word),
+        false => Cow::Borrowed(word),
+    };
+    text.split_inclusive(char::is_whitespace).map(word).collect::<String>().into()
 }
 
 /// Indents lines after the first, so that foreign text cannot imitate a message of ours.
@@ -245,7 +262,7 @@ impl Console {
         let text = error.render();
         let text = if coloured { text.ansi().to_string() } else { text.to_string() };
         if error.use_stderr() {
-            self.plain(&text);
+            self.plain(&without_secrets(&text));
         } else {
             // A closed pipe is not an error.
             let _ = self.result(&text);
@@ -285,7 +302,8 @@ impl Console {
 
     /// Writes a warning to standard error.
     pub fn warn(&self, text: &str) {
-        let text = continued(text);
+        let text = without_secrets(text);
+        let text = continued(&text);
         if self.colour_err {
             self.note(&format!("{} {text}", "warning:".yellow().bold()));
         } else {
@@ -295,7 +313,8 @@ impl Console {
 
     /// Writes an error to standard error.
     pub fn error(&self, text: &str) {
-        let text = continued(text);
+        let text = without_secrets(text);
+        let text = continued(&text);
         if self.colour_err {
             self.note(&format!("{} {text}", "error:".red().bold()));
         } else {
@@ -307,6 +326,22 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_hide_the_secrets_of_urls() {
+        for text in [
+            "invalid value 'http://me:s3cret@h:99999/' for TARGET",
+            "mysql://root:s3cret@db/x: connection refused",
+            "--watch: prometheus:https://h/m?token=s3cret\nis not a source",
+            "\u{1b}[33mhttps://s3cret@h/a.js\u{1b}[0m",
+        ] {
+            let shown = without_secrets(text);
+            assert!(!shown.contains("s3cret"), "{shown}");
+            assert_eq!(shown.split_whitespace().count(), text.split_whitespace().count());
+        }
+        let plain = "http://h:80/?page=2 was refused, password: asked";
+        assert_eq!(without_secrets(plain), plain);
+    }
 
     #[test]
     fn control_sequences_are_escaped_on_a_terminal() {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use gake_core::record::Provenance;
-use gake_core::spec::{RequestSource, RunSpec};
+use gake_core::spec::{BodySpec, RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_text::redact::Redactor;
 
@@ -34,13 +34,17 @@ const SPEC_JSON_MAX: usize = 256 << 10;
 pub fn spec_json(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
     let mut spec = spec.clone();
     for scenario in &mut spec.scenarios {
+        hide_body(&scenario.request.headers, &mut scenario.request.body, redactor);
         hide_headers(&mut scenario.request.headers, redactor);
         if let Some(user) = scenario.request.user.as_mut().filter(|_| !redactor.is_off()) {
             *user = redactor.tag(user.as_bytes());
         }
         match &mut scenario.source {
             RequestSource::Requests(requests) => {
-                requests.iter_mut().for_each(|one| hide_headers(&mut one.headers, redactor));
+                for one in requests.iter_mut() {
+                    hide_body(&one.headers, &mut one.body, redactor);
+                    hide_headers(&mut one.headers, redactor);
+                }
             }
             RequestSource::Script(script) => hide_headers(&mut script.environment, redactor),
             _ => {}
@@ -48,6 +52,14 @@ pub fn spec_json(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
     }
     let json = serde_json::to_string(&spec).ok()?;
     Some(redactor.json(&json, false).into_owned()).filter(|kept| kept.len() <= SPEC_JSON_MAX)
+}
+
+/// Hides the secrets of a body of the type that the headers name, such as fields of a form.
+fn hide_body(headers: &[(String, String)], body: &mut Option<BodySpec>, redactor: &Redactor) {
+    let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    if let (Some(BodySpec::Bytes(bytes)), Some((_, kind))) = (body, kind) {
+        *bytes = redactor.body(kind, bytes).into();
+    }
 }
 
 fn hide_headers(headers: &mut [(String, String)], redactor: &Redactor) {
@@ -181,6 +193,21 @@ mod tests {
         assert_eq!(again.scenarios[0].request.headers[2], ("A".to_owned(), "b".to_owned()));
         let whole = spec_json(&spec, &Redactor::off()).unwrap();
         assert_eq!(SpecFile::read("a.json", whole.as_bytes()).unwrap().spec().unwrap(), spec);
+    }
+
+    #[test]
+    fn a_stored_form_has_no_secrets() {
+        use gake_core::spec::file::SpecFile;
+        let text = r#"
+            [[scenario]]
+            url = "http://h/"
+            headers = ["Content-Type: multipart/form-data; boundary=B"]
+            body = "--B\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\ns3cret\r\n--B--"
+            duration = "10s"
+        "#;
+        let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
+        let json = spec_json(&spec, &redactor()).unwrap();
+        assert!(!json.contains("s3cret") && json.contains("form-data"), "{json}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn main(args: &[String], console: &Console) -> CommandOutput {
         .map_err(other_error)?;
     let loaded = load(&flags, log).map_err(LoadRefusal::into_error)?;
     let bytes = archived(&loaded, &flags, own.no_environment).map_err(other_error)?.write(unix_s());
-    let written = gake_files::create(Path::new(&own.out), gake_files::Access::Mask)
+    let written = gake_files::create(Path::new(&own.out), gake_files::Access::Owner)
         .and_then(|mut file| file.write_all(&bytes));
     written.map_err(|error| other_error(format!("{} cannot be written: {error}", own.out)))?;
     Ok(String::new())

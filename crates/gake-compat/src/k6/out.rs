@@ -72,7 +72,7 @@ fn file(format: FileFormat, path: &str, console: &Console) -> Result<(String, Wr
 
 /// A new file, compressed if its name ends in `.gz` or `.zst`.
 fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
-    let file = gake_files::create(Path::new(path), gake_files::Access::Mask)?;
+    let file = gake_files::create(Path::new(path), gake_files::Access::Owner)?;
     let file = BufWriter::new(file);
     Ok(if path.ends_with(".gz") {
         Box::new(GzEncoder::new(file, Compression::fast()))

@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use gake_core::record::SeriesPoint;
-use gake_text::units;
+use gake_text::{foreign, units};
 
 use super::ExperimentStep;
-use super::html::escaped;
 
 /// The size of a chart, and its margins: left of the lines, and above and below them.
 const SIZE: (f64, f64) = (420.0, 190.0);
@@ -136,6 +135,12 @@ fn chart(
         page.push_str("</g>");
     }
     page.push_str("</svg></figure>");
+}
+
+/// Escapes a text for HTML, and control characters in it.
+pub(super) fn escaped(text: &str) -> String {
+    let text = foreign::line(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 use std::iter;
 
-use gake_text::foreign;
 use gake_text::units;
 
+use super::charts::escaped;
 use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES, charts};
 use crate::formats::text::{figures, target};
 
-/// The colours are those of a run's page.
+/// In the colours of a run's page.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--page:#f4f6f8;--panel:#fff;--line:#dde3e9;--ink:#18202a;\
 --quiet:#596676;--good:#00734f;--bad:#b3330f;--blue:#0b6cb3;--orange:#c97600;--purple:#9a4d8f}\
@@ -127,10 +127,4 @@ fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentS
         let _ = write!(page, "<p class=\"quiet\"><code>{}</code></p>", escaped(&step.server));
     }
     page.push_str("</section>");
-}
-
-/// Escapes a text for HTML, and control characters in it.
-pub(super) fn escaped(text: &str) -> String {
-    let text = foreign::line(text);
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

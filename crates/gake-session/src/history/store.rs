@@ -74,6 +74,9 @@ impl HistoryStore {
             let _ = gake_files::create(&ignore, Access::Owner)
                 .and_then(|mut file| file.write_all(b"*\n"));
         }
+        // SQLite would create it for everyone, in a folder that may have existed before.
+        gake_files::append(&folder.join(FILE), Access::Owner)
+            .map_err(|error| Failure::could_not(format!("{}: {error}", folder.display())))?;
         Self::open_with(folder, OpenFlags::SQLITE_OPEN_CREATE)
     }
 

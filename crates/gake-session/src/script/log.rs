@@ -70,7 +70,7 @@ pub fn log(
                      file=PATH"
                 )
             })?;
-            let file = gake_files::create(path.as_ref(), gake_files::Access::Mask);
+            let file = gake_files::create(path.as_ref(), gake_files::Access::Owner);
             LogDestination::File(Mutex::new(file.map_err(|error| format!("{path}: {error}"))?))
         }
     };
@@ -115,7 +115,7 @@ pub fn with_console_file(
     path: &str,
     format: ScriptLogFormat,
 ) -> Result<ScriptLog, String> {
-    let file = gake_files::append(path.as_ref(), gake_files::Access::Mask);
+    let file = gake_files::append(path.as_ref(), gake_files::Access::Owner);
     let file = Mutex::new(file.map_err(|error| format!("open {path}: {error}"))?);
     let is_source = |(key, value): &(&str, String)| *key == SOURCE && value == "console";
     Ok(Arc::new(move |line: &LogLine| {

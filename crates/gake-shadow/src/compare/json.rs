@@ -161,6 +161,9 @@ impl Walk {
 
     fn within(&mut self, key: &str, redactor: &Redactor, body: impl FnOnce(&mut Self)) {
         let (before, secret) = (self.path.len(), self.secret);
+        // A member of a secret may be named by one.
+        let tag = (secret && !redactor.is_off()).then(|| redactor.tag(key.as_bytes()));
+        let key = tag.as_deref().unwrap_or(key);
         self.secret |= redactor.is_secret_name(key);
         match placeholder(key) {
             Some(id) => {

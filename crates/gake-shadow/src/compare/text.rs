@@ -11,8 +11,13 @@ const LINES_MAX: usize = 5_000;
 /// Cells of the alignment table. Larger differences are compared in order.
 const CELLS_MAX: usize = 250_000;
 
+/// Both are redacted as a whole: a key, or a password below its name, has several lines.
 pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
-    let all = |text: &'_ str| text.lines().take(LINES_MAX).map(str::to_owned).collect::<Vec<_>>();
+    let redactor = out.redactor;
+    let all = |text: &str| {
+        let lines = redactor.text(text);
+        lines.lines().take(LINES_MAX).map(str::to_owned).collect::<Vec<_>>()
+    };
     let (expected, actual) = (all(expected), all(actual));
     let shortest = expected.len().min(actual.len());
     let start = (0..shortest).take_while(|&at| expected[at] == actual[at]).count();
@@ -57,10 +62,8 @@ impl Hunk<'_> {
 }
 
 fn note(line: &str, kind: DifferenceKind, expected: &str, actual: &str, out: &mut Differences<'_>) {
-    let redactor = out.redactor;
-    let path = format!("line {:?}", masked(&redactor.text(line.trim())));
-    let shown = |line: &str| redactor.text(line.trim()).into_owned();
-    out.note(&path, kind, || (shown(expected), shown(actual)));
+    let path = format!("line {:?}", masked(line.trim()));
+    out.note(&path, kind, || (expected.trim().to_owned(), actual.trim().to_owned()));
 }
 
 /// Replaces words with digits by `#`.
@@ -155,6 +158,24 @@ mod tests {
         assert_eq!(found("a\nc", "a\nb\nc"), ["line \"b\" added"]);
         assert_eq!(found("", "a"), ["line \"a\" added"]);
         assert_eq!(found("a\nb\nc\nd", "b\nx\nd"), ["line \"a\" missing", "line \"c\" value"]);
+    }
+
+    #[test]
+    fn secrets_of_several_lines_are_hidden() {
+        use gake_text::redact::{Redactor, SecretNames};
+        let redactor = Redactor::new([7; 16], SecretNames::default());
+        let text = |secret: &str| {
+            format!(
+                "-----BEGIN PRIVATE KEY-----\n{secret}A\n{secret}B\n-----END PRIVATE KEY-----\n\
+                 password=\n{secret}C\ntoken: |\n  {secret}D\n\
+                 <password>\n  {secret}E\n</password>\n<password><v>{secret}F</v></password>\n"
+            )
+        };
+        let mut out = Differences::new(Tolerances::default(), &redactor);
+        compare(&text("hunter2"), &text("correcthorse"), &mut out);
+        assert!(!out.fields.is_empty());
+        let shown = format!("{:?}", out.fields);
+        assert!(!shown.contains("hunter2") && !shown.contains("correcthorse"), "{shown}");
     }
 
     #[test]

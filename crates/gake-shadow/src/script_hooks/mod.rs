@@ -6,6 +6,7 @@
 mod message;
 mod options;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub use gake_script::{ConsoleLevel, ConsoleSink};
 use gake_script::{Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value};
 use gake_text::foreign;
+use gake_text::redact::Redactor;
 
 use crate::Proxy;
 use crate::config::Config;
@@ -30,17 +32,26 @@ const FINISHED: &str = "backendsFinished";
 /// Time limit of `backendsFinished`, which delays no response.
 const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 
+/// Maximum bytes of a fault that is logged.
+const FAULT_MAX: usize = 4 << 10;
+
 /// Distinct faults of a script that are logged; more are only counted.
 const FAULTS_LOGGED_MAX: usize = 20;
 
 impl HookScript {
-    /// Adds the hooks to `proxy`, whose configuration is `config`. The script's console and its
-    /// faults go to `log`.
+    /// Adds the hooks to `proxy`, whose configuration is `config`. The script's console goes to
+    /// `log`, and so do its faults, cut and redacted.
     ///
     /// # Errors
     /// When the script cannot be loaded, or its exports are invalid.
-    pub fn add(&self, config: &Config, log: ConsoleSink, proxy: Proxy) -> Result<Proxy, String> {
-        let hooks = ScriptHooks::load(self, config, log)?;
+    pub fn add(
+        &self,
+        config: &Config,
+        log: ConsoleSink,
+        redactor: &Redactor,
+        proxy: Proxy,
+    ) -> Result<Proxy, String> {
+        let hooks = ScriptHooks::load(self, config, log, redactor)?;
         Ok(proxy
             .hooks(hooks)
             .hook_threads(self.threads)
@@ -63,7 +74,12 @@ struct ScriptHooks {
 }
 
 impl ScriptHooks {
-    fn load(script: &HookScript, config: &Config, log: ConsoleSink) -> Result<Self, String> {
+    fn load(
+        script: &HookScript,
+        config: &Config,
+        log: ConsoleSink,
+        redactor: &Redactor,
+    ) -> Result<Self, String> {
         let path: &Path = &script.path;
         let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
@@ -103,7 +119,7 @@ impl ScriptHooks {
             (true, false) => (Some(start(script.threads)?), None),
             (false, _) => (None, Some(first)),
         };
-        let faults = FaultLog { log, logged: Mutex::default() };
+        let faults = FaultLog { log, redactor: redactor.clone(), logged: Mutex::default() };
         let limit = script.limit;
         Ok(Self { questions, finished, selects, munges, options, limit, faults })
     }
@@ -160,6 +176,7 @@ impl Hooks for ScriptHooks {
 /// Logs each distinct fault once; all are counted elsewhere.
 struct FaultLog {
     log: ConsoleSink,
+    redactor: Redactor,
     logged: Mutex<HashSet<String>>,
 }
 
@@ -190,7 +207,13 @@ impl FaultLog {
         })
     }
 
+    /// What scripts throw may quote a client's message, and be as long.
     fn log_once(&self, fault: &str) {
+        let fault = match fault.len() {
+            0..=FAULT_MAX => Cow::Borrowed(fault),
+            _ => Cow::Owned(fault[..fault.floor_char_boundary(FAULT_MAX)].to_owned() + " ..."),
+        };
+        let fault = &*self.redactor.text(&fault);
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.to_owned()) {
             (self.log)(ConsoleLevel::Warn, fault);

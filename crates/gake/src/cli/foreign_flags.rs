@@ -109,8 +109,18 @@ const TIPS: &[(&[&str], Option<&str>, &str)] = &[
 const COMMANDS: &[(&str, &str)] = &[("attack", "as vegeta attack"), ("cloud", "as k6 run")];
 
 /// Flags whose values may hold secrets: errors do not print them.
-const SECRET: &[&str] =
-    &["--user", "--header", "--data", "--form", "--proxy", "--sink", "--watch", "--reconcile"];
+const SECRET: &[&str] = &[
+    "--user",
+    "--header",
+    "--data",
+    "--form",
+    "--proxy",
+    "--sink",
+    "--watch",
+    "--reconcile",
+    "--db",
+    "--annotate",
+];
 
 /// `args` with the flag that `error` is about in our words; `None` when there is no single meaning.
 pub fn translated(error: &Error, command: &Command, args: &[OsString]) -> Option<Vec<OsString>> {

@@ -54,7 +54,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let redactor =
         redaction::redactor_with(&args.taps.redaction, args.taps.record_secrets, console)?;
     let taps = Taps::start(&args.taps, &config, &redactor, &mut proxy)?;
-    let proxy = script::add(args.script.hooks().as_ref(), &config, proxy, console)?;
+    let proxy = script::add(args.script.hooks().as_ref(), &config, proxy, console, &redactor)?;
     let running = proxy.start().map_err(Failure::could_not)?;
     announce(args, console, &config, &running, new_token.as_deref())?;
     warn(console, &config, descriptors);

@@ -8,6 +8,7 @@ use gake_shadow::hooks::HookScript;
 use gake_shadow::script_hooks::{ConsoleLevel, ConsoleSink};
 
 use gake_session::{Console, Failure};
+use gake_text::redact::Redactor;
 
 /// Adds the hooks of `script`, if any, to `proxy`.
 ///
@@ -18,9 +19,10 @@ pub fn add(
     config: &Config,
     proxy: Proxy,
     console: &Console,
+    redactor: &Redactor,
 ) -> Result<Proxy, Failure> {
     match script {
-        Some(script) => script.add(config, log(*console), proxy).map_err(Failure::usage),
+        Some(script) => script.add(config, log(*console), redactor, proxy).map_err(Failure::usage),
         None => Ok(proxy),
     }
 }

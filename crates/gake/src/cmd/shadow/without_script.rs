@@ -5,6 +5,7 @@ use gake_shadow::config::Config;
 use gake_shadow::hooks::HookScript;
 
 use gake_session::{Console, Failure};
+use gake_text::redact::Redactor;
 
 /// Refuses a script.
 ///
@@ -15,6 +16,7 @@ pub fn add(
     _: &Config,
     proxy: Proxy,
     _: &Console,
+    _: &Redactor,
 ) -> Result<Proxy, Failure> {
     let refused = |script: &HookScript| {
         Failure::usage(format!(
