@@ -44,7 +44,8 @@ impl Watchdog {
     /// Begins with the epoch.
     pub(crate) fn new(plan: &Plan, workers: usize) -> Self {
         let ends = plan.scenarios().iter();
-        let ends = ends.map(|one| Some(one.start + one.length()? + one.drain));
+        let ends =
+            ends.map(|one| Some(one.start.saturating_add(one.length()?).saturating_add(one.drain)));
         let length = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
         let (started, over, abandoned) = (Instant::now(), None, Vec::new());
         let scenarios = plan.scenarios().len();

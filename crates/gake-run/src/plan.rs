@@ -134,6 +134,9 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
 /// Maximum requests in flight, or users, of a run: each takes memory before anything is sent.
 const LANES_MAX: usize = 10_000_000;
 
+/// Connections that are tried even if descriptors run out: the faults of a run name them.
+const CONNECTIONS_TRIED: usize = 100_000;
+
 /// Checks that a process with descriptor tables of `size` could hold what `plans` may open.
 ///
 /// # Errors
@@ -141,7 +144,7 @@ const LANES_MAX: usize = 10_000_000;
 pub(crate) fn check_size(plans: &[Plan], size: usize) -> Result<(), String> {
     let sum = |of: fn(&Plan) -> usize| plans.iter().map(of).fold(0, usize::saturating_add);
     let (connections, most) = (sum(|plan| plan.connections), tables_hold(size));
-    if connections > most {
+    if connections > most.max(CONNECTIONS_TRIED) {
         return Err(format!(
             "{connections} connections do not fit into this process: {most} do, with tables of \
              {size} descriptors (`ulimit -n`)"

@@ -158,7 +158,7 @@ fn sinks_annotations_traces_and_proxies_are_checked_before_the_run() {
             "takes no traces",
         ),
         (
-            "run http://127.0.0.1:1/ -x socks5://127.0.0.1:1",
+            "run http://127.0.0.1:1/ -x socks4://127.0.0.1:1",
             "--proxy: a proxy is reached over http://",
         ),
         (

@@ -11,8 +11,7 @@ pub struct SaveArgs {
     pub save: bool,
 
     /// Compare the run with a run of the history: a number, last, or a name given by `gake history
-    /// baseline`. Exits as `gake compare` does: 99 if it is worse, 3 if the comparison is
-    /// inconclusive. Saves the run too
+    /// baseline`. Exits with 99 if it is worse, 3 if that is undecided. Saves the run too
     #[arg(long, value_name = "RUN")]
     pub baseline: Option<String>,
 

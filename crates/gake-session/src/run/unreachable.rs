@@ -5,7 +5,7 @@ use gake_core::record::{Fault, Tally};
 use gake_run::SecondUpdate;
 use gake_text::units;
 
-/// Why the run ends after this second, if nothing but refused connections came of it so far.
+/// Why the run ends after this second, if every request so far was refused.
 /// Scripts decide on their own what a failure means.
 pub(super) fn reason(plan: &Plan, update: &SecondUpdate<'_>) -> Option<String> {
     let is_warming_up = update.second.warmup.due() > 0;

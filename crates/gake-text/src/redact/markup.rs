@@ -105,8 +105,7 @@ impl StartTag {
         None
     }
 
-    /// The text after the tag, up to the next one.
-    /// What stands up to its end tag, if that begins with another element.
+    /// The content up to the end tag, if it begins with another element.
     fn children(&self, bytes: &[u8]) -> Option<Range<usize>> {
         let rest = &bytes[self.end..];
         let first = rest.trim_ascii_start();
@@ -126,6 +125,7 @@ impl StartTag {
         Some(self.end..self.end + length)
     }
 
+    /// The text after the tag, up to the next one.
     fn content(&self, bytes: &[u8]) -> Option<Range<usize>> {
         const CDATA: &[u8] = b"<![CDATA[";
         if self.is_empty {

@@ -281,8 +281,8 @@ fn names_can_be_configured_and_redaction_turned_off() {
 
 #[test]
 fn deep_and_hostile_documents_are_read_in_one_pass() {
-    // Quadratic time would take hours.
-    let n = 1 << 20;
+    // Quadratic time would take minutes for each.
+    let n = 1 << 18;
     for piece in [
         "[",
         "{\"a\":",
@@ -314,7 +314,7 @@ fn deep_and_hostile_documents_are_read_in_one_pass() {
             let _ = redactor().body(kind, hostile.as_bytes());
         }
         let _ = redactor().target(&hostile);
-        assert!(begun.elapsed().as_secs() < 60, "{piece}: {:?}", begun.elapsed());
+        assert!(begun.elapsed().as_secs() < 30, "{piece}: {:?}", begun.elapsed());
     }
     let deep = format!("{}{}", "[".repeat(100_000), "\"s3cr3t\"");
     assert!(!body("application/json", &deep).contains("s3cr3t"), "deeply nested values are hidden");

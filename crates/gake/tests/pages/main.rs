@@ -16,6 +16,7 @@ mod shadow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use gake_lab::Lab;
 use gake_report::html::TrendRun;
@@ -165,7 +166,8 @@ fn pages_work_in_a_browser() {
     hour::write(&hlog);
     let hour = directory.join("hour.html");
     let paths = [&hlog, &hour].map(|path| path.to_str().unwrap());
-    start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
+    // It has an hour's seconds, each with its histograms, for a program built without optimization.
+    start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait_for(Duration::from_secs(300));
     // A file that ends after its head is a run without figures.
     let text = fs::read_to_string(&hlog).unwrap();
     let head: String = text.split_inclusive('\n').take(4).collect();

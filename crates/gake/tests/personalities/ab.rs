@@ -187,7 +187,6 @@ fn bad_command_lines_end_as_in_ab() {
         }
     }
     for (line, said) in [
-        ("-X h:1 http://h/", "-X cannot be honoured"),
         ("-b 1000 http://h/", "-b cannot be honoured"),
         ("-Z x http://h/", "-Z cannot be honoured"),
         ("-v 4 http://h/", "-v over 1"),

@@ -171,7 +171,6 @@ fn bad_command_lines_end_as_in_hey() {
         }
     }
     for (line, said) in [
-        ("-x h:1 http://h/", "-x cannot be honoured"),
         ("-o {{.Total}} http://h/", "only csv"),
         ("http://h/ -n 5", "-n: flags stand before the URL"),
     ] {

@@ -8,6 +8,7 @@ mod table;
 mod thresholds;
 
 use super::{SummaryCheck, SummaryData, SummaryScope};
+use gake_core::metric::CHECKS;
 use palette::{Palette, TextStyle};
 use table::{TableRow, Widths};
 
@@ -103,7 +104,7 @@ impl SummaryData {
         let indent = "  ".repeat(level + 2);
         if let Some(checks) = &scope.checks {
             text.push('\n');
-            self.checks(text, checks, &indent, palette);
+            self.checks(text, scope, checks, &indent, palette);
         }
         let sections: Vec<(&str, Vec<TableRow>)> = sections::of(scope, is_full)
             .into_iter()
@@ -120,11 +121,19 @@ impl SummaryData {
         }
     }
 
-    /// The totals of checks, and each check.
-    fn checks(&self, text: &mut String, checks: &[SummaryCheck], indent: &str, palette: Palette) {
+    /// The totals of checks, also of those without a name, and each check.
+    fn checks(
+        &self,
+        text: &mut String,
+        scope: &SummaryScope,
+        checks: &[SummaryCheck],
+        indent: &str,
+        palette: Palette,
+    ) {
         let checks = by_name(checks);
-        let passes: u64 = checks.iter().map(|check| check.passes).sum();
-        let fails: u64 = checks.iter().map(|check| check.fails).sum();
+        let metric = scope.metrics.iter().find(|metric| metric.name == CHECKS);
+        let count = |name| metric.and_then(|metric| metric.value(name)).unwrap_or(0.0) as u64;
+        let (passes, fails) = (count("passes"), count("fails"));
         let all = passes + fails;
         let rate = crate::values::per_second(all as f64, self.elapsed());
         let share = |name: &str, count: u64| {
