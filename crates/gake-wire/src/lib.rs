@@ -54,4 +54,4 @@ pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use tls::handshakes::handshake_metrics;
 pub use tls::key_log::TlsKeyLog;
 pub use tls::protocol::Protocol;
-pub use tls::{TlsError, TlsIdentity, TlsOptions, tls_suites, tls12_suites};
+pub use tls::{TlsError, TlsIdentity, TlsOptions, seed_random, tls_suites, tls12_suites};

@@ -47,7 +47,10 @@ pub(super) fn hang(facts: &RunFacts<'_>) -> Option<Finding> {
     let fired = silent.iter().filter(|point| point.fired > 0 || point.in_flight >= 1.0).count();
     let counts = facts.counts();
     let waiting = counts.unfinished + facts.faults(|fault| fault.name() == "timeout");
-    if fired < HANG_SECONDS || waiting == 0 || facts.generator_is_busy() {
+    // Users who each send once leave nothing to respond to; those that wait then are few.
+    let is_asked = silent.iter().any(|point| point.fired > 0)
+        || matches!(facts.run.plan.load.one(), Some(Load::Closed { .. }));
+    if fired < HANG_SECONDS || waiting == 0 || !is_asked || facts.generator_is_busy() {
         return None;
     }
     let end = points[last].second + points[last].seconds;

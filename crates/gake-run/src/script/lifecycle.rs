@@ -60,6 +60,8 @@ impl ResolvedRun {
             remote.map_or((None, None), |(users, earlier)| (Some(users), earlier));
         let is_resumed = earlier.is_some();
         let phase = Arc::new(RunPhase::default());
+        // The seconds of k6's figures begin here.
+        gake_wire::seed_random();
         let ticker = self.user_ticker(&phase, &interrupt);
         let lives =
             self.scripts.iter().map(|of| ScriptLifecycle::begin(of, earlier.take(), &interrupt));

@@ -10,8 +10,8 @@ pub struct SaveArgs {
     #[arg(long)]
     pub save: bool,
 
-    /// Compare the run with a run of the history: a number, last, or a name given by `gake history
-    /// baseline`. Exits with 99 if it is worse, 3 if that is undecided. Saves the run too
+    /// Compare with a saved run: a number, last, or a name from `gake history baseline`. Exits with
+    /// 99 if worse, 3 if undecided. Saves the run too
     #[arg(long, value_name = "RUN")]
     pub baseline: Option<String>,
 

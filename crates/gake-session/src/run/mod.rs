@@ -175,11 +175,16 @@ fn sinks(
 /// The exit of a run with a summary. An interrupt goes before objectives, which were judged on part
 /// of the run.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
-    if matches!(summary.run.ending, RunEnd::Aborted(_)) && summary.verdict.nothing_ok.is_none() {
-        return Exit::ObjectiveFailed;
+    let Summary { run, verdict } = summary;
+    if let RunEnd::Aborted(why) = &run.ending {
+        // Without a success only an objective ends a run as missed; a wrong port does not.
+        let is_missed = verdict.objectives.iter().any(|one| one.text == *why);
+        if is_missed || verdict.nothing_ok.is_none() {
+            return Exit::ObjectiveFailed;
+        }
     }
     if interrupted {
         return Exit::Interrupted;
     }
-    console.conclude(&summary.verdict)
+    console.conclude(verdict)
 }

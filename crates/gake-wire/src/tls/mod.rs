@@ -259,11 +259,11 @@ impl TlsOptions {
     }
 }
 
-/// Seeds the process's random numbers before the run.
+/// Seeds the process's random numbers before a run; every set-up of TLS does.
 ///
 /// The library collects its entropy at the first draw, which takes about 20 ms of CPU: during the run
 /// the first handshake would pay for it, and delay the arrivals of its worker.
-fn seed_random() {
+pub fn seed_random() {
     // An error would repeat at the first handshake, which reports it.
     let _ = aws_lc_rs::rand::fill(&mut [0]);
 }

@@ -119,7 +119,7 @@ fn what_the_proxy_refuses_is_told_as_the_proxys() {
 fn a_proxy_that_is_not_there_is_named() {
     // A proxy that does not exist is named by its address.
     let json = ran(&["run", "http://shop.test/", "-n", "1", "-x", "127.0.0.1:1", "-o", "json"]);
-    assert_eq!(json.json().count("faults.connect_refused"), 1);
+    assert_eq!(json.json().count("faults.proxy"), 1);
 }
 
 #[test]
