@@ -100,7 +100,7 @@ fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentS
     if let Some(before) = before {
         let _ = write!(page, "<li class=\"quiet\">change: {}", escaped(&step.change(before)));
     }
-    for (what, count) in step.problems().into_iter().take(6) {
+    for (what, count) in step.problems(|fault| fault.in_words()).into_iter().take(6) {
         let _ = write!(page, "<li>not ok: {} × {}", escaped(&what), units::count(count));
     }
     for body in step.summary.run.bodies.by_count().into_iter().take(BODIES_MAX) {

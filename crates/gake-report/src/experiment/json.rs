@@ -197,7 +197,7 @@ impl From<&ExperimentStep> for ExperimentStepJson {
             unfinished: counts.unfinished,
             dropped: counts.dropped,
             unsent: counts.unsent,
-            problems: step.problems().into_iter().collect(),
+            problems: step.problems(ToString::to_string).into_iter().collect(),
             failed_bodies: FailedBodiesJson::new(&run.bodies),
             goodput: step.goodput(),
             response_ns: ResponseJson {

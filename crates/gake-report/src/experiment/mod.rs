@@ -7,7 +7,7 @@ mod json;
 mod text;
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Gauge, Tally};
+use gake_core::record::{Fault, Gauge, Tally};
 use gake_judge::stats::per_second;
 use gake_judge::{Finding, Rank, Summary};
 use gake_text::units;
@@ -256,12 +256,12 @@ impl ExperimentStep {
         Some(format!("established {}", readings.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Failures by fault and unexpected status, the most frequent first.
-    pub(crate) fn problems(&self) -> Vec<(String, u64)> {
+    /// Failures by fault, as `written`, and unexpected status, the most frequent first.
+    pub(crate) fn problems(&self, written: impl Fn(&Fault) -> String) -> Vec<(String, u64)> {
         let (tally, expect) = (self.tally(), &self.summary.run.plan.expect);
         let statuses = tally.statuses().iter().filter(|(status, _)| !expect.accepts(*status));
         let statuses = statuses.map(|(status, count)| (format!("status {status}"), *count));
-        let faults = tally.faults().iter().map(|(fault, count)| (fault.in_words(), *count));
+        let faults = tally.faults().iter().map(|(fault, count)| (written(fault), *count));
         let unfinished = ("unfinished".to_owned(), tally.counts.unfinished);
         let mut problems: Vec<_> = statuses.chain(faults).chain([unfinished]).collect();
         problems.retain(|(_, count)| *count > 0);

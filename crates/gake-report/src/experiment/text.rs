@@ -101,7 +101,7 @@ fn detail(page: &mut TextPage, step: &ExperimentStep, before: Option<&Experiment
     if let Some(before) = before {
         page.wrapped(14, "  change", Paint::Quiet, &step.change(before));
     }
-    let problems = step.problems();
+    let problems = step.problems(|fault| fault.in_words());
     if !problems.is_empty() {
         let list = problems.iter().take(4);
         let list: Vec<_> = list.map(|(what, n)| format!("{what} × {}", units::count(*n))).collect();
