@@ -22,7 +22,7 @@ run)
     flags+=(-o "markdown=$report/gake.md")
     if [ -n "$BASELINE" ]; then
         if why=$(gake history show "$BASELINE" 2>&1 > /dev/null); then
-            flags+=(--baseline "$BASELINE" --tolerance "$TOLERANCE")
+            flags+=(--baseline "$BASELINE" --tolerance "$TOLERANCE" --baseline-inconclusive "$INCONCLUSIVE")
         else
             echo "::notice title=gake::no comparison with a baseline: ${why//$'\n'/ }"
             flags+=(--save)
