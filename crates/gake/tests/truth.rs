@@ -37,19 +37,29 @@ fn percentiles(rate: u64, http: &str, connections: &str) -> (f64, f64) {
 fn a_stall_is_told_in_full_whatever_the_bound_on_connections() {
     let rate = if full() { 1_000 } else { 200 };
     let cells = [("1.1", "5"), ("1.1", "50"), ("1.1", "1000"), ("2", "1"), ("2", "50")];
-    // Each takes 10 s, with nothing beside it: one of HTTP/2 is enough for every day.
+    // Each takes 10 s: one of HTTP/2 is enough for every day.
     let count = if full() { cells.len() } else { cells.len() - 1 };
-    for (http, connections) in cells.into_iter().take(count) {
-        for tries in 1..=TRIES {
-            let (p99, p95) = percentiles(rate, http, connections);
-            assert!(
-                p99 >= 900.0 * 0.98 && p95 >= 500.0 * 0.96,
-                "too good to be true with {connections} connections: p99 {p99} ms, p95 {p95} ms"
-            );
-            if p99 <= 900.0 * 1.02 && p95 <= 500.0 * 1.04 {
-                break;
+    // At 200/s they leave the cores idle and run beside each other; at 1,000/s in turn.
+    let beside = if full() { 1 } else { count };
+    for cells in cells[..count].chunks(beside) {
+        std::thread::scope(|scope| {
+            for &(http, connections) in cells {
+                scope.spawn(move || is_told_in_full(rate, http, connections));
             }
-            assert!(tries < TRIES, "{connections} connections: p99 {p99} ms, p95 {p95} ms");
+        });
+    }
+}
+
+fn is_told_in_full(rate: u64, http: &str, connections: &str) {
+    for tries in 1..=TRIES {
+        let (p99, p95) = percentiles(rate, http, connections);
+        assert!(
+            p99 >= 900.0 * 0.98 && p95 >= 500.0 * 0.96,
+            "too good to be true with {connections} connections: p99 {p99} ms, p95 {p95} ms"
+        );
+        if p99 <= 900.0 * 1.02 && p95 <= 500.0 * 1.04 {
+            return;
         }
+        assert!(tries < TRIES, "{connections} connections: p99 {p99} ms, p95 {p95} ms");
     }
 }

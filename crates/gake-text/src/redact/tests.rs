@@ -282,7 +282,7 @@ fn names_can_be_configured_and_redaction_turned_off() {
 #[test]
 fn deep_and_hostile_documents_are_read_in_one_pass() {
     // Quadratic time would take minutes for each.
-    let n = 1 << 18;
+    let n = 1 << 17;
     for piece in [
         "[",
         "{\"a\":",

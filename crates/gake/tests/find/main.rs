@@ -169,7 +169,7 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
 
 #[test]
 fn the_demo_needs_nothing_else() {
-    let ran = find(&["demo", "--max-rate", "32", "--budget", "60s", "-o", "json"]);
+    let ran = find(&["demo", "--max-rate", "32", "--budget", "25s", "-o", "json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(form["steps"].as_array().unwrap().iter().all(|step| step["ok"] != 0), "{form}");
@@ -251,7 +251,7 @@ fn search_script_once(other: &str, flags: &[&str]) -> (common::Ran, u64) {
 
 #[test]
 fn the_iterations_of_a_script_are_searched() {
-    let flags = ["--max-rate", "32", "--budget", "60s", "-o", "json"];
+    let flags = ["--max-rate", "32", "--budget", "25s", "-o", "json"];
     let (ran, served) = search_script("/fast", &flags);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -318,7 +318,7 @@ fn the_capacity_of_a_journey_is_searched_on_agents() {
     assert_eq!(lab.stats().requests, 0, "nothing was set up");
     fs::write(&path, COUNTED).unwrap();
     let out = ["--out", steps.to_str().unwrap()];
-    let flags = ["--max-rate", "32", "--budget", "90s", "-o", "json"];
+    let flags = ["--max-rate", "32", "--budget", "30s", "-o", "json"];
     let ran = start(&mut find(&[&out[..], &flags[..]].concat())).wait();
     // If the generator did not get its cores, the result proves nothing.
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");

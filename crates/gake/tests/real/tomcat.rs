@@ -65,6 +65,16 @@ type Start = fn(Settings) -> Server;
 
 const BOTH: [(&str, Start); 2] = [("tomcat", tomcat), ("lab", lab)];
 
+/// Checks both servers beside each other: their handlers sleep, and leave the cores idle.
+fn of_both(check: impl Fn(&str, Start) + Sync) {
+    let check = &check;
+    std::thread::scope(|scope| {
+        for (name, start) in BOTH {
+            scope.spawn(move || check(name, start));
+        }
+    });
+}
+
 /// With room for every connection.
 fn threads(threads: u64) -> Settings {
     Settings { threads, max_connections: 8_192, accept_count: 1_000, sleep_ms: 500 }
@@ -96,11 +106,11 @@ fn rate(server: &Server, settings: Settings) -> f64 {
 
 #[test]
 fn threads_over_service_time_is_the_rate() {
-    for (name, start) in BOTH {
+    of_both(|name, start| {
         let few = rate(&start(threads(20)), threads(20));
         let many = rate(&start(threads(50)), threads(50));
         assert!(many > 1.7 * few, "{name}: {few} to {many}");
-    }
+    });
 }
 
 #[test]
@@ -134,7 +144,7 @@ fn tomcat_counts_the_same_over_http2() {
 fn connections_beyond_the_limit_are_never_answered() {
     let settings =
         Settings { threads: 200, max_connections: 50, accept_count: 10, sleep_ms: 1_000 };
-    for (name, start) in BOTH {
+    of_both(|name, start| {
         let server = start(settings);
         // A short drain: when the others leave at the end, waiting clients are accepted.
         let json = load(&server, "-c 100 -d 12s --drain 1s");
@@ -160,5 +170,5 @@ fn connections_beyond_the_limit_are_never_answered() {
         assert!(doubled > 1.4 * json.number("rate.completed"), "{name}: {doubled}");
         let findings = cured.findings();
         assert!(!findings.iter().any(|id| id.contains("connection")), "{name}: {findings:?}");
-    }
+    });
 }
