@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use procfs::process::{FDTarget, Process, all_processes};
+use procfs::process::Process;
 
 use crate::{diag, sockets};
 
@@ -23,17 +23,10 @@ impl ListenerProcesses {
         if wanted.is_empty() {
             return Err(nothing_listens_on(ports));
         }
-        let all = all_processes().map_err(|error| format!("/proc cannot be read: {error}"))?;
+        let all_pids = all_pids().map_err(|error| format!("/proc cannot be read: {error}"))?;
         // Processes of other users are not readable.
-        let has = |process: &Process| inodes(process).any(|inode| wanted.contains(&inode));
-        // One at a time, since each holds a descriptor.
-        let (mut all_pids, mut pids) = (Vec::new(), Vec::new());
-        for process in all.flatten() {
-            all_pids.push(process.pid());
-            if has(&process) {
-                pids.push(process.pid());
-            }
-        }
+        let has = |pid: &i32| inodes(*pid).any(|inode| wanted.contains(&inode));
+        let mut pids: Vec<i32> = all_pids.iter().copied().filter(has).collect();
         if pids.is_empty() {
             pids = self.in_threads(wanted, &all_pids);
         } else {
@@ -83,23 +76,29 @@ fn listeners(ports: &[u16]) -> HashSet<u64> {
     listeners.iter().map(|entry| entry.inode).collect()
 }
 
-pub(crate) fn inodes(process: &Process) -> impl Iterator<Item = u64> + use<> {
-    let descriptors = process.fd().into_iter().flatten().flatten();
-    descriptors.filter_map(|descriptor| match descriptor.target {
-        FDTarget::Socket(inode) => Some(inode),
-        _ => None,
-    })
+/// The processes of this machine.
+pub(crate) fn all_pids() -> std::io::Result<Vec<i32>> {
+    let entries = fs::read_dir("/proc")?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The inodes of the sockets of a process. A link is read by one system call a descriptor: this is
+/// on the way to the first request.
+pub(crate) fn inodes(pid: i32) -> impl Iterator<Item = u64> + use<> {
+    sockets_in(PathBuf::from(format!("/proc/{pid}/fd")))
 }
 
 fn has_in_threads(pid: i32, wanted: &HashSet<u64>) -> bool {
-    let links = entries(&PathBuf::from(format!("/proc/{pid}/task")))
-        .flat_map(|thread| entries(&thread.join("fd")))
-        .flat_map(fs::read_link);
-    let mut inodes = links.filter_map(|link| {
-        let number = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-        number.parse().ok()
-    });
-    inodes.any(|inode: u64| wanted.contains(&inode))
+    entries(&PathBuf::from(format!("/proc/{pid}/task")))
+        .flat_map(|thread| sockets_in(thread.join("fd")))
+        .any(|inode| wanted.contains(&inode))
+}
+
+fn sockets_in(descriptors: PathBuf) -> impl Iterator<Item = u64> + use<> {
+    entries(&descriptors).filter_map(|link| {
+        let link = fs::read_link(link).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    })
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {

@@ -11,7 +11,7 @@ use procfs::process::{LimitValue, Process};
 use crate::cgroup::Cgroup;
 use crate::diag;
 use crate::level::Level;
-use crate::listener_processes::{ListenerProcesses, inodes, nothing_listens_on};
+use crate::listener_processes::{ListenerProcesses, all_pids, inodes, nothing_listens_on};
 use crate::rates::CounterRates;
 use crate::sockets;
 use crate::threads::{self, INTERVAL_MIN, ThreadSampler};
@@ -62,7 +62,7 @@ impl Processes {
         let mut levels = self.usage(&processes, now);
         let first = &processes[0];
         let table = sockets::table(first);
-        let inodes: HashSet<u64> = processes.iter().flat_map(inodes).collect();
+        let inodes: HashSet<u64> = processes.iter().flat_map(|process| inodes(process.pid())).collect();
         let listeners = sockets::listeners(&table, self.ports(), &inodes);
         levels.extend(sockets::levels(&table, &listeners));
         levels.extend(sockets::upstream(&table, &listeners, &inodes));
@@ -171,9 +171,9 @@ impl Processes {
 /// Node's cluster does. Children of this process are not the target's.
 fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let all = procfs::process::all_processes().into_iter().flatten().flatten();
+    let all = all_pids().unwrap_or_default().into_iter();
     let parents: Vec<(i32, i32)> =
-        all.filter_map(|process| process.stat().ok()).map(|stat| (stat.pid, stat.ppid)).collect();
+        all.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
     let mut at = 0;
     while let Some(parent) = pids.get(at).copied() {
         at += 1;
@@ -184,6 +184,13 @@ fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
         pids.extend(children);
     }
     pids
+}
+
+/// The parent of a process: the second field after its name, which is in parentheses and may hold
+/// any character.
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[derive(Debug, Clone, Copy)]
