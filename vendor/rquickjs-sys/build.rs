@@ -120,6 +120,8 @@ fn main() {
 
     let src_dir = Path::new("quickjs");
     println!("cargo:rerun-if-changed=quickjs");
+    // Dependents see DEP_QUICKJS_PATCHED, which the published package does not set.
+    println!("cargo:patched=1");
 
     let out_dir = env::var("OUT_DIR").expect("No OUT_DIR env var is set by cargo");
     let out_dir = Path::new(&out_dir);

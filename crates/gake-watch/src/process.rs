@@ -62,7 +62,8 @@ impl Processes {
         let mut levels = self.usage(&processes, now);
         let first = &processes[0];
         let table = sockets::table(first);
-        let inodes: HashSet<u64> = processes.iter().flat_map(|process| inodes(process.pid())).collect();
+        let inodes: HashSet<u64> =
+            processes.iter().flat_map(|process| inodes(process.pid())).collect();
         let listeners = sockets::listeners(&table, self.ports(), &inodes);
         levels.extend(sockets::levels(&table, &listeners));
         levels.extend(sockets::upstream(&table, &listeners, &inodes));
@@ -172,8 +173,7 @@ impl Processes {
 fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let all = all_pids().unwrap_or_default().into_iter();
-    let parents: Vec<(i32, i32)> =
-        all.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let parents: Vec<(i32, i32)> = all.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
     let mut at = 0;
     while let Some(parent) = pids.get(at).copied() {
         at += 1;

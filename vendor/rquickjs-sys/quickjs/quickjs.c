@@ -2135,16 +2135,6 @@ void *js_mallocz_rt(JSRuntime *rt, size_t size)
     return js_calloc_rt(rt, 1, size);
 }
 
-bool JS_ChargeHeap(JSRuntime *rt, int64_t bytes)
-{
-    JSMallocState *s = &rt->malloc_state;
-    /* When malloc_limit is 0 (unlimited), malloc_limit - 1 will be SIZE_MAX. */
-    if (bytes > 0 && s->malloc_size + (uint64_t)bytes > s->malloc_limit - 1)
-        return false;
-    s->malloc_size += bytes;
-    return true;
-}
-
 /* gake: large blocks count as steps on the way to the next interrupt. A built-in
    function is one step, and a script that only calls those that fill megabytes
    would keep its thread for seconds. */

@@ -1438,9 +1438,6 @@ typedef struct JSHostList {
 /* the lists end with NULL */
 JS_EXTERN void JS_SetHostLists(const JSHostList *const *lists);
 JS_EXTERN int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list);
-/* gake: counts bytes that the host holds for a script as bytes of its heap, and
-   a negative number as given back. Returns false if they exceed its bound. */
-JS_EXTERN bool JS_ChargeHeap(JSRuntime *rt, int64_t bytes);
 /* gake: lets the module `module_name` export what `obj` has, besides `default`. */
 JS_EXTERN int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj);
 /* gake: writes why a text is not JSON into `out` and returns how long that is, or 0

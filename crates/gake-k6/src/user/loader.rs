@@ -12,14 +12,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use gake_script::Exception as Caught;
-use gake_script::user::add_builtins;
+use gake_script::user::{add_builtins, object_module};
 use rquickjs::function::{Func, Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
-use super::exports::module_of;
 use super::syntax::is_es_module;
 use super::vu::{Vu, VuStage};
 use crate::errors::{go_error, go_error_of, native_frame};
@@ -218,7 +217,7 @@ impl Modules {
         }
         if !is_es_module(&text) {
             let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
-            return module_of(ctx, name, &exports);
+            return object_module(ctx, name, &exports);
         }
         let has_meta = text.contains(META);
         let module = Module::declare(ctx.clone(), name, text)?;
@@ -291,7 +290,7 @@ impl Loader for Modules {
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if modules::is_builtin(name) {
             let exports = self.builtin(ctx, name)?;
-            return module_of(ctx, name, exports.as_value());
+            return object_module(ctx, name, exports.as_value());
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)

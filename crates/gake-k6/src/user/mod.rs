@@ -2,7 +2,6 @@
 
 pub mod clock;
 mod console;
-mod exports;
 mod globals;
 pub(crate) mod lingering;
 pub(crate) mod loader;

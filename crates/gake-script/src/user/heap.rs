@@ -2,24 +2,25 @@
 
 #![expect(
     unsafe_code,
-    reason = "JS_ChargeHeap of the vendored QuickJS, which rquickjs does not have"
+    reason = "blocks of QuickJS's allocator and its exception of a full heap, which rquickjs does not have"
 )]
 
-use std::ptr::NonNull;
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
 
 use rquickjs::{Ctx, qjs};
-
-unsafe extern "C" {
-    fn JS_ChargeHeap(runtime: *mut qjs::JSRuntime, bytes: i64) -> bool;
-}
 
 /// Bytes that the host holds for a script, counted within the bound on its heap until this is
 /// dropped. Must not outlive the script's runtime: keep it in a value of the script, or on the
 /// stack.
+///
+/// They are counted as a block of that size of the script's heap, which is never written: beyond
+/// some pages it takes no memory.
 #[derive(Debug)]
 pub struct HeapCharge {
     runtime: NonNull<qjs::JSRuntime>,
-    bytes: i64,
+    block: *mut c_void,
+    bytes: usize,
 }
 
 impl HeapCharge {
@@ -30,7 +31,8 @@ impl HeapCharge {
     pub fn new(ctx: &Ctx<'_>, bytes: usize) -> rquickjs::Result<Self> {
         // SAFETY: the context is alive.
         let runtime = NonNull::new(unsafe { qjs::JS_GetRuntime(ctx.as_raw().as_ptr()) });
-        let mut charge = Self { runtime: runtime.ok_or(rquickjs::Error::Allocation)?, bytes: 0 };
+        let runtime = runtime.ok_or(rquickjs::Error::Allocation)?;
+        let mut charge = Self { runtime, block: ptr::null_mut(), bytes: 0 };
         match charge.grow(bytes) {
             true => Ok(charge),
             false => Err(throw_out_of_memory(ctx)),
@@ -39,20 +41,25 @@ impl HeapCharge {
 
     /// Adds bytes. Returns whether they fit; if they do not, nothing changes.
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let Ok(bytes) = i64::try_from(bytes) else { return false };
-        // SAFETY: the runtime is alive, and used by this thread only.
-        let fits = unsafe { JS_ChargeHeap(self.runtime.as_ptr(), bytes) };
-        if fits {
-            self.bytes += bytes;
+        let Some(bytes) = self.bytes.checked_add(bytes) else { return false };
+        if bytes == self.bytes {
+            return true;
         }
-        fits
+        // SAFETY: the runtime is alive, and used by this thread only; the block is its own, or null.
+        let block =
+            unsafe { qjs::js_realloc_rt(self.runtime.as_ptr(), self.block, bytes as qjs::size_t) };
+        if block.is_null() {
+            return false;
+        }
+        (self.block, self.bytes) = (block, bytes);
+        true
     }
 }
 
 impl Drop for HeapCharge {
     fn drop(&mut self) {
-        // SAFETY: the runtime is alive: a charge does not outlive it.
-        unsafe { JS_ChargeHeap(self.runtime.as_ptr(), -self.bytes) };
+        // SAFETY: the runtime is alive: a charge does not outlive it. The block is its own, or null.
+        unsafe { qjs::js_free_rt(self.runtime.as_ptr(), self.block) };
     }
 }
 

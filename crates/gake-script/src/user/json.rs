@@ -1,4 +1,4 @@
-//! Error messages of `JSON.parse`.
+//! Error messages of `JSON.parse`, by the patched QuickJS.
 
 #![expect(
     unsafe_code,

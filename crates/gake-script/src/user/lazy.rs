@@ -1,50 +1,27 @@
 //! Lazy properties of host objects, created on first lookup.
 //!
-//! A script uses few of them, and a function takes some 250 bytes for each user. The vendored
-//! QuickJS does the same for its built-in objects.
+//! A script uses few of them, and a function takes some 250 bytes for each user. The patched
+//! QuickJS does the same for its built-in objects; with the published one, objects have all
+//! properties from the start.
 
-#![expect(
-    unsafe_code,
-    reason = "calls of and from QuickJS for properties that are made when they are looked up: rquickjs does not know them"
-)]
+use std::ffi::{CStr, CString};
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
+use rquickjs::Object;
 
-use rquickjs::{Ctx, Object, Value, qjs};
+#[cfg(patched_quickjs)]
+mod host;
+#[cfg(not(patched_quickjs))]
+#[path = "lazy/eager.rs"]
+mod host;
+
+use host::HostList;
 
 /// Names of lazy properties, and the function that creates one.
 #[derive(Debug)]
 pub struct LazyList {
     names: &'static [&'static CStr],
     make: fn(&Object<'_>, &'static CStr) -> rquickjs::Result<()>,
-    host: OnceLock<HostList>,
-}
-
-/// `JSHostList` of quickjs.h.
-#[repr(C)]
-#[derive(Debug)]
-struct HostList {
-    names: *const *const c_char,
-    len: c_int,
-    make: unsafe extern "C" fn(*mut qjs::JSContext, qjs::JSValue, c_int, *mut c_void) -> c_int,
-    opaque: *mut c_void,
-}
-
-// SAFETY: it points to immutable data with a static lifetime.
-unsafe impl Send for HostList {}
-// SAFETY: as above.
-unsafe impl Sync for HostList {}
-
-unsafe extern "C" {
-    fn JS_SetHostLists(lists: *const *const HostList);
-    fn JS_DeferProperties(
-        ctx: *mut qjs::JSContext,
-        object: qjs::JSValue,
-        list: *const HostList,
-    ) -> c_int;
-    fn JS_OpenModule(ctx: *mut qjs::JSContext, name: *const c_char, object: qjs::JSValue) -> c_int;
+    host: HostList,
 }
 
 impl LazyList {
@@ -54,7 +31,7 @@ impl LazyList {
         names: &'static [&'static CStr],
         make: fn(&Object<'_>, &'static CStr) -> rquickjs::Result<()>,
     ) -> Self {
-        Self { names, make, host: OnceLock::new() }
+        Self { names, make, host: HostList::new() }
     }
 
     /// A list of names known only at run time. Leaked.
@@ -73,18 +50,6 @@ impl LazyList {
     pub fn names(&self) -> &'static [&'static CStr] {
         self.names
     }
-
-    fn host(&'static self) -> &'static HostList {
-        self.host.get_or_init(|| {
-            let names: Vec<*const c_char> = self.names.iter().map(|name| name.as_ptr()).collect();
-            HostList {
-                names: names.leak().as_ptr(),
-                len: self.names.len() as c_int,
-                make: make_one,
-                opaque: ptr::from_ref(self).cast_mut().cast(),
-            }
-        })
-    }
 }
 
 /// Registers lists, once for the process and before its first user. Objects with unregistered lists
@@ -93,13 +58,8 @@ pub fn share_lists<L>(lists: impl FnOnce() -> L)
 where
     L: IntoIterator<Item = &'static LazyList>,
 {
-    static SHARED: OnceLock<()> = OnceLock::new();
-    SHARED.get_or_init(|| {
-        let hosts = lists().into_iter().map(|list| ptr::from_ref(list.host()));
-        let hosts: Vec<*const HostList> = hosts.chain([ptr::null()]).collect();
-        // SAFETY: a null-terminated array with a static lifetime.
-        unsafe { JS_SetHostLists(hosts.leak().as_ptr()) };
-    });
+    static SHARED: std::sync::Once = std::sync::Once::new();
+    SHARED.call_once(|| host::register(lists()));
 }
 
 /// Defines the properties of a list on an object that has none of them.
@@ -107,49 +67,10 @@ where
 /// # Errors
 /// When a property that is created immediately throws.
 pub fn lazily(object: &Object<'_>, list: &'static LazyList) -> rquickjs::Result<()> {
-    let ctx = object.ctx().as_raw().as_ptr();
-    // SAFETY: the object is one of this context, which is alive.
-    match unsafe { JS_DeferProperties(ctx, object.as_raw(), list.host()) } {
-        0 => Ok(()),
-        _ => Err(rquickjs::Error::Exception),
-    }
+    host::define(object, list)
 }
 
-/// Lets the declared module `name` also export the properties of an object.
-///
-/// # Errors
-/// When there is no such module, or no memory.
-pub fn open_module(ctx: &Ctx<'_>, name: &str, object: &Object<'_>) -> rquickjs::Result<()> {
-    let name = CString::new(name)?;
-    // SAFETY: the object is one of this context, which is alive.
-    match unsafe { JS_OpenModule(ctx.as_raw().as_ptr(), name.as_ptr(), object.as_raw()) } {
-        0 => Ok(()),
-        _ => Err(rquickjs::Error::Unknown),
-    }
-}
-
-/// Creates property `index` of the list `opaque`. Returns a negative number on an exception.
-unsafe extern "C" fn make_one(
-    ctx: *mut qjs::JSContext,
-    object: qjs::JSValue,
-    index: c_int,
-    opaque: *mut c_void,
-) -> c_int {
-    let Some(raw) = NonNull::new(ctx) else { return -1 };
-    // SAFETY: QuickJS calls this with a list of `LazyList::host`, which is never freed.
-    let list = unsafe { &*opaque.cast::<LazyList>() };
-    // SAFETY: the context of the lookup, whose runtime is locked by the caller.
-    let ctx = unsafe { Ctx::from_raw(raw) };
-    // SAFETY: an object of this context; the value owns a reference to it.
-    let value = unsafe { Value::from_raw(ctx, qjs::JS_DupValue(raw.as_ptr(), object)) };
-    let name = usize::try_from(index).ok().and_then(|index| list.names.get(index));
-    match (value.into_object(), name) {
-        (Some(object), Some(name)) if (list.make)(&object, name).is_ok() => 0,
-        _ => -1,
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, patched_quickjs))]
 mod tests {
     use std::cell::Cell;
 

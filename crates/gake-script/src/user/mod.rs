@@ -12,8 +12,13 @@
 mod builtins;
 mod fiber;
 mod heap;
+#[cfg(patched_quickjs)]
+mod json;
+#[cfg(not(patched_quickjs))]
+#[path = "own_json_errors.rs"]
 mod json;
 mod lazy;
+mod object_module;
 mod rejections;
 mod sample;
 mod stack;
@@ -31,7 +36,8 @@ pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yield_once};
 pub use heap::{HeapCharge, throw_out_of_memory};
 pub use json::{WhyNotJson, explain_json};
-pub use lazy::{LazyList, lazily, open_module, share_lists};
+pub use lazy::{LazyList, lazily, share_lists};
+pub use object_module::object_module;
 pub use rejections::Rejections;
 pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;
