@@ -1,9 +1,12 @@
 //! Whether QuickJS is the patched one of `vendor/`, which says so to its dependents.
+//! `GAKE_QUICKJS=published` compiles for the published one all the same, to check that code.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=GAKE_QUICKJS");
     println!("cargo::rustc-check-cfg=cfg(patched_quickjs)");
-    if std::env::var_os("DEP_QUICKJS_PATCHED").is_some() {
+    let is_published = std::env::var("GAKE_QUICKJS").is_ok_and(|which| which == "published");
+    if std::env::var_os("DEP_QUICKJS_PATCHED").is_some() && !is_published {
         println!("cargo::rustc-cfg=patched_quickjs");
     }
 }

@@ -21,6 +21,7 @@ use host::HostList;
 pub struct LazyList {
     names: &'static [&'static CStr],
     make: fn(&Object<'_>, &'static CStr) -> rquickjs::Result<()>,
+    #[cfg_attr(not(patched_quickjs), expect(dead_code, reason = "it has no content"))]
     host: HostList,
 }
 

@@ -129,6 +129,7 @@ fn a_busy_fiber_yields_and_can_be_dropped() {
     assert_eq!(finish(evaluate(&user, "1 + 1")).0, Ok("2".to_owned()));
 }
 
+#[cfg(patched_quickjs)]
 #[test]
 fn a_fiber_that_fills_memory_yields() {
     let (user, _) = user();
