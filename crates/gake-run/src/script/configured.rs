@@ -10,8 +10,9 @@ use gake_k6::options::{
     validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, ScriptLog};
+use gake_k6::test::{LogLevel, ScriptLog, UserSettings};
 use gake_k6::threshold::Thresholds;
+use gake_text::redact::Redactor;
 use serde_json::Value;
 
 use super::source::UnloadedScript;
@@ -30,6 +31,8 @@ pub struct ScriptSettings {
     pub variables: BTreeMap<String, String>,
     /// A file of options, the lowest tier; by default the one that `K6_CONFIG` names.
     pub config: Option<String>,
+    /// Redacts the log, in place of the masks for the built-in names of secrets.
+    pub redactor: Option<Redactor>,
     /// Where secrets come from, as `mock=name=value` or `file=PATH`.
     pub secret_sources: Vec<String>,
     /// Whether thresholds are disabled.
@@ -118,6 +121,9 @@ impl ConfiguredScript {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
         let secrets = Secrets::read(&asked.secret_sources, |path| std::fs::read_to_string(path))
             .map_err(ScriptRefusal::Other)?;
+        let default = || UserSettings::default().redactor;
+        let redactor = asked.redactor.clone().unwrap_or_else(default);
+        let log = (log, redactor.clone());
         let script = LoadedScript::load(&path, files, environment.clone(), secrets, log)?;
         if !script.has_functions() {
             return Err(ScriptRefusal::NoFunctions);
@@ -152,6 +158,7 @@ impl ConfiguredScript {
         settings.seed = asked.seed;
         settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
         settings.failed_bodies = asked.failed_bodies;
+        settings.redactor = redactor;
         settings.profile = asked.profile.then(Arc::default);
         // Cannot fail: set once, before any user runs.
         let _ = script.test.settings.set(settings);

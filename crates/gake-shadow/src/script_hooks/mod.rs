@@ -9,13 +9,15 @@ mod options;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub use gake_script::{ConsoleLevel, ConsoleSink};
-use gake_script::{Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value};
+pub use gake_script::ConsoleLevel;
+use gake_script::{
+    ConsoleSink, Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value,
+};
 use gake_text::foreign;
-use gake_text::redact::Redactor;
+use gake_text::redact::{Redacted, Redactor};
 
 use crate::Proxy;
 use crate::config::Config;
@@ -38,6 +40,9 @@ const FAULT_MAX: usize = 4 << 10;
 /// Distinct faults of a script that are logged; more are only counted.
 const FAULTS_LOGGED_MAX: usize = 20;
 
+/// The destination of a script's console and of its faults.
+pub type HookLog = Arc<dyn Fn(ConsoleLevel, &Redacted) + Send + Sync>;
+
 impl HookScript {
     /// Adds the hooks to `proxy`, whose configuration is `config`. The script's console goes to
     /// `log`, and so do its faults, cut and redacted.
@@ -47,7 +52,7 @@ impl HookScript {
     pub fn add(
         &self,
         config: &Config,
-        log: ConsoleSink,
+        log: HookLog,
         redactor: &Redactor,
         proxy: Proxy,
     ) -> Result<Proxy, String> {
@@ -77,20 +82,23 @@ impl ScriptHooks {
     fn load(
         script: &HookScript,
         config: &Config,
-        log: ConsoleSink,
+        log: HookLog,
         redactor: &Redactor,
     ) -> Result<Self, String> {
         let path: &Path = &script.path;
+        let (hidden, out) = (redactor.clone(), Arc::clone(&log));
+        // What a script prints may be a client's message.
+        let console: ConsoleSink = Arc::new(move |level, line| out(level, &hidden.text(line)));
         let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
-            ScriptThreads::start(&source, ScriptLimits::default(), threads, &log).map_err(|error| {
-                match &error {
+            ScriptThreads::start(&source, ScriptLimits::default(), threads, &console).map_err(
+                |error| match &error {
                     ScriptError::Thrown(exception) if exception.place.is_empty() => {
                         format!("{}: {error}", path.display())
                     }
                     _ => error.to_string(),
-                }
-            })
+                },
+            )
         };
         let first = start(1)?;
         let function = |name: &str| match first.export(name) {
@@ -175,9 +183,9 @@ impl Hooks for ScriptHooks {
 
 /// Logs each distinct fault once; all are counted elsewhere.
 struct FaultLog {
-    log: ConsoleSink,
+    log: HookLog,
     redactor: Redactor,
-    logged: Mutex<HashSet<String>>,
+    logged: Mutex<HashSet<Redacted>>,
 }
 
 impl FaultLog {
@@ -213,15 +221,13 @@ impl FaultLog {
             0..=FAULT_MAX => Cow::Borrowed(fault),
             _ => Cow::Owned(fault[..fault.floor_char_boundary(FAULT_MAX)].to_owned() + " ..."),
         };
-        let fault = &*self.redactor.text(&fault);
+        let fault = self.redactor.text(&fault);
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.to_owned()) {
-            (self.log)(ConsoleLevel::Warn, fault);
+        if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.clone()) {
+            (self.log)(ConsoleLevel::Warn, &fault);
             if logged.len() == FAULTS_LOGGED_MAX {
-                (self.log)(
-                    ConsoleLevel::Warn,
-                    "the script has more faults, which are only counted",
-                );
+                let more = Redacted::plain("the script has more faults, which are only counted");
+                (self.log)(ConsoleLevel::Warn, &more);
             }
         }
     }
