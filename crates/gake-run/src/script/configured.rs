@@ -1,6 +1,7 @@
 //! A script with its effective options, which join its own and the command's.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use gake_core::plan::Overflow;
@@ -17,6 +18,9 @@ use serde_json::Value;
 
 use super::source::UnloadedScript;
 use super::{LoadedScript, ScriptRun, ScriptRunError, network, settings, tls};
+
+/// Maximum bytes of a file of options or secrets.
+const SETTINGS_MAX: u64 = 16 << 20;
 
 /// The settings of a script's run besides the script's own options.
 #[derive(Debug, Clone, Default)]
@@ -119,8 +123,10 @@ impl ConfiguredScript {
         environment.extend(archived.iter().flat_map(|archived| archived.environment.clone()));
         environment.extend(asked.variables.clone());
         let environment: Vec<(String, String)> = environment.into_iter().collect();
-        let secrets = Secrets::read(&asked.secret_sources, |path| std::fs::read_to_string(path))
-            .map_err(ScriptRefusal::Other)?;
+        let secrets = Secrets::read(&asked.secret_sources, |path| {
+            gake_files::read_to_string(path, "secrets", SETTINGS_MAX).map_err(io::Error::other)
+        })
+        .map_err(ScriptRefusal::Other)?;
         let default = || UserSettings::default().redactor;
         let redactor = asked.redactor.clone().unwrap_or_else(default);
         let log = (log, redactor.clone());
@@ -236,7 +242,11 @@ fn consolidated(
     };
     let file = match asked.config.as_ref().or_else(|| asked.system.get("K6_CONFIG")) {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+            let text = gake_files::read_to_string(path.as_ref(), "options", SETTINGS_MAX);
+            let text = text.map_err(|error| match error.io() {
+                Some(error) => format!("{path}: {error}"),
+                None => error.to_string(),
+            });
             text.and_then(|text| read(&text)).map_err(ScriptRefusal::Options)?
         }
         None => K6Options::default(),

@@ -37,6 +37,9 @@ const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum bytes of a fault that is logged.
 const FAULT_MAX: usize = 4 << 10;
 
+/// Bytes of a fault that are redacted: well beyond those that are logged.
+const FAULT_READ_MAX: usize = 16 * FAULT_MAX;
+
 /// Distinct faults of a script that are logged; more are only counted.
 const FAULTS_LOGGED_MAX: usize = 20;
 
@@ -139,7 +142,7 @@ impl ScriptHooks {
 
     /// Logs an invalid return value.
     fn wrong(&self, function: &str, wrong: String) -> HookError {
-        self.faults.log_once(&format!("{function} {}", foreign::line(&wrong)));
+        self.faults.log_once(&format!("{function} {}", self.faults.on_one_line(&wrong)));
         wrong.into()
     }
 }
@@ -199,20 +202,26 @@ impl FaultLog {
             ScriptError::Busy(_) => HookTimeout.into(),
             ScriptError::Thrown(exception) => {
                 // The exception may contain text from a client.
-                let thrown = exception.to_string();
-                let mut fault = format!("{function} threw: {}", foreign::line(&thrown));
+                let thrown = self.on_one_line(&exception.to_string());
+                let mut fault = format!("{function} threw: {thrown}");
                 // The message contains the innermost call.
                 for call in exception.stack.lines().skip(1) {
-                    fault = fault + "\n" + &foreign::line(call);
+                    fault = fault + "\n" + &self.on_one_line(call);
                 }
                 self.log_once(&fault);
                 exception.into()
             }
             error => {
-                self.log_once(&foreign::line(&error.to_string()));
+                self.log_once(&self.on_one_line(&error.to_string()));
                 error.into()
             }
         })
+    }
+
+    /// A text of a script, redacted while a secret still stands on the line below its name.
+    fn on_one_line(&self, text: &str) -> String {
+        let text = &text[..text.floor_char_boundary(FAULT_READ_MAX)];
+        foreign::line(&self.redactor.text(text)).into_owned()
     }
 
     /// What scripts throw may quote a client's message, and be as long.

@@ -154,7 +154,9 @@ impl Redactor {
     /// Redacts the URLs of a message of gake's own, which quotes what it is about.
     #[must_use]
     pub fn urls(&self, text: &str) -> Redacted {
-        let word = |word: &str| match word.contains("://") {
+        // `USER:PASSWORD@HOST` stands in our own hints.
+        let is_hint = |word: &str| [":PASSWORD@", ":password@"].iter().any(|p| word.contains(p));
+        let word = |word: &str| match word.contains("://") && !is_hint(word) {
             true => self.text(word).0,
             false => word.to_owned(),
         };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{NamePosition, Redactor, is_nothing, is_word, markup, shapes};
+use super::{MASK, NamePosition, Redactor, is_nothing, is_word, markup, shapes};
 
 /// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
@@ -69,7 +69,7 @@ fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
         if !is_scheme || bytes.get(space) != Some(&b' ') {
             continue;
         }
-        let end = space + 1 + bytes[space + 1..].iter().take_while(|b| !ends(**b, false)).count();
+        let end = space + 1 + word_length(&bytes[space + 1..]);
         let secret = &bytes[space + 1..end];
         if !is_word(secret) && !is_nothing(secret) {
             edits.put(space + 1..end, redactor.replacement(secret));
@@ -169,6 +169,9 @@ impl PairScanner<'_> {
         let from = from + blanks.count();
         let from = self.next_line(from, name).unwrap_or(from);
         let rest = &self.bytes[from..];
+        if rest.starts_with(MASK.as_bytes()) {
+            return Some(PairValue { place: from..from + MASK.len(), is_quoted: true });
+        }
         let quote = match rest {
             [b'\\', quote @ (b'"' | b'\''), ..] => Some((2, *quote)),
             [quote @ (b'"' | b'\'' | b'`'), ..] => Some((1, *quote)),
@@ -194,7 +197,7 @@ impl PairScanner<'_> {
         let word = &self.bytes[from..end];
         let is_scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()));
         if is_scheme && self.bytes.get(end) == Some(&b' ') {
-            let length = self.bytes[end + 1..].iter().take_while(|b| !ends(**b, false)).count();
+            let length = word_length(&self.bytes[end + 1..]);
             return Some(PairValue { place: end + 1..end + 1 + length, is_quoted: true });
         }
         Some(PairValue { place: from..end, is_quoted: false })
@@ -244,6 +247,14 @@ impl PairScanner<'_> {
             at += 1;
         }
         self.bytes.len()
+    }
+}
+
+/// The length of a word, or of a mask, at the start.
+fn word_length(bytes: &[u8]) -> usize {
+    match bytes.starts_with(MASK.as_bytes()) {
+        true => MASK.len(),
+        false => bytes.iter().take_while(|byte| !ends(**byte, false)).count(),
     }
 }
 

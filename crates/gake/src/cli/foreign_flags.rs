@@ -201,7 +201,7 @@ pub fn add_tip(mut error: Error, command: &Command, args: &[OsString]) -> Error 
         error.remove(noise);
     }
     if let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg)
-        && arg.split(' ').next().is_some_and(may_hold_secrets)
+        && (arg.contains("SOURCE") || arg.split(' ').next().is_some_and(may_hold_secrets))
         && matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if !value.is_empty())
     {
         error.insert(ContextKind::InvalidValue, ContextValue::String("(not shown)".to_owned()));
