@@ -59,7 +59,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Self, Failure> {
         let redactor = redactor_for(SecretNames::default())?;
         let target = match (&settings.target, &settings.database) {
-            (Some(url), _) => redactor.text(url).into_owned(),
+            (Some(url), _) => redactor.text(url).into_inner(),
             (None, Some((_, store))) => format!("the built-in lab on {store}"),
             (None, None) => "the built-in lab".to_owned(),
         };

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use gake_core::exact;
 use gake_core::record::Tally;
 use gake_run::script::{LogLevel, LogLine, SetupResult};
+use gake_text::redact::Redacted;
 use serde::{Deserialize, Serialize};
 
 use crate::FleetError;
@@ -160,6 +161,12 @@ fn cut(text: &str, most: usize) -> String {
     text[..text.floor_char_boundary(most)].to_owned()
 }
 
+fn shortened(text: &Redacted, most: usize) -> Redacted {
+    let mut text = text.clone();
+    text.cut(most, "");
+    text
+}
+
 /// Receives events of scripts with the name of the agent. Must not block.
 pub type ScriptListener = Arc<dyn Fn(&str, ScriptEvent) + Send + Sync>;
 
@@ -167,8 +174,8 @@ pub type ScriptListener = Arc<dyn Fn(&str, ScriptEvent) + Send + Sync>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptLine {
     level: u8,
-    message: String,
-    fields: Vec<(String, String)>,
+    message: Redacted,
+    fields: Vec<(String, Redacted)>,
 }
 
 const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Error];
@@ -177,15 +184,15 @@ impl From<&LogLine> for ScriptLine {
     fn from(line: &LogLine) -> Self {
         let level = LEVELS.iter().position(|level| *level == line.level).unwrap_or(0) as u8;
         let own = line.fields.iter().filter(|(key, _)| FIELDS.contains(key));
-        let fields = own.map(|(key, value)| ((*key).to_owned(), cut(value, FIELD_MAX)));
-        Self { level, message: cut(&line.message, LINE_MAX), fields: fields.collect() }
+        let fields = own.map(|(key, value)| ((*key).to_owned(), shortened(value, FIELD_MAX)));
+        Self { level, message: shortened(&line.message, LINE_MAX), fields: fields.collect() }
     }
 }
 
 impl From<ScriptLine> for LogLine {
     fn from(line: ScriptLine) -> Self {
         let level = LEVELS.get(usize::from(line.level)).copied().unwrap_or(LogLevel::Error);
-        let known = |(key, value): (String, String)| {
+        let known = |(key, value): (String, Redacted)| {
             let key = FIELDS.iter().find(|known| **known == key)?;
             Some((*key, value))
         };
@@ -198,6 +205,7 @@ impl From<ScriptLine> for LogLine {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use gake_text::redact::Redactor;
 
     #[test]
     fn a_parcel_that_is_too_large_is_refused() {
@@ -242,12 +250,14 @@ mod tests {
     #[test]
     fn lines_are_converted_back() {
         for level in LEVELS {
-            let fields = vec![("source", "console".to_owned()), ("scenario", "a".to_owned())];
-            let line = LogLine { level, message: "hé".to_owned(), fields };
+            let fields = [("source", "console"), ("scenario", "a")]
+                .map(|(key, value)| (key, Redacted::plain(value)))
+                .to_vec();
+            let line = LogLine { level, message: Redacted::plain("hé"), fields };
             assert_eq!(LogLine::from(ScriptLine::from(&line)), line);
         }
-        let long =
-            LogLine { level: LogLevel::Info, message: "é".repeat(LINE_MAX), fields: vec![] };
+        let message = Redactor::off().text(&"é".repeat(LINE_MAX));
+        let long = LogLine { level: LogLevel::Info, message, fields: vec![] };
         assert_eq!(ScriptLine::from(&long).message.len(), LINE_MAX);
         let long = LogLine { fields: vec![("error", long.message.clone())], ..long };
         assert_eq!(ScriptLine::from(&long).fields[0].1.len(), FIELD_MAX);

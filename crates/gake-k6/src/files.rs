@@ -60,6 +60,11 @@ impl ScriptFiles {
         all
     }
 
+    /// Whether a module was read from the network.
+    pub(crate) fn has_remote(&self) -> bool {
+        self.known().keys().any(|path| path.starts_with("https:"))
+    }
+
     pub(crate) fn read(&self, path: &Path) -> io::Result<Arc<[u8]>> {
         let mut known = self.known();
         if let Some(bytes) = known.get(path) {

@@ -57,18 +57,14 @@ impl Secrets {
             match kind {
                 "mock" => {}
                 "file" => {
-                    let path =
-                        path.ok_or_else(|| format!("--secret-source {text}: a file is missing"))?;
+                    let path = path.ok_or("--secret-source file: a file is missing")?;
                     let lines = read(&path).map_err(|error| {
                         format!("the secrets in {} cannot be read: {error}", path.display())
                     })?;
                     source.values = pairs(&lines);
                 }
-                other => {
-                    return Err(format!(
-                        "unknown kind of secret source {other:?}: use mock or file"
-                    ));
-                }
+                // What is not a kind may be a secret.
+                _ => return Err("unknown kind of secret source: use mock or file".to_owned()),
             }
             if secrets.sources.iter().any(|known| known.name == source.name) {
                 return Err(format!(

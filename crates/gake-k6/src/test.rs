@@ -1,5 +1,6 @@
 //! The state that all users of a test share, on all threads.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::{fmt, io};
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{Definition, Tags};
 use gake_script::user::Builtins;
+use gake_text::redact::{Redacted, Redactor, SecretNames};
 
 use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
@@ -44,9 +46,9 @@ pub struct LogLine {
     /// Its severity.
     pub level: LogLevel,
     /// Its text; may have several lines.
-    pub message: String,
+    pub message: Redacted,
     /// Structured fields, in order.
-    pub fields: Vec<(&'static str, String)>,
+    pub fields: Vec<(&'static str, Redacted)>,
 }
 
 /// The destination of log lines, from all threads.
@@ -117,6 +119,8 @@ pub struct UserSettings {
     pub bodies: u64,
     /// Whether the bodies of failed responses are counted.
     pub failed_bodies: bool,
+    /// Redacts the log. If it is off, lines of the console are as the script writes them, as in k6.
+    pub redactor: Redactor,
     /// Takes samples of the running lines, if set.
     pub profile: Option<Arc<ScriptProfile>>,
 }
@@ -150,6 +154,7 @@ impl Default for UserSettings {
             memory: 512 << 20,
             bodies: default_bound(),
             failed_bodies: false,
+            redactor: Redactor::masking(SecretNames::default()),
             profile: None,
         }
     }
@@ -362,10 +367,17 @@ impl Test {
 
     /// Writes a line of the log.
     pub fn log(&self, level: LogLevel, message: &str, fields: &[(&'static str, &str)]) {
+        let redactor = &self.settings().redactor;
+        let is_ours = !fields.contains(&("source", "console"));
         let shown = |text: &str| {
-            let mut text = self.secrets().redacted(text).unwrap_or_else(|| text.to_owned());
+            let text = self.secrets().redacted(text).map_or(Cow::Borrowed(text), Cow::Owned);
+            let mut text = match redactor.is_off() && is_ours {
+                // Messages of ours quote what they are about.
+                true => Redactor::masking(SecretNames::default()).urls(&text),
+                false => redactor.text(&text),
+            };
             // After the redaction, which does not recognise half a secret.
-            text.truncate(text.floor_char_boundary(LINE_MAX));
+            text.cut(LINE_MAX, "");
             text
         };
         let fields = fields.iter().map(|(key, value)| (*key, shown(value))).collect();

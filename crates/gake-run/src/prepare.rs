@@ -117,7 +117,7 @@ impl LoadedRequests {
     /// Hides secrets in names of targets.
     pub fn redact(&mut self, redactor: &Redactor) {
         for set in self.sets.iter_mut().flatten() {
-            set.name = redactor.text(&set.name).into_owned();
+            set.name = redactor.text(&set.name).into_inner();
         }
     }
 
@@ -351,7 +351,7 @@ impl ResolvedRun {
 /// Hides secrets in the names of a plan.
 fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
     let mut plan = plan.clone();
-    let hide = |text: &mut String| *text = redactor.text(text).into_owned();
+    let hide = |text: &mut String| *text = redactor.text(text).into_inner();
     hide(&mut plan.target);
     plan.labels.iter_mut().for_each(hide);
     if let PlanLoad::Scenarios { scenarios } = &mut plan.load {

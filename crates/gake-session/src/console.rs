@@ -7,11 +7,10 @@ use std::time::Duration;
 use clap::ValueEnum;
 use gake_judge::Verdict;
 use gake_text::foreign;
-use gake_text::redact::{Redactor, SecretNames};
+use gake_text::redact::{Redacted, Redactor, SecretNames};
 use owo_colors::OwoColorize;
 
 use crate::exit::{Exit, Failure};
-use crate::random;
 use crate::status_line::{self, StatusLine};
 
 /// When to use colour.
@@ -62,17 +61,8 @@ fn of_script(text: &str, is_terminal: bool) -> Cow<'_, str> {
 
 /// Hides passwords and secret parameters of the URLs in an error or warning: many quote what they
 /// refuse.
-fn without_secrets(text: &str) -> Cow<'_, str> {
-    if !text.contains("://") {
-        return text.into();
-    }
-    // Under a new key each time: the text may be published.
-    let redactor = Redactor::new(random::bytes().unwrap_or_default(), SecretNames::default());
-    let word = |word| match str::contains(word, "://") {
-        true => redactor.text(word),
-        false => Cow::Borrowed(word),
-    };
-    text.split_inclusive(char::is_whitespace).map(word).collect::<String>().into()
+fn without_secrets(text: &str) -> Redacted {
+    Redactor::masking(SecretNames::default()).urls(text)
 }
 
 /// Indents lines after the first, so that foreign text cannot imitate a message of ours.

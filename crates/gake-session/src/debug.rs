@@ -82,15 +82,15 @@ fn text(shown: &FirstExchange, redactor: &Redactor) -> String {
 fn request_line(line: &str, redactor: &Redactor) -> String {
     let words: Vec<&str> = line.splitn(3, ' ').collect();
     match words[..] {
-        [method, target, version] => format!("{method} {} {version}", redactor.target(target)),
-        _ => redactor.text(line).into_owned(),
+        [method, target, version] => format!("{method} {} {version}", &*redactor.target(target)),
+        _ => redactor.text(line).into_inner(),
     }
 }
 
 /// A header line; what is secret is masked.
 fn header(name: &str, value: &str, redactor: &Redactor) -> String {
     let value = redactor.header(name, value.as_bytes());
-    format!("{name}: {}", String::from_utf8_lossy(&value))
+    format!("{name}: {}", &*value.text())
 }
 
 /// A body of `length` bytes, of which `bytes` are known.

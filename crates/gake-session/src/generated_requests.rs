@@ -9,6 +9,7 @@ use gake_core::spec::value::{BodyValue, HeaderValue};
 use gake_core::spec::{BodySpec, RequestDraft, ScenarioDraft};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use regex_syntax::hir::{Hir, HirKind};
 
 use crate::Failure;
 
@@ -59,6 +60,12 @@ pub fn urls(
         .parse(expression)
         .map_err(|error| format!("not a regular expression: {error}"))
         .and_then(|hir| {
+            let longest = longest(&hir, u64::from(repeats));
+            if longest > URL_MAX {
+                return Err(format!(
+                    "its texts have up to {longest} bytes, and a URL has {URL_MAX} at most"
+                ));
+            }
             let made = rand_regex::Regex::with_hir(hir, repeats);
             made.map_err(|error| format!("no text can be generated: {error}"))
         })?;
@@ -68,6 +75,27 @@ pub fn urls(
         format!("{origin}{}", encoded(&path))
     };
     Ok((0..count.unwrap_or(URLS)).map(url).collect())
+}
+
+/// Maximum bytes of a generated path and query.
+const URL_MAX: u64 = 64 << 10;
+
+/// The length of the longest text that is generated, where `*` and `+` repeat at most `repeats`
+/// times more than they have to.
+fn longest(hir: &Hir, repeats: u64) -> u64 {
+    let of = |hir: &Hir| longest(hir, repeats);
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Class(_) => 4,
+        HirKind::Capture(capture) => of(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().map(of).fold(0, u64::saturating_add),
+        HirKind::Alternation(parts) => parts.iter().map(of).max().unwrap_or(0),
+        HirKind::Repetition(repetition) => {
+            let most = repetition.max.map_or(u64::from(repetition.min) + repeats, u64::from);
+            of(&repetition.sub).saturating_mul(most)
+        }
+    }
 }
 
 /// Percent-encodes bytes that are not allowed in a URL.

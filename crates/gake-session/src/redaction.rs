@@ -39,6 +39,14 @@ pub fn redactor_with(
     redactor_for(SecretNames::new(&args.redact, &args.keep))
 }
 
+/// The redactor of lines that are only shown, for these flags.
+pub fn mask(args: &RedactionArgs) -> Redactor {
+    match args.redact.iter().any(|name| name == NONE) {
+        true => Redactor::off(),
+        false => Redactor::masking(SecretNames::new(&args.redact, &args.keep)),
+    }
+}
+
 /// A redactor for these names, with a new key.
 ///
 /// # Errors

@@ -2,48 +2,6 @@
 //! C1 controls), bidirectional controls and zero-width characters are shown as escapes: `\u001b`.
 
 use std::borrow::Cow;
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-/// Untrusted text. `Display` shows it on one line, with control characters as escapes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ForeignText(String);
-
-impl ForeignText {
-    /// The text as received: for files and comparisons, not for display.
-    #[must_use]
-    pub fn raw_text(&self) -> &str {
-        &self.0
-    }
-
-    /// Truncates to `chars` characters, with an ellipsis if there were more.
-    pub fn shorten(&mut self, chars: usize) {
-        if let Some((end, _)) = self.0.char_indices().nth(chars) {
-            self.0.truncate(end);
-            self.0.push('…');
-        }
-    }
-}
-
-impl From<String> for ForeignText {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&str> for ForeignText {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl fmt::Display for ForeignText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&line(&self.0))
-    }
-}
 
 /// A text on one line, control characters and line breaks escaped.
 #[must_use]
@@ -173,7 +131,6 @@ mod tests {
             ("l\u{2028}m", "l\\u2028m"),
         ] {
             assert_eq!(line(text), shown);
-            assert_eq!(ForeignText::from(text).to_string(), shown);
         }
         assert_eq!(lines("a\r\nb\tc\rd"), "a\r\nb\tc\\rd");
     }
@@ -206,14 +163,5 @@ mod tests {
         let shown = lines(&value.to_string()).into_owned();
         assert!(!shown.chars().any(is_hazard));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
-    }
-
-    #[test]
-    fn a_long_text_is_shortened() {
-        let mut text = ForeignText::from("héllo");
-        text.shorten(2);
-        assert_eq!(text.raw_text(), "hé…");
-        text.shorten(3);
-        assert_eq!(text.raw_text(), "hé…");
     }
 }

@@ -1,5 +1,8 @@
 //! Users in SQLite, in a file or in memory. Statements run on threads for blocking work.
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,6 +37,9 @@ impl Sqlite {
         static MEMORIES: AtomicU64 = AtomicU64::new(0);
         // With a slash, the connections of a process share the memory.
         let memory = || format!("file:/users-{}?vfs=memdb", MEMORIES.fetch_add(1, Relaxed)).into();
+        if let Some(path) = path {
+            create(path)?;
+        }
         let path = path.map_or_else(memory, Path::to_path_buf);
         let connection = connect(&path)?;
         let create = format!(
@@ -47,6 +53,17 @@ impl Sqlite {
             format!("{error}: the table {TABLE} is not the lab's: rename it or drop it")
         })?;
         Ok(Self { path, _anchor: Mutex::new(connection) })
+    }
+}
+
+/// Creates the file unless it exists: for its owner only, and never what a link points at.
+fn create(path: &Path) -> Result<(), String> {
+    match File::options().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.to_string()),
+        Err(_) if !path.exists() => {
+            Err("it is a symbolic link to a file that does not exist".to_owned())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -81,10 +98,7 @@ fn connect(path: &Path) -> Result<Connection, String> {
         true => OpenFlags::SQLITE_OPEN_URI,
         false => OpenFlags::empty(),
     };
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | uri;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | uri;
     let connection = Connection::open_with_flags(path, flags).map_err(text)?;
     connection.busy_timeout(BUSY).map_err(text)?;
     // With a write-ahead log, a power failure loses only the last rows.

@@ -57,11 +57,11 @@ impl WatchSource {
 pub enum SourceError {
     /// Unknown kind.
     #[error(
-        "{0:?} is not a valid source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, \
-         actuator:http://host:8080/actuator, mysql://user:password@host or \
-         postgres://user:password@host"
+        "it is not a valid source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, \
+         actuator:http://host:8080/actuator, mysql://USER:PASSWORD@HOST or \
+         postgres://USER:PASSWORD@HOST"
     )]
-    Kind(String),
+    Kind,
     /// Not a valid number.
     #[error("{kind}:{value}: {value:?} is not a valid {what}")]
     Number {
@@ -84,8 +84,7 @@ impl FromStr for WatchSource {
     type Err = SourceError;
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
-        let (kind, rest) =
-            text.split_once(':').ok_or_else(|| SourceError::Kind(without_user(text)))?;
+        let (kind, rest) = text.split_once(':').ok_or(SourceError::Kind)?;
         match kind {
             "pid" => match rest.parse() {
                 Ok(pid) if pid > 0 => Ok(Self::Process(pid)),
@@ -102,7 +101,7 @@ impl FromStr for WatchSource {
             "actuator" => Ok(Self::Actuator(checked(rest)?.trim_end_matches('/').to_owned())),
             "mysql" | "mariadb" => Ok(Self::Database(Dsn::parse(SqlKind::MySql, rest)?)),
             "postgres" | "postgresql" => Ok(Self::Database(Dsn::parse(SqlKind::Postgres, rest)?)),
-            _ => Err(SourceError::Kind(without_user(text))),
+            _ => Err(SourceError::Kind),
         }
     }
 }
@@ -187,8 +186,8 @@ mod tests {
             ("port:0", "port"),
             ("port:70000", "port"),
             ("prometheus:host/metrics", "http://"),
-            ("redis:http://h", "is not a valid source"),
-            ("oracle://me:pw@h", "\"oracle://h\""),
+            ("redis:http://h", "it is not a valid source"),
+            ("oracle://me:pw@h", "it is not a valid source"),
             ("mysql://me:pw@h:0", "port"),
             ("mysql:me:pw@h", "mysql://USER"),
         ] {

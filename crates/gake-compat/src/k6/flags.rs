@@ -6,6 +6,7 @@ use gake_core::spec::SERIES_MAX;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::K6Options;
 use gake_k6::summary::SummaryMode;
+use gake_text::redact::Redactor;
 use gake_text::size::parse_size;
 
 use super::open_loop::set_rate;
@@ -158,6 +159,8 @@ impl RunFlags {
         let settings = ScriptSettings {
             options,
             system: BTreeMap::new(),
+            // k6 prints what a script logs.
+            redactor: Some(Redactor::off()),
             shows_system: parsed.last("include-system-env-vars").is_none()
                 || parsed.on("include-system-env-vars")?,
             variables: pairs(parsed.all("env"))?,

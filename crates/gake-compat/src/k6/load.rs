@@ -10,6 +10,7 @@ use gake_run::script::{
 };
 use gake_session::script::{environment, source};
 use gake_session::{Console, Exit};
+use gake_text::redact::{Redacted, Redactor, SecretNames};
 
 use super::ANY;
 use super::exit::{code, exit_of};
@@ -62,10 +63,11 @@ impl LoadRefusal {
         let Self { why, exit, log } = self;
         match log {
             Some(log) => {
-                let hint = ("hint", "script exception".to_owned());
+                let hint = ("hint", Redacted::plain("script exception"));
                 let is_hinted = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
                 let fields = if is_hinted { vec![hint] } else { Vec::new() };
-                log(&LogLine { level: LogLevel::Error, message: why, fields });
+                let message = Redactor::masking(SecretNames::default()).urls(&why);
+                log(&LogLine { level: LogLevel::Error, message, fields });
             }
             None => console.error(&why),
         }

@@ -13,6 +13,9 @@ const FLAGS: &[Flag] = &[
     refused(&["project-id"], "gake has no cloud"),
 ];
 
+/// Maximum bytes of a template.
+const TEMPLATE_MAX: u64 = 1 << 20;
+
 const MINIMAL: &str = "\
 import http from 'k6/http';
 import { check, sleep } from 'k6';
@@ -94,8 +97,10 @@ fn create(args: &[String]) -> Result<String, String> {
         "minimal" => MINIMAL.to_owned(),
         "protocol" => PROTOCOL.to_owned(),
         "browser" => return Err("gake drives no browser: choose minimal or protocol".to_owned()),
-        path if path.contains(['/', '.']) => std::fs::read_to_string(path)
-            .map_err(|error| format!("error retrieving template: {path}: {error}"))?,
+        path if path.contains(['/', '.']) => {
+            gake_files::read_to_string(path.as_ref(), "a template", TEMPLATE_MAX)
+                .map_err(|error| format!("error retrieving template: {error}"))?
+        }
         other => return Err(format!("error retrieving template: invalid template type {other:?}")),
     };
     let path = Path::new(name);

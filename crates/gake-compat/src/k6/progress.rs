@@ -114,7 +114,7 @@ pub(super) fn last(
 fn what_runs(execution: &str, script: &str, outputs: &[String], redactor: &Redactor) -> String {
     let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
     let lines = [("execution", execution), ("script", script), ("output", &outputs)];
-    lines.map(|(what, text)| format!("{what:>14}: {}", redactor.text(text))).join("\n")
+    lines.map(|(what, text)| format!("{what:>14}: {}", &*redactor.text(text))).join("\n")
 }
 
 /// The status line on a terminal while users are created and run.

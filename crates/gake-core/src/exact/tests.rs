@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::expect;
+use gake_text::redact::Redacted;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -338,7 +339,7 @@ fn run() -> impl Strategy<Value = Run> {
             Run {
                 plan: if several { Plan::new("two", plans) } else { plan.clone() },
                 origin: Provenance {
-                    commands: vec!["gake run".to_owned()],
+                    commands: vec![Redacted::plain("gake run")],
                     ..Provenance::default()
                 },
                 started_unix_ns: started,

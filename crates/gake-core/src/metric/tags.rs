@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use gake_text::redact::{Redactor, SecretNames};
+
 /// Keys and values, each key once. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tags(Arc<[(String, String)]>);
@@ -51,6 +53,19 @@ impl Tags {
             return self.clone();
         }
         Self(self.0.iter().filter(|pair| !is_out(&pair.0)).cloned().collect())
+    }
+
+    /// These tags, with masks for the secrets of the URLs in their values. A mask is the same on
+    /// every machine: series of several agents are joined by their tags.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        if !self.0.iter().any(|(_, value)| value.contains(['?', '#', '@', ';'])) {
+            return self.clone();
+        }
+        let mask = Redactor::masking(SecretNames::default());
+        let hidden =
+            |(key, value): &(String, String)| (key.clone(), mask.target(value).into_inner());
+        Self(self.0.iter().map(hidden).collect())
     }
 
     /// Whether there are no tags.

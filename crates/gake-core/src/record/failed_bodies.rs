@@ -71,8 +71,7 @@ impl FailedBodies {
     /// Redacts secrets in the bodies.
     pub fn redact(&mut self, redactor: &Redactor) {
         for (_, body) in &mut self.kinds {
-            let hidden = redactor.body("", body.text.as_bytes());
-            body.text = String::from_utf8_lossy(&hidden).into_owned();
+            body.text = redactor.body("", body.text.as_bytes()).text().into_inner();
         }
     }
 

@@ -1,5 +1,6 @@
 //! A recorded run: facts, no judgement.
 
+use gake_text::redact::Redacted;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
@@ -75,7 +76,7 @@ pub struct Generator {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Command lines, without secrets; several if runs were merged.
-    pub commands: Vec<String>,
+    pub commands: Vec<Redacted>,
     /// Machines: name, system, cores.
     pub hosts: Vec<String>,
     /// Versions of gake.
@@ -84,24 +85,24 @@ pub struct Provenance {
     pub objectives: Vec<String>,
     /// Specs as JSON, without secrets; several if runs were merged. Absent in old files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub specs: Vec<String>,
+    pub specs: Vec<Redacted>,
 }
 
 impl Provenance {
     /// Adds the entries of `other` that are missing.
     pub fn absorb(&mut self, other: &Self) {
-        for (mine, theirs) in [
-            (&mut self.commands, &other.commands),
-            (&mut self.hosts, &other.hosts),
-            (&mut self.versions, &other.versions),
-            (&mut self.objectives, &other.objectives),
-            (&mut self.specs, &other.specs),
-        ] {
-            for text in theirs {
-                if !mine.contains(text) {
-                    mine.push(text.clone());
-                }
-            }
+        add_missing(&mut self.commands, &other.commands);
+        add_missing(&mut self.hosts, &other.hosts);
+        add_missing(&mut self.versions, &other.versions);
+        add_missing(&mut self.objectives, &other.objectives);
+        add_missing(&mut self.specs, &other.specs);
+    }
+}
+
+fn add_missing<T: Clone + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
+    for text in theirs {
+        if !mine.contains(text) {
+            mine.push(text.clone());
         }
     }
 }

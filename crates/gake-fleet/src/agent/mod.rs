@@ -97,7 +97,7 @@ pub enum AgentEvent {
 impl AgentEvent {
     /// Hides secrets in the event.
     fn redacted(self, redactor: &Redactor) -> Self {
-        let hide = |text: String| redactor.text(&text).into_owned();
+        let hide = |text: String| redactor.text(&text).into_inner();
         match self {
             Self::Taken(what) => Self::Taken(hide(what)),
             Self::Refused(why) => Self::Refused(hide(why)),

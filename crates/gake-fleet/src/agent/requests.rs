@@ -193,7 +193,7 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
             }
             Err(why) => {
                 // The error may quote the spec.
-                let why = self.agent.redactor.text(&why).into_owned();
+                let why = self.agent.redactor.text(&why).into_inner();
                 self.report(AgentEvent::Refused(why.clone()));
                 OfferReply::Refused { why }
             }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gake_run::script::{LogLevel, LogLine, ScriptLog};
+use gake_text::redact::{Redactor, SecretNames};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 
 use crate::frame::Frame;
@@ -79,7 +80,8 @@ impl ScriptReporter {
     /// Sends a warning of the agent itself.
     pub(crate) fn warn(&self, message: &str) {
         let (level, fields) = (LogLevel::Warning, Vec::new());
-        self.lock().line(&LogLine { level, message: message.to_owned(), fields }, Instant::now());
+        let message = Redactor::masking(SecretNames::default()).text(message);
+        self.lock().line(&LogLine { level, message, fields }, Instant::now());
     }
 
     /// Drops and counts lines while it `is_held`.
@@ -146,12 +148,15 @@ impl ReporterState {
 mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
+    use gake_text::redact::Redacted;
+
     use super::*;
 
     #[test]
     fn lines_are_bounded_and_dropped_ones_are_counted() {
         let reporter = Arc::new(ScriptReporter::default());
-        let line = LogLine { level: LogLevel::Info, message: "x".to_owned(), fields: Vec::new() };
+        let line =
+            LogLine { level: LogLevel::Info, message: Redacted::plain("x"), fields: Vec::new() };
         let start = Instant::now();
         for _ in 0..LINES_MAX + 7 {
             reporter.lock().line(&line, start);
@@ -178,7 +183,7 @@ mod tests {
         let reporter = Arc::new(ScriptReporter::default());
         let (sender, mut frames) = unbounded_channel();
         reporter.connect(&sender);
-        let message = "x".repeat(60 << 10);
+        let message = Redactor::off().text(&"x".repeat(60 << 10));
         let line = LogLine { level: LogLevel::Info, message, fields: Vec::new() };
         let start = Instant::now();
         let mut bytes = |at| {

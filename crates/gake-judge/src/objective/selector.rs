@@ -27,7 +27,7 @@ fn tags(mut text: &str) -> Option<Tags> {
     loop {
         text = text.trim_start();
         if text.is_empty() {
-            return Some(Tags::new(pairs));
+            return Some(Tags::new(pairs).without_secrets());
         }
         let (key, rest) = text.split_once(':')?;
         let (value, rest) = value(rest.trim_start())?;

@@ -43,7 +43,7 @@ impl MetricSelector {
         }
         let tags = tags.strip_suffix('}').ok_or_else(|| SelectorError::Rest(key.to_owned()))?;
         let tags = tags.split(',').map(tag).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { metric: metric.to_owned(), tags: Tags::new(tags) })
+        Ok(Self { metric: metric.to_owned(), tags: Tags::new(tags).without_secrets() })
     }
 }
 

@@ -96,6 +96,9 @@ impl Modules {
             })?;
             return Ok(url);
         }
+        if is_remote(base) && name.starts_with(FILE) {
+            return Err(not_local(base, name));
+        }
         let path = match name.strip_prefix(FILE) {
             Some(_) => file_path(name),
             None if is_path => imported(&folder(base), name),
@@ -232,6 +235,21 @@ impl Modules {
         Ok(module)
     }
 
+    /// The module that asks for the local file `name`, by default the main one.
+    ///
+    /// # Errors
+    /// When it came from the network, or may have: files of this machine are not its business.
+    pub(crate) fn local_caller(&self, ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<String> {
+        let refused = |module: &str| Err(go_error(ctx, &not_local(module, name)));
+        match caller(ctx) {
+            Some(module) if is_remote(&module) => refused(&module),
+            Some(module) => Ok(module),
+            // Called by the engine, for example as the handler of a promise.
+            None if self.vu.test.files.has_remote() => refused("unknown"),
+            None => Ok(self.vu.test.main.clone()),
+        }
+    }
+
     fn open<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -242,9 +260,10 @@ impl Modules {
         if self.vu.stage.get() != VuStage::Init {
             return Err(go_error(ctx, &init_only("open")));
         }
+        let caller = self.local_caller(ctx, name)?;
         let path = match name.starts_with(FILE) {
             true => file_path(name),
-            false => normal(&folder(&caller(ctx, &self.vu.test.main)).join(name)),
+            false => normal(&folder(&caller).join(name)),
         };
         let bytes = self.vu.test.file(&path).map_err(|error| {
             let path = path.display();
@@ -297,10 +316,25 @@ impl Loader for Modules {
     }
 }
 
+/// Calls of host functions are attributed to a module among this many frames.
+const CALLS_MAX: isize = 64;
+
+/// Checks that the calling module may read the local file `name`.
+///
+/// # Errors
+/// When it came from the network.
+pub(crate) fn check_local(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
+    Modules::of(ctx)?.local_caller(ctx, name).map(drop)
+}
+
 /// The global `require`.
 pub(super) fn require<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
     let modules = Modules::of(&ctx)?;
-    modules.require(&ctx, &caller(&ctx, &modules.vu.test.main), &name)
+    let base = match caller(&ctx) {
+        Some(base) => base,
+        None => modules.local_caller(&ctx, &name)?,
+    };
+    modules.require(&ctx, &base, &name)
 }
 
 /// The global `open`.
@@ -391,11 +425,16 @@ fn remote(base: &str, name: &str, is_path: bool) -> Option<String> {
     base.join(name).ok().map(String::from)
 }
 
-/// The module that calls a host function, by default the main one.
-fn caller(ctx: &Ctx<'_>, main: &str) -> String {
-    let mut names = (0..=1).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
-    let is_module = |name: &String| name.starts_with(FILE) || is_remote(name);
-    names.find(is_module).unwrap_or_else(|| main.to_owned())
+/// The module that calls a host function, maybe through functions of the engine.
+fn caller(ctx: &Ctx<'_>) -> Option<String> {
+    let mut names =
+        (0..=CALLS_MAX).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
+    names.find(|name| name.starts_with(FILE) || is_remote(name))
+}
+
+/// k6's error for a module from the network that asks for a local file.
+fn not_local(module: &str, name: &str) -> String {
+    format!("origin ({module}) not allowed to load local file: {name}")
 }
 
 #[cfg(test)]

@@ -70,9 +70,9 @@ impl RecentSets {
 /// One set of tags, and its series by metric.
 #[derive(Debug)]
 pub struct TagSet {
-    /// The tags that distinguish series.
+    /// The tags that distinguish series, without the secrets of URLs.
     tags: Tags,
-    /// All tags, for single samples.
+    /// All tags, for single samples, as k6 writes them.
     pub(super) all: Option<Tags>,
     series: RefCell<Vec<Cell<Option<SeriesId>>>>,
 }
@@ -192,7 +192,8 @@ impl SeriesIndex {
             Some(known) => Rc::clone(known),
             None => {
                 let pairs = self.keys.iter().filter_map(|key| Some((key, source.tag(key)?)));
-                let tags = Tags::new(pairs.map(|(key, value)| (key.clone(), value.into_owned())));
+                let tags = Tags::new(pairs.map(|(key, value)| (key.as_str(), value)));
+                let tags = tags.without_secrets();
                 let new = Rc::new(TagSet { tags, all, series: RefCell::default() });
                 sets.insert(text.as_str().into(), Rc::clone(&new));
                 new

@@ -6,6 +6,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{
     AgentRecord, Counts, FailedBodies, FaultCount, Provenance, ScenarioRun, SeriesPoint, Tally,
 };
+use gake_text::redact::Redacted;
 use serde::{Deserialize, Serialize};
 
 use crate::json_types::run::{EndingJson, EventJson, GeneratorJson};
@@ -48,7 +49,7 @@ pub(super) struct RunLine {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct OriginJson {
     #[serde(default)]
-    commands: Vec<String>,
+    commands: Vec<Redacted>,
     #[serde(default)]
     hosts: Vec<String>,
     #[serde(default)]
@@ -57,7 +58,7 @@ pub(super) struct OriginJson {
     objectives: Vec<String>,
     /// As printed by `--print-spec=json`, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    specs: Vec<String>,
+    specs: Vec<Redacted>,
 }
 
 impl From<&Provenance> for OriginJson {

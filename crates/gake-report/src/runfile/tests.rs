@@ -10,6 +10,7 @@ use gake_core::plan::{Plan, Timeouts};
 use gake_core::record::{Counts, GaugeReading, Provenance, Run, RunEnd, RunEvent, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
+use gake_text::redact::{Redacted, Redactor};
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
 
@@ -368,11 +369,11 @@ fn labels_are_joined_by_name() {
 #[test]
 fn the_origin_of_a_run_comes_back() {
     let origin = |name: &str| Provenance {
-        commands: vec![format!("gake run {name}")],
+        commands: vec![Redactor::off().text(&format!("gake run {name}"))],
         hosts: vec!["here".to_owned()],
         versions: vec!["0.1.0".to_owned()],
         objectives: vec!["p99<50ms".to_owned()],
-        specs: vec!["{\"scenario\":[{\"url\":\"http://h/\"}]}".to_owned()],
+        specs: vec![Redacted::plain("{\"scenario\":[{\"url\":\"http://h/\"}]}")],
     };
     let back = |origin: &Provenance| {
         let mut bytes = Vec::new();
@@ -384,7 +385,7 @@ fn the_origin_of_a_run_comes_back() {
     assert_eq!(runs[0].origin, origin("a"));
     assert_eq!(back(&Provenance::default()).origin, Provenance::default());
     let joined = merge_runs(runs.to_vec()).unwrap().origin;
-    let commands = ["gake run a", "gake run b"].map(str::to_owned).to_vec();
+    let commands = ["gake run a", "gake run b"].map(Redacted::plain).to_vec();
     assert_eq!(joined, Provenance { commands, ..origin("a") });
 }
 
@@ -396,7 +397,7 @@ fn some_run() -> impl Strategy<Value = Run> {
             let parts = tallies(seconds, plan.labels.len(), trouble);
             let mut run = run(plan, &parts);
             run.started_unix_ns += begun * SECOND;
-            run.origin.commands.push(format!("gake run of {seconds} s"));
+            run.origin.commands.push(Redactor::off().text(&format!("gake run of {seconds} s")));
             run
         },
     )

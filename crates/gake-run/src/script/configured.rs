@@ -1,6 +1,7 @@
 //! A script with its effective options, which join its own and the command's.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use gake_core::plan::Overflow;
@@ -10,12 +11,16 @@ use gake_k6::options::{
     validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, ScriptLog};
+use gake_k6::test::{LogLevel, ScriptLog, UserSettings};
 use gake_k6::threshold::Thresholds;
+use gake_text::redact::Redactor;
 use serde_json::Value;
 
 use super::source::UnloadedScript;
 use super::{LoadedScript, ScriptRun, ScriptRunError, network, settings, tls};
+
+/// Maximum bytes of a file of options or secrets.
+const SETTINGS_MAX: u64 = 16 << 20;
 
 /// The settings of a script's run besides the script's own options.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +35,8 @@ pub struct ScriptSettings {
     pub variables: BTreeMap<String, String>,
     /// A file of options, the lowest tier; by default the one that `K6_CONFIG` names.
     pub config: Option<String>,
+    /// Redacts the log, in place of the masks for the built-in names of secrets.
+    pub redactor: Option<Redactor>,
     /// Where secrets come from, as `mock=name=value` or `file=PATH`.
     pub secret_sources: Vec<String>,
     /// Whether thresholds are disabled.
@@ -116,8 +123,13 @@ impl ConfiguredScript {
         environment.extend(archived.iter().flat_map(|archived| archived.environment.clone()));
         environment.extend(asked.variables.clone());
         let environment: Vec<(String, String)> = environment.into_iter().collect();
-        let secrets = Secrets::read(&asked.secret_sources, |path| std::fs::read_to_string(path))
-            .map_err(ScriptRefusal::Other)?;
+        let secrets = Secrets::read(&asked.secret_sources, |path| {
+            gake_files::read_to_string(path, "secrets", SETTINGS_MAX).map_err(io::Error::other)
+        })
+        .map_err(ScriptRefusal::Other)?;
+        let default = || UserSettings::default().redactor;
+        let redactor = asked.redactor.clone().unwrap_or_else(default);
+        let log = (log, redactor.clone());
         let script = LoadedScript::load(&path, files, environment.clone(), secrets, log)?;
         if !script.has_functions() {
             return Err(ScriptRefusal::NoFunctions);
@@ -152,6 +164,7 @@ impl ConfiguredScript {
         settings.seed = asked.seed;
         settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
         settings.failed_bodies = asked.failed_bodies;
+        settings.redactor = redactor;
         settings.profile = asked.profile.then(Arc::default);
         // Cannot fail: set once, before any user runs.
         let _ = script.test.settings.set(settings);
@@ -229,7 +242,11 @@ fn consolidated(
     };
     let file = match asked.config.as_ref().or_else(|| asked.system.get("K6_CONFIG")) {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+            let text = gake_files::read_to_string(path.as_ref(), "options", SETTINGS_MAX);
+            let text = text.map_err(|error| match error.io() {
+                Some(error) => format!("{path}: {error}"),
+                None => error.to_string(),
+            });
             text.and_then(|text| read(&text)).map_err(ScriptRefusal::Options)?
         }
         None => K6Options::default(),

@@ -39,6 +39,7 @@ use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
+use gake_text::redact::Redactor;
 use gake_wire::{ClientSettings, ConnectionPermit, Network, Protocol, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
@@ -175,7 +176,7 @@ impl ScriptTls {
 }
 
 impl LoadedScript {
-    /// Loads the script at the absolute `path` among `files`.
+    /// Loads the script at the absolute `path` among `files`. Its log is redacted.
     ///
     /// # Errors
     /// When it cannot be loaded.
@@ -184,9 +185,10 @@ impl LoadedScript {
         files: ScriptFiles,
         environment: Vec<(String, String)>,
         secrets: Secrets,
-        log: ScriptLog,
+        log: (ScriptLog, Redactor),
     ) -> Result<Self, ScriptRunError> {
-        let early = UserSettings { environment, ..UserSettings::default() };
+        let (log, redactor) = log;
+        let early = UserSettings { environment, redactor, ..UserSettings::default() };
         let test = Arc::new(Test::new(path, files, early, log));
         // Cannot fail: set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);

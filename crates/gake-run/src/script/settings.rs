@@ -53,6 +53,7 @@ pub(super) fn user_settings(
         memory: default.memory,
         bodies: default.bodies,
         failed_bodies: default.failed_bodies,
+        redactor: default.redactor,
         profile: default.profile,
     })
 }

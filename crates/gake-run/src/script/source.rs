@@ -13,6 +13,9 @@ use super::fetcher;
 /// The path of a script from standard input.
 pub const STDIN: &str = "/-";
 
+/// Maximum size of a script or archive.
+const BYTES_MAX: u64 = 1 << 30;
+
 /// A script that has been read but not loaded.
 #[derive(Debug)]
 pub struct UnloadedScript {
@@ -44,16 +47,18 @@ impl UnloadedScript {
         cache: Option<PathBuf>,
         stdin: Option<&mut dyn Read>,
     ) -> Result<Self, String> {
-        let cannot = |_| not_on_disk(name);
         let (path, bytes) = if name == "-" {
-            let mut bytes = Vec::new();
             let stdin = stdin.ok_or("the script on stdin cannot be read: there is none")?;
-            let read = stdin.read_to_end(&mut bytes);
-            read.map_err(|error| format!("the script on stdin cannot be read: {error}"))?;
-            (PathBuf::from(STDIN), bytes)
+            let bytes = gake_files::bounded(stdin, BYTES_MAX)
+                .map_err(|error| format!("the script on stdin cannot be read: {error}"))?;
+            (PathBuf::from(STDIN), bytes.ok_or("the script on stdin is larger than 1 GiB")?)
         } else {
-            let path = std::path::absolute(name).map_err(cannot)?;
-            let bytes = std::fs::read(&path).map_err(cannot)?;
+            let path = std::path::absolute(name).map_err(|_| not_on_disk(name))?;
+            let bytes = gake_files::read(&path, "a script or archive", BYTES_MAX);
+            let bytes = bytes.map_err(|error| match error.io() {
+                Some(_) => not_on_disk(name),
+                None => error.to_string(),
+            })?;
             (path, bytes)
         };
         if Archive::is_archive(&bytes) {

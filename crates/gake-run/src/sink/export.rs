@@ -74,7 +74,7 @@ impl Sink for ExportSink {
             target: &run.plan.target,
             labels: &run.plan.labels,
             started_unix_ns: run.started_unix_ns,
-            command: run.origin.commands.first().map_or("", String::as_str),
+            command: run.origin.commands.first().map_or("", |command| command),
         });
         Ok(())
     }

@@ -54,7 +54,7 @@ fn fields_that_only_the_run_can_judge_are_named() {
     };
     check(&|spec| spec.objectives = vec!["p99<5ms".into(), "x<".into()], "objectives[1]: x<: ");
     check(&|spec| spec.objectives = vec!["cpu<80%".into()], "objectives[0]: cpu<80% is about");
-    check(&|spec| spec.watch = vec!["disk:1".into()], "watch[0]: \"disk:1\" is not a valid source");
+    check(&|spec| spec.watch = vec!["disk:1".into()], "watch[0]: it is not a valid source");
     check(&|spec| spec.connection.sources = vec!["not-there9".into()], "connection.sources: ");
     check(&|spec| spec.connection.resolve = vec!["x".into()], "connection.resolve[0]: ");
     check(&|spec| spec.connection.connect_to = vec!["x".into()], "connection.connect_to[0]: ");

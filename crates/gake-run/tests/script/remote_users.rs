@@ -12,6 +12,7 @@ use gake_k6::test::{LogLevel, LogLine};
 use gake_run::script::{LoadedScript, LostSlices, RemoteUsers, ScriptSlice, SetupResult, within};
 use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
+use gake_text::redact::Redactor;
 use gake_wire::ConnectionPermit;
 
 use crate::support::{Log, ScriptCase};
@@ -21,8 +22,11 @@ struct RefusingUsers(Log);
 
 impl RefusingUsers {
     fn log(&self, message: &str) {
-        let line =
-            LogLine { level: LogLevel::Info, message: message.to_owned(), fields: Vec::new() };
+        let line = LogLine {
+            level: LogLevel::Info,
+            message: Redactor::off().text(message),
+            fields: Vec::new(),
+        };
         self.0.lock().unwrap().push(line);
     }
 }
@@ -86,8 +90,9 @@ fn an_interrupt_before_the_run_prevents_setup() {
 fn load(text: &str) -> Result<LoadedScript, String> {
     let path = Path::new("/script.js");
     let files = ScriptFiles::on_disk(None).with(path, text.as_bytes().to_vec());
+    let log = Arc::new(|_: &LogLine| ());
     let loaded =
-        LoadedScript::load(path, files, Vec::new(), Secrets::none(), Arc::new(|_: &LogLine| ()));
+        LoadedScript::load(path, files, Vec::new(), Secrets::none(), (log, Redactor::off()));
     loaded.map_err(|error| error.to_string())
 }
 

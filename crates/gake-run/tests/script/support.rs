@@ -15,6 +15,7 @@ use gake_run::script::{
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Interrupt, RecordedRun, RunOptions};
+use gake_text::redact::Redactor;
 
 pub struct CaseResult {
     pub result: Result<RecordedRun, ScriptRunError>,
@@ -34,7 +35,7 @@ impl CaseResult {
     /// The messages of the log from `level` on.
     pub fn messages(&self, level: LogLevel) -> Vec<&str> {
         let lines = self.log.iter().filter(|line| line.level >= level);
-        lines.map(|line| line.message.as_str()).collect()
+        lines.map(|line| &*line.message).collect()
     }
 
     /// The sum of a metric's samples under all tags that contain `tags`.
@@ -120,8 +121,9 @@ impl ScriptCase {
         let sink = Arc::new(move |line: &LogLine| lines.lock().unwrap().push(line.clone()));
         let text = self.text.replace("BASE", &base).into_bytes();
         let files = ScriptFiles::on_disk(None).with(&path, text);
-        let result = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), sink)
-            .and_then(|script| self.fire(&script, &path, &log));
+        let result =
+            LoadedScript::load(&path, files, Vec::new(), Secrets::none(), (sink, Redactor::off()))
+                .and_then(|script| self.fire(&script, &path, &log));
         let log = log.lock().unwrap().clone();
         CaseResult { result, log }
     }

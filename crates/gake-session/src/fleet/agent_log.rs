@@ -85,7 +85,7 @@ fn write_all(
         }
         match waiting {
             LogCommand::Line(agent, LogLine { level, message, fields }) => {
-                let own = fields.iter().map(|(key, value)| (*key, value.as_str()));
+                let own = fields.iter().map(|(key, value)| (*key, &**value));
                 let fields: Vec<_> = own.chain([("agent", agent.as_str())]).collect();
                 write(level, &message, &fields);
             }
@@ -114,7 +114,11 @@ mod tests {
             closed.lock().unwrap().push(format!("{} {message}", fields.last().unwrap().1));
         });
         let lines = lines.unwrap();
-        let line = LogLine { level: LogLevel::Info, message: "x".to_owned(), fields: Vec::new() };
+        let line = LogLine {
+            level: LogLevel::Info,
+            message: gake_text::redact::Redacted::plain("x"),
+            fields: Vec::new(),
+        };
         let total = 3 * WAITING_MAX;
         for _ in 0..total {
             lines.line("a", line.clone());

@@ -58,12 +58,12 @@ pub struct OutputArgs {
 pub struct SinkArgs {
     /// Send metrics there during the run: influxdb=URL/DATABASE, prometheus=ADDRESS,
     /// prometheus-rw=URL, otlp=URL, otlp-grpc=URL, statsd=ADDRESS, graphite=ADDRESS, nats=URL,
-    /// json=FILE or csv=FILE; may be repeated
+    /// json=FILE or csv=FILE; env:NAME or file:PATH holds the value; may be repeated
     #[arg(long, value_name = "KIND=ADDRESS", value_parser = values::sink)]
     pub sink: Vec<SinkAddress>,
 
     /// Annotate the charts of a Grafana with begin, stages, findings and end of the run:
-    /// grafana=URL; its token comes from GRAFANA_TOKEN
+    /// grafana=URL, or env:NAME or file:PATH that holds it; its token comes from GRAFANA_TOKEN
     #[arg(long, value_name = "grafana=URL", value_parser = values::annotated)]
     pub annotate: Vec<SinkAddress>,
 

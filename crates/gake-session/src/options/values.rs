@@ -1,7 +1,8 @@
 //! Parsers of flag values for clap.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::str::FromStr;
+use std::fmt;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -11,6 +12,7 @@ use gake_core::spec::value::{HeaderValue, OverflowValue, RateValue};
 use gake_core::spec::{HttpVersion, TlsVersion};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
 use gake_text::count::parse_count;
+use gake_watch::SourceError;
 use serde::de::value::Error as ValueError;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
@@ -52,8 +54,31 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for KnownValues<T> {
     }
 }
 
+/// Maximum bytes of a file with a secret.
+const SECRET_MAX: u64 = 64 << 10;
+
+/// A value that may hold a password or token: as it is, or in place of it `env:NAME` or `file:PATH`,
+/// so that it stands neither in the list of processes nor in the history of the shell.
+///
+/// # Errors
+/// When there is no such variable or file, or nothing in it.
+pub fn secret(text: &str) -> Result<Cow<'_, str>, String> {
+    let found = match text.split_once(':') {
+        Some(("env", name)) => std::env::var(name)
+            .map_err(|_| format!("the environment has no variable {name} that is UTF-8"))?,
+        Some(("file", path)) => gake_files::read_to_string(path.as_ref(), "a secret", SECRET_MAX)
+            .map_err(|error| error.to_string())?,
+        _ => return Ok(Cow::Borrowed(text)),
+    };
+    match found.trim() {
+        "" => Err(format!("{text} is empty")),
+        found => Ok(Cow::Owned(found.to_owned())),
+    }
+}
+
 /// Parses a destination of figures.
 pub fn sink(text: &str) -> Result<SinkAddress, String> {
+    let text = secret(text)?;
     let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
     match address.kind() {
         SinkKind::Grafana => {
@@ -65,6 +90,7 @@ pub fn sink(text: &str) -> Result<SinkAddress, String> {
 
 /// Parses a destination of annotations.
 pub fn annotated(text: &str) -> Result<SinkAddress, String> {
+    let text = secret(text)?;
     let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
     match address.kind() {
         SinkKind::Grafana => Ok(address),
@@ -102,9 +128,15 @@ pub fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A source to watch, as the user wrote it. It may contain a password, which is not shown.
-#[derive(Debug, Clone)]
+/// A source to watch: [`secret`] has been looked up.
+#[derive(Clone)]
 pub struct WatchedSource(pub String);
+
+impl fmt::Debug for WatchedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WatchedSource")
+    }
+}
 
 impl WatchedSource {
     /// Parses the source.
@@ -116,22 +148,17 @@ impl WatchedSource {
     }
 }
 
-impl FromStr for WatchedSource {
-    type Err = gake_watch::SourceError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.parse::<gake_watch::WatchSource>() {
-            // clap prints refused values: one that may contain a password is refused later.
-            Err(error) if !may_hold_secrets(text) => Err(error),
-            _ => Ok(Self(text.to_owned())),
-        }
-    }
+fn watched(text: &str) -> Result<WatchedSource, String> {
+    let text = secret(text)?;
+    let checked: Result<gake_watch::WatchSource, SourceError> = text.parse();
+    checked.map_err(|error| error.to_string())?;
+    Ok(WatchedSource(text.into_owned()))
 }
 
 /// A source to watch, with the kinds as known values.
 pub const WATCHED: KnownValues<WatchedSource> = KnownValues::new(
     &["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"],
-    |text| text.parse().map_err(|error: gake_watch::SourceError| error.to_string()),
+    watched,
 );
 
 /// Versions of HTTP, by their names in a spec.
@@ -147,12 +174,6 @@ pub const OVERFLOW: KnownValues<OverflowValue> = KnownValues::new(&["wait", "dro
 /// A value by its name in a spec.
 fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     T::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
-}
-
-/// Whether a text may contain a password. A URL without a host has no @.
-#[must_use]
-pub fn may_hold_secrets(text: &str) -> bool {
-    text.contains('@') || text.contains("://")
 }
 
 /// Parses a header line, as in curl.

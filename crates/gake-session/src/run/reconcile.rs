@@ -5,6 +5,7 @@ use gake_judge::{Evaluation, Summary, WriteCounts, reconcile};
 
 use super::rows::RowSource;
 use crate::exit::Failure;
+use crate::options::values::secret;
 
 /// Source name for the users of the lab that the run loads.
 const LAB: &str = "lab";
@@ -23,6 +24,7 @@ impl Reconciliation {
     /// When the text does not name a source, or the source gives no number.
     pub fn begin(text: &str, spec: &RunSpec) -> Result<Self, Failure> {
         let usage = |why: String| Failure::usage(format!("--reconcile: {why}"));
+        let text = &*secret(text).map_err(usage)?;
         let lab = (text == LAB).then(|| users_of_lab(spec)).transpose().map_err(usage)?;
         // It may contain a password: do not print it.
         let source: RowSource = lab.as_deref().unwrap_or(text).parse().map_err(|error| {

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use gake_run::Interrupt;
 use gake_sinks::Spill;
 
+use gake_text::redact::{Redactor, SecretNames};
+
 use crate::Console;
 
 /// The most that waits on disk unless the user gives a size.
@@ -79,7 +81,7 @@ fn watcher(
         });
         if !ends && Instant::now() >= delivery.next_note {
             delivery.next_note = Instant::now() + NOTES[1];
-            let name = gake_text::foreign::line(name);
+            let name = Redactor::masking(SecretNames::default()).urls(name);
             console.note(&format!(
                 "{name}: {rows} figures are still to be delivered; Ctrl-C drops them"
             ));

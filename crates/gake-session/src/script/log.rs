@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+use gake_text::redact::Redacted;
 
 use crate::Console;
 
@@ -37,7 +38,7 @@ impl ScriptLogFormat {
         match self {
             Self::Text => logfmt(line),
             Self::Json => json(line),
-            Self::Raw => line.message.clone(),
+            Self::Raw => line.message.clone().into_inner(),
         }
     }
 }
@@ -117,7 +118,7 @@ pub fn with_console_file(
 ) -> Result<ScriptLog, String> {
     let file = gake_files::append(path.as_ref(), gake_files::Access::Owner);
     let file = Mutex::new(file.map_err(|error| format!("open {path}: {error}"))?);
-    let is_source = |(key, value): &(&str, String)| *key == SOURCE && value == "console";
+    let is_source = |(key, value): &(&str, Redacted)| *key == SOURCE && *value == "console";
     Ok(Arc::new(move |line: &LogLine| {
         if !line.fields.iter().any(is_source) {
             return others(line);
@@ -152,9 +153,9 @@ fn now() -> String {
 
 /// With sorted keys, as in k6.
 fn json(line: &LogLine) -> String {
-    let fields = line.fields.iter().map(|(key, value)| (*key, value.as_str()));
+    let fields = line.fields.iter().map(|(key, value)| (*key, &**value));
     let (level, now) = (level(line.level), now());
-    let own = [("level", level), ("msg", line.message.as_str()), ("time", now.as_str())];
+    let own = [("level", level), ("msg", &*line.message), ("time", now.as_str())];
     let all: BTreeMap<&str, &str> = fields.chain(own).collect();
     // Strings: this cannot fail.
     serde_json::to_string(&all).unwrap_or_default()
@@ -180,7 +181,7 @@ fn for_people(line: &LogLine, began: Instant) -> String {
         LogLevel::Warning => "WARN",
         LogLevel::Error => "ERRO",
     };
-    let mut text = format!("{level}[{:04}] {:<45}", began.elapsed().as_secs(), line.message);
+    let mut text = format!("{level}[{:04}] {:<45}", began.elapsed().as_secs(), &*line.message);
     for (key, value) in &line.fields {
         text += &format!(" {key}={}", quoted(value));
     }
@@ -239,8 +240,9 @@ mod tests {
 
     #[test]
     fn lines_have_the_requested_format() {
-        let fields = vec![("source", "console".to_owned())];
-        let line = LogLine { level: LogLevel::Warning, message: "a \"b\"".to_owned(), fields };
+        let fields = vec![("source", Redacted::plain("console"))];
+        let line =
+            LogLine { level: LogLevel::Warning, message: Redacted::plain("a \"b\""), fields };
         assert_eq!(ScriptLogFormat::named(Some("raw")).written(&line), "a \"b\"");
         let json = ScriptLogFormat::named(Some("json")).written(&line);
         let start = r#"{"level":"warning","msg":"a \"b\"","source":"console","time":""#;

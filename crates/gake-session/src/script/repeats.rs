@@ -24,7 +24,7 @@ impl Repeats {
     pub fn bounding(&self, log: ScriptLog) -> ScriptLog {
         let repeats = self.clone();
         Arc::new(move |line: &LogLine| {
-            let is_own = line.fields.iter().any(|(key, value)| (*key, value.as_str()) == CONSOLE);
+            let is_own = line.fields.iter().any(|(key, value)| (*key, &**value) == CONSOLE);
             let is_bounded = matches!(line.level, LogLevel::Warning | LogLevel::Error) && !is_own;
             if !is_bounded || repeats.count(line) <= TIMES {
                 log(line);
@@ -55,6 +55,8 @@ impl Repeats {
 
 #[cfg(test)]
 mod tests {
+    use gake_text::redact::Redacted;
+
     use super::*;
 
     #[test]
@@ -63,10 +65,10 @@ mod tests {
         let to = Arc::clone(&written);
         let repeats = Repeats::default();
         let log = repeats.bounding(Arc::new(move |_: &LogLine| *to.lock().unwrap() += 1));
-        let line = |message: &str, source: &str| LogLine {
+        let line = |message, source| LogLine {
             level: LogLevel::Error,
-            message: message.to_owned(),
-            fields: vec![("source", source.to_owned())],
+            message: Redacted::plain(message),
+            fields: vec![("source", Redacted::plain(source))],
         };
         (0..20).for_each(|_| log(&line("down", "stacktrace")));
         assert_eq!((*written.lock().unwrap(), repeats.left_out()), (TIMES, Some(15)));

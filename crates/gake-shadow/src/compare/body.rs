@@ -1,8 +1,8 @@
 //! Compares bodies, decoded, as JSON, text or bytes.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hasher};
 
+use gake_text::redact::{Redacted, Redactor};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
@@ -58,6 +58,7 @@ pub(super) fn compare(
     markers: &MarkerNames,
     out: &mut Differences<'_>,
 ) {
+    let redactor = out.redactor;
     let (left, right) = (decoded(expected), decoded(actual));
     if left == right {
         return;
@@ -75,11 +76,13 @@ pub(super) fn compare(
             text::compare(&left, &right, out);
         }
         (BodyContent::Bytes, BodyContent::Bytes) => {
-            out.note("bytes", DifferenceKind::Value, || (summary(&left), summary(&right)));
+            out.note("bytes", DifferenceKind::Value, || {
+                (summary(redactor, &left), summary(redactor, &right))
+            });
         }
         (a, b) => {
             let shown = |content: &BodyContent, bytes: &[u8]| {
-                format!("{} of {} bytes", content.name(), bytes.len())
+                redactor.text(&format!("{} of {} bytes", content.name(), bytes.len()))
             };
             // For example an error page in place of a document.
             out.note("$", DifferenceKind::Type, || (shown(&a, &left), shown(&b, &right)));
@@ -87,10 +90,10 @@ pub(super) fn compare(
     }
 }
 
-fn summary(bytes: &[u8]) -> String {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    format!("{} bytes, hash {:016x}", bytes.len(), hasher.finish())
+/// Without the key of the redaction, the hash of a short body would reveal it.
+fn summary(redactor: &Redactor, bytes: &[u8]) -> Redacted {
+    let length = redactor.text(&format!("{} bytes, hash ", bytes.len()));
+    Redacted::concat([length, redactor.fingerprint(bytes)])
 }
 
 /// The decoded body, or the raw one if its coding is unknown or broken.
@@ -128,7 +131,7 @@ mod tests {
     }
 
     fn found(expected: &BackendResponse, actual: &BackendResponse) -> Vec<String> {
-        let redactor = gake_text::redact::Redactor::off();
+        let redactor = Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &MarkerNames::default(), &mut out);
         out.fields.keys().map(ToString::to_string).collect()

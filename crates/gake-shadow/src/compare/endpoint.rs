@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_text::foreign::ForeignText;
+use gake_text::redact::Redacted;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;
@@ -69,11 +69,11 @@ pub struct EndpointFigures {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The request line.
-    pub request: ForeignText,
+    pub request: Redacted,
     /// The master's value.
-    pub expected: ForeignText,
+    pub expected: Redacted,
     /// The other backend's value.
-    pub actual: ForeignText,
+    pub actual: Redacted,
 }
 
 /// Histograms of the times to the responses' heads.
@@ -98,7 +98,7 @@ impl Endpoint {
         &mut self,
         shadow: Differences<'_>,
         secondary: Option<Differences<'_>>,
-        request: impl Fn() -> String,
+        request: impl Fn() -> Redacted,
     ) {
         self.exchanges += 1;
         self.paired += u64::from(secondary.is_some());
@@ -160,13 +160,12 @@ impl Endpoint {
 }
 
 impl EndpointFigures {
-    fn note(&mut self, values: ValuePair, request: impl Fn() -> String) {
+    fn note(&mut self, values: ValuePair, request: impl Fn() -> Redacted) {
         self.shapes.count(&values);
         let of_shadow = self.shadow == 1;
         if self.example.is_none() || of_shadow {
             let ValuePair { expected, actual } = values;
-            let (expected, actual) = (expected.into(), actual.into());
-            self.example = Some(Example { request: request().into(), expected, actual });
+            self.example = Some(Example { request: request(), expected, actual });
         }
     }
 

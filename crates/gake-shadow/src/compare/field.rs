@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use gake_text::redact::Redactor;
+use gake_text::redact::{Redacted, Redactor};
 use serde::{Deserialize, Serialize};
 
 use super::rules::Tolerances;
@@ -67,9 +67,9 @@ impl fmt::Display for DifferenceField {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValuePair {
     /// The master's value.
-    pub expected: String,
+    pub expected: Redacted,
     /// The other backend's value.
-    pub actual: String,
+    pub actual: Redacted,
 }
 
 /// The differences of one pair of responses, the first of each field.
@@ -95,7 +95,7 @@ impl<'a> Differences<'a> {
         &mut self,
         path: &str,
         kind: DifferenceKind,
-        values: impl FnOnce() -> (String, String),
+        values: impl FnOnce() -> (Redacted, Redacted),
     ) {
         let field = DifferenceField { path: cut(path.to_owned(), PATH_BYTES_MAX), kind };
         if self.fields.contains_key(&field) {
@@ -105,9 +105,10 @@ impl<'a> Differences<'a> {
             self.more = true;
             return;
         }
-        let (expected, actual) = values();
-        let shown = |text| cut(text, VALUE_BYTES_MAX);
-        self.fields.insert(field, ValuePair { expected: shown(expected), actual: shown(actual) });
+        let (mut expected, mut actual) = values();
+        expected.cut(VALUE_BYTES_MAX, "…");
+        actual.cut(VALUE_BYTES_MAX, "…");
+        self.fields.insert(field, ValuePair { expected, actual });
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use gake_text::redact::Redactor;
+use gake_text::redact::{Redacted, Redactor};
 use serde_json::{Map, Value};
 
 use super::field::{DifferenceKind, Differences};
@@ -198,20 +198,17 @@ impl Walk {
     }
 
     /// A redacted value. Equal values have equal placeholders, so differences stay visible.
-    fn shown(&self, value: Option<&Value>, redactor: &Redactor) -> String {
-        let Some(value) = value else { return "nothing".to_owned() };
+    fn shown(&self, value: Option<&Value>, redactor: &Redactor) -> Redacted {
+        let Some(value) = value else { return Redacted::plain("nothing") };
         let written = value.to_string();
         if self.secret {
-            return redactor.json(&written, true).into_owned();
+            return redactor.json(&written, true);
         }
         // Redaction depends on the member's name, which is the last of the path.
         let name = self.path.rsplit('.').next().unwrap_or_default();
         let member = format!("{{{}:{written}}}", Value::from(name));
         let hidden = redactor.json(&member, false);
-        hidden
-            .get(member.len() - written.len() - 1..hidden.len() - 1)
-            .unwrap_or_default()
-            .to_owned()
+        hidden.slice(member.len() - written.len() - 1..hidden.len() - 1)
     }
 }
 

@@ -26,7 +26,7 @@ mod value_shapes;
 
 use std::collections::BTreeMap;
 
-use gake_text::redact::Redactor;
+use gake_text::redact::{Redacted, Redactor};
 use serde::{Deserialize, Serialize};
 
 pub use endpoint::{Endpoint, EndpointFigures, EndpointLatency, Example};
@@ -102,11 +102,14 @@ impl ShadowComparison {
         }
         let request = &exchange.request;
         let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
-        let target = &*redactor.target(target);
-        let name = self.endpoint(request.method.as_str(), target);
+        let target = redactor.target(target);
+        let name = self.endpoint(request.method.as_str(), &target);
         let compare = |other| response::differences(master, other, &name, rules, redactor);
         let differences = (compare(shadow), secondary.map(compare));
-        let line = || format!("{} {target}", request.method);
+        let line = || {
+            let method = redactor.text(request.method.as_str());
+            Redacted::concat([method, Redacted::plain(" "), target.clone()])
+        };
         let endpoint = self.endpoints.entry(name.clone()).or_default();
         endpoint.count_statuses(&response::code(master), &response::code(shadow));
         endpoint.count(differences.0, differences.1, line);
@@ -125,16 +128,13 @@ impl ShadowComparison {
                 let Some(example) = &mut figures.example else { continue };
                 let name = field.path.rsplit(['.', ' ', '\'']).next().unwrap_or_default();
                 let secret = redactor.is_secret_name(name);
-                example.request = redactor.text(example.request.raw_text()).into_owned().into();
+                example.request = redactor.text(&example.request);
                 for value in [&mut example.expected, &mut example.actual] {
                     // "nothing" stands for a missing value.
-                    let raw = value.raw_text();
-                    let hidden = if secret && raw != "nothing" {
-                        redactor.json(raw, true)
-                    } else {
-                        redactor.text(raw)
+                    *value = match secret && *value != "nothing" {
+                        true => redactor.json(value, true),
+                        false => redactor.text(value),
                     };
-                    *value = hidden.into_owned().into();
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gake_text::redact::Redactor;
+use gake_text::redact::{Redacted, Redactor};
 use http::HeaderMap;
 
 use super::body;
@@ -22,7 +22,8 @@ pub(super) fn differences<'a>(
     let (left, right) = (code(expected), code(actual));
     if left != right {
         // Other differences are consequences.
-        out.note("status", DifferenceKind::Value, || (left, right));
+        let values = || (redactor.text(&left), redactor.text(&right));
+        out.note("status", DifferenceKind::Value, values);
         return out;
     }
     if let (Ok(expected), Ok(actual)) = (&expected.result, &actual.result) {
@@ -66,13 +67,10 @@ fn headers(
             _ => DifferenceKind::Value,
         };
         let shown = |values: &[String]| match values {
-            [] => "nothing".to_owned(),
-            // The compared form of a cookie contains no secret.
-            _ if name == "set-cookie" => values.join(", "),
-            _ => {
-                let joined = values.join(", ");
-                String::from_utf8_lossy(&redactor.header(name, joined.as_bytes())).into_owned()
-            }
+            [] => Redacted::plain("nothing"),
+            // The compared form of a cookie contains no value.
+            _ if name == "set-cookie" => redactor.text(&values.join(", ")),
+            _ => redactor.header(name, values.join(", ").as_bytes()).text(),
         };
         out.note(&format!("header {name}"), kind, || (shown(&left), shown(&right)));
     }

@@ -3,6 +3,8 @@
 //! The path of a line is the line with numbers masked, so that a page with a time of day has one
 //! differing field, whatever the time.
 
+use gake_text::redact::Redacted;
+
 use super::field::{DifferenceKind, Differences};
 
 /// Lines of each text that are compared.
@@ -14,10 +16,7 @@ const CELLS_MAX: usize = 250_000;
 /// Both are redacted as a whole: a key, or a password below its name, has several lines.
 pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
     let redactor = out.redactor;
-    let all = |text: &str| {
-        let lines = redactor.text(text);
-        lines.lines().take(LINES_MAX).map(str::to_owned).collect::<Vec<_>>()
-    };
+    let all = |text: &str| redactor.text(text).each_line().take(LINES_MAX).collect::<Vec<_>>();
     let (expected, actual) = (all(expected), all(actual));
     let shortest = expected.len().min(actual.len());
     let start = (0..shortest).take_while(|&at| expected[at] == actual[at]).count();
@@ -40,8 +39,8 @@ pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
 /// Consecutive replaced lines.
 #[derive(Default)]
 struct Hunk<'a> {
-    removed: Vec<&'a str>,
-    added: Vec<&'a str>,
+    removed: Vec<&'a Redacted>,
+    added: Vec<&'a Redacted>,
 }
 
 impl Hunk<'_> {
@@ -51,19 +50,25 @@ impl Hunk<'_> {
             note(removed, DifferenceKind::Value, removed, added, out);
         }
         for removed in &self.removed[pairs..] {
-            note(removed, DifferenceKind::Missing, removed, "nothing", out);
+            note(removed, DifferenceKind::Missing, removed, &Redacted::plain("nothing"), out);
         }
         for added in &self.added[pairs..] {
-            note(added, DifferenceKind::Added, "nothing", added, out);
+            note(added, DifferenceKind::Added, &Redacted::plain("nothing"), added, out);
         }
         self.removed.clear();
         self.added.clear();
     }
 }
 
-fn note(line: &str, kind: DifferenceKind, expected: &str, actual: &str, out: &mut Differences<'_>) {
+fn note(
+    line: &str,
+    kind: DifferenceKind,
+    expected: &Redacted,
+    actual: &Redacted,
+    out: &mut Differences<'_>,
+) {
     let path = format!("line {:?}", masked(line.trim()));
-    out.note(&path, kind, || (expected.trim().to_owned(), actual.trim().to_owned()));
+    out.note(&path, kind, || (expected.trimmed(), actual.trimmed()));
 }
 
 /// Replaces words with digits by `#`.
@@ -91,7 +96,7 @@ enum Step {
 }
 
 /// The steps of the longest common subsequence, by dynamic programming.
-fn align(left: &[String], right: &[String]) -> Vec<Step> {
+fn align(left: &[Redacted], right: &[Redacted]) -> Vec<Step> {
     let (rows, columns) = (left.len(), right.len());
     if rows * columns > CELLS_MAX {
         return (0..rows).map(Step::Left).chain((0..columns).map(Step::Right)).collect();

@@ -9,13 +9,15 @@ mod options;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub use gake_script::{ConsoleLevel, ConsoleSink};
-use gake_script::{Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value};
+pub use gake_script::ConsoleLevel;
+use gake_script::{
+    ConsoleSink, Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value,
+};
 use gake_text::foreign;
-use gake_text::redact::Redactor;
+use gake_text::redact::{Redacted, Redactor};
 
 use crate::Proxy;
 use crate::config::Config;
@@ -35,8 +37,14 @@ const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum bytes of a fault that is logged.
 const FAULT_MAX: usize = 4 << 10;
 
+/// Bytes of a fault that are redacted: well beyond those that are logged.
+const FAULT_READ_MAX: usize = 16 * FAULT_MAX;
+
 /// Distinct faults of a script that are logged; more are only counted.
 const FAULTS_LOGGED_MAX: usize = 20;
+
+/// The destination of a script's console and of its faults.
+pub type HookLog = Arc<dyn Fn(ConsoleLevel, &Redacted) + Send + Sync>;
 
 impl HookScript {
     /// Adds the hooks to `proxy`, whose configuration is `config`. The script's console goes to
@@ -47,7 +55,7 @@ impl HookScript {
     pub fn add(
         &self,
         config: &Config,
-        log: ConsoleSink,
+        log: HookLog,
         redactor: &Redactor,
         proxy: Proxy,
     ) -> Result<Proxy, String> {
@@ -77,20 +85,23 @@ impl ScriptHooks {
     fn load(
         script: &HookScript,
         config: &Config,
-        log: ConsoleSink,
+        log: HookLog,
         redactor: &Redactor,
     ) -> Result<Self, String> {
         let path: &Path = &script.path;
+        let (hidden, out) = (redactor.clone(), Arc::clone(&log));
+        // What a script prints may be a client's message.
+        let console: ConsoleSink = Arc::new(move |level, line| out(level, &hidden.text(line)));
         let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
-            ScriptThreads::start(&source, ScriptLimits::default(), threads, &log).map_err(|error| {
-                match &error {
+            ScriptThreads::start(&source, ScriptLimits::default(), threads, &console).map_err(
+                |error| match &error {
                     ScriptError::Thrown(exception) if exception.place.is_empty() => {
                         format!("{}: {error}", path.display())
                     }
                     _ => error.to_string(),
-                }
-            })
+                },
+            )
         };
         let first = start(1)?;
         let function = |name: &str| match first.export(name) {
@@ -131,7 +142,7 @@ impl ScriptHooks {
 
     /// Logs an invalid return value.
     fn wrong(&self, function: &str, wrong: String) -> HookError {
-        self.faults.log_once(&format!("{function} {}", foreign::line(&wrong)));
+        self.faults.log_once(&format!("{function} {}", self.faults.on_one_line(&wrong)));
         wrong.into()
     }
 }
@@ -175,9 +186,9 @@ impl Hooks for ScriptHooks {
 
 /// Logs each distinct fault once; all are counted elsewhere.
 struct FaultLog {
-    log: ConsoleSink,
+    log: HookLog,
     redactor: Redactor,
-    logged: Mutex<HashSet<String>>,
+    logged: Mutex<HashSet<Redacted>>,
 }
 
 impl FaultLog {
@@ -191,20 +202,26 @@ impl FaultLog {
             ScriptError::Busy(_) => HookTimeout.into(),
             ScriptError::Thrown(exception) => {
                 // The exception may contain text from a client.
-                let thrown = exception.to_string();
-                let mut fault = format!("{function} threw: {}", foreign::line(&thrown));
+                let thrown = self.on_one_line(&exception.to_string());
+                let mut fault = format!("{function} threw: {thrown}");
                 // The message contains the innermost call.
                 for call in exception.stack.lines().skip(1) {
-                    fault = fault + "\n" + &foreign::line(call);
+                    fault = fault + "\n" + &self.on_one_line(call);
                 }
                 self.log_once(&fault);
                 exception.into()
             }
             error => {
-                self.log_once(&foreign::line(&error.to_string()));
+                self.log_once(&self.on_one_line(&error.to_string()));
                 error.into()
             }
         })
+    }
+
+    /// A text of a script, redacted while a secret still stands on the line below its name.
+    fn on_one_line(&self, text: &str) -> String {
+        let text = &text[..text.floor_char_boundary(FAULT_READ_MAX)];
+        foreign::line(&self.redactor.text(text)).into_owned()
     }
 
     /// What scripts throw may quote a client's message, and be as long.
@@ -213,15 +230,13 @@ impl FaultLog {
             0..=FAULT_MAX => Cow::Borrowed(fault),
             _ => Cow::Owned(fault[..fault.floor_char_boundary(FAULT_MAX)].to_owned() + " ..."),
         };
-        let fault = &*self.redactor.text(&fault);
+        let fault = self.redactor.text(&fault);
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.to_owned()) {
-            (self.log)(ConsoleLevel::Warn, fault);
+        if logged.len() < FAULTS_LOGGED_MAX && logged.insert(fault.clone()) {
+            (self.log)(ConsoleLevel::Warn, &fault);
             if logged.len() == FAULTS_LOGGED_MAX {
-                (self.log)(
-                    ConsoleLevel::Warn,
-                    "the script has more faults, which are only counted",
-                );
+                let more = Redacted::plain("the script has more faults, which are only counted");
+                (self.log)(ConsoleLevel::Warn, &more);
             }
         }
     }

@@ -1,7 +1,5 @@
 //! Redaction of recorded requests.
 
-use std::borrow::Cow;
-
 use gake_text::redact::Redactor;
 
 use super::Record;
@@ -13,11 +11,9 @@ pub fn redact(redactor: &Redactor, record: &mut Record) {
     if redactor.is_off() {
         return;
     }
-    if let Cow::Owned(target) = redactor.target(&record.target) {
-        record.target = target;
-    }
+    record.target = redactor.target(&record.target).into_inner();
     for (name, value) in &mut record.headers {
-        if let Cow::Owned(other) = redactor.header(name, value) {
+        if let Some(other) = redactor.header(name, value).changed() {
             *value = other;
         }
     }
@@ -27,7 +23,7 @@ pub fn redact(redactor: &Redactor, record: &mut Record) {
     let kind = record.header("content-type").unwrap_or_default().to_owned();
     let codings = codings(record);
     if codings.is_empty() {
-        if let Cow::Owned(body) = redactor.body(&kind, &record.body) {
+        if let Some(body) = redactor.body(&kind, &record.body).changed() {
             set_body(record, body);
         }
         return;
@@ -42,7 +38,7 @@ pub fn redact(redactor: &Redactor, record: &mut Record) {
         record.truncated = true;
         return;
     };
-    if let Cow::Owned(body) = redactor.body(&kind, &plain) {
+    if let Some(body) = redactor.body(&kind, &plain).changed() {
         record.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
         set_body(record, body);
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::edits::Edits;
-use super::{NamePosition, Redactor, is_nothing, shapes, text, text_of};
+use super::{NamePosition, Redactor, binary, is_nothing, shapes, text, text_of};
 
 /// Maximum parts of a multipart body; the rest is hidden as a whole.
 const PARTS_MAX: usize = 1_000;
@@ -20,7 +20,7 @@ pub(super) fn header<'a>(redactor: &Redactor, name: &str, value: &'a [u8]) -> Co
         "set-cookie" => cookies(redactor, value, 1),
         _ if kind.contains("authorization") => credentials(redactor, value),
         _ if redactor.hides(name, value, NamePosition::Member) => {
-            Cow::Owned(redactor.tag(value).into_bytes())
+            Cow::Owned(redactor.replacement(value).into_bytes())
         }
         _ => redactor.any(value, super::DEPTH),
     }
@@ -38,7 +38,7 @@ fn cookies<'a>(redactor: &Redactor, value: &'a [u8], count: usize) -> Cow<'a, [u
         let content = value[from..end].trim_ascii();
         if !is_nothing(content) && !redactor.names.keeps(name.trim()) {
             let from = from + value[from..end].len() - value[from..end].trim_ascii_start().len();
-            edits.put(from..from + content.len(), redactor.tag(content));
+            edits.put(from..from + content.len(), redactor.replacement(content));
         }
         start = end + 1;
     }
@@ -52,7 +52,7 @@ fn credentials<'a>(redactor: &Redactor, value: &'a [u8]) -> Cow<'a, [u8]> {
     if is_nothing(secret) {
         return Cow::Borrowed(value);
     }
-    Cow::Owned([&value[..scheme], redactor.tag(secret).as_bytes()].concat())
+    Cow::Owned([&value[..scheme], redactor.replacement(secret).as_bytes()].concat())
 }
 
 /// A target in any form, or a URL.
@@ -73,7 +73,7 @@ pub(super) fn target<'a>(redactor: &Redactor, target: &'a str, depth: u8) -> Cow
             if (equals.is_some() && redactor.hides(&name, &value, NamePosition::Parameter))
                 || !shapes::find(&value, true).is_empty()
             {
-                edits.put(range, redactor.tag(&value));
+                edits.put(range, redactor.replacement(&value));
             }
             from += parameter.len() + 1;
         }
@@ -99,31 +99,18 @@ pub(super) fn body<'a>(
     {
         return multipart(redactor, boundary.as_bytes(), body, depth);
     }
-    if !is_text(body) {
-        return binary(redactor, body);
+    if let Some(deeper) = depth.checked_sub(1)
+        && let Some(hidden) = binary::utf16(redactor, body, deeper)
+    {
+        return if *hidden == *body { Cow::Borrowed(body) } else { hidden };
+    }
+    if binary::is_binary(redactor, &lower, body) {
+        return binary::binary(redactor, &lower, body);
     }
     if lower.contains("urlencoded") {
         return text::edits(redactor, body, depth).apply(body);
     }
     redactor.any(body, depth)
-}
-
-/// Whether bytes read as text: no NUL, and few control characters.
-fn is_text(bytes: &[u8]) -> bool {
-    let control = |byte: &&u8| **byte < b' ' && !b"\t\r\n\x0c\x1e".contains(byte);
-    let controls = bytes.iter().filter(control).count();
-    !bytes.contains(&0) && controls * 20 <= bytes.len()
-}
-
-/// Keeps the length of binary data: replacements are as long as secrets.
-fn binary<'a>(redactor: &Redactor, body: &'a [u8]) -> Cow<'a, [u8]> {
-    let mut edits = Edits::default();
-    for range in shapes::find(body, false) {
-        let tag = redactor.tag(&body[range.clone()]);
-        let filled: Vec<u8> = tag.bytes().cycle().take(range.len()).collect();
-        edits.put(range, filled);
-    }
-    edits.apply(body)
 }
 
 /// The boundary parameter of a content type.
@@ -147,7 +134,7 @@ fn multipart<'a>(redactor: &Redactor, boundary: &[u8], body: &'a [u8], depth: u8
         let part = start..next.unwrap_or(body.len());
         parts += 1;
         if parts > PARTS_MAX {
-            edits.put(start..body.len(), redactor.tag(&body[start..]));
+            edits.put(start..body.len(), redactor.replacement(&body[start..]));
             break;
         }
         one_part(redactor, body, part, deeper, &mut edits);
@@ -180,7 +167,7 @@ fn one_part(
     }
     let range = from..from + content.len();
     if redactor.hides(&name, content.trim_ascii(), NamePosition::Parameter) {
-        edits.put(range, redactor.tag(content));
+        edits.put(range, redactor.replacement(content));
     } else if let Cow::Owned(other) = self::body(redactor, &kind, content, depth) {
         edits.put(range, other);
     }

@@ -263,7 +263,7 @@ impl JsonScanner<'_> {
         let written = &self.bytes[scalar.place.clone()];
         if !scalar.is_string {
             let instead = if self.is_shown {
-                format!("\"{}\"", self.redactor.tag(written)).into_bytes()
+                format!("\"{}\"", self.redactor.replacement(written)).into_bytes()
             } else {
                 self.redactor.number(written)
             };
@@ -272,7 +272,7 @@ impl JsonScanner<'_> {
         }
         let value = unescaped(written);
         if !super::is_nothing(&value) {
-            self.edits.put(scalar.place.clone(), self.redactor.tag(&value));
+            self.edits.put(scalar.place.clone(), self.redactor.replacement(&value));
         }
     }
 

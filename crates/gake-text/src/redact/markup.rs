@@ -55,7 +55,7 @@ fn hide(redactor: &Redactor, bytes: &[u8], place: Range<usize>, edits: &mut Edit
     let from = place.start + value.len() - value.trim_ascii_start().len();
     let value = value.trim_ascii();
     if !super::is_nothing(value) {
-        edits.put(from..from + value.len(), redactor.tag(value));
+        edits.put(from..from + value.len(), redactor.replacement(value));
     }
 }
 

@@ -10,13 +10,18 @@
 //! - **By shape**: JSON web tokens, keys of AWS, GitHub and other services, private keys, card
 //!   numbers whose check digit is right, passwords in URLs.
 //!
-//! Truncated or malformed text is redacted as far as possible.
+//! Truncated or malformed text is redacted as far as possible. A masking redactor hides values
+//! behind [`MASK`] in place of a hash: for what several processes must write alike, and for what is
+//! shown only.
 
+mod binary;
+mod command;
 mod edits;
 mod http;
 mod json;
 mod markup;
 mod names;
+mod redacted;
 mod shapes;
 mod text;
 
@@ -24,11 +29,16 @@ use std::borrow::Cow;
 #[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
 use std::hash::{Hasher, SipHasher};
 
+pub use command::may_hold_secrets;
 use names::Secrecy;
 pub use names::SecretNames;
+pub use redacted::Redacted;
 
 /// The prefix of the hash.
 const MARK: &str = "redacted-";
+
+/// What a masking redactor shows in place of a secret.
+pub const MASK: &str = "[redacted]";
 
 /// Hexadecimal digits of the hash.
 const DIGITS: usize = 16;
@@ -38,12 +48,19 @@ const TAG: usize = MARK.len() + DIGITS;
 /// Maximum nesting of texts within texts (JSON in a string, a URL in a parameter).
 const DEPTH: u8 = 4;
 
-/// Replaces secrets by hashes under a key.
+/// Replaces secrets by hashes under a key, or by [`MASK`].
 #[derive(Clone)]
 pub struct Redactor {
-    key: [u64; 2],
+    mode: RedactionMode,
     names: SecretNames,
-    off: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum RedactionMode {
+    /// By hashes under this key.
+    Hash([u64; 2]),
+    Mask,
+    Off,
 }
 
 /// The position of a name and its value.
@@ -58,7 +75,8 @@ enum NamePosition {
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the key.
-        f.debug_struct("Redactor").field("names", &self.names).field("off", &self.off).finish()
+        let off = self.is_off();
+        f.debug_struct("Redactor").field("names", &self.names).field("off", &off).finish()
     }
 }
 
@@ -69,73 +87,128 @@ impl Redactor {
         let half = |at: usize| {
             key[at..at + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
         };
-        Self { key: [half(0), half(8)], names, off: false }
+        Self { mode: RedactionMode::Hash([half(0), half(8)]), names }
+    }
+
+    /// A redactor that masks values whose names are in `names`.
+    #[must_use]
+    pub fn masking(names: SecretNames) -> Self {
+        Self { mode: RedactionMode::Mask, names }
     }
 
     /// A redactor that keeps everything.
     #[must_use]
     pub fn off() -> Self {
-        Self { key: [0; 2], names: SecretNames::default(), off: true }
+        Self { mode: RedactionMode::Off, names: SecretNames::default() }
     }
 
     /// Whether it keeps everything.
     #[must_use]
     pub fn is_off(&self) -> bool {
-        self.off
+        self.mode == RedactionMode::Off
     }
 
     /// Whether values of this name are secrets, whatever they look like.
     #[must_use]
     pub fn is_secret_name(&self, name: &str) -> bool {
-        !self.off && self.names.of(name) == Secrecy::Secret
+        !self.is_off() && self.names.of(name) == Secrecy::Secret
     }
 
-    /// Redacts the value of a header.
+    /// Redacts the value of a header, or of anything else that has a name.
     #[must_use]
-    pub fn header<'a>(&self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.off { Cow::Borrowed(value) } else { http::header(self, name, value) }
+    pub fn header<'a>(&self, name: &str, value: &'a [u8]) -> Redacted<Cow<'a, [u8]>> {
+        Redacted(match self.is_off() {
+            true => Cow::Borrowed(value),
+            false => http::header(self, name, value),
+        })
     }
 
     /// Redacts the target of a request, or any URL.
     #[must_use]
-    pub fn target<'a>(&self, target: &'a str) -> Cow<'a, str> {
-        if self.off { Cow::Borrowed(target) } else { http::target(self, target, DEPTH) }
+    pub fn target(&self, target: &str) -> Redacted {
+        Redacted(match self.is_off() {
+            true => target.to_owned(),
+            false => http::target(self, target, DEPTH).into_owned(),
+        })
     }
 
     /// Redacts the body of a message. `kind` is its content type, or empty; content codings must be
     /// decoded first.
     #[must_use]
-    pub fn body<'a>(&self, kind: &str, body: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.off { Cow::Borrowed(body) } else { http::body(self, kind, body, DEPTH) }
+    pub fn body<'a>(&self, kind: &str, body: &'a [u8]) -> Redacted<Cow<'a, [u8]>> {
+        Redacted(match self.is_off() {
+            true => Cow::Borrowed(body),
+            false => http::body(self, kind, body, DEPTH),
+        })
     }
 
     /// Redacts any text: a line of a log, an argument, a fragment of a document.
     #[must_use]
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.off { Cow::Borrowed(text) } else { text_of(text, self.any(text.as_bytes(), DEPTH)) }
+    pub fn text(&self, text: &str) -> Redacted {
+        Redacted(match self.is_off() {
+            true => text.to_owned(),
+            false => text_of(text, self.any(text.as_bytes(), DEPTH)).into_owned(),
+        })
+    }
+
+    /// Redacts the URLs of a message of gake's own, which quotes what it is about.
+    #[must_use]
+    pub fn urls(&self, text: &str) -> Redacted {
+        // `USER:PASSWORD@HOST` stands in our own hints.
+        let is_hint = |word: &str| [":PASSWORD@", ":password@"].iter().any(|p| word.contains(p));
+        let word = |word: &str| match word.contains("://") && !is_hint(word) {
+            true => self.text(word).0,
+            false => word.to_owned(),
+        };
+        Redacted(text.split_inclusive(char::is_whitespace).map(word).collect())
+    }
+
+    /// A command line, quoted for a shell.
+    #[must_use]
+    pub fn command_line(&self, words: &[String]) -> Redacted {
+        Redacted(command::line(words, self))
     }
 
     /// Redacts a JSON value for display; `secret`: hides all of it.
     #[must_use]
-    pub fn json<'a>(&self, written: &'a str, secret: bool) -> Cow<'a, str> {
-        if self.off {
-            return Cow::Borrowed(written);
+    pub fn json(&self, written: &str, secret: bool) -> Redacted {
+        if self.is_off() {
+            return Redacted(written.to_owned());
         }
         match json::shown(self, written.as_bytes(), DEPTH, secret) {
-            Some(edits) => text_of(written, edits.apply(written.as_bytes())),
+            Some(edits) => Redacted(text_of(written, edits.apply(written.as_bytes())).into_owned()),
             None => self.text(written),
         }
     }
 
     /// The replacement of a value.
     #[must_use]
-    pub fn tag(&self, value: &[u8]) -> String {
-        format!("{MARK}{:016x}", self.hash(value))
+    pub fn tag(&self, value: &[u8]) -> Redacted {
+        Redacted(self.replacement(value))
+    }
+
+    /// A hash that differs between values, in hexadecimal.
+    #[must_use]
+    pub fn fingerprint(&self, value: &[u8]) -> Redacted {
+        Redacted(format!("{:016x}", self.hash(value)))
+    }
+
+    fn replacement(&self, value: &[u8]) -> String {
+        match self.mode {
+            RedactionMode::Hash(_) => format!("{MARK}{:016x}", self.hash(value)),
+            RedactionMode::Mask | RedactionMode::Off => MASK.to_owned(),
+        }
     }
 
     fn hash(&self, value: &[u8]) -> u64 {
+        let key = match self.mode {
+            RedactionMode::Hash(key) => key,
+            // A mask reveals nothing: every value has the same.
+            RedactionMode::Mask => return 0,
+            RedactionMode::Off => [0; 2],
+        };
         #[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
-        let mut hasher = SipHasher::new_with_keys(self.key[0], self.key[1]);
+        let mut hasher = SipHasher::new_with_keys(key[0], key[1]);
         hasher.write(value);
         hasher.finish()
     }
@@ -189,7 +262,7 @@ impl Redactor {
     /// Redacts bytes that are nested too deeply: hidden if they may contain values.
     fn closed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let holds = bytes.iter().any(|byte| b"=:{[<".contains(byte));
-        if holds { Cow::Owned(self.tag(bytes).into_bytes()) } else { Cow::Borrowed(bytes) }
+        if holds { Cow::Owned(self.replacement(bytes).into_bytes()) } else { Cow::Borrowed(bytes) }
     }
 }
 
@@ -207,13 +280,23 @@ fn is_tag(bytes: &[u8]) -> bool {
 
 /// Whether there is nothing to hide: an empty value, a literal, or a redacted value.
 fn is_nothing(value: &[u8]) -> bool {
-    let literals: [&[u8]; 7] =
-        [b"", b"true", b"false", b"null", b"none", b"undefined", b"[redacted]"];
+    let literals: [&[u8]; 9] = [
+        b"",
+        b"true",
+        b"false",
+        b"null",
+        b"none",
+        b"undefined",
+        MASK.as_bytes(),
+        // k6's.
+        b"***",
+        b"****",
+    ];
     let last = value.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     let scheme = &value[..value.len() - last.len()];
     let is_scheme = scheme.iter().filter(|byte| **byte == b' ').count() <= 1 && scheme.len() <= 20;
     literals.iter().any(|literal| value.eq_ignore_ascii_case(literal))
-        || (is_tag(last) && is_scheme)
+        || ((is_tag(last) || last == MASK.as_bytes()) && is_scheme)
 }
 
 /// Whether a value looks like a plain name: a few letters, or a short number.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{NamePosition, Redactor, is_nothing, markup, shapes};
+use super::{MASK, NamePosition, Redactor, is_nothing, is_word, markup, shapes};
 
 /// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
@@ -16,10 +16,11 @@ const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "negotiate", "a
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     let mut edits = Edits::default();
     for place in shapes::find(bytes, false) {
-        let tag = redactor.tag(&bytes[place.clone()]);
+        let tag = redactor.replacement(&bytes[place.clone()]);
         edits.put(place, tag);
     }
     user_info(redactor, bytes, &mut edits);
+    credentials(redactor, bytes, &mut edits);
     markup::edits(redactor, bytes, &mut edits);
     let mut pairs = PairScanner { redactor, bytes, depth, edits, open: 0..0, is_encoded: false };
     let mut at = 0;
@@ -46,10 +47,33 @@ pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
             let colon = authority[..end].iter().position(|byte| *byte == b':');
             let secret = start + colon.map_or(0, |colon| colon + 1)..start + end;
             if !is_nothing(&bytes[secret.clone()]) {
-                edits.put(secret.clone(), redactor.tag(&bytes[secret]));
+                edits.put(secret.clone(), redactor.replacement(&bytes[secret]));
             }
         }
         from = start;
+    }
+}
+
+/// Credentials after their scheme, wherever they stand: `Bearer SECRET`. Prose has words there.
+fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
+    for at in 0..bytes.len() {
+        let begins = at.checked_sub(1).is_none_or(|before| !is_name(bytes[before]));
+        if !begins || !matches!(bytes[at] | 0x20, b'b') {
+            continue;
+        }
+        let length = bytes[at..].iter().take(7).take_while(|byte| byte.is_ascii_alphabetic());
+        let space = at + length.count();
+        let is_scheme = [&b"bearer"[..], b"basic"]
+            .iter()
+            .any(|scheme| bytes[at..space].eq_ignore_ascii_case(scheme));
+        if !is_scheme || bytes.get(space) != Some(&b' ') {
+            continue;
+        }
+        let end = space + 1 + word_length(&bytes[space + 1..]);
+        let secret = &bytes[space + 1..end];
+        if !is_word(secret) && !is_nothing(secret) {
+            edits.put(space + 1..end, redactor.replacement(secret));
+        }
     }
 }
 
@@ -90,7 +114,7 @@ impl PairScanner<'_> {
         let decoded = if plain { Cow::Borrowed(written) } else { percent_decoded(written) };
         if self.redactor.hides(&name, &decoded, place) {
             let end = value.place.end;
-            self.edits.put(value.place, self.redactor.tag(&decoded));
+            self.edits.put(value.place, self.redactor.replacement(&decoded));
             return Some(end);
         }
         let Cow::Owned(decoded) = decoded else { return None };
@@ -119,7 +143,7 @@ impl PairScanner<'_> {
             return None;
         }
         let end = value.end;
-        self.edits.put(value, self.redactor.tag(written));
+        self.edits.put(value, self.redactor.replacement(written));
         Some(end)
     }
 
@@ -145,6 +169,9 @@ impl PairScanner<'_> {
         let from = from + blanks.count();
         let from = self.next_line(from, name).unwrap_or(from);
         let rest = &self.bytes[from..];
+        if rest.starts_with(MASK.as_bytes()) {
+            return Some(PairValue { place: from..from + MASK.len(), is_quoted: true });
+        }
         let quote = match rest {
             [b'\\', quote @ (b'"' | b'\''), ..] => Some((2, *quote)),
             [quote @ (b'"' | b'\'' | b'`'), ..] => Some((1, *quote)),
@@ -170,7 +197,7 @@ impl PairScanner<'_> {
         let word = &self.bytes[from..end];
         let is_scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()));
         if is_scheme && self.bytes.get(end) == Some(&b' ') {
-            let length = self.bytes[end + 1..].iter().take_while(|b| !ends(**b, false)).count();
+            let length = word_length(&self.bytes[end + 1..]);
             return Some(PairValue { place: end + 1..end + 1 + length, is_quoted: true });
         }
         Some(PairValue { place: from..end, is_quoted: false })
@@ -220,6 +247,14 @@ impl PairScanner<'_> {
             at += 1;
         }
         self.bytes.len()
+    }
+}
+
+/// The length of a word, or of a mask, at the start.
+fn word_length(bytes: &[u8]) -> usize {
+    match bytes.starts_with(MASK.as_bytes()) {
+        true => MASK.len(),
+        false => bytes.iter().take_while(|byte| !ends(**byte, false)).count(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
+use gake_text::redact::may_hold_secrets;
 
 /// What a flag of another tool is here.
 #[derive(Clone, Copy)]
@@ -108,20 +109,6 @@ const TIPS: &[(&[&str], Option<&str>, &str)] = &[
 /// Commands of other tools, and ours.
 const COMMANDS: &[(&str, &str)] = &[("attack", "as vegeta attack"), ("cloud", "as k6 run")];
 
-/// Flags whose values may hold secrets: errors do not print them.
-const SECRET: &[&str] = &[
-    "--user",
-    "--header",
-    "--data",
-    "--form",
-    "--proxy",
-    "--sink",
-    "--watch",
-    "--reconcile",
-    "--db",
-    "--annotate",
-];
-
 /// `args` with the flag that `error` is about in our words; `None` when there is no single meaning.
 pub fn translated(error: &Error, command: &Command, args: &[OsString]) -> Option<Vec<OsString>> {
     if error.kind() != ErrorKind::UnknownArgument {
@@ -214,7 +201,7 @@ pub fn add_tip(mut error: Error, command: &Command, args: &[OsString]) -> Error 
         error.remove(noise);
     }
     if let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg)
-        && SECRET.iter().any(|flag| arg.split(' ').next() == Some(flag))
+        && (arg.contains("SOURCE") || arg.split(' ').next().is_some_and(may_hold_secrets))
         && matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if !value.is_empty())
     {
         error.insert(ContextKind::InvalidValue, ContextValue::String("(not shown)".to_owned()));

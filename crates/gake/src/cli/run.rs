@@ -106,7 +106,7 @@ pub struct RunArgs {
     /// Sample the target during the run: port:8080, pid:1234, prometheus:URL ...; may be repeated
     ///
     /// Sources: pid:1234, port:8080, prometheus:URL, actuator:URL, or the target's database:
-    /// mysql://USER:PASSWORD@HOST, postgres://...
+    /// mysql://USER:PASSWORD@HOST, postgres://...; env:NAME or file:PATH holds it
     #[arg(
         long,
         value_name = "SOURCE",
@@ -438,7 +438,7 @@ pub struct JudgeArgs {
     /// Count rows before and after the run, and compare the difference with the number of ok
     /// responses: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
     /// sqlite:FILE), http:URL#FIELD of a JSON response, or lab: the users of the `gake serve --db` under
-    /// load
+    /// load; env:NAME or file:PATH holds the value
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
 }

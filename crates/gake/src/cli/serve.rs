@@ -95,7 +95,7 @@ pub struct ServeArgs {
 pub struct DatabaseArgs {
     /// The database: model:CONNECT,STATEMENT takes this time to connect and this for a statement;
     /// sqlite:FILE, sqlite::memory:, mysql://USER:PASSWORD@HOST/DATABASE and postgres:// are real,
-    /// and have the rows in the table gake_users
+    /// and have the rows in the table gake_users. env:NAME or file:PATH holds the value
     #[arg(long, value_name = "DATABASE", value_parser = values::store)]
     pub db: Option<values::StoreArg>,
 

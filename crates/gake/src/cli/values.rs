@@ -5,9 +5,9 @@ use std::fmt;
 use gake_session::Failure;
 pub use gake_session::options::values::*;
 
-use gake_users::UserStore;
+use gake_users::{UserStore, UserStoreError};
 
-/// A database of users, as the user wrote it. It may hold a password, which is not shown.
+/// A database of users, as the user wrote it: a password, or `env:NAME` where one is.
 #[derive(Clone)]
 pub struct StoreArg(pub String);
 
@@ -23,17 +23,16 @@ impl StoreArg {
     /// # Errors
     /// When it is not a database; the message leaves out its password.
     pub fn store(&self) -> Result<UserStore, Failure> {
-        self.0.parse().map_err(|error| Failure::usage(format!("--db: {error}")))
+        let refused = |why: String| Failure::usage(format!("--db: {why}"));
+        let text = secret(&self.0).map_err(refused)?;
+        text.parse().map_err(|error: UserStoreError| refused(error.to_string()))
     }
 }
 
 /// A database of users.
 pub fn store(text: &str) -> Result<StoreArg, String> {
-    match text.parse::<UserStore>() {
-        // A refused value is printed as it is: one that may hold a password is refused later.
-        Err(error) if !may_hold_secrets(text) => Err(error.to_string()),
-        _ => Ok(StoreArg(text.to_owned())),
-    }
+    let checked: Result<UserStore, UserStoreError> = secret(text)?.parse();
+    checked.map(|_| StoreArg(text.to_owned())).map_err(|error| error.to_string())
 }
 
 /// The runs of each side of a comparison: fewer than five leave no interval.

@@ -26,7 +26,7 @@ sockets by state, accept_queue, listen_overflows, pool (of the worker threads), 
 Objectives may name them: --slo 'cpu<80%' --slo 'rss<1GB' --slo 'pool<90%'.")]
 pub struct WatchArgs {
     /// What to sample
-    #[arg(value_name = "SOURCE", required = true)]
+    #[arg(value_name = "SOURCE", required = true, value_parser = values::WATCHED, hide_possible_values = true)]
     pub sources: Vec<WatchedSource>,
 
     /// Time between samples

@@ -53,6 +53,7 @@ pub fn load(
         options,
         system: environment(),
         shows_system: true,
+        redactor: Some(gake_session::redaction::mask(&args.redaction)),
         variables: args.script.env.iter().cloned().collect(),
         seed: args.load.seed,
         body_memory: args.script.body_memory,
@@ -96,6 +97,7 @@ pub fn load_journey(
     let settings = ScriptSettings {
         system: environment(),
         shows_system: true,
+        redactor: Some(gake_session::redaction::mask(&args.redaction)),
         failed_bodies: args.request.body_errors,
         ..ScriptSettings::default()
     };

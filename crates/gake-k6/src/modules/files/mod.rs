@@ -12,6 +12,7 @@ use super::data::proxied;
 use super::value;
 use crate::errors::{fail, go_error};
 use crate::paths::{folder, normal};
+use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};
 
 /// Creates both modules from native functions.
@@ -37,9 +38,10 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     native.set("isInit", Func::from(move || user.stage.get() == VuStage::Init))?;
     native.set("fail", Func::from(fail))?;
     let user = Rc::clone(vu);
-    let path = move |name: String| {
+    let path = move |ctx: Ctx<'js>, name: String| {
+        check_local(&ctx, &name)?;
         let name = name.strip_prefix("file://").unwrap_or(&name);
-        normal(&folder(&user.test.main).join(name)).display().to_string()
+        Ok::<_, rquickjs::Error>(normal(&folder(&user.test.main).join(name)).display().to_string())
     };
     native.set("path", Func::from(path))?;
     let user = Rc::clone(vu);

@@ -18,6 +18,7 @@ use super::status::go_text;
 use super::stream::GrpcStream;
 use crate::errors::go_error;
 use crate::paths::{FILE, folder, normal};
+use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};
 
 /// The definition of the standard health check.
@@ -116,6 +117,7 @@ impl GrpcClient {
         names: &[String],
     ) -> rquickjs::Result<String> {
         self.only_in_init(ctx, "load must be called in the init context")?;
+        names.iter().try_for_each(|name| check_local(ctx, name))?;
         let base = folder(&self.vu.test.main);
         let folders =
             imports.iter().map(|path| normal(&base.join(path.strip_prefix(FILE).unwrap_or(path))));
@@ -150,6 +152,7 @@ impl GrpcClient {
     /// Loads definitions from a compiled set.
     fn load_set(&self, ctx: &Ctx<'_>, path: &str) -> rquickjs::Result<String> {
         self.only_in_init(ctx, "load must be called in the init context")?;
+        check_local(ctx, path)?;
         let base = folder(&self.vu.test.main);
         let path = normal(&base.join(path.strip_prefix(FILE).unwrap_or(path)));
         let read = self.vu.test.definitions.get(path.display().to_string(), || {

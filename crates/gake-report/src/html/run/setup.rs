@@ -31,8 +31,9 @@ impl From<&Provenance> for PageOriginJson {
         let few = |texts: &[String], length: usize| {
             texts.iter().take(5).map(|text| cut_to(text, length)).collect()
         };
+        let commands = origin.commands.iter().take(5);
         Self {
-            commands: few(&origin.commands, COMMAND_MAX),
+            commands: commands.map(|text| cut_to(text, COMMAND_MAX)).collect(),
             hosts: few(&origin.hosts, NAME_MAX),
             versions: few(&origin.versions, NAME_MAX),
         }

@@ -45,7 +45,7 @@ fn cut_report(mut report: ShadowReport, rows: usize) -> ShadowReport {
         cut(&mut difference.path);
         if let Some(example) = &mut difference.example {
             for text in [&mut example.request, &mut example.expected, &mut example.actual] {
-                text.shorten(NAME_MAX);
+                text.cut(NAME_MAX, "…");
             }
         }
     }

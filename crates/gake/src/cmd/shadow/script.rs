@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
 use gake_shadow::hooks::HookScript;
-use gake_shadow::script_hooks::{ConsoleLevel, ConsoleSink};
+use gake_shadow::script_hooks::{ConsoleLevel, HookLog};
 
 use gake_session::{Console, Failure};
 use gake_text::redact::Redactor;
@@ -28,7 +28,7 @@ pub fn add(
 }
 
 /// The destination of a script's console and of its errors.
-fn log(console: Console) -> ConsoleSink {
+fn log(console: Console) -> HookLog {
     Arc::new(move |level, line| match level {
         ConsoleLevel::Log => console.note(line),
         ConsoleLevel::Warn => console.warn(line),
