@@ -25,7 +25,6 @@ pub mod summary;
 pub mod test;
 mod test_progress;
 pub mod threshold;
-mod typescript;
 pub mod unattributed_samples;
 pub mod user;
 pub mod values;

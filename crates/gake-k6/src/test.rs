@@ -10,6 +10,7 @@ use std::{fmt, io};
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{Definition, Tags};
+use gake_script::typescript::StrippedModules;
 use gake_script::user::Builtins;
 
 use crate::blocked::BlockedTargets;
@@ -20,7 +21,6 @@ use crate::files::ScriptFiles;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
-use crate::typescript::StrippedModules;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;

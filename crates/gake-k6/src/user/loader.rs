@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use gake_script::Exception as Caught;
+use gake_script::is_es_module;
+use gake_script::typescript::is_typescript;
 use gake_script::user::add_builtins;
 use rquickjs::function::{Func, Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -20,12 +22,10 @@ use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, V
 use url::Url;
 
 use super::exports::module_of;
-use super::syntax::is_es_module;
 use super::vu::{Vu, VuStage};
 use crate::errors::{go_error, go_error_of, native_frame};
 use crate::modules;
 use crate::paths::{FILE, file_path, folder, imported, normal, resolved};
-use crate::typescript::is_typescript;
 
 /// Modules whose text contains this get `import.meta.resolve`.
 const META: &str = "import.meta";

@@ -10,6 +10,5 @@ pub mod pending;
 pub mod requests;
 pub mod script_user;
 pub mod series_index;
-mod syntax;
 mod timers;
 pub mod vu;
