@@ -27,17 +27,18 @@ impl ModuleDef for ObjectModule {
 }
 
 /// A module that exports the properties of an object, and its `default` (the object itself if it
-/// has none). Any other value is only the default. As in k6, an import of a missing name is
-/// `undefined`.
+/// has none). Any other value is only the default. As in k6, a missing name is `undefined`, or
+/// `null` if the module is a built-in one.
 pub(super) fn module_of<'js>(
     ctx: &Ctx<'js>,
     name: &str,
     exports: &Value<'js>,
+    is_builtin: bool,
 ) -> rquickjs::Result<Module<'js, Declared>> {
     let module = Module::declare_def::<ObjectModule, _>(ctx.clone(), name)?;
     module.meta()?.set(OBJECT, exports.clone())?;
     if let Some(object) = exports.as_object() {
-        open_module(ctx, name, object)?;
+        open_module(ctx, name, object, is_builtin)?;
     }
     Ok(module)
 }

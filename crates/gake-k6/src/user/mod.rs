@@ -6,6 +6,7 @@ mod exports;
 mod globals;
 pub(crate) mod lingering;
 pub(crate) mod loader;
+mod options_json;
 pub mod pending;
 pub mod requests;
 pub mod script_user;

@@ -44,7 +44,12 @@ unsafe extern "C" {
         object: qjs::JSValue,
         list: *const HostList,
     ) -> c_int;
-    fn JS_OpenModule(ctx: *mut qjs::JSContext, name: *const c_char, object: qjs::JSValue) -> c_int;
+    fn JS_OpenModule(
+        ctx: *mut qjs::JSContext,
+        name: *const c_char,
+        object: qjs::JSValue,
+        lacks_null: bool,
+    ) -> c_int;
 }
 
 impl LazyList {
@@ -119,10 +124,16 @@ pub fn lazily(object: &Object<'_>, list: &'static LazyList) -> rquickjs::Result<
 ///
 /// # Errors
 /// When there is no such module, or no memory.
-pub fn open_module(ctx: &Ctx<'_>, name: &str, object: &Object<'_>) -> rquickjs::Result<()> {
+pub fn open_module(
+    ctx: &Ctx<'_>,
+    name: &str,
+    object: &Object<'_>,
+    lacks_null: bool,
+) -> rquickjs::Result<()> {
     let name = CString::new(name)?;
+    let context = ctx.as_raw().as_ptr();
     // SAFETY: the object is one of this context, which is alive.
-    match unsafe { JS_OpenModule(ctx.as_raw().as_ptr(), name.as_ptr(), object.as_raw()) } {
+    match unsafe { JS_OpenModule(context, name.as_ptr(), object.as_raw(), lacks_null) } {
         0 => Ok(()),
         _ => Err(rquickjs::Error::Unknown),
     }
