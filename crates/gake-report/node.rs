@@ -1,4 +1,4 @@
-//! Builds a file from web sources with Node.js, for build scripts; gake-k6 links to this file.
+//! Builds a file from web sources with Node.js, for build scripts; gake-script links to this file.
 //!
 //! The build runs in a copy within `OUT_DIR`, so that the source tree stays clean and target
 //! folders do not share state. Without Node.js the crate is built without the file and reports that

@@ -5,5 +5,6 @@ pub mod cookies;
 pub mod date;
 pub mod duration;
 pub mod json;
+pub mod lookup;
 pub mod number;
 pub mod url;

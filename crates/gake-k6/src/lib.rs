@@ -25,13 +25,12 @@ pub mod summary;
 pub mod test;
 mod test_progress;
 pub mod threshold;
-mod typescript;
 pub mod unattributed_samples;
 pub mod user;
 pub mod values;
 pub mod work;
 
-pub use gake_go::duration;
+pub use gake_go::{duration, lookup};
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
 pub use user::loader::not_on_disk;

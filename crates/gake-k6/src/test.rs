@@ -11,6 +11,7 @@ use std::{fmt, io};
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{Definition, Tags};
+use gake_script::typescript::StrippedModules;
 use gake_script::user::Builtins;
 use gake_text::redact::{Redacted, Redactor, SecretNames};
 
@@ -22,7 +23,6 @@ use crate::files::ScriptFiles;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
-use crate::typescript::StrippedModules;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
@@ -160,6 +160,32 @@ impl Default for UserSettings {
     }
 }
 
+/// Lines that init code logs. k6 loads the script for all users before `setup`, gake after it: if
+/// there are any lines, gake writes the lines of the users before `setup` and does not repeat them.
+#[derive(Debug, Default)]
+pub struct InitLines {
+    are_any: AtomicBool,
+    are_written: AtomicBool,
+}
+
+impl InitLines {
+    /// Marks a line of a user's init code; returns whether to write it.
+    pub(crate) fn begin(&self, user: u64) -> bool {
+        self.are_any.store(true, Relaxed);
+        user == 0 || !self.are_written.load(Relaxed)
+    }
+
+    /// Whether init code has logged anything.
+    pub fn are_any(&self) -> bool {
+        self.are_any.load(Relaxed)
+    }
+
+    /// Leaves out further lines of users.
+    pub fn written(&self) {
+        self.are_written.store(true, Relaxed);
+    }
+}
+
 /// A test: its script, and the state that its users share.
 pub struct Test {
     /// The script's URL, as `file:///home/me/script.js`.
@@ -184,6 +210,8 @@ pub struct Test {
     pub definitions: GrpcDefinitions,
     /// JavaScript built-ins that modules use, by module name.
     builtins: Mutex<HashMap<String, Builtins>>,
+    /// Lines of init code.
+    pub init_lines: InitLines,
     /// When the test began.
     pub began: Instant,
     /// Its users and iterations.
@@ -232,6 +260,7 @@ impl Test {
             tap: OnceLock::new(),
             system_tags: OnceLock::new(),
             secrets: OnceLock::new(),
+            init_lines: InitLines::default(),
             began: Instant::now(),
             counters: TestCounters::default(),
             stages: AtomicU64::new(0),
@@ -251,6 +280,11 @@ impl Test {
             on_abort: Mutex::default(),
             on_fail: Mutex::default(),
         }
+    }
+
+    /// The users to be initialised before the first iteration.
+    pub fn planned(&self) -> u64 {
+        self.planned.load(Relaxed)
     }
 
     /// Marks the beginning of its run with this number of users.

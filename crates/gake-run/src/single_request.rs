@@ -8,7 +8,9 @@ use gake_core::clock::Clock;
 use gake_core::record::{ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
-use gake_wire::{Client, ClientSettings, Deadline, HttpRequest, Network, Resolver, TlsOptions};
+use gake_wire::{
+    Client, ClientSettings, Deadline, HttpRequest, Network, Resolver, TlsOptions, WireError,
+};
 use tokio::runtime::{Builder, LocalOptions};
 
 /// A response.
@@ -30,6 +32,9 @@ pub enum SendError {
     /// The exchange failed.
     #[error("{0}")]
     Fault(Fault),
+    /// The host has no address.
+    #[error("{0}")]
+    Unresolved(String),
     /// Anything else, in words.
     #[error("{0}")]
     Other(String),
@@ -67,7 +72,10 @@ async fn send(
     let (resolver, tls) = (Resolver::default(), TlsOptions::default());
     let network = Network::new(&resolver, &tls, ClientSettings::default());
     let mut network = network.map_err(|error| SendError::Other(error.to_string()))?;
-    let request = network.prepare(request).map_err(|error| SendError::Other(error.to_string()))?;
+    let request = network.prepare(request).map_err(|error| match error {
+        WireError::Resolve(error) => SendError::Unresolved(error.to_string()),
+        error => SendError::Other(error.to_string()),
+    })?;
     let clock = RunClock::starting_in(0);
     let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
     let deadline = Deadline::within(clock.now(), patience);

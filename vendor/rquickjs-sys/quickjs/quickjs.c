@@ -1020,6 +1020,7 @@ typedef struct JSExportEntry {
     JSAtom local_name; /* '*' if export ns from. not used for local
                           export after compilation */
     JSAtom export_name; /* exported variable name */
+    int line_num; /* gake: of the statement of an indirect export */
 } JSExportEntry;
 
 typedef struct JSStarExportEntry {
@@ -1030,6 +1031,7 @@ typedef struct JSImportEntry {
     int var_idx; /* closure variable index */
     JSAtom import_name;
     int req_module_idx; /* in req_module_entries */
+    int line_num; /* gake: of the statement */
 } JSImportEntry;
 
 typedef enum {
@@ -1093,6 +1095,7 @@ struct JSModuleDef {
     JSValue meta_obj; /* for import.meta */
     JSValue private_value; /* private value for C modules */
     bool is_open; /* gake: it exports what the object `private_value` has */
+    bool lacks_null; /* gake: and `null` under other names, not `undefined` */
 };
 
 typedef struct JSJobEntry {
@@ -8492,8 +8495,10 @@ static void build_backtrace(JSContext *ctx, JSValueConst error_val,
         if (has_prepare) {
             js_new_callsite_data(ctx, &csd[i], sf);
         } else {
-            /* func_name_str is UTF-8 encoded if needed */
-            func_name_str = get_func_name(ctx, sf->cur_func);
+            /* func_name_str is UTF-8 encoded if needed; gake: as in k6, the
+               frame of a class has none */
+            func_name_str = b && p->is_constructor && !b->has_prototype ?
+                NULL : get_func_name(ctx, sf->cur_func);
             if (!func_name_str || func_name_str[0] == '\0')
                 str1 = "<anonymous>";
             else
@@ -18957,6 +18962,9 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
             if (JS_IsUndefined(new_target)) {
             non_ctor_call:
                 JS_ThrowTypeError(ctx, "Class constructor cannot be invoked without 'new'");
+                /* gake: as in k6, the caller throws it */
+                build_backtrace(ctx, rt->current_exception, JS_UNDEFINED, NULL, 0, 0,
+                                JS_BACKTRACE_FLAG_SKIP_FIRST_LEVEL);
                 goto exception;
             }
             BREAK;
@@ -23014,9 +23022,8 @@ static int js_parse_expect_semi(JSParseState *s)
         if (s->token.val == TOK_EOF || s->token.val == '}' || s->got_lf) {
             return 0;
         }
-        return js_parse_error(s, "expecting '%c'", ';');
     }
-    return next_token(s);
+    return js_parse_expect(s, ';');
 }
 
 static int js_parse_error_reserved_identifier(JSParseState *s)
@@ -24948,6 +24955,51 @@ typedef enum {
     JS_VAR_DEF_USING,
 } JSVarDefEnum;
 
+static int js_parse_error_at(JSParseState *s, int line_num, int col_num, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    JS_ThrowError2(s->ctx, JS_SYNTAX_ERROR, false, fmt, ap);
+    va_end(ap);
+    build_backtrace(s->ctx, s->ctx->rt->current_exception, JS_UNDEFINED, s->filename, line_num,
+                    col_num, 0);
+    return -1;
+}
+
+/* gake: k6's error about the name that was just read, at its place. */
+static int js_name_error(JSParseState *s, JSAtom name, const char *fmt)
+{
+    char buf[ATOM_GET_STR_BUF_SIZE];
+    const char *text = JS_AtomGetStr(s->ctx, buf, sizeof(buf), name);
+    size_t len = strlen(text);
+    const uint8_t *start = s->last_ptr, *line_start;
+
+    if (!start || (size_t)(start - s->buf_start) < len || memcmp(start - len, text, len))
+        return js_parse_error(s, fmt, text);
+    line_start = start -= len;
+    while (line_start > s->buf_start && line_start[-1] != '\n')
+        line_start--;
+    return js_parse_error_at(s, s->last_line_num, (int)(start - line_start) + 1, fmt, text);
+}
+
+static int js_redeclared(JSParseState *s, JSAtom name)
+{
+    return js_name_error(s, name, "Identifier '%s' has already been declared");
+}
+
+static bool is_imported(const JSFunctionDef *fd, JSAtom name)
+{
+    if (!fd->is_eval || fd->eval_type != JS_EVAL_TYPE_MODULE || fd->scope_level != fd->body_scope)
+        return false;
+    /* variables of the module itself follow later */
+    for (int i = 0; i < fd->closure_var_count; i++) {
+        if (fd->closure_var[i].var_name == name)
+            return true;
+    }
+    return false;
+}
+
 static int define_var(JSParseState *s, JSFunctionDef *fd, JSAtom name,
                       JSVarDefEnum var_def_type)
 {
@@ -24983,7 +25035,7 @@ static int define_var(JSParseState *s, JSFunctionDef *fd, JSAtom name,
                 if (fd->scope_level == fd->body_scope) {
                 redef_lex_error:
                     /* redefining a scoped var in the same scope: error */
-                    return js_parse_error(s, "invalid redefinition of lexical identifier");
+                    return js_redeclared(s, name);
                 }
             }
         }
@@ -24992,11 +25044,15 @@ static int define_var(JSParseState *s, JSFunctionDef *fd, JSAtom name,
             fd->scope_level == fd->body_scope &&
             find_arg(ctx, fd, name) >= 0) {
             /* lexical variable redefines a parameter name */
-            return js_parse_error(s, "invalid redefinition of parameter name");
+            return js_redeclared(s, name);
         }
 
+        if (var_def_type != JS_VAR_DEF_FUNCTION_DECL &&
+            var_def_type != JS_VAR_DEF_NEW_FUNCTION_DECL && is_imported(fd, name))
+            return js_redeclared(s, name);
+
         if (find_var_in_child_scope(ctx, fd, name, fd->scope_level) >= 0) {
-            return js_parse_error(s, "invalid redefinition of a variable");
+            return js_redeclared(s, name);
         }
 
         if (fd->is_global_var) {
@@ -25004,7 +25060,7 @@ static int define_var(JSParseState *s, JSFunctionDef *fd, JSAtom name,
             hf = find_global_var(fd, name);
             if (hf && is_child_scope(ctx, fd, hf->scope_level,
                                      fd->scope_level)) {
-                return js_parse_error(s, "invalid redefinition of global identifier");
+                return js_redeclared(s, name);
             }
         }
 
@@ -25049,7 +25105,7 @@ static int define_var(JSParseState *s, JSFunctionDef *fd, JSAtom name,
                               false) >= 0) {
        invalid_lexical_redefinition:
             /* error to redefine a var that inside a lexical scope */
-            return js_parse_error(s, "invalid redefinition of lexical identifier");
+            return js_redeclared(s, name);
         }
         if (fd->is_global_var) {
             JSGlobalVar *hf;
@@ -27456,11 +27512,24 @@ static void optional_chain_test(JSParseState *s, int *poptional_chaining_label,
 }
 
 /* allowed parse_flags: PF_POSTFIX_CALL */
+/* gake: `token.col_num` of a token after another one without a blank is that of
+   the other one. */
+static int token_col_num(const JSParseState *s)
+{
+    if (s->token.ptr && s->token.ptr >= s->token.line_start)
+        return (int)(s->token.ptr - s->token.line_start) + 1;
+    return s->token.col_num;
+}
+
 static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
 {
     FuncCallType call_type;
     int optional_chaining_label;
     bool accept_lparen = (parse_flags & PF_POSTFIX_CALL) != 0;
+    /* gake: as in k6, a call is at its bracket and `new` at itself */
+    int call_line_num = 0, call_col_num = 0;
+    int new_line_num = s->token.line_num, new_col_num = token_col_num(s);
+    size_t var_loc_pos = SIZE_MAX;
 
     call_type = FUNC_CALL_NORMAL;
     switch(s->token.val) {
@@ -27623,6 +27692,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                     return -1;
                 }
             do_get_var:
+                var_loc_pos = s->cur_func->byte_code.size;
                 emit_source_loc_at(s, identifier_line_num, identifier_col_num);
                 emit_op(s, OP_scope_get_var);
                 emit_u32(s, name);
@@ -27664,7 +27734,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
             emit_atom(s, JS_ATOM_new_target);
             emit_u16(s, 0);
         } else {
-            emit_source_loc(s);
+            emit_source_loc_at(s, new_line_num, new_col_num);
             if (js_parse_postfix_expr(s, 0))
                 return -1;
             accept_lparen = true;
@@ -27776,6 +27846,12 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
 
             /* function call */
         parse_func_call:
+            call_line_num = s->token.line_num;
+            call_col_num = token_col_num(s);
+            if (call_type == FUNC_CALL_NEW) {
+                call_line_num = new_line_num;
+                call_col_num = new_col_num;
+            }
             if (next_token(s))
                 return -1;
 
@@ -27842,6 +27918,10 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                         int scope;
                         name = get_u32(fd->byte_code.buf + fd->last_opcode_pos + 1);
                         scope = get_u16(fd->byte_code.buf + fd->last_opcode_pos + 5);
+                        if (call_line_num && var_loc_pos + 9 == fd->last_opcode_pos) {
+                            put_u32(fd->byte_code.buf + var_loc_pos + 1, call_line_num);
+                            put_u32(fd->byte_code.buf + var_loc_pos + 5, call_col_num);
+                        }
                         if (name == JS_ATOM_eval && call_type == FUNC_CALL_NORMAL && !has_optional_chain) {
                             /* direct 'eval' */
                             opcode = OP_eval;
@@ -27951,6 +28031,8 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 emit_op(s, OP_drop);
 
                 /* apply function call */
+                if (call_line_num)
+                    emit_source_loc_at(s, call_line_num, call_col_num);
                 switch(opcode) {
                 case OP_get_field:
                 case OP_scope_get_private_field:
@@ -27995,6 +28077,8 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 if (next_token(s))
                     return -1;
             emit_func_call:
+                if (call_line_num)
+                    emit_source_loc_at(s, call_line_num, call_col_num);
                 switch(opcode) {
                 case OP_get_field:
                 case OP_scope_get_private_field:
@@ -28032,6 +28116,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 }
             }
             call_type = FUNC_CALL_NORMAL;
+            call_line_num = 0;
         } else if (s->token.val == '.') {
             if (next_token(s))
                 return -1;
@@ -29211,6 +29296,9 @@ static __exception int js_parse_block(JSParseState *s)
 }
 
 /* allowed parse_flags: PF_IN_ACCEPTED */
+static JSExportEntry *find_export_entry(JSContext *ctx, const JSModuleDef *m,
+                                        JSAtom export_name);
+
 static __exception int js_parse_var(JSParseState *s, int parse_flags, int tok,
                                     bool export_flag)
 {
@@ -29232,6 +29320,13 @@ static __exception int js_parse_var(JSParseState *s, int parse_flags, int tok,
             int using_method_idx = -1;
             if (next_token(s))
                 goto var_error;
+            if (export_flag && find_export_entry(ctx, s->cur_func->module, name)) {
+                /* gake: before the error about a redeclaration */
+                char buf[ATOM_GET_STR_BUF_SIZE];
+                js_parse_error(s, "duplicate exported name '%s'",
+                               JS_AtomGetStr(ctx, buf, sizeof(buf), name));
+                goto var_error;
+            }
             if (js_define_var(s, name, tok))
                 goto var_error;
             if (tok == TOK_USING) {
@@ -29321,7 +29416,7 @@ static __exception int js_parse_var(JSParseState *s, int parse_flags, int tok,
                 }
             } else {
                 if (tok == TOK_CONST || tok == TOK_USING) {
-                    js_parse_error(s, "missing initializer for variable");
+                    js_name_error(s, name, "Missing initializer in const declaration");
                     goto var_error;
                 }
                 if (tok == TOK_LET) {
@@ -31236,8 +31331,8 @@ static JSModuleDef *js_host_resolve_imported_module_atom(JSContext *ctx,
     return m;
 }
 
-/* gake: a module of the host exports what its object has, and `undefined` under
-   other names. An entry is made when a name is imported, since scripts import few
+/* gake: a module of the host exports what its object has, and `undefined` or
+   `null` under other names. An entry is made when a name is imported, since scripts import few
    of them. */
 static JSExportEntry *js_open_export(JSContext *ctx, JSModuleDef *m, JSAtom name)
 {
@@ -31247,10 +31342,11 @@ static JSExportEntry *js_open_export(JSContext *ctx, JSModuleDef *m, JSAtom name
 
     if (name == JS_ATOM_default)
         return NULL;
-    /* undefined where the object has no such property */
     val = JS_GetProperty(ctx, m->private_value, name);
     if (JS_IsException(val))
         return NULL;
+    if (m->lacks_null && JS_IsUndefined(val))
+        val = JS_NULL;
     var_ref = js_create_module_var(ctx, false);
     if (!var_ref)
         goto fail;
@@ -31287,7 +31383,7 @@ static int js_open_exports(JSContext *ctx, JSModuleDef *m)
     return ret;
 }
 
-int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj)
+int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj, bool lacks_null)
 {
     JSAtom name = JS_NewAtom(ctx, module_name);
     JSModuleDef *m;
@@ -31300,6 +31396,7 @@ int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj)
         return -1;
     set_value(ctx, &m->private_value, js_dup(obj));
     m->is_open = true;
+    m->lacks_null = lacks_null;
     return 0;
 }
 
@@ -31514,6 +31611,33 @@ static JSVarRef *js_get_local_export_var_ref(JSContext *ctx, JSModuleDef *m,
         JS_FreeAtom(ctx, s->array[i].name);
     js_free(ctx, s->array);
     return var_ref;
+}
+
+/* gake: k6's error for a name that a module does not export, at the statement
+   of module 'm' that asks for it. */
+static void js_throw_no_export(JSContext *ctx, JSModuleDef *m, int req_module_idx,
+                               JSAtom export_name, int line_num)
+{
+    char buf1[ATOM_GET_STR_BUF_SIZE];
+    char buf2[ATOM_GET_STR_BUF_SIZE];
+    const char *name = JS_AtomToCString(ctx, m->module_name);
+    DynBuf stack;
+
+    JS_ThrowSyntaxError(ctx, "The requested module \"%s\" does not provide an export named \"%s\"",
+                        JS_AtomGetStr(ctx, buf1, sizeof(buf1),
+                                      m->req_module_entries[req_module_idx].module_name),
+                        JS_AtomGetStr(ctx, buf2, sizeof(buf2), export_name));
+    js_dbuf_init(ctx, &stack);
+    dbuf_printf(&stack, "    at %s:%d:2\n    at %s:1:1\n", name ? name : "", line_num,
+                name ? name : "");
+    JS_FreeCString(ctx, name);
+    if (!dbuf_error(&stack) && JS_IsObject(ctx->rt->current_exception)) {
+        JSValue text = JS_NewStringLen(ctx, (char *)stack.buf, stack.size);
+        if (!JS_IsException(text))
+            JS_DefinePropertyValue(ctx, ctx->rt->current_exception, JS_ATOM_stack, text,
+                                   JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+    }
+    dbuf_free(&stack);
 }
 
 static void js_resolve_export_throw_error(JSContext *ctx,
@@ -32031,7 +32155,10 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
                 /* the binding is missing from the re-exported module m1, not
                    from the re-exporting module m; report m1 and the name being
                    looked up there, matching the direct-import diagnostic */
-                js_resolve_export_throw_error(ctx, ret, m1, me->local_name);
+                if (ret == JS_RESOLVE_RES_NOT_FOUND)
+                    js_throw_no_export(ctx, m, me->u.req_module_idx, me->local_name, me->line_num);
+                else
+                    js_resolve_export_throw_error(ctx, ret, m1, me->local_name);
                 goto fail;
             }
         }
@@ -32083,7 +32210,10 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
                 ret = js_resolve_export(ctx, &res_m,
                                         &res_me, m1, mi->import_name);
                 if (ret != JS_RESOLVE_RES_FOUND) {
-                    js_resolve_export_throw_error(ctx, ret, m1, mi->import_name);
+                    if (ret == JS_RESOLVE_RES_NOT_FOUND)
+                        js_throw_no_export(ctx, m, mi->req_module_idx, mi->import_name, mi->line_num);
+                    else
+                        js_resolve_export_throw_error(ctx, ret, m1, mi->import_name);
                     goto fail;
                 }
                 if (res_me->local_name == JS_ATOM__star_) {
@@ -33053,6 +33183,7 @@ static __exception int js_parse_export(JSParseState *s)
     JSModuleDef *m = s->cur_func->module;
     JSAtom local_name, export_name;
     int first_export, idx, i, tok;
+    int line_num = s->token.line_num;
     JSExportEntry *me;
 
     if (next_token(s))
@@ -33143,6 +33274,7 @@ static __exception int js_parse_export(JSParseState *s)
                 me = &m->export_entries[i];
                 me->export_type = JS_EXPORT_TYPE_INDIRECT;
                 me->u.req_module_idx = idx;
+                me->line_num = line_num;
             }
         } else if (has_string_binding) {
             // Without 'from' clause, string literals cannot be used as local binding names
@@ -33246,7 +33378,11 @@ static int add_import(JSParseState *s, JSModuleDef *m,
     if (local_name != JS_ATOM_default) {
         for (i = 0; i < s->cur_func->closure_var_count; i++) {
             if (s->cur_func->closure_var[i].var_name == local_name)
-                return js_parse_error(s, "duplicate import binding");
+                {
+                char buf[ATOM_GET_STR_BUF_SIZE];
+                return js_parse_error(s, "duplicate bounded name %s",
+                                      JS_AtomGetStr(ctx, buf, sizeof(buf), local_name));
+            }
         }
     }
 
@@ -33276,6 +33412,7 @@ static __exception int js_parse_import(JSParseState *s)
     JSModuleDef *m = s->cur_func->module;
     JSAtom local_name, import_name, module_name;
     int first_import, i, idx;
+    int line_num = s->token.line_num;
 
     if (next_token(s))
         return -1;
@@ -33391,8 +33528,10 @@ static __exception int js_parse_import(JSParseState *s)
         if (idx < 0)
             return -1;
     }
-    for(i = first_import; i < m->import_entries_count; i++)
+    for(i = first_import; i < m->import_entries_count; i++) {
         m->import_entries[i].req_module_idx = idx;
+        m->import_entries[i].line_num = line_num;
+    }
 
     return js_parse_expect_semi(s);
 }

@@ -1438,8 +1438,10 @@ typedef struct JSHostList {
 /* the lists end with NULL */
 JS_EXTERN void JS_SetHostLists(const JSHostList *const *lists);
 JS_EXTERN int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list);
-/* gake: lets the module `module_name` export what `obj` has, besides `default`. */
-JS_EXTERN int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj);
+/* gake: lets the module `module_name` export what `obj` has, besides `default`:
+   a name that it lacks is `null` if `lacks_null`, and else `undefined`. */
+JS_EXTERN int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj,
+                             bool lacks_null);
 /* gake: writes why a text is not JSON into `out` and returns how long that is, or 0
    if it does not know; `JSON.parse` then says it in its own words. */
 typedef size_t JSJSONErrorText(const char *buf, size_t buf_len, char *out, size_t out_size);

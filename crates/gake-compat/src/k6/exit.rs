@@ -33,7 +33,7 @@ pub(super) mod code {
 /// Logs why a script cannot be run, or was interrupted.
 pub(super) fn report(test: &Test, error: &ScriptRunError) {
     let hint = match error {
-        ScriptRunError::Load(LoadError::Rejected(_)) => None,
+        ScriptRunError::Load(LoadError::Rejected(_) | LoadError::Options(_)) => None,
         ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => Some("script exception"),
         ScriptRunError::Late { stage: VuStage::Setup, .. } => Some(SETUP_HINT),
         ScriptRunError::Late { stage: VuStage::Teardown, .. } => Some(TEARDOWN_HINT),
@@ -46,7 +46,9 @@ pub(super) fn report(test: &Test, error: &ScriptRunError) {
 /// k6's exit code for an error.
 pub(super) fn exit_of(error: &ScriptRunError) -> Exit {
     match error {
-        ScriptRunError::Load(LoadError::NoMemory(_) | LoadError::Rejected(_))
+        ScriptRunError::Load(
+            LoadError::NoMemory(_) | LoadError::Options(_) | LoadError::Rejected(_),
+        )
         | ScriptRunError::Run(_)
         | ScriptRunError::SetupData(_)
         | ScriptRunError::Rejected(_) => ANY,

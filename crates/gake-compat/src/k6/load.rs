@@ -19,14 +19,30 @@ use super::flags::RunFlags;
 /// The start of k6's message for a script that is not a valid program.
 const NOT_INITIALIZED: &str = "could not initialize";
 
+/// The starts of syntax errors that k6 follows by their place.
+const PLACED: [&str; 2] = ["Identifier '", "Missing initializer in const declaration"];
+
 /// k6's message for a script that is not a valid program: an import does not exist, or its syntax
 /// is wrong.
 fn not_initialized(error: &LoadError) -> Option<String> {
     match error {
         LoadError::Unresolved(why) => Some(why.clone()),
+        LoadError::Options(_) => Some(error.to_string()),
         LoadError::Syntax(exception) => {
-            let (file, at) = exception.place.rsplit_once(".js:")?;
             let why = exception.message.strip_prefix("SyntaxError: ")?;
+            if let Some(name) = why.strip_prefix("duplicate exported name ") {
+                return Some(format!(
+                    "SyntaxError: Duplicate export name {}",
+                    name.trim_matches('\'')
+                ));
+            }
+            if why.starts_with("duplicate bounded name ") {
+                return Some(exception.message.clone());
+            }
+            if PLACED.iter().any(|start| why.starts_with(start)) {
+                return Some(format!("{} at {}", exception.message, exception.place));
+            }
+            let (file, at) = exception.place.rsplit_once(".js:")?;
             Some(format!("{file}.js: Line {at} {}", syntax_error(why)))
         }
         _ => None,
@@ -41,6 +57,7 @@ fn syntax_error(why: &str) -> Cow<'_, str> {
         Some("") => "Unexpected end of input".into(),
         Some(token) => format!("Unexpected token {token}").into(),
         None if why.starts_with("Unexpected identifier ") => "Unexpected identifier".into(),
+        None if why == "return not in a function" => "Illegal return statement".into(),
         None => why.into(),
     }
 }

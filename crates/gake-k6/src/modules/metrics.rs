@@ -16,7 +16,7 @@ use rquickjs::object::Property;
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
 use super::value::{self, given, truthy};
-use crate::errors::{go_error, through_native};
+use crate::errors::{go_error, go_error_of, through_native};
 use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
@@ -112,14 +112,14 @@ fn add<'js>(
 ) -> rquickjs::Result<bool> {
     let metric = this.0.borrow();
     let (vu, name) = (&metric.vu, &metric.name);
+    let native = "go.k6.io/k6/internal/js/modules/k6/metrics.Metric.add-fm";
     let refuse = |message: String| {
         if vu.test.settings().throw {
-            return Err(go_error(&ctx, &message));
+            return Err(go_error_of(&ctx, native, &message));
         }
         vu.test.log(LogLevel::Warning, &message, &[]);
         Ok(false)
     };
-    let native = "go.k6.io/k6/internal/js/modules/k6/metrics.Metric.add-fm";
     through_native(&ctx, native, vu.not_in_init(&ctx, "Adding to metrics"))?;
     let Some(sample) = sample.0 else {
         return refuse(format!(
@@ -141,7 +141,8 @@ fn add<'js>(
         ));
     }
     let tags = value::tags(&ctx, tags.0)?.map_err(|why| {
-        go_error(&ctx, &format!("cannot add tags for the '{name}' custom metric: {why}"))
+        let message = format!("cannot add tags for the '{name}' custom metric: {why}");
+        go_error_of(&ctx, native, &message)
     })?;
     vu.record_tagged(metric.number, &tags, value * metric.scale);
     Ok(true)

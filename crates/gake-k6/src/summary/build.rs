@@ -85,16 +85,21 @@ struct SummaryBuilder<'a> {
 fn group_paths(series: &SeriesTable) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for (key, _) in series.series() {
-        let Some(group) = key.tags.get("group") else { continue };
-        let mut path = String::new();
-        for name in group.split(SEPARATOR).skip(1) {
-            path = format!("{path}{SEPARATOR}{name}");
-            if !paths.contains(&path) {
-                paths.push(path.clone());
+        let group = group_path(key.tags.get("group").unwrap_or_default());
+        for (end, _) in group.match_indices(SEPARATOR).skip(1).chain([(group.len(), "")]) {
+            let path = group[..end].to_owned();
+            if !path.is_empty() && !paths.contains(&path) {
+                paths.push(path);
             }
         }
     }
     paths
+}
+
+/// The path of a group by its tag: as in k6, what precedes the first separator is the root, also in
+/// a tag that the script sets.
+fn group_path(tag: &str) -> &str {
+    tag.find(SEPARATOR).map_or("", |at| &tag[at..])
 }
 
 /// The names and paths of the direct subgroups of a path.
@@ -112,7 +117,7 @@ impl SummaryBuilder<'_> {
         let is_about_checks = metrics.iter().any(|metric| metric.name == CHECKS);
         SummaryScope {
             metrics,
-            checks: is_about_checks.then(|| self.checks(&everything)),
+            checks: is_about_checks.then(|| self.checks(&everything, None)),
             ..self.scope("", &everything, "", paths)
         }
     }
@@ -232,7 +237,7 @@ impl SummaryBuilder<'_> {
         let is_about_checks = metrics.iter().any(|metric| metric.name == CHECKS);
         SummaryScope {
             name: name.to_owned(),
-            checks: is_about_checks.then(|| self.checks(tags)),
+            checks: is_about_checks.then(|| self.checks(tags, None)),
             metrics,
             groups: groups.collect(),
         }
@@ -242,7 +247,7 @@ impl SummaryBuilder<'_> {
         SummaryGroup {
             name: name.to_owned(),
             path: path.to_owned(),
-            checks: self.checks(&Tags::new([("group", path)])),
+            checks: self.checks(&Tags::default(), Some(path)),
             groups: inner(path, paths)
                 .map(|(name, path)| self.group(name, path, paths))
                 .filter(|group| {
@@ -253,14 +258,20 @@ impl SummaryBuilder<'_> {
         }
     }
 
-    /// The checks of samples with these tags, in order of first appearance.
-    fn checks(&self, tags: &Tags) -> Vec<SummaryCheck> {
+    /// The checks of samples with these tags, or only one group's checks, in order of first
+    /// appearance.
+    fn checks(&self, tags: &Tags, only: Option<&str>) -> Vec<SummaryCheck> {
         let mut checks: Vec<SummaryCheck> = Vec::new();
         for (key, value) in self.input.series.select(CHECKS, tags) {
             let SeriesValue::Rate { passed, samples } = value else { continue };
             // Without the system tag they have no name.
             let Some(name) = key.tags.get("check") else { continue };
-            let group = key.tags.get("group").unwrap_or_default();
+            let group = key.tags.get("group").map(group_path);
+            // Without the system tag they are in no group.
+            if only.is_some_and(|only| group != Some(only)) {
+                continue;
+            }
+            let group = group.unwrap_or_default();
             let path = format!("{group}{SEPARATOR}{name}");
             let at = checks.iter().position(|check| check.path == path).unwrap_or_else(|| {
                 checks.push(SummaryCheck { name: name.to_owned(), path, ..Default::default() });

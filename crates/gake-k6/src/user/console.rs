@@ -6,7 +6,7 @@ use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
-use super::vu::Vu;
+use super::vu::{Vu, VuStage};
 use crate::modules::shown;
 use crate::test::LogLevel;
 
@@ -29,6 +29,9 @@ fn make_property<'js>(console: &Object<'js>, name: &'static CStr) -> rquickjs::R
         _ => LogLevel::Info,
     };
     let write = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
+        if vu.stage.get() == VuStage::Init && !vu.test.init_lines.begin(vu.number_in_test) {
+            return;
+        }
         let mut line = String::new();
         for (index, value) in values.0.iter().enumerate() {
             if index > 0 {

@@ -5,6 +5,7 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -12,6 +13,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use gake_script::Exception as Caught;
+use gake_script::is_es_module;
+use gake_script::typescript::is_typescript;
 use gake_script::user::{add_builtins, object_module};
 use rquickjs::function::{Func, Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -19,17 +22,19 @@ use rquickjs::module::Declared;
 use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
-use super::syntax::is_es_module;
 use super::vu::{Vu, VuStage};
 use crate::errors::{go_error, go_error_of, native_frame};
 use crate::modules;
-use crate::paths::{FILE, file_path, folder, imported, normal, resolved};
-use crate::typescript::is_typescript;
+use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
+use crate::test::LogLevel;
 
 /// Modules whose text contains this get `import.meta.resolve`.
 const META: &str = "import.meta";
 
 const HTTPS: &str = "https://";
+
+/// Calls in which the module that runs is looked for.
+const STACK_MAX: isize = 128;
 
 /// The modules of one user.
 #[derive(Clone)]
@@ -39,11 +44,14 @@ pub(crate) struct Modules {
     made: Rc<RefCell<HashMap<String, Persistent<Object<'static>>>>>,
     /// Why the last import could not be resolved.
     unresolved: Rc<RefCell<Option<String>>>,
+    /// Required modules whose code runs, the innermost last.
+    running: Rc<RefCell<Vec<String>>>,
 }
 
 impl Modules {
     pub(crate) fn new(vu: &Rc<Vu>) -> Self {
-        Self { vu: Rc::clone(vu), made: Rc::default(), unresolved: Rc::default() }
+        let (made, unresolved, running) = Default::default();
+        Self { vu: Rc::clone(vu), made, unresolved, running }
     }
 
     /// Why an import could not be resolved, if `thrown` is that error.
@@ -141,7 +149,7 @@ impl Modules {
             return self.common_js(ctx, &name, &text)?.get("exports");
         }
         let module = self.declare(ctx, &name, text)?;
-        let (module, promise) = module.eval()?;
+        let (module, promise) = self.running(&name, || module.eval())?;
         promise.finish::<()>()?;
         module.namespace().map(Object::into_value)
     }
@@ -179,13 +187,20 @@ impl Modules {
         let require =
             Func::from(move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name));
         let exports: Value<'js> = module.get("exports")?;
-        if let Err(error) =
-            run.call::<_, Value<'js>>((This(exports.clone()), module.clone(), exports, require))
-        {
+        let arguments = (This(exports.clone()), module.clone(), exports, require);
+        if let Err(error) = self.running(name, || run.call::<_, Value<'js>>(arguments)) {
             self.made.borrow_mut().remove(name);
             return Err(error);
         }
         Ok(module)
+    }
+
+    /// Runs the code of a required module.
+    fn running<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
+        self.running.borrow_mut().push(name.to_owned());
+        let result = run();
+        self.running.borrow_mut().pop();
+        result
     }
 
     fn text<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<String> {
@@ -220,7 +235,7 @@ impl Modules {
         }
         if !is_es_module(&text) {
             let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
-            return object_module(ctx, name, &exports);
+            return object_module(ctx, name, &exports, false);
         }
         let has_meta = text.contains(META);
         let module = Module::declare(ctx.clone(), name, text)?;
@@ -260,10 +275,11 @@ impl Modules {
         if self.vu.stage.get() != VuStage::Init {
             return Err(go_error(ctx, &init_only("open")));
         }
-        let caller = self.local_caller(ctx, name)?;
+        self.local_caller(ctx, name)?;
         let path = match name.starts_with(FILE) {
             true => file_path(name),
-            false => normal(&folder(&caller).join(name)),
+            false if name.starts_with('/') => normal(name.as_ref()),
+            false => normal(&self.open_folder(ctx).join(name)),
         };
         let bytes = self.vu.test.file(&path).map_err(|error| {
             let path = path.display();
@@ -281,6 +297,32 @@ impl Modules {
             Some("b") => modules::buffer(ctx, bytes.to_vec())?.into_js(ctx),
             _ => String::from_utf8_lossy(&bytes).into_owned().into_js(ctx),
         }
+    }
+}
+
+impl Modules {
+    /// The folder to which paths of `open` are relative: as in k6, that of the module whose own code
+    /// runs, and not that of a function which this code calls. The first load warns of such calls.
+    fn open_folder(&self, ctx: &Ctx<'_>) -> PathBuf {
+        let main = &self.vu.test.main;
+        let own = caller(ctx).unwrap_or_else(|| main.clone());
+        let running = self.running.borrow().last().cloned();
+        let running = running.or_else(|| modules_on_stack(ctx).last());
+        let base = folder(running.as_ref().unwrap_or(main));
+        if base != folder(&own) && self.vu.test.settings.get().is_none() {
+            let own =
+                own.strip_prefix(FILE).map_or_else(|| own.clone(), |path| file_url(path.as_ref()));
+            let warning = format!(
+                "open() was used and is currently relative to '{}/', but in the future it will be \
+                 aligned with how `require` and imports work and will be relative to '{own}'. This \
+                 means that in the future open will open relative path relative to the module/file it \
+                 is written in. You can future proof this by using `import.meta.resolve()` to get \
+                 relative paths to the file it is written in the current k6 version.",
+                file_url(&base).trim_end_matches('/')
+            );
+            self.vu.test.log(LogLevel::Warning, &warning, &[]);
+        }
+        base
     }
 }
 
@@ -309,15 +351,12 @@ impl Loader for Modules {
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if modules::is_builtin(name) {
             let exports = self.builtin(ctx, name)?;
-            return object_module(ctx, name, exports.as_value());
+            return object_module(ctx, name, exports.as_value(), true);
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)
     }
 }
-
-/// Calls of host functions are attributed to a module among this many frames.
-const CALLS_MAX: isize = 64;
 
 /// Checks that the calling module may read the local file `name`.
 ///
@@ -390,11 +429,27 @@ fn frame(line: &str) -> Option<String> {
         let is_method = CLIENT.iter().any(|name| function.trim() == format!("at {name} ("));
         return is_method.then(|| "at reflect.methodValueCall (native)".to_owned());
     }
+    let line = &escaped_frame(line);
     let location = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
     Some(match location.filter(|location| location.starts_with(FILE) || is_remote(location)) {
         Some(location) => format!("at {location}"),
         None => line.trim().replacen("at get ", "at ", 1),
     })
+}
+
+/// A frame with the URL of its file as k6 writes it.
+fn escaped_frame(line: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"%?#\"<>\\^`{|}".contains(&byte);
+    let Some(at) = line.find(FILE).map(|at| at + FILE.len()) else { return line.into() };
+    let end = line.rsplitn(3, ':').nth(2).map_or(line.len(), str::len);
+    match line.get(at..end).filter(|path| !path.bytes().all(is_plain)) {
+        Some(path) => {
+            let url = file_url(path.as_ref());
+            format!("{}{}{}", &line[..at], url.strip_prefix(FILE).unwrap_or(&url), &line[end..])
+                .into()
+        }
+        None => line.into(),
+    }
 }
 
 /// k6's error for an import that is not a file.
@@ -427,9 +482,14 @@ fn remote(base: &str, name: &str, is_path: bool) -> Option<String> {
 
 /// The module that calls a host function, maybe through functions of the engine.
 fn caller(ctx: &Ctx<'_>) -> Option<String> {
-    let mut names =
-        (0..=CALLS_MAX).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
-    names.find(|name| name.starts_with(FILE) || is_remote(name))
+    modules_on_stack(ctx).next()
+}
+
+/// The modules of the calls on the stack, innermost first.
+fn modules_on_stack(ctx: &Ctx<'_>) -> impl Iterator<Item = String> {
+    let names =
+        (0..STACK_MAX).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
+    names.filter(|name| name.starts_with(FILE) || is_remote(name))
 }
 
 /// k6's error for a module from the network that asks for a local file.

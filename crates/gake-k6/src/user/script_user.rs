@@ -14,6 +14,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 
 use super::loader::Modules;
+use super::options_json::options_json;
 use super::vu::{Vu, VuContext, VuStage};
 use super::{console, globals, loader};
 use crate::metrics::BuiltinMetric;
@@ -87,6 +88,9 @@ pub enum LoadError {
     /// It threw while it was loaded.
     #[error("{0}")]
     Thrown(Exception),
+    /// Its options have a value that JSON has not.
+    #[error("error parsing script options: json: unsupported value: {0}")]
+    Options(&'static str),
     /// A promise that nothing awaits was rejected while it was loaded.
     #[error("{0}")]
     Rejected(Exception),
@@ -199,18 +203,16 @@ impl ScriptUser {
     ///
     /// # Errors
     /// When they have no JSON.
-    pub fn options(&self) -> Result<Option<String>, Exception> {
-        let json = self.with_exports(|ctx, exports| {
-            let options: Value<'_> = exports.get("options")?;
-            let json = ctx.json_stringify(options)?;
-            json.map(|json| json.to_string()).transpose()
-        });
-        match json {
-            None => Ok(None),
-            Some(json) => json.map_err(|_| Exception {
-                message: "the options cannot be written as JSON".to_owned(),
-                place: String::new(),
-                stack: String::new(),
+    pub fn options(&self) -> Result<Option<String>, LoadError> {
+        let unsupported = Rc::new(Cell::new(None));
+        let json = self.with_exports(|ctx, exports| options_json(ctx, &exports, &unsupported));
+        match (json, unsupported.get()) {
+            (_, Some(number)) => Err(LoadError::Options(number)),
+            (None, _) => Ok(None),
+            (Some(json), None) => json.map_err(|_| {
+                let message = "the options cannot be written as JSON".to_owned();
+                let (place, stack) = Default::default();
+                LoadError::Thrown(Exception { message, place, stack })
             }),
         }
     }

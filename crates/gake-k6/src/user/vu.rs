@@ -367,7 +367,10 @@ impl TagSource for Vu {
                 let name = &self.scenario.name;
                 (!name.is_empty()).then(|| name.as_str().into())
             }
-            "group" => Some(self.group.borrow().to_string().into()),
+            "group" => {
+                let is_tag = self.test.has_system_tag(key);
+                is_tag.then(|| self.group.borrow().to_string().into())
+            }
             _ => {
                 let tags = self.tags.borrow();
                 let found = tags.iter().rev().find(|(known, _)| known == key)?;

@@ -63,6 +63,9 @@ impl ResolvedRun {
         // The seconds of k6's figures begin here.
         gake_wire::seed_random();
         let ticker = self.user_ticker(&phase, &interrupt);
+        if remote.is_none() {
+            self.scripts.iter().for_each(|of| of.script.write_init_lines(&of.run));
+        }
         let lives =
             self.scripts.iter().map(|of| ScriptLifecycle::begin(of, earlier.take(), &interrupt));
         let mut lives = lives.collect::<Result<Vec<_>, _>>()?;

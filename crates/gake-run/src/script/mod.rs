@@ -193,7 +193,7 @@ impl LoadedScript {
         // Cannot fail: set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;
-        let options = user.user.options().map_err(LoadError::Thrown)?;
+        let options = user.user.options()?;
         let metrics = user.user.vu.series_index.metrics();
         let functions = user.user.functions();
         Ok(Self { test, options, metrics, functions, key_log: Arc::default() })

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use gake_core::record::Fault;
 use gake_k6::files::{FetchModule, FetchedModule};
+use gake_k6::lookup;
 use gake_wire::HttpRequest;
 use url::Url;
 
-use crate::single_request::send_once;
+use crate::single_request::{SendError, send_once};
 
 /// Time limit for fetching a module.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -105,7 +107,7 @@ enum ModuleResponse {
 fn hop(url: &str) -> Result<ModuleResponse, String> {
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
-    let response = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| error.to_string())?;
+    let response = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| go_text(url, &error))?;
     let location = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
     match (response.status, location) {
         (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(ModuleResponse::Redirect(to.clone())),
@@ -113,8 +115,27 @@ fn hop(url: &str) -> Result<ModuleResponse, String> {
             Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
         }
         (200..=299, _) => Ok(ModuleResponse::Module(response.body)),
-        (status, _) => Err(format!("the response has the status {status}")),
+        (404, _) => Err(format!("not found: {url}")),
+        (status, _) => Err(format!("wrong status code ({status}) for: {url}")),
     }
+}
+
+/// Why a module cannot be fetched, as Go writes it.
+fn go_text(url: &str, error: &SendError) -> String {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let port = parsed.as_ref().and_then(Url::port_or_known_default).unwrap_or_default();
+    let why = match error {
+        SendError::Unresolved(_) => format!("dial tcp: {}", lookup::error(host).text),
+        SendError::Fault(Fault::ConnectRefused) => {
+            format!("dial tcp {host}:{port}: connect: connection refused")
+        }
+        SendError::Fault(Fault::ConnectTimeout) => format!("dial tcp {host}:{port}: i/o timeout"),
+        SendError::Fault(Fault::Tls(reason)) => format!("tls: {reason}"),
+        SendError::Fault(fault) => fault.to_string(),
+        SendError::Other(why) => why.clone(),
+    };
+    format!("Get \"{url}\": {why}")
 }
 
 /// Resolves a redirect, which must lead to https.

@@ -27,6 +27,9 @@ use crate::{Interrupt, RunError};
 /// Polling interval for the end of a call.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// The number of users above which lines of their init code follow `setup`.
+const MOST_INIT_LINES: u64 = 100;
+
 /// How a call ended.
 #[derive(Debug)]
 pub(super) enum CallOutcome {
@@ -95,6 +98,21 @@ impl LoadedScript {
         user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
     }
 
+    /// Writes what the init code of all users logs, if it logs anything and `setup` follows.
+    pub(super) fn write_init_lines(&self, run: &ScriptRun) {
+        let users = self.test.planned();
+        let lines = &self.test.init_lines;
+        let is_set_up = run.setup.is_some() && self.has("setup");
+        if !is_set_up || !lines.are_any() || users > MOST_INIT_LINES {
+            return;
+        }
+        for number in 1..=users {
+            // An error is reported when the user itself is loaded.
+            let _ = StageUser::load_as(number, &self.test, None);
+        }
+        lines.written();
+    }
+
     /// Loads the script again, for the log of its init code.
     pub fn load_again(&self) {
         // Errors were reported by the first load.
@@ -130,6 +148,14 @@ impl StageUser {
         test: &Arc<Test>,
         network: Option<(&Arc<Network>, &TagKeys)>,
     ) -> Result<Self, ScriptRunError> {
+        Self::load_as(0, test, network)
+    }
+
+    fn load_as(
+        number: u64,
+        test: &Arc<Test>,
+        network: Option<(&Arc<Network>, &TagKeys)>,
+    ) -> Result<Self, ScriptRunError> {
         let clock = UserClock::new(RunClock::starting_in(0));
         let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
         let parts = VuContext {
@@ -141,8 +167,8 @@ impl StageUser {
             requests: Rc::default(),
             clock: clock.clone(),
             scenario: Rc::new(ScenarioFacts::default()),
-            number: 0,
-            number_in_test: 0,
+            number,
+            number_in_test: number,
         };
         let user = ScriptUser::load(&Stacks::new(), parts)?;
         if let Some((network, _)) = network {

@@ -46,8 +46,8 @@ impl ModuleDef for ObjectModule {
 }
 
 /// A module that exports the properties of an object, and its `default` (the object itself if it
-/// has none). Any other value is only the default. As in k6, an import of a missing name is
-/// `undefined`; with the published QuickJS it is a syntax error.
+/// has none). Any other value is only the default. As in k6, a missing name is `undefined`, or
+/// `null` if the module is a built-in one; with the published QuickJS its import is a syntax error.
 ///
 /// # Errors
 /// When there is no memory.
@@ -55,20 +55,26 @@ pub fn object_module<'js>(
     ctx: &Ctx<'js>,
     name: &str,
     exports: &Value<'js>,
+    is_builtin: bool,
 ) -> rquickjs::Result<Module<'js, Declared>> {
     #[cfg(not(patched_quickjs))]
     names::give(exports.as_object().map(names::of).unwrap_or_default());
     let module = Module::declare_def::<ObjectModule, _>(ctx.clone(), name)?;
     module.meta()?.set(OBJECT, exports.clone())?;
     if let Some(object) = exports.as_object() {
-        open(ctx, name, object)?;
+        open(ctx, name, object, is_builtin)?;
     }
     Ok(module)
 }
 
 /// Lets the declared module `name` also export the properties of an object.
 #[cfg(patched_quickjs)]
-fn open(ctx: &Ctx<'_>, name: &str, object: &Object<'_>) -> rquickjs::Result<()> {
+fn open(
+    ctx: &Ctx<'_>,
+    name: &str,
+    object: &Object<'_>,
+    lacks_null: bool,
+) -> rquickjs::Result<()> {
     use std::ffi::{CString, c_char, c_int};
 
     use rquickjs::qjs;
@@ -78,18 +84,20 @@ fn open(ctx: &Ctx<'_>, name: &str, object: &Object<'_>) -> rquickjs::Result<()> 
             ctx: *mut qjs::JSContext,
             name: *const c_char,
             object: qjs::JSValue,
+            lacks_null: bool,
         ) -> c_int;
     }
     let name = CString::new(name)?;
+    let context = ctx.as_raw().as_ptr();
     // SAFETY: the object is one of this context, which is alive.
-    match unsafe { JS_OpenModule(ctx.as_raw().as_ptr(), name.as_ptr(), object.as_raw()) } {
+    match unsafe { JS_OpenModule(context, name.as_ptr(), object.as_raw(), lacks_null) } {
         0 => Ok(()),
         _ => Err(rquickjs::Error::Unknown),
     }
 }
 
 #[cfg(not(patched_quickjs))]
-fn open(_: &Ctx<'_>, _: &str, _: &Object<'_>) -> rquickjs::Result<()> {
+fn open(_: &Ctx<'_>, _: &str, _: &Object<'_>, _: bool) -> rquickjs::Result<()> {
     Ok(())
 }
 

@@ -70,7 +70,7 @@ pub(super) fn send_request(
     };
     let response = send_once(&request, RESPONSE_MAX, TIMEOUT).map_err(|error| match error {
         SendError::Fault(fault) => cause(fault, &host.to_string()),
-        SendError::Other(why) => why,
+        SendError::Unresolved(why) | SendError::Other(why) => why,
     })?;
     Ok((response.status, response.body))
 }

@@ -1,6 +1,7 @@
 //! The status of a call without one from the server, as gRPC for Go derives it.
 
 use gake_core::record::{ErrorCode, ExchangeEnd, Fault, GrpcStatus};
+use gake_go::lookup;
 use gake_wire::percent_decoded;
 use http::StatusCode;
 
@@ -105,6 +106,10 @@ pub(super) fn go_text(fault: Fault, address: &str) -> String {
     match fault {
         Fault::ConnectRefused => format!("{dialing} {address}: connect: connection refused\""),
         Fault::ConnectReset => format!("{dialing} {address}: connect: connection reset by peer\""),
+        Fault::Dns => {
+            let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+            format!("{dialing}: {}\"", lookup::error(host).text)
+        }
         Fault::ConnectTimeout | Fault::Timeout(_) => "context deadline exceeded".to_owned(),
         other => format!("connection error: desc = \"{other}\""),
     }

@@ -1,15 +1,18 @@
 //! k6's error codes and messages for faults of requests.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
 
 use gake_core::record::{ErrorCode, Fault, Phase};
+use gake_go::lookup::{self, LookupError};
 use url::Url;
 
-/// The `error_code` and `error` of a response for a fault.
-pub(super) fn of(fault: Fault) -> (u32, String) {
+/// The `error_code` and `error` of a response for a fault of a request to `url`.
+pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {
     match fault {
-        Fault::Dns => (1101, "lookup: no such host".to_owned()),
+        Fault::Dns => match lookup::error(url.host_str().unwrap_or_default()) {
+            LookupError { is_not_found: true, .. } => (1101, "lookup: no such host".to_owned()),
+            unknown => (1100, unknown.text),
+        },
         Fault::ConnectRefused => (1212, "dial: connection refused".to_owned()),
         Fault::ConnectTimeout => (1211, "dial: i/o timeout".to_owned()),
         Fault::Timeout(Phase::Connect | Phase::FirstByte | Phase::Body) => {
@@ -39,7 +42,7 @@ pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) 
     };
     let dial = |why: &str| format!("dial tcp {address}: connect: {why}");
     match fault {
-        Fault::Dns => format!("lookup {host}{}: no such host", name_server()),
+        Fault::Dns => lookup::error(host).text,
         Fault::ConnectRefused => dial("connection refused"),
         Fault::ConnectReset => dial("connection reset by peer"),
         Fault::NoLocalPort => dial("cannot assign requested address"),
@@ -48,17 +51,6 @@ pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) 
         }
         _ => error.to_owned(),
     }
-}
-
-/// Go's name server as ` on 192.0.2.1:53`; empty if unknown.
-fn name_server() -> &'static str {
-    static SERVER: OnceLock<String> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-        let server = text.lines().find_map(|line| line.trim().strip_prefix("nameserver"));
-        let server = server.and_then(|server| server.trim().parse::<IpAddr>().ok());
-        server.map_or_else(String::new, |ip| format!(" on {}", SocketAddr::new(ip, 53)))
-    })
 }
 
 /// k6's code of an HTTP/2 error: the protocol's codes follow the general one.

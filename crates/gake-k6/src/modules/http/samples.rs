@@ -84,6 +84,14 @@ struct HttpTags<'a> {
 impl TagSource for HttpTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let Self { vu, request, url, response, expected } = self;
+        let own = || {
+            let own = request.tags.iter().rev().find(|(known, _)| known == key);
+            own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
+        };
+        if SYSTEM_TAGS.contains(&key) && !vu.test.has_system_tag(key) {
+            let name = request.name.as_deref().filter(|_| key == "name");
+            return name.map_or_else(own, |name| Some(name.into()));
+        }
         match key {
             "method" => Some((&*response.method).into()),
             "url" | "name" => Some(request.name.as_deref().unwrap_or(url).into()),
@@ -96,10 +104,7 @@ impl TagSource for HttpTags<'_> {
             }
             "ip" => response.peer.map(|peer| peer.ip().to_string().into()),
             "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
-            _ => {
-                let own = request.tags.iter().rev().find(|(known, _)| known == key);
-                own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
-            }
+            _ => own(),
         }
     }
 

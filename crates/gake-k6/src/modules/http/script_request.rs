@@ -121,14 +121,15 @@ impl ScriptRequest {
             jar: Rc::clone(&vu.jar.borrow()),
             cookies: Vec::new(),
         };
+        // Before the parameters: of two errors, k6 reports that of the body.
+        let body = given(body).map(|body| form::body(ctx, &body)).transpose()?;
         let params = given(params);
         if let Some(params) = params.as_ref().and_then(Value::as_object) {
             request.read_params(ctx, params)?;
         }
         let own = std::mem::take(&mut request.own_headers);
         let mut headers = None;
-        if let Some(body) = given(body) {
-            let (bytes, content_type) = form::body(ctx, &body)?;
+        if let Some((bytes, content_type)) = body {
             request.plain_body = Some(bytes.into());
             if let Some(content_type) = content_type {
                 let headers = headers.get_or_insert_with(|| vu.headers.to_vec());

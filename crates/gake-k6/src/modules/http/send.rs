@@ -323,7 +323,12 @@ impl Hop {
                 }
                 _ => response.error.clone(),
             };
-            response.cause = go_text(&request.method, &without_password(&response.url), &why);
+            // Other schemes take the credentials out of the URL.
+            let url = match request.authentication {
+                Authentication::Basic => without_password(&response.url),
+                Authentication::Digest | Authentication::Ntlm => self.url.as_str().into(),
+            };
+            response.cause = go_text(&request.method, &url, &why);
             warn_plainly(vu, request, &response.cause);
         }
         response
@@ -404,7 +409,7 @@ impl Hop {
                     Fault::ConnectTimeout if is_open => Fault::Timeout(Phase::Connect),
                     fault => fault,
                 };
-                (response.error_code, response.error) = error_codes::of(fault);
+                (response.error_code, response.error) = error_codes::of(fault, &self.url);
                 response.timings = Timings::of(exchange, instants);
             }
             ExchangeEnd::Unfinished => {}

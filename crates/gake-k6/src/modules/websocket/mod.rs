@@ -19,7 +19,7 @@ use self::session::SocketSession;
 use self::socket_params::SocketParams;
 use super::http::request_headers;
 use super::value;
-use crate::errors::fail;
+use crate::errors::{fail, go_error_of};
 use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
@@ -46,6 +46,12 @@ pub(super) fn websockets<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<O
 fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     native.set("fail", Func::from(fail))?;
+    let fail_in = |ctx: Ctx<'js>, method: String, message: String| -> rquickjs::Result<()> {
+        let native =
+            format!("go.k6.io/k6/internal/js/modules/k6/websockets.(*webSocket).{method}-fm");
+        Err(go_error_of(&ctx, &native, &message))
+    };
+    native.set("failIn", Func::from(fail_in))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
     native.set("warn", Func::from(warn))?;

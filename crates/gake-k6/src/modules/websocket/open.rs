@@ -7,6 +7,7 @@ use std::time::Duration;
 use gake_codec::websocket::UpgradeResponse;
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
+use gake_go::lookup::{self, LookupError};
 use gake_wire::{Deadline, HttpRequest, WebSocketSession};
 use url::{Position, Url};
 
@@ -113,7 +114,10 @@ fn go_text(fault: Fault, url: &Url) -> String {
         Fault::ConnectRefused => format!("dial tcp {address}: connect: connection refused"),
         Fault::ConnectReset => format!("dial tcp {address}: connect: connection reset by peer"),
         Fault::ConnectTimeout | Fault::Timeout(_) => format!("dial tcp {address}: i/o timeout"),
-        Fault::Dns => format!("lookup {host}: no such host"),
+        Fault::Dns => match lookup::error(host) {
+            LookupError { is_not_found: true, .. } => format!("lookup {host}: no such host"),
+            unknown => unknown.text,
+        },
         Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),
         Fault::Malformed(_) => BAD_HANDSHAKE.to_owned(),
         other => other.to_string(),

@@ -71,6 +71,7 @@
 
     constructor(url, protocols, params) {
       native.notInInit();
+      if (url === undefined) native.fail("WebSocket requires a url");
       this.#url = String(url);
       const scheme = this.#url.split(":", 1)[0];
       if (scheme !== "ws" && scheme !== "wss") {
@@ -129,19 +130,26 @@
     }
 
     send(data) {
-      this.#isOpen();
+      this.#isOpen("send");
       this.#session.send(data instanceof Blob ? data.bytesNow() : data);
       this.#session.sent();
     }
 
     ping() {
-      this.#isOpen();
+      this.#isOpen("ping");
       this.#session.ping();
       this.#session.sent();
     }
 
     close(code, reason) {
       if (this.#state === CLOSING || this.#state === CLOSED) return;
+      if (code && code !== 1000 && !(code >= 3000 && code <= 4999)) {
+        native.failIn(
+          "close",
+          "InvalidAccessError: Failed to execute 'close' on 'WebSocket': The close code must be " +
+            `either 1000, or between 3000 and 4999. ${code} is neither`,
+        );
+      }
       const wasOpen = this.#state === OPEN;
       this.#state = CLOSING;
       if (wasOpen) {
@@ -150,8 +158,8 @@
       }
     }
 
-    #isOpen() {
-      if (this.#state !== OPEN) native.fail("InvalidStateError");
+    #isOpen(method) {
+      if (this.#state !== OPEN) native.failIn(method, "InvalidStateError");
     }
 
     #opened({ session, response, error }) {

@@ -22,11 +22,18 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why a module cannot be converted to JavaScript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TypeScriptError {
+pub enum TypeScriptError {
     /// This gake was built without the stripper.
     Absent,
     /// It is not valid TypeScript. Line and column begin at 1.
-    Syntax { message: String, line: u32, column: u32 },
+    Syntax {
+        /// What the parser found.
+        message: String,
+        /// Of the source.
+        line: u32,
+        /// Of the source.
+        column: u32,
+    },
     /// It is too large, or the parser is broken.
     Failed(String),
 }
@@ -46,7 +53,7 @@ impl fmt::Display for TypeScriptError {
 }
 
 /// Whether a module is TypeScript, by the extension of its path or URL.
-pub(crate) fn is_typescript(name: &str) -> bool {
+pub fn is_typescript(name: &str) -> bool {
     let is_remote = name.starts_with("https://");
     let end = name.find(['?', '#']).filter(|_| is_remote).unwrap_or(name.len());
     name[..end].ends_with(".ts")
@@ -54,13 +61,13 @@ pub(crate) fn is_typescript(name: &str) -> bool {
 
 /// The JavaScript of a test's TypeScript modules, by module name.
 #[derive(Default)]
-pub(crate) struct StrippedModules {
+pub struct StrippedModules {
     known: Mutex<HashMap<String, Arc<str>>>,
 }
 
 impl StrippedModules {
     /// The JavaScript of a module. Blocks.
-    pub(crate) fn javascript(&self, name: &str, text: &str) -> Result<Arc<str>, TypeScriptError> {
+    pub fn javascript(&self, name: &str, text: &str) -> Result<Arc<str>, TypeScriptError> {
         // Locked meanwhile: users of other threads wait instead of repeating the work.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(javascript) = known.get(name) {

@@ -1,7 +1,7 @@
 //! Tells ES modules from CommonJS by an import or export statement, as k6 does.
 
 /// Whether a text has an import or export statement.
-pub(super) fn is_es_module(text: &str) -> bool {
+pub fn is_es_module(text: &str) -> bool {
     let mut scan =
         ModuleScan { bytes: text.as_bytes(), at: 0, open: Vec::new(), before: Preceding::Start };
     if text.starts_with("#!") {
