@@ -283,26 +283,25 @@ fn delayed(facts: &RunFacts<'_>) -> Option<Finding> {
 /// Whether the target has CPU to spare, so that requests wait for something else; `None` when
 /// unknown.
 pub(super) fn idle(facts: &RunFacts<'_>) -> Option<bool> {
-    let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
     let cores = facts.most("cpu_quota").unwrap_or(facts.run.generator.cores as f64);
-    match local("cores").reduce(f64::max) {
-        Some(ran) => {
-            let wanted = ran + local("cores_waited").reduce(f64::max).unwrap_or(0.0);
-            let one = local("busiest_thread").reduce(f64::max).unwrap_or(0.0);
-            Some(wanted < IDLE * cores && one < IDLE)
-        }
+    match wanted(facts) {
+        Some(wanted) => Some(wanted < IDLE * cores && busiest(facts) < IDLE),
         None => facts.mean("cpu").map(|share| share < IDLE),
     }
 }
 
-/// Whether the target never wants much more than one core.
-pub(super) fn wants_one(facts: &RunFacts<'_>) -> bool {
-    let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
-    let waited = local("cores_waited").reduce(f64::max).unwrap_or(0.0);
-    local("cores").reduce(f64::max).is_some_and(|ran| ran + waited <= ONE_CORE)
+/// The share of the time in which the busiest thread of a target on this machine wants a core.
+pub(super) fn busiest(facts: &RunFacts<'_>) -> f64 {
+    let gauges = facts.gauges("busiest_thread").filter(local);
+    gauges.filter_map(|gauge| gauge.mean_from(facts.warmup())).fold(0.0, f64::max)
 }
 
-/// A single thread of work wants at most this many cores, with what the runtime does beside it.
-const ONE_CORE: f64 = 1.3;
+/// The cores that a target on this machine used or waited for; `None` when unknown.
+pub(super) fn wanted(facts: &RunFacts<'_>) -> Option<f64> {
+    let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
+    let waited = local("cores_waited").reduce(f64::max).unwrap_or(0.0);
+    Some(local("cores").reduce(f64::max)? + waited)
+}
+
 /// Below this share of its available CPU a target has CPU to spare.
 const IDLE: f64 = 0.75;

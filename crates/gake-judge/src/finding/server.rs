@@ -6,7 +6,7 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
-use super::{Finding, cores};
+use super::{Finding, cores, database};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -36,6 +36,8 @@ const SHAPED_WAIT: f64 = 10.0;
 /// Range of the slots of a server that serves one request at a time: the rate and the fastest
 /// response are known to some tenths.
 const SERIAL: (f64, f64) = (0.8, 1.3);
+/// The ratio of median to fastest in an overload from which on the fastest did not wait.
+const OVERLOADED_OVER: f64 = 5.0;
 /// Share of the responses within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
 /// From quiet to busy seconds the requests in flight and the times grow by at least these factors,
@@ -63,6 +65,13 @@ const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 
 /// Requests wait inside the server, which serves several at once.
 pub(super) const POOL_QUEUEING: &str = "pool_queueing";
+/// Places that want a core for less than this share of the time wait for something else.
+const OFF_CPU: f64 = 0.5;
+/// A thread that wants a core for this share of the time may be the limit.
+const ONE_THREAD: f64 = 0.8;
+/// A single thread of work wants at most this many cores, with what the runtime does beside it.
+const ONE_CORE: f64 = 1.3;
+
 const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
@@ -71,9 +80,14 @@ pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 /// waits for a disk, all may wait for it.
 pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     let queue = queue(facts)?;
-    // More cores do not help requests that are served one after another.
-    let is_idle = cores::idle(facts) == Some(true);
-    if !is_idle && !(is_serial(queue.at_once) && cores::wants_one(facts)) {
+    // More cores do not help requests that are served one after another, nor requests that hold
+    // their places for most of the time without wanting a core.
+    let wanted = cores::wanted(facts).unwrap_or(f64::INFINITY);
+    let places = queue.at_once.unwrap_or(0.0);
+    let is_idle = cores::idle(facts) == Some(true)
+        || wanted < OFF_CPU * places && cores::busiest(facts) < ONE_THREAD
+        || is_serial(queue.at_once) && wanted <= ONE_CORE;
+    if !is_idle {
         return None;
     }
     if facts.at_disk() >= AT_DISK {
@@ -83,6 +97,10 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         return Some(queue.shaper());
     }
     if let Some((peer, places)) = pool_of_connections(facts) {
+        let peer = match database::by_port(peer) {
+            Some(name) => format!("{peer} ({name})"),
+            None => peer.to_owned(),
+        };
         let evidence = format!(
             "the median first byte takes {} and the fastest {}, with {} in flight: the target \
              holds {} to {peer} all the time, so {places} are {AT_ONCE}, and the rest waits for one",
@@ -271,7 +289,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     }
     let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
     let connects = facts.latency(LatencyMetric::Connect);
-    if median < fastest + QUEUE_WAIT_MIN as f64
+    let unloaded = Unloaded::of(facts.run);
+    let alone = unloaded.as_ref().map_or(fastest, |unloaded| unloaded.median().min(fastest));
+    if median < alone + QUEUE_WAIT_MIN as f64
         || connects.quantile(0.99) as f64 > median
         || waits_in_network(facts)
     {
@@ -282,7 +302,7 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         || per_second(first.count() as f64, facts.run.completing),
         |saturation| saturation.completed,
     );
-    let unloaded = Unloaded::of(facts.run).filter(|_| facts.is_closed() || saturation.is_some());
+    let unloaded = unloaded.filter(|_| facts.is_closed() || saturation.is_some());
     let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
     // Alone, requests take as long.
     let is_matched = unloaded.as_ref().is_some_and(|unloaded| unloaded.is_matched_by(first));
@@ -315,8 +335,13 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     // All slots are taken: then the fastest response gives their number, unless it was a failure.
     let is_full =
         saturation.is_some() || waited == Some(true) || pushed && shaped || lined_up || coupled;
-    let is_known =
-        is_full && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE && slots >= SERIAL.0;
+    // In an overload from the start even the fastest may have waited.
+    let is_least =
+        unloaded.is_some() || saturation.is_none() || median >= OVERLOADED_OVER * fastest;
+    let is_known = is_full
+        && is_least
+        && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE
+        && slots >= SERIAL.0;
     let is_queue = is_full || grows_without_gain(facts.run.series.points());
     is_queue.then_some(ServerQueue {
         median,
