@@ -5,7 +5,7 @@ use gake_core::record::Run;
 use crate::finding::{self, Finding};
 
 /// A finding that at least one of several runs has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
     /// The finding, with the evidence of the run under the highest load.
     pub finding: Finding,

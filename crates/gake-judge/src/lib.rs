@@ -22,6 +22,7 @@ mod reconcile;
 pub mod saturation;
 pub mod search;
 pub mod stats;
+pub mod unloaded;
 pub mod usl;
 pub mod validity;
 mod verdict;
@@ -37,6 +38,7 @@ pub use objective::{
 };
 pub use reconcile::{WriteCounts, reconcile};
 pub use stats::trusted;
+pub use unloaded::wants_probe;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};
 

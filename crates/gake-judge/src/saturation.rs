@@ -69,10 +69,12 @@ impl Saturation {
             && behind > DEVIATIONS * due.sqrt()
             // The second half does not catch up with a lag of the first.
             && sum(first, &|point| point.asked.unwrap_or(0.0) - completed(point) as f64) >= 0.0;
-        if !is_behind || !waits_longer(run, &asked) || is_generators(run) {
+        let rate = done / time;
+        let grows = waits_longer(run, &asked) || keeps_its_rate(run, rate);
+        if !is_behind || !grows || is_generators(run) {
             return None;
         }
-        Some(Self { asked: due / time, completed: done / time })
+        Some(Self { asked: due / time, completed: rate })
     }
 
     /// The growth of the queue, in requests a second.
@@ -111,6 +113,23 @@ fn waits_longer(run: &Run, points: &[&SeriesPoint]) -> bool {
     medians.len() >= POINTS_MIN
         && mean(&medians[medians.len() - third..]) >= GROWTH_MIN * mean(&medians[..third])
 }
+
+/// Whether the target completes as many per second after the last arrival as before: it had a queue.
+/// When the newest are served first, response times do not show it.
+fn keeps_its_rate(run: &Run, rate: f64) -> bool {
+    let tenths = run.series.tenths();
+    let Some(end) = tenths.iter().rposition(|point| point.asked.is_some_and(|asked| asked > 0.0))
+    else {
+        return false;
+    };
+    // The tenth in which the load ends is partial.
+    let after = tenths[end + 1..].iter().skip(1).take(AFTER).map(|point| point.counts.completed());
+    after.len() == AFTER && after.sum::<u64>() as f64 >= KEPT * rate * AFTER as f64 / 10.0
+}
+
+/// Tenths of a second after the load, and the share of the rate that is kept.
+const AFTER: usize = 10;
+const KEPT: f64 = 0.7;
 
 /// Whether the generator may have been too slow.
 fn is_generators(run: &Run) -> bool {

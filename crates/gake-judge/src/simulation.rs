@@ -11,6 +11,7 @@ use gake_core::random::SplitMix64;
 pub(crate) enum Order {
     First,
     Random,
+    Last,
 }
 
 /// The completions of `users` without think time at `servers` places, as (done, response time).
@@ -32,6 +33,7 @@ pub(crate) fn closed_loop(
         while busy.len() < servers && !waiting.is_empty() {
             let at = match order {
                 Order::First => 0,
+                Order::Last => waiting.len() - 1,
                 Order::Random => random.below(waiting.len()),
             };
             busy.push(Reverse((now + service(&mut random), waiting.remove(at))));

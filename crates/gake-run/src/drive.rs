@@ -11,6 +11,7 @@ use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerCon
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
+use crate::probe;
 use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
 use crate::second_update::SecondUpdate;
@@ -33,6 +34,9 @@ pub struct RunOptions<'a> {
     /// Samples the target across several runs. Without it, the sources of the spec are sampled
     /// during this run.
     pub watching: Option<&'a mut TargetWatcher>,
+    /// Whether a few requests may follow the load, one at a time, to learn their time without a
+    /// queue. Only plain GET and HEAD requests of this process, and only if it would tell more.
+    pub probe: bool,
     /// The provenance of the run, which becomes part of the result.
     pub origin: Provenance,
 }
@@ -191,6 +195,11 @@ impl ResolvedRun {
         run.generator.rss_bytes = memory.highest();
         watching.end(&mut run);
         workers.complete(&mut run);
+        if options.probe {
+            let probed = self.probe(&run);
+            fanout.readings(run.elapsed, &probed);
+            probe::add(&mut run, &probed);
+        }
         run.bodies.redact(&self.redactor);
         run.events.extend(changes.iter().map(|change| rate_control::event(change, &self.plan)));
         let losses = fanout.finish(&run, log_lost);

@@ -41,6 +41,7 @@ mod interrupt;
 mod multipart_form;
 mod plan;
 mod prepare;
+mod probe;
 mod rate_control;
 mod remote;
 mod requests;

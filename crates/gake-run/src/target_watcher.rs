@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{GaugeReading, Run, RunEvent, TargetSetting, WatchRecord};
-use gake_engine::{belongs_in_background, lower_class};
+use gake_engine::belongs_in_background;
 use gake_watch::{Sampler, WatchEvent, WatchSource};
 use gake_wire::Address;
 
@@ -72,7 +72,7 @@ impl TargetWatcher {
         let counting = sources.iter().filter(|source| source.has_counters());
         let counting = counting.map(ToString::to_string).collect();
         let delays_nothing = plan.is_some_and(|plan| !belongs_in_background(plan));
-        let lower: fn() = if delays_nothing { || () } else { lower_class };
+        let lower: fn() = if delays_nothing { || () } else { give_way };
         let sampler = Sampler::start(sources, EVERY, lower).map_err(RunError::cannot)?;
         Ok(Self { sampler: Some(sampler), counting, ..Self::default() })
     }
@@ -143,6 +143,15 @@ impl TargetWatcher {
         run.events.append(&mut self.failures);
     }
 }
+
+/// Lets the workers go first. In the lowest class the sampler would not run at all where other
+/// programs use up the machine, and its readings are what shows that they do.
+fn give_way() {
+    let _ = rustix::process::nice(NICE);
+}
+
+/// About a tenth of the weight of a worker.
+const NICE: i32 = 10;
 
 /// The TCP addresses of the targets.
 fn addresses(prepared: &ResolvedRun) -> Vec<SocketAddr> {

@@ -32,6 +32,7 @@ const KNOWN: &[(&str, &str, LevelUnit)] = &[
     ("go_sql_wait_duration_seconds_total", "db_pool_pending", LevelUnit::Count),
     ("go_sync_mutex_wait_total_seconds_total", "lock_waiting", LevelUnit::Count),
     ("jvm_gc_pause_seconds_sum", "gc", LevelUnit::Share),
+    ("go_cpu_classes_gc_total_cpu_seconds_total", "gc_cores", LevelUnit::Count),
     ("mysql_global_status_threads_connected", "db_open", LevelUnit::Count),
     ("mysql_global_variables_max_connections", "db_max_connections", LevelUnit::Count),
     ("mysql_global_status_connections", "db_connects", LevelUnit::PerSecond),

@@ -107,7 +107,10 @@ pub(crate) fn upstream(
     listeners: &[&TcpNetEntry],
     inodes: &HashSet<u64>,
 ) -> Vec<Level> {
-    let ports = ports_of(listeners);
+    // Connections accepted on any port of the process lead to no other server.
+    let own = table.iter().filter(|e| e.state == TcpState::Listen && inodes.contains(&e.inode));
+    let own: HashSet<u16> = own.map(|entry| entry.local_address.port()).collect();
+    let ports: HashSet<u16> = ports_of(listeners).union(&own).copied().collect();
     let outgoing = || table.iter().filter(|entry| !ports.contains(&entry.local_address.port()));
     let mut counts: HashMap<SocketAddr, (u64, u64)> = HashMap::new();
     for entry in outgoing().filter(|entry| entry.state == TcpState::Established) {

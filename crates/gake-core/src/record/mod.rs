@@ -41,6 +41,6 @@ pub use series::Series;
 pub use series_point::{HEAT, LABELS_MAX, LabelPoint, SeriesPoint};
 pub use tally::{LabelTally, Tally};
 pub use watch_record::{
-    GAUGES_MAX, Gauge, GaugeReading, GaugeSample, LevelUnit, MACHINE, TargetSetting, UNANSWERED,
-    WatchRecord,
+    GAUGES_MAX, Gauge, GaugeReading, GaugeSample, LevelUnit, MACHINE, PROBE, PROBE_DELAY,
+    TargetSetting, UNANSWERED, WatchRecord,
 };

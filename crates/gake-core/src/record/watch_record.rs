@@ -17,6 +17,14 @@ pub const MACHINE: &str = "machine";
 /// A gauge with a reading of 1 whenever its source did not respond.
 pub const UNANSWERED: &str = "unanswered";
 
+/// A gauge of [`MACHINE`]: the time to the first byte, in seconds, of each request of a probe, sent
+/// one at a time after the load.
+pub const PROBE: &str = "probe";
+
+/// A gauge of [`MACHINE`]: the mean time, in seconds, for which the generator waited for a core per
+/// request of a probe.
+pub const PROBE_DELAY: &str = "probe_delay";
+
 /// The unit of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LevelUnit {

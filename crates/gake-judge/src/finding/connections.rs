@@ -24,8 +24,38 @@ const STARVED_BETWEEN: (u64, u64) = (4, 4);
 const LAST_COME: f64 = 1.3;
 
 pub(super) fn limit(facts: &RunFacts<'_>) -> Option<Finding> {
-    refused(facts).or_else(|| unaccepted(facts))
+    refused(facts).or_else(|| unaccepted(facts)).or_else(|| left_out(facts))
 }
+
+/// In an open loop, connections that the server never accepts carry no response, while the others
+/// respond as fast as ever.
+fn left_out(facts: &RunFacts<'_>) -> Option<Finding> {
+    let counts = facts.counts();
+    let ok = facts.latency(LatencyMetric::OkResponse);
+    let queue = facts.at_bound("accept_queue", 1.0)?;
+    let many = counts.unfinished >= ATTEMPTS_MIN
+        && facts.of_sent(counts.unfinished) >= ATTEMPTS_SHARE_MIN
+        && queue.max >= counts.unfinished as f64 / 2.0;
+    let is_fast = ok.count() > 0 && ok.quantile(0.99) <= facts.run.measured / STARVED_MEDIAN;
+    if facts.is_closed() || !many || !is_fast || facts.generator_is_busy() {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} never had a response, while the others got theirs in {} (median); up to {} \
+         connections waited to be accepted, {}",
+        units::count(counts.unfinished),
+        units::plural(counts.sent, "request"),
+        units::duration(ok.quantile(0.5) as f64),
+        units::count(queue.max as u64),
+        queue.how_often()
+    );
+    Some(Finding::new("connection_limit", evidence, UNACCEPTED, ACCEPT_QUEUE))
+}
+
+const UNACCEPTED: &str = "the server seems to limit the connections it serves (max-connections, \
+                          worker_connections, one thread each): raise that limit, or stay below \
+                          it with -c";
+const ACCEPT_QUEUE: &str = "ss -ltn on the target: Recv-Q counts the connections not yet accepted";
 
 fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
     let refused =
@@ -88,11 +118,7 @@ fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
             queue.how_often()
         ));
     }
-    let advice = "the server seems to limit the connections it serves (max-connections, \
-                  worker_connections, one thread each): raise that limit, or stay below it with \
-                  -c";
-    let check = "ss -ltn on the target: Recv-Q counts the connections not yet accepted";
-    Some(Finding::new("connection_limit", evidence, advice, check))
+    Some(Finding::new("connection_limit", evidence, UNACCEPTED, ACCEPT_QUEUE))
 }
 
 /// Whether the users served are more than the places that they occupy, and none waits to be

@@ -227,10 +227,15 @@ fn one_thread(facts: &RunFacts<'_>) -> Option<Finding> {
 /// The target waits for a core while this machine has cores to spare: its affinity keeps it from
 /// them, or other processes come first.
 pub(super) fn starved(facts: &RunFacts<'_>) -> Option<Finding> {
-    let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited")?);
-    let spare = 1.0 - facts.run.watched.machine("machine_cpu")?.mean_from(facts.warmup())?;
+    // A target waits for a core in any second in which all are used.
+    let machine = facts.run.watched.machine("machine_cpu")?;
+    let idle = machine.samples().iter().filter(|s| s.at >= facts.warmup() && s.mean <= 1.0 - SPARE);
+    let idle: BTreeSet<u64> = idle.map(|sample| sample.at / SECOND).collect();
+    let level = |name| facts.gauges(name).filter_map(|g| mean_in(g, &idle)).reduce(f64::max);
+    let (ran, waited) = (level("cores")?, level("cores_waited")?);
+    let spare = 1.0 - mean_in(machine, &idle)?;
     let wanted = ran + waited;
-    let is_starved = wanted >= STARVED_MIN && waited >= STARVED * wanted && spare >= SPARE;
+    let is_starved = idle.len() >= IDLE_MIN && wanted >= STARVED_MIN && waited >= STARVED * wanted;
     // A throttled process waits for a core, too.
     if !is_starved || quota(facts).is_some() {
         return None;
@@ -248,11 +253,12 @@ pub(super) fn starved(facts: &RunFacts<'_>) -> Option<Finding> {
     Some(Finding::new("target_starved", evidence, advice, check))
 }
 
-/// A starved target demands at least this many cores, waits for this share of them, and leaves this
-/// share of the machine idle.
+/// A starved target demands at least this many cores and waits for this share of them, in these many
+/// readings in which this share of the machine is idle.
+const IDLE_MIN: usize = 2;
 const STARVED_MIN: f64 = 1.0;
 const STARVED: f64 = 0.75;
-const SPARE: f64 = 0.15;
+const SPARE: f64 = 0.25;
 
 /// The workers waited for a core, which explains the problem; it is not known which process had it.
 fn delayed(facts: &RunFacts<'_>) -> Option<Finding> {
@@ -277,16 +283,24 @@ fn delayed(facts: &RunFacts<'_>) -> Option<Finding> {
 /// Whether the target has CPU to spare, so that requests wait for something else; `None` when
 /// unknown.
 pub(super) fn idle(facts: &RunFacts<'_>) -> Option<bool> {
-    let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
     let cores = facts.most("cpu_quota").unwrap_or(facts.run.generator.cores as f64);
-    match local("cores").reduce(f64::max) {
-        Some(ran) => {
-            let wanted = ran + local("cores_waited").reduce(f64::max).unwrap_or(0.0);
-            let one = local("busiest_thread").reduce(f64::max).unwrap_or(0.0);
-            Some(wanted < IDLE * cores && one < IDLE)
-        }
+    match wanted(facts) {
+        Some(wanted) => Some(wanted < IDLE * cores && busiest(facts) < IDLE),
         None => facts.mean("cpu").map(|share| share < IDLE),
     }
+}
+
+/// The share of the time in which the busiest thread of a target on this machine wants a core.
+pub(super) fn busiest(facts: &RunFacts<'_>) -> f64 {
+    let gauges = facts.gauges("busiest_thread").filter(local);
+    gauges.filter_map(|gauge| gauge.mean_from(facts.warmup())).fold(0.0, f64::max)
+}
+
+/// The cores that a target on this machine used or waited for; `None` when unknown.
+pub(super) fn wanted(facts: &RunFacts<'_>) -> Option<f64> {
+    let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
+    let waited = local("cores_waited").reduce(f64::max).unwrap_or(0.0);
+    Some(local("cores").reduce(f64::max)? + waited)
 }
 
 /// Below this share of its available CPU a target has CPU to spare.

@@ -105,10 +105,21 @@ fn churn_sources(facts: &RunFacts<'_>) -> Vec<(f64, String)> {
     sources
 }
 
-/// By the ports that databases have: MySQL, PostgreSQL, SQL Server, Oracle, MongoDB, Redis.
 fn is_database(address: &str) -> bool {
-    const PORTS: [&str; 7] = ["3306", "33060", "5432", "1433", "1521", "27017", "6379"];
-    address.rsplit_once(':').is_some_and(|(_, port)| PORTS.contains(&port))
+    by_port(address).is_some()
+}
+
+/// The database that usually listens on the port of `address`.
+pub(super) fn by_port(address: &str) -> Option<&'static str> {
+    Some(match address.rsplit_once(':')?.1 {
+        "3306" | "33060" => "MySQL",
+        "5432" => "PostgreSQL",
+        "1433" => "SQL Server",
+        "1521" => "Oracle",
+        "27017" => "MongoDB",
+        "6379" => "Redis",
+        _ => return None,
+    })
 }
 
 pub(super) fn locks(facts: &RunFacts<'_>) -> Option<Finding> {

@@ -9,6 +9,7 @@ use super::connections::starved;
 use super::facts::RunFacts;
 use crate::objective::ValueUnit;
 use crate::stats::CPU_BUSY;
+use crate::unloaded::Unloaded;
 
 /// Share of the workers' time that they waited for a core.
 pub(super) const RUN_DELAY_MIN: f64 = 0.05;
@@ -26,6 +27,7 @@ pub(super) fn starves(facts: &RunFacts<'_>) -> bool {
     let generator = &facts.run.generator;
     delayed(facts).is_some_and(|share| share >= STARVES)
         && adds_to_responses(facts)
+        && explains_excess(facts)
         && generator.run_delay >= STARVES_MIN.max(generator.cpu)
 }
 
@@ -43,16 +45,34 @@ const SLICE: f64 = 5e6;
 /// From this share of the median response on the workers' waits for a core are part of the problem.
 const ADDS_MIN: f64 = 0.2;
 
-/// Whether waits of the workers for a core make up a part of the response times. Each request needs
-/// a core twice, to be sent and to be read. In an open loop lateness shows how long that takes; a
-/// closed one only shows how often there was a wait.
+/// The mean time that the workers' waits for a core add to a response. A request wakes its worker
+/// when it is due, which is lateness, and when its response arrives. The latter is not measured: a
+/// wait delays the response that woke the worker, and those that arrive meanwhile.
+pub(super) fn own_delay(facts: &RunFacts<'_>) -> f64 {
+    let late = facts.latency(LatencyMetric::Lateness).mean();
+    let Some(part) = delayed(facts) else { return late };
+    let waits = facts.run.generator.run_delay as f64 / facts.responses().max(1) as f64;
+    // Half of the waits of an open loop are those before sending.
+    let reading = waits.min(SLICE) + part * SLICE;
+    if facts.is_closed() { late + reading } else { late + reading / 2.0 }
+}
+
+/// Whether the workers' waits for a core make up a part of the response times; half of them when
+/// every request was ok and no objective missed.
 pub(super) fn adds_to_responses(facts: &RunFacts<'_>) -> bool {
-    let late = facts.latency(LatencyMetric::Lateness);
-    let wait = match facts.is_closed() || late.is_empty() {
-        true => delayed(facts).unwrap_or(0.0) * SLICE,
-        false => late.mean(),
+    let least = if facts.is_troubled() { ADDS_MIN } else { EXPLAINS };
+    own_delay(facts) >= least * facts.run.tally.latency.response().quantile(0.5) as f64
+}
+
+/// Whether the workers' waits for a core make up most of what the median response takes beyond a
+/// request that meets no other.
+pub(super) fn explains_excess(facts: &RunFacts<'_>) -> bool {
+    let response = facts.run.tally.latency.response();
+    let least = match Unloaded::of(facts.run) {
+        Some(unloaded) => unloaded.median(),
+        None => response.min() as f64,
     };
-    2.0 * wait >= ADDS_MIN * facts.run.tally.latency.response().quantile(0.5) as f64
+    own_delay(facts) >= EXPLAINS * (response.quantile(0.5) as f64 - least)
 }
 
 /// Whether the workers' demand for CPU is as high as their number of threads.

@@ -31,7 +31,7 @@ pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
 pub use server::served_at_once;
 
 /// One named, evidenced statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Its stable name.
     pub id: &'static str,
@@ -43,6 +43,8 @@ pub struct Finding {
     pub check: String,
     /// Its role in the run.
     pub rank: Rank,
+    /// How many requests the target serves at once, if that is the limit and known.
+    pub served: Option<f64>,
 }
 
 /// The role of a finding in the run. Findings are listed in this order.
@@ -71,7 +73,7 @@ impl Rank {
 impl Finding {
     fn new(id: &'static str, evidence: String, advice: &str, check: &str) -> Self {
         let (advice, check) = (advice.to_owned(), check.to_owned());
-        Self { id, evidence, advice, check, rank: Rank::Cause }
+        Self { id, evidence, advice, check, rank: Rank::Cause, served: None }
     }
 
     /// Whether it comes from inside the target or its database. A full accept queue is seen from
@@ -169,7 +171,8 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     }
     findings.sort_by_key(|finding| finding.rank);
     inside_first(&mut findings);
-    patterns_before_delay(&mut findings);
+    connections_before_pools(&mut findings, &facts);
+    own_delay_last(&mut findings, &facts);
     // The cause is the headline; the generator's delay has nothing to do with it.
     if NothingOk::of(run).is_some() {
         findings.retain(|finding| !GENERATORS_OWN.contains(&finding.id));
@@ -183,16 +186,52 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     findings
 }
 
-/// Puts the generator's waits for a core behind patterns that no wait of the generator makes.
-fn patterns_before_delay(findings: &mut Vec<Finding>) {
-    const PATTERNS: [&str; 2] = ["stalls", "delayed_ack"];
-    let delay = findings.iter().position(|finding| finding.id == "run_delay");
-    let pattern = findings.iter().rposition(|finding| PATTERNS.contains(&finding.id));
-    if let (Some(delay), Some(pattern)) = (delay, pattern)
-        && delay < pattern
-    {
-        let finding = findings.remove(delay);
-        findings.insert(pattern, finding);
+/// Findings that no delay of the generator or of its machine makes: what the target refuses, closes
+/// or does not accept, its patterns over time.
+const NO_DELAY: [&str; 10] = [
+    "rate_limit",
+    "load_shed",
+    "wait_limit",
+    "connection_limit",
+    "target_hang",
+    "stalls",
+    "delayed_ack",
+    "step",
+    "warm_up",
+    "drift",
+];
+
+/// From this share of failures on they are what matters.
+const FAILING: f64 = 0.1;
+
+/// Puts a shortage of CPU on the generator's machine behind findings that it does not explain.
+fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
+    const OWN: [&str; 3] = ["run_delay", "shared_cores", "generator_cpu"];
+    let explains = generator::explains_excess(facts);
+    let is_first = |finding: &Finding| {
+        let is_failing =
+            finding.id == "server_errors" && facts.of_sent(facts.counts().failed) >= FAILING;
+        let waits = finding.served.is_some() && !explains;
+        NO_DELAY.contains(&finding.id) || is_failing || waits
+    };
+    let Some(last) = findings.iter().rposition(is_first) else { return };
+    let Some(own) = findings.iter().position(|finding| OWN.contains(&finding.id)) else { return };
+    if own < last {
+        let finding = findings.remove(own).context();
+        findings.push(finding);
+    }
+}
+
+/// Puts the bound on connections before full pools when most failures come from connections.
+fn connections_before_pools(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
+    let failed = facts.faults(|fault| fault.is_before_connection() && !fault.is_generators());
+    let at = |id: &str| findings.iter().position(|finding| finding.id == id);
+    let (Some(pool), Some(connections)) = (at("target_pool"), at("target_connections")) else {
+        return;
+    };
+    if pool < connections && failed > 0 && 2 * failed >= facts.counts().failed {
+        let finding = findings.remove(connections);
+        findings.insert(pool, finding);
     }
 }
 
@@ -201,11 +240,7 @@ fn patterns_before_delay(findings: &mut Vec<Finding>) {
 fn inside_first(findings: &mut Vec<Finding>) {
     const IN_FRONT: [&str; 4] =
         ["target_overflows", "accept_queue", "connection_limit", "target_silent"];
-    let is_known = |finding: &Finding| {
-        finding.id == server::ONE_AT_A_TIME
-            || finding.id == server::POOL_QUEUEING && finding.evidence.contains(server::AT_ONCE)
-    };
-    let places = findings.iter().position(is_known);
+    let places = findings.iter().position(|finding| finding.served.is_some());
     let queue = findings.iter().position(|finding| IN_FRONT.contains(&finding.id));
     if let (Some(places), Some(queue)) = (places, queue)
         && queue < places

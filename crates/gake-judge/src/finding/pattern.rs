@@ -31,6 +31,10 @@ const STEP_LEVEL: f64 = 1.4;
 /// ... and the two sides differ by this factor and this time.
 const STEP_FACTOR: f64 = 2.0;
 const STEP_MIN: Nanos = 2_000_000;
+/// The first second alone is a level when its median is this many times that of the rest, and the
+/// rest has this many seconds.
+const FIRST_FACTOR: f64 = 3.0;
+const FIRST_REST: usize = 5;
 /// A change to faster responses within this share of the run is a warm-up.
 const WARM_UP: f64 = 0.34;
 
@@ -153,11 +157,15 @@ pub(super) fn step(facts: &RunFacts<'_>) -> Option<Finding> {
     };
     // The second of the change may belong to either side, or to neither.
     let last = points.len().checked_sub(STEP_SECONDS + 1)?;
-    let (at, before, after) = (STEP_SECONDS..=last).find_map(|at| {
+    let (at, before, after) = (STEP_SECONDS..=last).chain([1]).find_map(|at| {
         let before = level(&points[..at])?;
         let after = level(&points[at..]).or_else(|| level(points.get(at + 1..)?))?;
         let (low, high) = (before.min(after), before.max(after));
-        (high >= STEP_FACTOR * low && high - low >= STEP_MIN as f64).then_some((at, before, after))
+        // One second alone is a level when it is the first and slow.
+        let is_first = before >= FIRST_FACTOR * after && points.len() >= at + FIRST_REST;
+        let is_level = at >= STEP_SECONDS || is_first;
+        let is_step = high >= STEP_FACTOR * low && high - low >= STEP_MIN as f64;
+        (is_level && is_step).then_some((at, before, after))
     })?;
     let from = points[at].second;
     let (was, is) = (units::duration(before), units::duration(after));

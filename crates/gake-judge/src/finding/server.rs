@@ -6,10 +6,11 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
-use super::{Finding, cores};
+use super::{Finding, cores, database};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
+use crate::unloaded::Unloaded;
 
 /// Responses needed to judge their distribution.
 const SHAPE_COUNT_MIN: u64 = 100;
@@ -35,6 +36,8 @@ const SHAPED_WAIT: f64 = 10.0;
 /// Range of the slots of a server that serves one request at a time: the rate and the fastest
 /// response are known to some tenths.
 const SERIAL: (f64, f64) = (0.8, 1.3);
+/// The ratio of median to fastest in an overload from which on the fastest did not wait.
+const OVERLOADED_OVER: f64 = 5.0;
 /// Share of the responses within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
 /// From quiet to busy seconds the requests in flight and the times grow by at least these factors,
@@ -62,15 +65,31 @@ const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 
 /// Requests wait inside the server, which serves several at once.
 pub(super) const POOL_QUEUEING: &str = "pool_queueing";
-/// In evidence that has the number served at once.
-pub(super) const AT_ONCE: &str = "served at once";
+/// Places that want a core for less than this share of the time wait for something else.
+const OFF_CPU: f64 = 0.5;
+/// A thread that wants a core for this share of the time may be the limit.
+const ONE_THREAD: f64 = 0.8;
+/// A single thread of work wants at most this many cores, with what the runtime does beside it.
+const ONE_CORE: f64 = 1.3;
+
+const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
 /// Requests queue inside a server that has CPU to spare: for a pool or a lock. When a share of them
 /// waits for a disk, all may wait for it.
 pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
-    let queue = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
+    let queue = queue(facts)?;
+    // More cores do not help requests that are served one after another, nor requests that hold
+    // their places for most of the time without wanting a core.
+    let wanted = cores::wanted(facts).unwrap_or(f64::INFINITY);
+    let places = queue.at_once.unwrap_or(0.0);
+    let is_idle = cores::idle(facts) == Some(true)
+        || wanted < OFF_CPU * places && cores::busiest(facts) < ONE_THREAD
+        || is_serial(queue.at_once) && wanted <= ONE_CORE;
+    if !is_idle {
+        return None;
+    }
     if facts.at_disk() >= AT_DISK {
         return None;
     }
@@ -78,6 +97,10 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         return Some(queue.shaper());
     }
     if let Some((peer, places)) = pool_of_connections(facts) {
+        let peer = match database::by_port(peer) {
+            Some(name) => format!("{peer} ({name})"),
+            None => peer.to_owned(),
+        };
         let evidence = format!(
             "the median first byte takes {} and the fastest {}, with {} in flight: the target \
              holds {} to {peer} all the time, so {places} are {AT_ONCE}, and the rest waits for one",
@@ -101,12 +124,12 @@ pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
         let advice = "look for a resource that one request holds at a time: a lock, a single \
                       connection to a database or service, one worker, a blocked event loop; more \
                       clients only lengthen the queue";
-        return Finding::new(ONE_AT_A_TIME, evidence, advice, check);
+        return Finding { served, ..Finding::new(ONE_AT_A_TIME, evidence, advice, check) };
     }
     let advice = "look for a pool of threads, processes or database connections: its size is that \
                   rate times the time of one request at low load; more clients only lengthen the \
                   queue";
-    Finding::new(POOL_QUEUEING, evidence, advice, check)
+    Finding { served, ..Finding::new(POOL_QUEUEING, evidence, advice, check) }
 }
 
 /// A server behind the target to which it has the same number of connections in every reading,
@@ -155,7 +178,13 @@ fn is_serial(served: Option<f64>) -> bool {
 pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
     let first = facts.latency(LatencyMetric::FirstByte);
     let connects = facts.latency(LatencyMetric::Connect);
-    if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() || !facts.is_closed() {
+    // What requests take alone is known.
+    let is_known = Unloaded::of(facts.run).is_some();
+    if first.count() < SHAPE_COUNT_MIN
+        || facts.generator_is_busy()
+        || !facts.is_closed()
+        || is_known
+    {
         return None;
     }
     let (fastest, median) = (first.min(), first.quantile(0.5));
@@ -184,9 +213,12 @@ pub(super) struct ServerQueue {
     fastest: f64,
     in_flight: f64,
     rate: f64,
-    /// The number served at once, m = X·S₀ with the fastest response for S₀ (operational analysis,
-    /// the utilization law); `None` unless that response was a request that did not wait.
+    /// The number served at once, m = X·S (operational analysis, the utilization law), where S is
+    /// the mean time of requests sent one at a time, or else the fastest response; `None` unless
+    /// that was a request that did not wait.
     at_once: Option<f64>,
+    /// Requests sent one at a time.
+    unloaded: Option<Unloaded>,
     /// Whether requests complete at even intervals while nothing serves them.
     is_even: bool,
 }
@@ -209,22 +241,42 @@ impl ServerQueue {
     }
 
     pub(super) fn text(&self) -> String {
-        let (rate, fastest) = (units::rate(self.rate), units::duration(self.fastest));
+        let (rate, median) = (units::rate(self.rate), units::duration(self.median));
+        let (without, service, range) = match &self.unloaded {
+            Some(unloaded) => {
+                let places = unloaded.places(self.rate);
+                let (mean, low, high) = (unloaded.mean(), places.low, places.high);
+                let is_exact = low.round() == high.round();
+                let range = format!(", {} to {}", hundredths(low), hundredths(high));
+                let without =
+                    format!("{} when sent one at a time after the load", units::duration(mean));
+                // On a busy machine the number is not just the product.
+                let service = places.number / self.rate * 1e9;
+                (without, service, if is_exact { String::new() } else { range })
+            }
+            None => {
+                let fastest = format!("the fastest {}", units::duration(self.fastest));
+                (fastest, self.fastest, String::new())
+            }
+        };
         let served = self.at_once.map_or(format!("at {rate}"), |served| {
-            let product = units::number((served * 100.0).round() / 100.0);
+            let (product, service) = (hundredths(served), units::duration(service));
             let how = match is_serial(self.at_once) {
                 true => "requests are served one after another".to_owned(),
                 false => format!("about {} are {AT_ONCE}", served.round()),
             };
-            format!("{how} ({rate} × {fastest} = {product}), and")
+            format!("{how} ({rate} × {service} = {product}{range}), and")
         });
         format!(
-            "the median first byte takes {} and the fastest {fastest}, with {} in flight: \
-             {served} the rest waits inside the server",
-            units::duration(self.median),
+            "the median first byte takes {median} and {without}, with {} in flight: {served} the \
+             rest waits inside the server",
             units::number(self.in_flight),
         )
     }
+}
+
+fn hundredths(number: f64) -> String {
+    units::number((number * 100.0).round() / 100.0)
 }
 
 /// The queue, if connects are fast and the first byte waits. Whether for a pool, a lock or the CPU
@@ -237,7 +289,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     }
     let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
     let connects = facts.latency(LatencyMetric::Connect);
-    if median < fastest + QUEUE_WAIT_MIN as f64
+    let unloaded = Unloaded::of(facts.run);
+    let alone = unloaded.as_ref().map_or(fastest, |unloaded| unloaded.median().min(fastest));
+    if median < alone + QUEUE_WAIT_MIN as f64
         || connects.quantile(0.99) as f64 > median
         || waits_in_network(facts)
     {
@@ -245,10 +299,20 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     }
     let saturation = Saturation::of(facts.run);
     let rate = saturation.map_or_else(
-        || per_second(first.count() as f64, facts.run.measured),
+        || per_second(first.count() as f64, facts.run.completing),
         |saturation| saturation.completed,
     );
-    let slots = rate * fastest / 1e9;
+    let unloaded = unloaded.filter(|_| facts.is_closed() || saturation.is_some());
+    let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
+    // Alone, requests take as long.
+    let is_matched = unloaded.as_ref().is_some_and(|unloaded| unloaded.is_matched_by(first));
+    if is_matched && saturation.is_none() {
+        return None;
+    }
+    let slots = match &unloaded {
+        Some(unloaded) => unloaded.places(rate).number,
+        None => rate * fastest / 1e9,
+    };
     let in_flight = facts.in_flight();
     // A closed loop without think time, or arrivals that wait, load the server to its limit; in any
     // other run a wide distribution may be the service's own.
@@ -269,9 +333,15 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         && in_flight >= LINED_UP_SLOTS * slots
         && departures::are_coupled(tenths, end, first);
     // All slots are taken: then the fastest response gives their number, unless it was a failure.
-    let is_full = saturation.is_some() || pushed && shaped || lined_up || coupled;
-    let is_known =
-        is_full && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE && slots >= SERIAL.0;
+    let is_full =
+        saturation.is_some() || waited == Some(true) || pushed && shaped || lined_up || coupled;
+    // In an overload from the start even the fastest may have waited.
+    let is_least =
+        unloaded.is_some() || saturation.is_none() || median >= OVERLOADED_OVER * fastest;
+    let is_known = is_full
+        && is_least
+        && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE
+        && slots >= SERIAL.0;
     let is_queue = is_full || grows_without_gain(facts.run.series.points());
     is_queue.then_some(ServerQueue {
         median,
@@ -279,8 +349,10 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         in_flight,
         rate,
         at_once: is_known.then_some(slots),
+        unloaded: unloaded.clone(),
         is_even: is_full
-            && slots < SHAPED_SLOTS
+            && (rate * fastest / 1e9 < SHAPED_SLOTS
+                || unloaded.is_some_and(|one| one.is_shaped(rate, fastest)))
             && median >= SHAPED_WAIT * fastest
             && facts.counts().failed == 0
             && departures::are_even(tenths, end),

@@ -81,7 +81,7 @@ pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
 }
 
 pub(super) fn collector(facts: &RunFacts<'_>) -> Option<Finding> {
-    let seen = facts.at_bound("gc", COLLECTING)?;
+    let Some(seen) = facts.at_bound("gc", COLLECTING) else { return concurrent(facts) };
     let evidence = format!(
         "{} spent {} of the time on garbage collection (at most {}; {} or more {})",
         seen.source,
@@ -90,10 +90,29 @@ pub(super) fn collector(facts: &RunFacts<'_>) -> Option<Finding> {
         units::percent(COLLECTING),
         seen.how_often()
     );
-    let advice = "give it a larger heap, or allocate less for a request";
-    let check = "jstat -gcutil PID 1000 (GCT), or GODEBUG=gctrace=1, on the target";
-    Some(Finding::new("target_gc", evidence, advice, check))
+    Some(Finding::new("target_gc", evidence, LESS_GARBAGE, GC_CHECK))
 }
+
+const LESS_GARBAGE: &str = "give it a larger heap, or allocate less for a request";
+const GC_CHECK: &str = "jstat -gcutil PID 1000 (GCT), or GODEBUG=gctrace=1, on the target";
+
+/// A collector that runs beside the program, as Go's, and takes its CPU.
+fn concurrent(facts: &RunFacts<'_>) -> Option<Finding> {
+    let (collecting, ran) = (facts.mean("gc_cores")?, facts.mean("cores")?);
+    if collecting < CONCURRENT * ran.max(1.0) {
+        return None;
+    }
+    let evidence = format!(
+        "the target used {} cores, {} of them for garbage collection",
+        units::number(ran),
+        units::number(collecting)
+    );
+    Some(Finding::new("target_gc", evidence, LESS_GARBAGE, GC_CHECK))
+}
+
+/// A concurrent collector is the limit from this share of the CPU on; Go aims at a quarter while it
+/// runs.
+const CONCURRENT: f64 = 0.2;
 
 pub(super) fn disk(facts: &RunFacts<'_>) -> Option<Finding> {
     let threads = facts.mean("disk_threads")?;

@@ -7,7 +7,8 @@ use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::WorkKind;
 use gake_core::record::{
-    Counts, Fault, GaugeReading, LevelUnit, MACHINE, Phase, Series, SeriesPoint, TcpSample,
+    Counts, Fault, GaugeReading, LevelUnit, MACHINE, PROBE, Phase, Run, Series, SeriesPoint,
+    TcpSample,
 };
 
 use super::facts::RunFacts;
@@ -105,10 +106,61 @@ fn workers_that_starve_read_responses_late_too() {
         (run.generator.run_delay, run.generator.cpu) = (delay, cpu);
         ids(&run)
     };
-    assert_eq!(starving(3 * SECOND, SECOND), ["run_delay"]);
-    // They ran for longer than they waited, or waited for little of the time.
-    assert!(starving(3 * SECOND, 4 * SECOND).is_empty());
-    assert!(starving(2 * SECOND, SECOND).is_empty());
+    assert_eq!(starving(5 * SECOND, SECOND), ["run_delay"]);
+    // They ran for longer than they waited, or their waits are no more than a third of the times.
+    assert!(starving(5 * SECOND, 6 * SECOND).is_empty());
+    assert!(starving(3 * SECOND, SECOND).is_empty());
+}
+
+/// Adds requests sent one at a time after the load.
+fn probe(run: &mut Run, times: &[f64]) {
+    watch(run, MACHINE, PROBE, LevelUnit::Seconds, times);
+    watch(run, MACHINE, "cores", LevelUnit::Count, &[0.1; 4]);
+}
+
+#[test]
+fn requests_sent_alone_give_the_places_of_a_pool() {
+    // Nothing but the probe shows that requests wait: all take as long.
+    let pool = |times: &[f64]| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+        probe(&mut run, times);
+        run
+    };
+    let run = pool(&[0.02, 0.0201, 0.0199, 0.02]);
+    assert_eq!(ids(&run), ["pool_queueing"]);
+    expect!["the median first byte takes 59.4 ms and 20.0 ms when sent one at a time after the load, with 6 in flight: about 2 are served at once (100/s × 20.0 ms = 2), and the rest waits inside the server"].assert_eq(&evidence(&run));
+    assert_eq!(ids(&pool(&[0.01, 0.01, 0.01])), ["one_at_a_time"]);
+    assert!(ids(&pool(&[0.059, 0.06, 0.061])).is_empty(), "alone they take as long");
+}
+
+#[test]
+fn a_busy_machine_stands_behind_what_it_does_not_explain() {
+    let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+    probe(&mut run, &[0.02; 5]);
+    (run.generator.run_delay, run.generator.cpu) = (6 * SECOND, SECOND);
+    assert_eq!(ids(&run), ["pool_queueing"]);
+    // Waits of a core for most of the times.
+    let mut run = RunBuilder::of(1_000, 12 * MS).closed().in_flight(1.2).run();
+    (run.generator.run_delay, run.generator.cpu) = (8 * SECOND, SECOND);
+    assert_eq!(ids(&run), ["run_delay"]);
+}
+
+#[test]
+fn connections_that_an_open_loop_opens_and_no_server_accepts() {
+    let mut run = RunBuilder::of(5_000, 20 * MS).run();
+    (run.tally.counts.unfinished, run.tally.counts.sent) = (500, 5_500);
+    watch(&mut run, MACHINE, "accept_queue", LevelUnit::Count, &[100.0, 200.0, 300.0, 480.0]);
+    assert_eq!(ids(&run)[0], "connection_limit");
+    expect!["500 of 5,500 requests never had a response, while the others got theirs in 20.0 ms (median); up to 480 connections waited to be accepted, in 4 of 4 readings"].assert_eq(&evidence(&run));
+}
+
+#[test]
+fn failed_connections_stand_before_the_pool_behind_them() {
+    let mut run = base().fault(Fault::ConnectTimeout, 900).run();
+    watch(&mut run, "actuator:a", "pool", LevelUnit::Share, &[1.0; 4]);
+    watch(&mut run, "actuator:a", "connections", LevelUnit::Share, &[1.0; 4]);
+    let found = ids(&run);
+    assert_eq!(found[..2], ["target_connections", "target_pool"], "{found:?}");
 }
 
 #[test]
@@ -671,11 +723,15 @@ fn unexplained() {
     assert_eq!(ids(&run), ["unexplained"]);
     expect!["12 requests (0.12 %) failed, and no finding explains it; most often status 404 × 12"]
         .assert_eq(&evidence(&run));
-    let missed = missed("p99<1ms", 5e6);
+    let alone = missed("p99<1ms", 5e6);
+    let found = find(&healthy(), std::slice::from_ref(&alone));
+    assert_eq!(found[0].id, "service_time");
+    expect!["p99<1ms is missed (5.00 ms), though nothing waits: a request that meets no other takes 5.00 ms, and the median one 5.00 ms"].assert_eq(&found[0].evidence);
+    let missed = missed("p99<1ms", 50e6);
     let found = find(&healthy(), std::slice::from_ref(&missed));
     assert_eq!(found[0].id, "unexplained");
     assert!(found[0].advice.contains("mysql://"), "{}", found[0].advice);
-    expect!["p99<1ms is missed (5.00 ms); it is not the generator (requests left 10.0 µs late, p99), nor connecting (500 µs, p99), nor waiting in a queue (the median first byte takes 4.94 ms, the fastest 4.94 ms)"].assert_eq(&found[0].evidence);
+    expect!["p99<1ms is missed (50.0 ms); it is not the generator (requests left 10.0 µs late, p99), nor connecting (500 µs, p99), nor waiting in a queue (the median first byte takes 4.94 ms, the fastest 4.94 ms)"].assert_eq(&found[0].evidence);
     // Some resets do not explain times, but they do explain errors.
     let resets = base().fault(Fault::Reset, 12).run();
     assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);

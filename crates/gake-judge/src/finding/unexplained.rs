@@ -4,8 +4,9 @@ use gake_core::record::LatencyMetric;
 use gake_text::units;
 
 use super::facts::{FAILURES_MIN, RunFacts};
-use super::{Finding, Rank, UNEXPLAINED, cores, server};
+use super::{Finding, Rank, UNEXPLAINED, cores, generator, server};
 use crate::objective::ValueUnit;
+use crate::unloaded::Unloaded;
 
 /// The finding of a run with a problem that `findings` do not explain.
 pub(super) fn find(facts: &RunFacts<'_>, findings: &[Finding]) -> Option<Finding> {
@@ -13,7 +14,39 @@ pub(super) fn find(facts: &RunFacts<'_>, findings: &[Finding]) -> Option<Finding
         return None;
     }
     let symptoms = findings.iter().any(|finding| finding.rank == Rank::Symptom);
-    missed(facts, symptoms).or_else(|| waiting(facts)).or_else(|| failures(facts, symptoms))
+    service_time(facts)
+        .or_else(|| missed(facts, symptoms))
+        .or_else(|| waiting(facts))
+        .or_else(|| failures(facts, symptoms))
+}
+
+/// Each objective on latency that was missed is below the time that one request takes, though nothing
+/// waits.
+fn service_time(facts: &RunFacts<'_>) -> Option<Finding> {
+    let response = facts.run.tally.latency.response();
+    let alone = match Unloaded::of(facts.run) {
+        Some(unloaded) => unloaded.median(),
+        None => response.min() as f64,
+    };
+    let missed: Vec<_> =
+        facts.missed().filter(|missed| missed.unit == ValueUnit::Nanoseconds).collect();
+    let is_alone = |value: f64| value <= NO_QUEUE * alone;
+    let is_service = !missed.is_empty() && missed.iter().all(|one| one.value.is_some_and(is_alone));
+    if !is_service || facts.run.generator.run_delay > 0 && generator::explains_excess(facts) {
+        return None;
+    }
+    let texts: Vec<_> =
+        missed.iter().map(|o| format!("{} is missed ({})", o.text, o.shown())).collect();
+    let evidence = format!(
+        "{}, though nothing waits: a request that meets no other takes {}, and the median one {}",
+        texts.join(", "),
+        units::duration(alone),
+        units::duration(response.quantile(0.5) as f64),
+    );
+    let advice = "no pool or core makes a single request faster: profile one, or set the objective \
+                  above what it takes";
+    let check = "curl -w '%{time_total}' of the URL without load";
+    Some(Finding::new("service_time", evidence, advice, check))
 }
 
 /// An objective was missed. Symptoms explain the failures, but no latency.

@@ -9,7 +9,7 @@ use super::trial::{ClauseCounts, Observation, TrialSecond};
 use crate::finding;
 use crate::lanes;
 use crate::objective::{BadCount, Clause, ClauseBound};
-use crate::stats::{RunRates, mean_in_flight, share};
+use crate::stats::{CPU_BUSY, RunRates, mean_in_flight, share};
 use crate::validity::{self, Validity};
 
 /// Lateness counts from this share of a latency limit on.
@@ -19,6 +19,8 @@ const OWN_PART: f64 = 0.5;
 /// Share of requests that waited for a free connection, from which on the connections may be the
 /// limit.
 const BLOCKED_PART: f64 = 0.01;
+/// Share of the requests that a target refuses or never responds to, from which on it is the limit.
+const REFUSED: f64 = 0.05;
 /// Maximum number of seconds recorded; trials are shorter.
 const SECONDS_MAX: usize = 3_600;
 
@@ -173,6 +175,14 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
     }
     let (_, reasons) = validity::check(run);
     let own = |rule: &str| RULES.contains(&rule) && closed_or_open(run, rule);
+    // A target that refuses users, or never responds to them, is the limit.
+    let refused = run.tally.faults_where(|fault| !fault.is_generators()) + counts.unfinished;
+    if share(refused, counts.due()) >= REFUSED
+        && run.tally.faults_where(Fault::is_generators) == 0
+        && run.generator.busiest <= CPU_BUSY
+    {
+        return None;
+    }
     if let Some(reason) = reasons.iter().find(|r| r.level == Validity::Invalid && own(r.rule)) {
         return Some(reason.text.clone());
     }

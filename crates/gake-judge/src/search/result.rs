@@ -200,7 +200,10 @@ impl Search {
             (_, None, _) if failed && self.ladder.passed <= 0.0 => {
                 CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
             }
-            (Some(pool), None, _) if failed => CapacityResult::Capacity(estimate(pool)),
+            // Without a step that passed there is no level to plan with.
+            (Some(_), None, _) if failed => {
+                CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
+            }
             _ => CapacityResult::Unknown,
         }
     }

@@ -21,6 +21,8 @@ mod threshold {
     /// Lateness p99 above this, and above this share of the response p50.
     pub(super) const LATENESS_SUSPECT: (Nanos, f64) = (1_000_000, 0.10);
     pub(super) const LATENESS_INVALID: (Nanos, f64) = (10_000_000, 0.50);
+    /// Below this share of the response p99 it is no more than suspect.
+    pub(super) const LATENESS_EXPLAINS: f64 = 0.25;
     /// Share of CPU steal from which on it is reported.
     pub(super) const STEAL_REPORTED: f64 = 0.005;
     /// Sent as a share of asked, below this.
@@ -38,6 +40,9 @@ mod threshold {
     /// Users of a closed loop who began, as a share of those asked for, below this.
     pub(super) const USERS_SUSPECT: f64 = 0.99;
     pub(super) const USERS_INVALID: f64 = 0.95;
+    /// Users who never had a response, as a share of all, above this.
+    pub(super) const UNSERVED_SUSPECT: f64 = 0.01;
+    pub(super) const UNSERVED_INVALID: f64 = 0.05;
     /// The generator's own faults, as a share of due; any is suspect.
     pub(super) const OWN_FAULTS_INVALID: f64 = 0.01;
 }
@@ -162,7 +167,10 @@ fn late(run: &Run) -> Option<LateSends> {
         };
         is_over.then_some(LateSends { level, p99, count, bound, response })
     };
+    // Where responses take much longer than that at times, the target is the reason.
+    let slow = run.tally.latency.response().quantile(0.99) as f64;
     over(Validity::Invalid, at::LATENESS_INVALID)
+        .filter(|late| late.p99.is_none_or(|p99| p99 as f64 >= at::LATENESS_EXPLAINS * slow))
         .or_else(|| over(Validity::Suspect, at::LATENESS_SUSPECT))
 }
 
@@ -291,6 +299,21 @@ fn users(run: &Run) -> Option<Reason> {
     let begun = counts.arrivals();
     if !is_judged || begun == 0 {
         return None;
+    }
+    // Their only request was sent at the start and never ended.
+    let late = run.tally.latency.response().count_between(9 * (run.measured / 10), Nanos::MAX);
+    let unserved = late.min(counts.unfinished);
+    let part = share(unserved, users as u64);
+    if let Some(level) = level(part > at::UNSERVED_SUSPECT, part > at::UNSERVED_INVALID)
+        && counts.ok > 0
+    {
+        let text = format!(
+            "{} of {} users never had a response: the figures are of the other {}",
+            units::count(unserved),
+            units::count(users as u64),
+            units::count((users as u64).saturating_sub(unserved)),
+        );
+        return Some(Reason { rule: "users", level, text });
     }
     let part = share(begun, users as u64);
     let level = level(part < at::USERS_SUSPECT, part < at::USERS_INVALID)?;

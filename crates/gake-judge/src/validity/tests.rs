@@ -300,3 +300,20 @@ fn littles_law_sees_a_growing_queue() {
     let run = sample.in_flight(area / (10 * SECOND) as f64).run();
     assert_eq!(level_of(&run, "littles_law"), Invalid);
 }
+
+#[test]
+fn users_who_never_had_a_response_are_missing() {
+    let unserved = |count: u64| {
+        let mut run = RunBuilder::of(5_000, 20 * MS).closed();
+        run = run.add(count, answered(0, 10 * SECOND, 10 * SECOND, 200));
+        let mut run = run.run();
+        run.tally.counts.unfinished = count;
+        level_of(&run, "users")
+    };
+    // Of 64.
+    assert_eq!((unserved(0), unserved(2), unserved(40)), (Valid, Suspect, Invalid));
+    // A response that came late is one.
+    let mut late = RunBuilder::of(5_000, 20 * MS).closed().more(40, 10 * SECOND).run();
+    late.tally.counts.unfinished = 0;
+    assert_eq!(level_of(&late, "users"), Valid);
+}

@@ -351,7 +351,7 @@ mod tests {
         let mut step = report(true).steps.remove(0);
         let finding = |id| {
             let (evidence, advice, check) = (String::new(), String::new(), String::new());
-            Finding { id, evidence, advice, check, rank: Rank::Cause }
+            Finding { id, evidence, advice, check, rank: Rank::Cause, served: None }
         };
         step.summary.verdict.findings = vec![finding("target_pool"), finding("target_connections")];
         assert_eq!(step.shown_cause(), Some("target_pool"));
@@ -395,7 +395,7 @@ mod tests {
             step.expectations[0].met = false;
             step.expectations[0].what = String::from(what);
             let (evidence, advice, check) = (String::new(), String::new(), String::new());
-            let finding = Finding { id: "run_delay", evidence, advice, check, rank };
+            let finding = Finding { id: "run_delay", evidence, advice, check, rank, served: None };
             step.summary.verdict.findings.push(finding);
             assert_eq!(step.is_as_expected().is_none(), step.is_disturbed());
             step.is_disturbed()

@@ -52,6 +52,8 @@ pub struct Session<'a> {
     pub console: &'a Console,
     /// The spec, for the run file.
     pub spec: Option<&'a RunSpec>,
+    /// As [`RunOptions::probe`].
+    pub probe: bool,
 }
 
 /// The agents of a run, if it has some, and the counter of rows before and after it.
@@ -102,6 +104,7 @@ impl<'a> Session<'a> {
             rate: rate.as_ref(),
             interrupt: Some(signals.interrupt()),
             watching: Some(&mut watching),
+            probe: self.probe && agents.is_none(),
             origin,
             ..RunOptions::default()
         };

@@ -13,6 +13,7 @@ use crate::load::order::cycle;
 use crate::net::address::Resolver;
 use crate::net::location::Location;
 use crate::tls::TlsOptions;
+use crate::tls::protocol::Protocol;
 
 /// Maximum number of labels; further ones are merged into [`OTHER`].
 const LABELS_MAX: usize = 100;
@@ -89,6 +90,19 @@ impl PreparedRequests {
         }
         self.order = order;
         Ok(self)
+    }
+
+    /// Whether all requests are plain GET or HEAD requests, which may be repeated.
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
+        let is = |one: &LabelledRequest| {
+            let first = &one.request.rendered.first;
+            let is_safe = first.starts_with(b"GET ") || first.starts_with(b"HEAD ");
+            is_safe && one.request.websocket.is_none()
+        };
+        let settings = &self.network.settings;
+        let is_plain = !matches!(settings.protocol, Protocol::WebSocket) && settings.feed.is_none();
+        is_plain && !self.requests.is_empty() && self.requests.iter().all(is)
     }
 
     /// The number of distinct requests.

@@ -441,6 +441,11 @@ pub struct JudgeArgs {
     /// load; env:NAME or file:PATH holds the value
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
+
+    /// Send nothing after the load. Otherwise up to 30 requests follow one at a time, to learn their
+    /// time without a queue: only GET and HEAD, only when requests may have waited, not with -n
+    #[arg(long)]
+    pub no_probe: bool,
 }
 
 /// How arrivals are spread.

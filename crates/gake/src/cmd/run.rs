@@ -54,6 +54,8 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         redactor: &redactor,
         console,
         spec: Some(&command.spec),
+        // Rows of later requests would not be counted.
+        probe: !args.judge.no_probe && args.judge.reconcile.is_none(),
     };
     let begin = || {
         if !quiet {

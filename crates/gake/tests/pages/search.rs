@@ -36,6 +36,7 @@ pub fn report() -> FindReport {
                 advice: "make the pool larger".to_owned(),
                 check: format!("top {HOSTILE}"),
                 rank: Rank::Cause,
+                served: None,
             },
             runs: 2,
         }],

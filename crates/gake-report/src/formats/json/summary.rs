@@ -236,7 +236,7 @@ struct FindingJson {
 
 impl From<&Finding> for FindingJson {
     fn from(finding: &Finding) -> Self {
-        let Finding { id, evidence, advice, check, rank } = finding.clone();
+        let Finding { id, evidence, advice, check, rank, .. } = finding.clone();
         Self { id, evidence, advice, check, rank: rank.name() }
     }
 }

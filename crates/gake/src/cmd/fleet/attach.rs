@@ -54,6 +54,7 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
         redactor: &redactor,
         console,
         spec: Some(&spec),
+        probe: false,
     };
     let begin = || {
         if let (Some(OrphanScript { set_up, .. }), Some(fired)) = (script, prepared.scripts.first())

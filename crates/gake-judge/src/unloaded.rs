@@ -1,0 +1,255 @@
+//! The time of a request without a queue, from requests sent one at a time after the load, and what
+//! follows from it: whether requests waited, and how many the target serves at once.
+//!
+//! By the utilization law m = X·S places are busy on average (Denning and Buzen, 1978). S must be
+//! the mean time of requests that waited for nothing. In a closed loop no request may have waited
+//! for nothing; and the fastest response is far below the mean when times vary by themselves.
+
+use gake_core::record::{Histogram, LatencyMetric, MACHINE, PROBE, PROBE_DELAY, Run};
+
+use crate::saturation::Saturation;
+use crate::stats::{CPU_BUSY, mean_in_flight, share};
+
+/// Times needed.
+const TIMES_MIN: usize = 3;
+/// Requests waited when the median and the mean under load are these many times those without, and
+/// the median exceeds the other by this much. The newest first, few requests wait, but for long.
+const FACTOR_MEDIAN: f64 = 1.3;
+const FACTOR_MEAN: f64 = 1.5;
+/// Below this factor of the medians nothing waits.
+const NO_WAIT: f64 = 1.15;
+const EXCESS_MIN: f64 = 1e6;
+/// The mean share of the responses under load that took longer than a request of the probe: 0.5 if
+/// the load makes no difference. Of n requests it then has a standard deviation of about
+/// 1/√(12n) (Mann and Whitney).
+const SLOWER: f64 = 0.5;
+const DEVIATIONS: f64 = 5.0;
+/// With so few requests that these deviations exceed the possible range, this share.
+const SLOWER_MAX: f64 = 0.95;
+/// Tolerance of the time between two responses that a limiter lets through.
+const SHAPED: f64 = 0.1;
+/// The machine is busy from this ratio of the generator's own delay to the mean on.
+const BUSY: f64 = 0.1;
+/// Half the width of the interval is at least this share: rate and times are no better known.
+const WIDTH_MIN: f64 = 0.03;
+
+/// Times to the first byte of requests that waited for no other, in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unloaded {
+    times: Vec<f64>,
+    /// Mean time that the generator waited for a core, which is not in `times`.
+    own_delay: f64,
+}
+
+/// How many requests are served at once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Places {
+    /// The estimate.
+    pub number: f64,
+    /// The lower end of its 95 % interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Unloaded {
+    /// The times of the probe of `run`, if it had one.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let gauge = |name: &str| {
+            run.watched.gauges().iter().find(|g| g.source == MACHINE && g.name == name)
+        };
+        let own_delay = gauge(PROBE_DELAY).and_then(|gauge| gauge.mean_from(0)).unwrap_or(0.0);
+        let times = gauge(PROBE)?.samples().iter().map(|sample| sample.mean * 1e9).collect();
+        Self::new(times, own_delay * 1e9)
+    }
+
+    /// `None` with too few times. `own_delay` is the generator's part of their mean.
+    #[must_use]
+    pub fn new(mut times: Vec<f64>, own_delay: f64) -> Option<Self> {
+        times.sort_by(f64::total_cmp);
+        let fastest = *times.first()?;
+        times.iter_mut().for_each(|time| *time = (*time - own_delay).max(fastest));
+        (times.len() >= TIMES_MIN).then_some(Self { times, own_delay })
+    }
+
+    /// The number of requests.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The mean time.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.times.iter().sum::<f64>() / self.times.len() as f64
+    }
+
+    /// The median time.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        self.times[self.times.len() / 2]
+    }
+
+    /// Whether the responses of a run took longer than requests without a queue.
+    #[must_use]
+    pub fn is_exceeded_by(&self, loaded: &Histogram) -> bool {
+        let median = loaded.quantile(0.5) as f64;
+        let slower = |time: &f64| 1.0 - share(loaded.count_up_to(*time as u64), loaded.count());
+        let n = self.times.len() as f64;
+        let rank = self.times.iter().map(slower).sum::<f64>() / n;
+        let bound = (SLOWER + DEVIATIONS / (12.0 * n).sqrt()).min(SLOWER_MAX);
+        median >= FACTOR_MEDIAN * self.median()
+            && median >= self.median() + EXCESS_MIN
+            && loaded.mean() >= FACTOR_MEAN * self.mean()
+            && rank >= bound
+    }
+
+    /// Whether the responses of a run took no longer than requests without a queue.
+    #[must_use]
+    pub fn is_matched_by(&self, loaded: &Histogram) -> bool {
+        (loaded.quantile(0.5) as f64) < NO_WAIT * self.median()
+    }
+
+    /// Whether a request sent alone takes the time between two responses under load, though one
+    /// that meets no other takes half of it at most: a limiter delays it.
+    #[must_use]
+    pub fn is_shaped(&self, rate: f64, fastest: f64) -> bool {
+        let between = 1e9 / rate;
+        let is_alike = (self.median() - between).abs() < SHAPED * between;
+        is_alike && fastest <= 0.5 * self.median()
+    }
+
+    /// How many are served at once at a rate of `rate`/s.
+    #[must_use]
+    pub fn places(&self, rate: f64) -> Places {
+        let (n, mean) = (self.times.len() as f64, self.mean());
+        let variance = self.times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let width = (2.0 * (variance / n).sqrt() / mean).max(WIDTH_MIN);
+        // On a busy machine a few times are long for lack of a core.
+        let is_busy = self.own_delay >= BUSY * mean;
+        let service = if is_busy { self.median() } else { mean };
+        let number = rate * service / 1e9;
+        let low = number * (1.0 - width).max(0.0);
+        let least = if is_busy { rate * self.times[0] / 1e9 } else { low };
+        Places { number, low: low.max(least).min(number), high: number * (1.0 + width) }
+    }
+}
+
+/// Responses needed to judge a queue.
+const RESPONSES_MIN: u64 = 100;
+/// Failures are no service.
+const FAILED_MAX: f64 = 0.05;
+/// Requests in flight that may wait for each other.
+const IN_FLIGHT_MIN: f64 = 1.9;
+/// The load must last long compared with a probe.
+const MEASURED_MIN: u64 = 2_000_000_000;
+
+/// Whether requests sent one at a time after `run` would tell more about its limit: its requests may
+/// have waited for each other, and the target is idle now.
+#[must_use]
+pub fn wants_probe(run: &Run) -> bool {
+    let counts = &run.tally.counts;
+    let first = run.tally.latency.of(LatencyMetric::FirstByte);
+    let is_pushed = run.plan.load.is_back_to_back() || Saturation::of(run).is_some();
+    let is_busy = run.generator.busiest > CPU_BUSY && !run.plan.spin;
+    is_pushed
+        && !is_busy
+        && run.measured >= MEASURED_MIN
+        && mean_in_flight(run) >= IN_FLIGHT_MIN
+        && first.count() >= RESPONSES_MIN
+        && first.quantile(0.5) as f64 >= EXCESS_MIN
+        && counts.unfinished == 0
+        && share(counts.failed, counts.sent) < FAILED_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::clock::{Nanos, SECOND};
+    use gake_core::random::SplitMix64;
+
+    use super::*;
+    use crate::simulation::{Order, closed_loop};
+    use crate::testing::{MS, RunBuilder};
+
+    type Service = fn(&mut SplitMix64) -> Nanos;
+
+    const FIXED: Service = |random| 20 * MS + (random.unit() * MS as f64) as u64;
+    const EXPONENTIAL: Service = |random| (-(1.0 - random.unit()).ln() * 20e6) as u64 + MS;
+    const HYPER: Service = |random| {
+        let mean = if random.unit() < 0.9 { 10e6 } else { 60e6 };
+        (-(1.0 - random.unit()).ln() * mean) as u64 + MS
+    };
+    const TWO: Service = |random| if random.unit() < 0.5 { 5 * MS } else { 100 * MS };
+    const SPIKES: Service =
+        |random| 5 * MS + if random.unit() < 0.02 { 300 * MS } else { random.below(99) as u64 };
+
+    /// A loaded run's times and rate, and 30 requests one at a time.
+    fn seen(
+        seed: u64,
+        users: usize,
+        places: usize,
+        order: Order,
+        service: Service,
+    ) -> (Histogram, f64, Unloaded) {
+        let run = closed_loop(seed, users, places, order, 8 * SECOND, service);
+        let mut responses = Histogram::default();
+        run.iter().for_each(|(_, took)| responses.record(*took));
+        let mut random = SplitMix64::new(seed ^ 0xff);
+        let times = (0..30).map(|_| service(&mut random) as f64).collect();
+        (responses, run.len() as f64 / 8.0, Unloaded::new(times, 0.0).unwrap())
+    }
+
+    #[test]
+    fn the_places_of_a_pool_are_known_in_any_order_of_service() {
+        // The mean of 30 exponential times is skewed.
+        for (service, least) in [(FIXED, 38), (EXPONENTIAL, 32)] {
+            for (users, places) in [(10, 1), (10, 3), (20, 4), (10, 5), (60, 20)] {
+                for order in [Order::First, Order::Random, Order::Last] {
+                    let right = (0..40).filter(|seed| {
+                        let (responses, rate, unloaded) =
+                            seen(*seed, users, places, order, service);
+                        let known = unloaded.places(rate);
+                        // Users who starve do not respond: the newest first shows no wait.
+                        let is_hidden = order == Order::Last || users < 3 * places;
+                        let is_seen = is_hidden || unloaded.is_exceeded_by(&responses);
+                        let places = places as f64;
+                        is_seen && (known.low..=known.high).contains(&places)
+                    });
+                    let right = right.count();
+                    assert!(right >= least, "{right}: {places} of {users} users, {order:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_that_vary_by_themselves_are_no_queue() {
+        for service in [FIXED, EXPONENTIAL, HYPER, TWO, SPIKES] {
+            for (users, places) in [(10, 10), (3, 5), (2, 20)] {
+                for seed in 0..50 {
+                    let (responses, _, unloaded) = seen(seed, users, places, Order::First, service);
+                    assert!(!unloaded.is_exceeded_by(&responses), "seed {seed}, {users} users");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn too_few_requests_show_nothing() {
+        assert_eq!(Unloaded::new(vec![1.0, 2.0], 0.0), None);
+        let mut loaded = Histogram::default();
+        (0..1_000).for_each(|_| loaded.record(60 * MS));
+        assert!(Unloaded::new(vec![20e6; 3], 0.0).unwrap().is_exceeded_by(&loaded));
+        assert!(!Unloaded::new(vec![59e6, 60e6, 61e6], 0.0).unwrap().is_exceeded_by(&loaded));
+    }
+
+    #[test]
+    fn only_pushed_targets_are_probed() {
+        let closed = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0);
+        assert!(wants_probe(&closed.clone().run()));
+        assert!(!wants_probe(&closed.clone().in_flight(1.0).run()));
+        assert!(!wants_probe(&closed.status(503, 200).run()), "failures are no service");
+        assert!(!wants_probe(&RunBuilder::of(1_000, 60 * MS).run()), "an open loop that keeps up");
+    }
+}
