@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{RunClock, WorkerContext};
-use gake_codec::http1::{ResponseHead, Visitor};
 use gake_wire::{
     Client, ConnectionFacts, Deadline, ExchangeVisitor, PreparedRequest, PreparedRequests,
 };
@@ -54,7 +54,8 @@ impl LuaFactory {
         }
         let request = wire.raw(bytes.unwrap_or_default());
         let script = Arc::clone(script);
-        let worker = LuaWorker { script, thread, clock: context.clock, wire: Arc::clone(wire), request };
+        let worker =
+            LuaWorker { script, thread, clock: context.clock, wire: Arc::clone(wire), request };
         Self { worker: Rc::new(worker), client }
     }
 }
@@ -68,7 +69,13 @@ impl Factory for LuaFactory {
             false => self.client.with_own_connections(),
         };
         let worker = Rc::clone(&self.worker);
-        LuaWork { worker, client, exchange: Exchange::unfinished(0), fired: None, seen: Seen::default() }
+        LuaWork {
+            worker,
+            client,
+            exchange: Exchange::unfinished(0),
+            fired: None,
+            seen: Seen::default(),
+        }
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {

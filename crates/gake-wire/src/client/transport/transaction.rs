@@ -4,9 +4,7 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use gake_codec::http1::request::RenderedRequest;
-use gake_codec::http1::{
-    Eof, KnownHeads, Malformed, ParseProgress, Response, ResponseParser,
-};
+use gake_codec::http1::{Eof, KnownHeads, Malformed, ParseProgress, Response, ResponseParser};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, Fault, Phase};
 
