@@ -145,7 +145,7 @@ fn a_script_shapes_requests_and_sees_responses() {
         end\n\
         function response(status, headers, body)\n\
           got = got + 1\n\
-          if status ~= 200 or not headers['Content-Length'] then bad = bad + 1 end\n\
+          if status ~= 200 or not headers['content-length'] then bad = bad + 1 end\n\
           if got == 20 and id == 1 then wrk.thread:stop() end\n\
         end\n\
         function done(summary, latency, requests)\n\

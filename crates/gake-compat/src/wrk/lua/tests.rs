@@ -11,7 +11,8 @@ fn load(text: &str, line: &str) -> Result<LuaScript, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     let path = file.path().to_str().unwrap();
-    let options = WrkOptions::read(Tool::Wrk, &words(&line.replace("URL", &url))).unwrap();
+    let line = format!("-s x.lua {}", line.replace("URL", &url));
+    let options = WrkOptions::read(Tool::Wrk, &words(&line)).unwrap();
     LuaScript::load(path, &options).map_err(|why| why.replace(path, "x.lua"))
 }
 
