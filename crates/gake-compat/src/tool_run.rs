@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
+#[cfg(feature = "lua")]
+use gake_core::work::Factory;
+#[cfg(feature = "lua")]
+use gake_engine::WorkerContext;
 use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
-use gake_run::{Inputs, ResolvedRun, RunOptions, SecondUpdate, Sink};
+use gake_run::{Inputs, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
@@ -79,7 +83,25 @@ impl<'a> ToolRun<'a> {
     pub fn run(
         &self,
         handler: Option<OutcomeHandler>,
-        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<ToolResult, Failure> {
+        self.run_by(handler, |prepared, options| prepared.run_with(options, each))
+    }
+
+    /// As [`ToolRun::run`], with the tool's own works.
+    #[cfg(feature = "lua")]
+    pub fn run_works<F: Factory + 'static>(
+        &self,
+        make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<ToolResult, Failure> {
+        self.run_by(None, |prepared, options| prepared.run_works(make, options, each))
+    }
+
+    fn run_by(
+        &self,
+        handler: Option<OutcomeHandler>,
+        run: impl FnOnce(&ResolvedRun, RunOptions<'_>) -> Result<RecordedRun, RunError>,
     ) -> Result<ToolResult, Failure> {
         announce::warn(&self.prepared, &self.spec, descriptors::raise(), self.console);
         // The tool's own sink is the first, so that its losses can be distinguished from others'.
@@ -98,7 +120,7 @@ impl<'a> ToolRun<'a> {
             origin: origin(&[], &redactor),
             ..RunOptions::default()
         };
-        let recorded = prepared.run_with(options, |update| each(update))?;
+        let recorded = run(&prepared, options)?;
         let mut lost = None;
         for loss in recorded.losses {
             if is_handled && loss.sink == 0 {

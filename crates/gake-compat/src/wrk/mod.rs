@@ -3,17 +3,22 @@
 //! wrk is gake's closed loop over `-c` users, wrk2 its open loop at `-R` over `-c` connections.
 //! Both wait for a response without a limit: their `--timeout` only counts.
 
+#[cfg_attr(not(feature = "lua"), path = "without_lua.rs")]
+mod lua;
 mod options;
 mod report;
 
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
 use gake_core::record::{Fault, Histogram, LatencyMetric, Tally};
 use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_run::SecondUpdate;
 use gake_wire::Location;
+use lua::LuaScript;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 
 use crate::NativeResult;
@@ -57,22 +62,29 @@ fn run(
     if options.version {
         console.result(concat!("wrk gake/", env!("CARGO_PKG_VERSION"), " [epoll]\n"))?;
     }
+    reach(&options.url).map_err(Failure::could_not)?;
+    let script = options.script.as_deref().map(|path| LuaScript::load(path, &options));
+    let script = script.transpose().map_err(Failure::could_not)?.map(Arc::new);
     let run = ToolRun::prepare(spec(&options), native, console)?;
-    if let Err(why) = reach(&options.url) {
-        return Err(Failure::could_not(why));
-    }
     let WrkOptions { threads, connections, duration, .. } = options;
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
-    let result = run.run(None, |update| {
+    let each = |update: &SecondUpdate<'_>| {
         // The last second includes everything after the end.
         if update.second.second <= seconds {
             rates.record(update.second.tally.counts.ended() / threads as u64);
         }
         None
+    };
+    let result = match &script {
+        Some(script) => script.run(&run, each)?,
+        None => run.run(None, each)?,
+    };
+    report(&options, &result, &rates, |figures| {
+        console.result(&closing(figures))?;
+        script.map_or(Ok(()), |script| script.done(figures).map_err(Failure::could_not))
     })?;
-    console.result(&report(&options, &result, &rates))?;
     Ok(Exit::Done)
 }
 
@@ -107,7 +119,13 @@ fn reach(url: &str) -> Result<(), String> {
     })
 }
 
-fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> String {
+/// Passes what the run measured to `show`.
+fn report<R>(
+    options: &WrkOptions,
+    result: &ToolResult,
+    rates: &Histogram,
+    show: impl FnOnce(&Figures<'_>) -> R,
+) -> R {
     let run = &result.run;
     let tally = &run.tally;
     let timeout = nanos(options.timeout);
@@ -131,7 +149,7 @@ fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> Strin
             (tally.latency.response().into_owned(), shown)
         }
     };
-    closing(&Figures {
+    show(&Figures {
         latency: &latency,
         rates,
         distribution,

@@ -49,6 +49,10 @@ pub struct WrkOptions {
     pub uncorrected: bool,
     /// Whether the version is shown first.
     pub version: bool,
+    /// The path of a Lua script.
+    pub script: Option<String>,
+    /// The script's arguments.
+    pub script_args: Vec<String>,
 }
 
 /// The flags of both, by their names as keys.
@@ -82,22 +86,17 @@ impl WrkOptions {
         let usage = |why| WrkOptionsError::Usage(Some(why));
         let parsed = Parsed::read(Grammar::GetoptLong, &[&COMMON[..], own].concat(), args)
             .map_err(|error| usage(error.into()))?;
-        if parsed.last("s").is_some() {
-            return Err(WrkOptionsError::Refused(
-                "-s cannot be honoured: gake runs no Lua; write the script in JavaScript and run \
-                 it with `gake run script.js`"
-                    .to_owned(),
-            ));
-        }
+        let script = parsed.last("s").map(ToOwned::to_owned);
         let on = |name| parsed.on(name).map_err(usage);
         let (mut url, mut rest) = (None, parsed.operands.iter());
         if !on("h")? {
             url = rest.next();
         }
         let url = url.ok_or(WrkOptionsError::Usage(None))?;
-        if let Some(more) = rest.next() {
+        let script_args: Vec<String> = rest.cloned().collect();
+        if let (Some(more), None) = (script_args.first(), &script) {
             return Err(WrkOptionsError::Refused(format!(
-                "{more:?} after the URL is for a Lua script, which gake does not run"
+                "{more:?} after the URL is for a script, and -s names none"
             )));
         }
         if !url.contains("://") || Location::parse(url).is_err() {
@@ -138,6 +137,8 @@ impl WrkOptions {
             latency: on("L")?,
             uncorrected: on("U")?,
             version: on("v")?,
+            script,
+            script_args,
         })
     }
 }
@@ -171,6 +172,7 @@ Usage: wrk <options> <url>
     -d, --duration    <T>  Length of the test (default 10s)
     -t, --threads     <N>  Threads (default 2)
 
+    -s, --script      <S>  Lua script file; after the URL, its arguments
     -H, --header      <H>  Header line, 'Name: value'
         --latency          Show the latency distribution
         --timeout     <T>  Count slower requests as time-outs (default 2s)
@@ -187,6 +189,7 @@ Usage: wrk2 <options> <url>
     -d, --duration    <T>  Length of the test (default 10s)
     -t, --threads     <N>  Threads (default 2)
 
+    -s, --script      <S>  Lua script file; after the URL, its arguments
     -H, --header      <H>  Header line, 'Name: value'
     -L, --latency          Show the latency distribution
     -U, --u_latency        Show the uncorrected one too
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_gake_refuses() {
-        for line in ["-s x.lua http://h/", "http://h/ -- a", "-c 2k -t 2k http://h/"] {
+        for line in ["http://h/ -- a", "-c 2k -t 2k http://h/"] {
             assert!(matches!(read(Tool::Wrk, line), Err(WrkOptionsError::Refused(_))), "{line}");
         }
     }

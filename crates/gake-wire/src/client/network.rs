@@ -1,7 +1,7 @@
 //! The network shared by all clients of a run: origins, TLS, settings.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use gake_codec::http1::request::{RenderedRequest, RequestError};
@@ -142,13 +142,26 @@ impl Network {
     #[must_use]
     pub fn of_http2(&self) -> Self {
         let settings = ClientSettings { protocol: Protocol::Http2, ..self.settings.clone() };
+        let tls = self.tls.as_ref().map(|config| tls::speaking(config, Protocol::Http2));
+        self.without_origins(settings, tls)
+    }
+
+    /// The same network, but all its connections go to one address.
+    #[must_use]
+    pub fn at(&self, address: SocketAddr) -> Self {
+        let origins = self.origins.iter().map(|origin| origin.at(Address::Tcp(address)));
+        let origins = origins.collect();
+        Self { origins, ..self.without_origins(self.settings.clone(), self.tls.clone()) }
+    }
+
+    fn without_origins(&self, settings: ClientSettings, tls: Option<Arc<ClientConfig>>) -> Self {
         Self {
             ports: self.ports,
             loopback_sources: self.loopback_sources.clone(),
             origins: Vec::new(),
             fields: Vec::new(),
             notes: Vec::new(),
-            tls: self.tls.as_ref().map(|config| tls::speaking(config, Protocol::Http2)),
+            tls,
             quic: None,
             early: EarlySettings::default(),
             upgrade: None,

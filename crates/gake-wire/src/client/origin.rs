@@ -36,6 +36,13 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The same origin with one address.
+    pub(crate) fn at(&self, address: Address) -> Self {
+        let (name, host) = (self.name.clone(), self.host.clone());
+        let (server_name, scheme, port) = (self.server_name.clone(), self.scheme, self.port);
+        Self { name, addresses: vec![address], server_name, scheme, host, port }
+    }
+
     /// Whether it is reached over TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {

@@ -92,6 +92,11 @@ impl<V: ExchangeVisitor> ExchangeVisitor for RedirectVisitor<'_, V> {
     }
 
     #[inline]
+    fn has_another(&mut self, status: u16, body_bytes: u64) -> bool {
+        self.inner.has_another(status, body_bytes)
+    }
+
+    #[inline]
     fn is_sending(&self) -> bool {
         self.inner.is_sending()
     }

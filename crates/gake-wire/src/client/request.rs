@@ -69,6 +69,18 @@ impl PreparedRequest {
         [&self.rendered.first[..], self.rendered.rest.as_deref().unwrap_or_default()].concat()
     }
 
+    /// One or several whole requests in HTTP/1.1 to an origin of the network, sent as they are.
+    pub(crate) fn raw(origin: u32, bytes: Arc<[u8]>) -> Self {
+        let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let idempotent = matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE");
+        let is_head = method == b"HEAD";
+        let (rest, replayable, closes) = (None, false, false);
+        let rendered =
+            RenderedRequest { first: bytes, rest, is_head, idempotent, replayable, closes };
+        let (http2, http3, websocket, message) = (None, None, None, None);
+        Self { origin, rendered, http2, http3, websocket, message }
+    }
+
     /// The same request with one more header, whose name must be in lower case; `None` if it has that
     /// header, or is a WebSocket message.
     pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {

@@ -20,6 +20,14 @@ pub trait ExchangeVisitor: Visitor {
     #[inline]
     fn sent(&mut self) {}
 
+    /// A response is complete: whether the request has another one, as several requests written at
+    /// once do (HTTP/1.1 only).
+    #[inline]
+    fn has_another(&mut self, status: u16, body_bytes: u64) -> bool {
+        let _ = (status, body_bytes);
+        false
+    }
+
     /// Whether [`poll_body`](Self::poll_body) supplies the body of the request while the response is
     /// under way. Such a request needs HTTP/2 and is never retried.
     #[inline]

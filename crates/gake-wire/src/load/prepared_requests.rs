@@ -137,6 +137,13 @@ impl PreparedRequests {
         request.websocket.is_none().then_some(request)
     }
 
+    /// One or several whole requests in HTTP/1.1, to the origin of the first request and sent as
+    /// they are.
+    #[must_use]
+    pub fn raw(&self, bytes: Arc<[u8]>) -> PreparedRequest {
+        PreparedRequest::raw(self.first().map_or(0, |first| first.origin), bytes)
+    }
+
     #[inline]
     pub(crate) fn request(&self, number: u64) -> &LabelledRequest {
         match self.requests.as_slice() {

@@ -132,9 +132,71 @@ fn number_before(text: &str, what: &str) -> u64 {
     before.rsplit([' ', '\n']).next().unwrap().parse().unwrap()
 }
 
+/// A script with every hook: what it sends and counts is what the server got.
+#[test]
+fn a_script_shapes_requests_and_sees_responses() {
+    const SCRIPT: &str = "\
+        local threads = {}\n\
+        function setup(thread) threads[#threads + 1] = thread; thread:set('id', #threads) end\n\
+        function init(args) path = args[1]; sent, got, bad, lines = 0, 0, 0, '' end\n\
+        function request()\n\
+          sent = sent + 1\n\
+          return wrk.format('POST', path, {['X-Id'] = id}, 'a' .. sent) .. wrk.format(nil, path)\n\
+        end\n\
+        function response(status, headers, body)\n\
+          got = got + 1\n\
+          if status ~= 200 or not headers['content-length'] then bad = bad + 1 end\n\
+          if got == 20 and id == 1 then wrk.thread:stop() end\n\
+        end\n\
+        function done(summary, latency, requests)\n\
+          for _, t in ipairs(threads) do\n\
+            print('thread', t:get('id'), t:get('got'), t:get('bad'))\n\
+          end\n\
+          print('summary', summary.requests, summary.errors.read, latency.max >= latency.min)\n\
+        end\n";
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("all.lua");
+    std::fs::write(&path, SCRIPT).unwrap();
+    let lab = lab();
+    let to = url(&lab, "/fast");
+    let line = format!("wrk -t2 -c2 -d1s -s {}", path.display());
+    let ran = ran(&[vec!["as"], words(&line), vec![&to, "--", "/fast"]].concat());
+    let stats = lab.shutdown();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    let figures = |what: &str| -> Vec<String> {
+        let lines = ran.stdout.lines().filter(|line| line.starts_with(what));
+        lines.map(|line| line[what.len() + 1..].to_owned()).collect()
+    };
+    let threads = figures("thread");
+    assert_eq!(threads[0], "1\t20\t0", "it stops itself: {ran:?}");
+    assert!(threads[1].starts_with("2\t") && threads[1].ends_with("\t0"), "{ran:?}");
+    let requests = number_before(&ran.stdout, " requests in ");
+    assert_eq!(figures("summary"), [format!("{requests}\t0\ttrue")], "{ran:?}");
+    // Two responses at most were on their way at the end.
+    assert!((requests..=requests + 2).contains(&stats.requests), "{stats:?} {ran:?}");
+}
+
+#[test]
+fn a_script_that_fails_ends_the_run_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bad.lua");
+    let lab = lab();
+    for (text, said) in [
+        ("x = = 1", "bad.lua:1: unexpected symbol near '='"),
+        ("function response()\n  nothing()\nend", "bad.lua:2: attempt to call global 'nothing'"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let line = format!("wrk -t1 -c1 -d2s -s {}", path.display());
+        let ran = as_wrk(&line, &url(&lab, "/fast"));
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(said) && !ran.stderr.contains("traceback"), "{ran:?}");
+    }
+    as_wrk("wrk -t1 -c1 -s /none.lua", &url(&lab, "/fast")).refused(1, "cannot open /none.lua");
+}
+
 #[test]
 fn what_cannot_be_honoured_is_named() {
-    as_wrk("wrk -s x.lua", "http://127.0.0.1:1/").refused(1, "gake run script.js");
+    as_wrk("wrk -t1 -c1 -d1s", "http://127.0.0.1:1/").refused(1, "unable to connect");
     as_wrk("wrk", "http://127.0.0.1:1/").refused(1, "unable to connect to 127.0.0.1:1 Connection");
     for (line, said) in [
         ("wrk -c1 -t2", "number of connections must be >= threads"),

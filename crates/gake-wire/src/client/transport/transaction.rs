@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use gake_codec::http1::request::RenderedRequest;
-use gake_codec::http1::{Eof, ParseProgress, Response};
+use gake_codec::http1::{Eof, KnownHeads, Malformed, ParseProgress, Response, ResponseParser};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, Fault, Phase};
 
@@ -124,9 +124,10 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
     ) -> Poll<Option<Result<Response, TransportError>>> {
         let Self { visitor, exchange, .. } = self;
         let Http1Connection { parser, stream, known, .. } = conn;
+        let is_head = self.request.is_head;
         let read = self.timing.scratch.read(stream, cx, |bytes| {
             exchange.bytes_in += bytes.len() as u64;
-            let mut feed = || parser.feed_known(bytes, *visitor, &mut known.borrow_mut());
+            let mut feed = || feed(parser, bytes, *visitor, &mut known.borrow_mut(), is_head);
             (!bytes.is_empty()).then(&mut feed)
         });
         let fed = match std::task::ready!(read) {
@@ -192,5 +193,29 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         // A time-out is worth a sample.
         self.exchange.tcp = conn.sample_now(self.exchange.done);
         TransportError::Final(Fault::Timeout(self.phase()))
+    }
+}
+
+/// Feeds the parser until it needs more bytes, or the last response of the request is complete.
+#[inline]
+fn feed<V: ExchangeVisitor>(
+    parser: &mut ResponseParser,
+    mut bytes: &[u8],
+    visitor: &mut V,
+    known: &mut KnownHeads,
+    is_head: bool,
+) -> Result<ParseProgress, Malformed> {
+    loop {
+        let fed = parser.feed_known(bytes, visitor, known)?;
+        let ParseProgress::Done(response) = fed else { return Ok(fed) };
+        // After a response that closes the connection, no other comes.
+        if !response.keep_alive || !visitor.has_another(response.status, response.body_bytes) {
+            return Ok(fed);
+        }
+        parser.start(is_head);
+        bytes = &bytes[response.consumed..];
+        if bytes.is_empty() {
+            return Ok(ParseProgress::More);
+        }
     }
 }
