@@ -69,12 +69,7 @@ pub fn object_module<'js>(
 
 /// Lets the declared module `name` also export the properties of an object.
 #[cfg(patched_quickjs)]
-fn open(
-    ctx: &Ctx<'_>,
-    name: &str,
-    object: &Object<'_>,
-    lacks_null: bool,
-) -> rquickjs::Result<()> {
+fn open(ctx: &Ctx<'_>, name: &str, object: &Object<'_>, lacks_null: bool) -> rquickjs::Result<()> {
     use std::ffi::{CString, c_char, c_int};
 
     use rquickjs::qjs;
