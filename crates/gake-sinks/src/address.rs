@@ -385,20 +385,20 @@ mod tests {
         ];
         let line = |text: &&str| format!("{text} → {}\n", parse(text).unwrap_err());
         expect_test::expect![[r#"
-            influx → "influx" is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
-            kafka=h:1 → "kafka=h:1" is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
-            influxdb=h:8086 → influxdb: "h:8086" is not a URL such as http://127.0.0.1:8086/gake
-            influxdb=http://h:8086 → influxdb: "http://h:8086" is not a URL such as http://127.0.0.1:8086/gake
-            statsd=localhost → statsd: "localhost" is not an address such as 127.0.0.1:8125
-            nats=h:4222 → nats: "h:4222" is not a URL such as nats://127.0.0.1:4222
-            nats=nats://h?subject=a.* → subject="a.*": a subject such as gake.figures
-            json= → json: "" is not an address such as figures.json
+            influx → it is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
+            kafka=h:1 → it is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
+            influxdb=h:8086 → influxdb: it is not a URL such as http://127.0.0.1:8086/gake
+            influxdb=http://h:8086 → influxdb: it is not a URL such as http://127.0.0.1:8086/gake
+            statsd=localhost → statsd: it is not an address such as 127.0.0.1:8125
+            nats=h:4222 → nats: it is not a URL such as nats://127.0.0.1:4222
+            nats=nats://h?subject=a.* → subject: a subject such as gake.figures
+            json= → json: it is not an address such as figures.json
             graphite=h:2003?raw=true → graphite has no option "raw"; it has tags, prefix
-            otlp=http://h:1?retry=soon → retry="soon": a time such as 30s
-            otlp=http://h:1?tags=a → tags="a": NAME:VALUE pairs, separated by commas
-            influxdb=http://h:1/d?aggregate=5s → aggregate="5s": 1s, and not together with raw
-            influxdb=http://h:1/d?aggregate=1s&raw → aggregate="1s": 1s, and not together with raw
-            parquet= → parquet: "" is not an address such as figures.parquet
+            otlp=http://h:1?retry=soon → retry: a time such as 30s
+            otlp=http://h:1?tags=a → tags: NAME:VALUE pairs, separated by commas
+            influxdb=http://h:1/d?aggregate=5s → aggregate: 1s, and not together with raw
+            influxdb=http://h:1/d?aggregate=1s&raw → aggregate: 1s, and not together with raw
+            parquet= → parquet: it is not an address such as figures.parquet
             parquet=a.parquet.gz → parquet: "a.parquet.gz": Parquet is already compressed: leave out the .gz or .zst
         "#]].assert_eq(&texts.iter().map(line).collect::<String>());
     }
