@@ -12,7 +12,7 @@ use gake_core::record::{
     GaugeReading, LatencyMetric, LevelUnit, MACHINE, PROBE, PROBE_DELAY, Run, RunEnd, RunEvent,
 };
 
-use crate::{ResolvedRun, RunOptions};
+use crate::ResolvedRun;
 
 /// Requests of a probe, and its time: whichever ends first.
 const REQUESTS: u64 = 30;
@@ -56,8 +56,8 @@ impl ResolvedRun {
             abort: false,
             ..self.clone()
         };
-        let Ok(probed) = probe.run_with(RunOptions::default(), |_| None) else { return Vec::new() };
-        let counts = &probed.run.tally.counts;
+        let Ok(probed) = probe.run() else { return Vec::new() };
+        let counts = &probed.tally.counts;
         if counts.ok < REQUESTS_MIN || counts.ok < counts.due() {
             return Vec::new();
         }
@@ -67,8 +67,8 @@ impl ResolvedRun {
             unit: LevelUnit::Seconds,
             value: nanos as f64 / 1e9,
         };
-        let own = reading(PROBE_DELAY, probed.run.generator.run_delay / counts.ok);
-        let times = probed.run.tally.latency.of(LatencyMetric::FirstByte);
+        let own = reading(PROBE_DELAY, probed.generator.run_delay / counts.ok);
+        let times = probed.tally.latency.of(LatencyMetric::FirstByte);
         let each = times.buckets().flat_map(|bucket| {
             (0..bucket.count).map(move |_| bucket.middle().clamp(times.min(), times.max()))
         });
