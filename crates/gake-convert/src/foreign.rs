@@ -35,9 +35,8 @@ const LOCUST: &str = "a Locust file, which is a program in Python and cannot be 
 const GATLING: &str = "a Gatling simulation, which is a program and cannot be converted: convert \
     the HAR from which it was recorded, or send its traffic through gake shadow --record FILE and \
     run the recording";
-const WRK: &str = "a Lua script of wrk, which cannot be converted: one that only sets wrk.method, \
-    wrk.headers and wrk.body is gake run URL -X METHOD -H HEADER --body BODY; write any other as a \
-    k6 script";
+const WRK: &str = "a Lua script of wrk, which runs as it is: gake as wrk -s FILE URL, or gake as \
+    wrk2 -R RATE -s FILE URL";
 const K6: &str = "a k6 script already: gake run FILE runs it";
 const ENVIRONMENT: &str = "a Postman environment, which has no requests: convert the collection, \
     and give its values with -e NAME=VALUE";

@@ -1,3 +1,5 @@
+//! Scripts as they are loaded.
+
 use std::io::Write;
 
 use super::*;

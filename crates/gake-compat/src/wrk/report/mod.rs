@@ -151,7 +151,6 @@ fn stats(
 }
 
 /// The standard deviation of a sample whose mean was estimated.
-#[cfg_attr(not(feature = "lua"), allow(unreachable_pub, reason = "only scripts use it"))]
 pub fn stdev(samples: &Histogram) -> f64 {
     let count = samples.count() as f64;
     if count < 2.0 { 0.0 } else { samples.stddev() * (count / (count - 1.0)).sqrt() }
