@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_means_everything() {
+    fn no_selection_means_everything() {
         let options = parse("").unwrap();
         assert_eq!((options.rounds, options.parts.len(), options.quick), (5, 5, false));
     }

@@ -137,7 +137,7 @@ mod tests {
         CPU\ttarget_cpu\ttrue\tclient_ports\t{}\n";
 
     #[test]
-    fn what_was_said_is_counted_by_cause() {
+    fn refusals_are_counted_by_cause() {
         let expected = "| true cause | said first | right | healthy, and blamed |\n\
             | --- | --- | ---: | --- |\n\
             | CPU | `target_cpu` × 2, `run_delay` × 1 | 2 of 3 | `client_ports` × 2, `run_delay` × 1 |\n\

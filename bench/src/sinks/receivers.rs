@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_is_counted_and_what_does_not_is_said() {
+    fn arrivals_and_losses_are_counted() {
         let receivers = Receivers::start().unwrap();
         let mut stream = TcpStream::connect(receivers.http).unwrap();
         for path in ["/write?db=a", "/v1/metrics", "/api/v1/write"] {

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn users_of_a_pool_wait_for_each_other_in_whatever_order_it_serves() {
+    fn users_of_a_pool_wait_for_each_other_in_any_order_of_service() {
         for seed in 0..50 {
             for (users, servers) in [(10, 1), (20, 4), (60, 20)] {
                 let run = closed_loop(seed, users, servers, Order::Random, 8 * SECOND, |random| {

@@ -13,6 +13,7 @@ mod counters;
 mod definitions;
 mod errors;
 pub mod files;
+mod init_lines;
 pub mod metrics;
 pub mod modules;
 pub mod options;

@@ -148,7 +148,7 @@ fn an_abandoned_request_still_takes_its_turn_and_its_time() {
 }
 
 #[test]
-fn the_service_times_of_a_seed_are_the_same_whatever_the_cores() {
+fn the_service_times_of_a_seed_are_the_same_on_any_number_of_cores() {
     let mean = |cores, seed| {
         let service = Some("uniform:1us,2ms".parse().unwrap());
         let config = LabConfig { cores, seed, service, ..LabConfig::default() };

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_of_the_name_tells_the_format() {
+    fn the_extension_selects_the_format() {
         let of = |name: &str| LogFormat::of_path(std::path::Path::new(name));
         assert_eq!(of("a/log.csv"), Some(LogFormat::Csv));
         assert_eq!(of("log.jsonl"), Some(LogFormat::JsonLines));

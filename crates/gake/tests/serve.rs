@@ -152,7 +152,7 @@ fn a_request_that_hangs_does_not_delay_the_end() {
 }
 
 #[test]
-fn the_unix_socket_answers_too_and_is_removed() {
+fn the_unix_socket_is_served_and_removed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("lab.sock");
     let lab = Served::start(&["--unix-socket", path.to_str().unwrap()]);
@@ -164,7 +164,7 @@ fn the_unix_socket_answers_too_and_is_removed() {
 }
 
 #[test]
-fn an_address_for_others_is_said() {
+fn an_address_that_others_can_reach_is_a_warning() {
     let lab = Served::start(&["--listen", "0.0.0.0:0"]);
     let (_, notes) = lab.end(Signal::TERM);
     assert!(notes.contains("warning: clients on other machines"), "{notes}");
@@ -192,7 +192,7 @@ fn bad_flags_are_usage_errors() {
 }
 
 #[test]
-fn what_the_system_refuses_is_said() {
+fn a_refusal_by_the_system_is_an_error() {
     let lab = Served::start(&[]);
     let said = refused(&["--listen", &lab.address], 1);
     assert!(said.contains(&lab.address) && said.lines().count() == 1, "{said}");

@@ -34,7 +34,7 @@ fn percentiles(rate: u64, http: &str, connections: &str) -> (f64, f64) {
 }
 
 #[test]
-fn a_stall_is_told_in_full_whatever_the_bound_on_connections() {
+fn a_stall_is_measured_in_full_with_any_limit_on_connections() {
     let rate = if full() { 1_000 } else { 200 };
     let cells = [("1.1", "5"), ("1.1", "50"), ("1.1", "1000"), ("2", "1"), ("2", "50")];
     // Each takes 10 s: one of HTTP/2 is enough for every day.

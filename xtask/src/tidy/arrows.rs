@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_outside_the_table_is_told() {
+    fn a_crate_outside_the_table_is_reported() {
         assert_eq!(messages("gake-extra", &[]).len(), 1);
     }
 }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_alike_is_left_alone() {
+    fn lookalikes_are_kept() {
         let text = "//! println!\nfn a() { env!(\"X\"); \"println!\"; writeln!(x); let y = env::variant; }";
         assert!(found("crates/gake-wire/src/a.rs", text).is_empty());
     }

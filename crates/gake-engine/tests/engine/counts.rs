@@ -14,7 +14,7 @@ fn all_numbers(count: u64) -> Vec<u64> {
 }
 
 #[test]
-fn an_open_loop_sends_rate_times_duration_whatever_the_threads() {
+fn an_open_loop_sends_rate_times_duration_with_any_number_of_threads() {
     for threads in 1..=3 {
         let done = run(Plan { threads, ..open(500.0, 400) }, takes(MS));
         assert_eq!(done.run.tally.counts.ok, 200, "{threads} threads");

@@ -93,7 +93,7 @@ impl SeedStats {
 }
 
 #[test]
-fn whatever_the_network_does_each_arrival_counts_once() {
+fn each_arrival_counts_once_under_any_network_faults() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let ends: Vec<_> = std::thread::scope(|scope| {
         let part = |first| move || SeedStats::of(seeds(1_000).skip(first).step_by(threads));

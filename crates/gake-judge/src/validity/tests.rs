@@ -311,7 +311,7 @@ fn users_who_never_had_a_response_are_missing() {
         level_of(&run, "users")
     };
     // Of 64.
-    assert_eq!((unserved(0), unserved(2), unserved(40)), (Valid, Suspect, Invalid));
+    assert_eq!((unserved(0), unserved(2), unserved(40)), (Valid, Suspect, Suspect));
     // A response that came late is one.
     let mut late = RunBuilder::of(5_000, 20 * MS).closed().more(40, 10 * SECOND).run();
     late.tally.counts.unfinished = 0;

@@ -306,7 +306,7 @@ fn a_target_without_responses_ends_the_search() {
 }
 
 #[test]
-fn an_interrupt_leaves_the_answer_so_far() {
+fn an_interrupt_leaves_the_result_so_far() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
     let mut search = Search::new(case.clauses(), SearchOptions::default());

@@ -72,7 +72,7 @@ fn an_invalid_run_is_an_error_and_its_objectives_are_skipped() {
 }
 
 #[test]
-fn whatever_the_target_is_called_it_is_xml() {
+fn any_name_of_a_target_is_valid_xml() {
     let hostile = "a\"b'<c>&amp;]]>\u{1}\u{0}\t\u{fffe}č–";
     let mut run = troubled();
     run.plan.target = hostile.to_owned();

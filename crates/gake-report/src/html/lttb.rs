@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_are_left_alone() {
+    fn few_points_are_kept_as_they_are() {
         let points = [(0.0, 1.0), (1.0, 2.0), (2.0, 0.0), (3.0, 5.0)];
         assert_eq!(lttb(&points, 4), points);
         assert_eq!(lttb(&points, 0), points);

@@ -80,7 +80,7 @@ fn http_details() {
 }
 
 #[test]
-fn a_url_alone_is_a_target() {
+fn a_url_is_a_target() {
     let targets = parse("# list\nhttp://a/x\nhttps://b:1/?y=1\nX-Own: 1\nGET http://c/\n").unwrap();
     let found: Vec<_> =
         targets.iter().map(|one| (one.method.as_str(), one.url.as_str(), one.line)).collect();

@@ -1,12 +1,17 @@
 //! The life cycle of a script: loading, `setup`, iterations, their end, `teardown`.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gake_engine::Stop;
-use gake_k6::test::LogLevel;
+use gake_k6::files::ScriptFiles;
+use gake_k6::secrets::Secrets;
+use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 use gake_run::Interrupt;
-use gake_run::script::ScriptRunError;
+use gake_run::script::{LoadedScript, ScriptRunError};
 use gake_run::spec::Load;
+use gake_text::redact::Redactor;
 
 use crate::support::{Metric, ScriptCase, lab};
 
@@ -236,4 +241,39 @@ fn metrics_of_a_script_are_recorded() {
     assert_eq!(ran.metric("my_rate", []), Metric { samples: 3, sum: 2.0 });
     assert_eq!(ran.metric("my_trend", []).sum, 1.5e6, "times are nanoseconds");
     assert_eq!(ran.messages(LogLevel::Warning).len(), 1);
+}
+
+#[test]
+fn a_module_from_the_network_reads_no_local_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("data.txt"), "mine").unwrap();
+    std::fs::write(at("local.js"), "export const x = 1").unwrap();
+    let main = "import { x } from 'https://a.test/m.js'; const own = open('./data.txt'); \
+                export default function () {}";
+    let load = |module: &str| {
+        let module = module.replace("FOLDER", folder.path().to_str().unwrap());
+        let path = at("script.js");
+        let files = ScriptFiles::on_disk(None)
+            .with(&path, main.as_bytes().to_vec())
+            .with(Path::new("https://a.test/m.js"), module.into_bytes());
+        let log: ScriptLog = Arc::new(|_: &LogLine| ());
+        let log = (log, Redactor::off());
+        let loaded = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), log);
+        loaded.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(load("export const x = 1"), Ok(()), "the script itself may");
+    for module in [
+        "export const x = open('FOLDER/data.txt')",
+        "export const x = open('file://FOLDER/data.txt')",
+        "export const x = ['FOLDER/data.txt'].map((path) => open(path))",
+        "export const x = new Function('path', 'return open(path)')('FOLDER/data.txt')",
+        "export { x } from 'file://FOLDER/local.js'",
+        "export const x = require('file://FOLDER/local.js').x",
+        "import fs from 'k6/experimental/fs'; export const x = await fs.open('FOLDER/data.txt')",
+        "import grpc from 'k6/net/grpc'; new grpc.Client().load(null, 'data.txt'); export const x = 1",
+    ] {
+        let refused = load(module).unwrap_err();
+        assert!(refused.contains("not allowed to load local file"), "{module}: {refused}");
+    }
 }

@@ -71,7 +71,8 @@ pub fn lazily(object: &Object<'_>, list: &'static LazyList) -> rquickjs::Result<
     host::define(object, list)
 }
 
-#[cfg(all(test, patched_quickjs))]
+#[cfg(test)]
+#[cfg(patched_quickjs)]
 mod tests {
     use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Error messages of `JSON.parse`: those of the published QuickJS.
+//! Error messages of `JSON.parse` by the published QuickJS.
 
 /// The message for a text that is not JSON; `None`: QuickJS's own.
 pub type WhyNotJson = fn(&[u8]) -> Option<String>;

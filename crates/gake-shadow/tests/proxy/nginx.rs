@@ -51,7 +51,7 @@ fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySu
 }
 
 #[test]
-fn nginx_answers_everything_and_sees_every_copy() {
+fn nginx_responds_to_everything_and_sees_every_copy() {
     let nginx = nginx("", r#"return 200 "hello\n";"#);
     let summary = copied([0, 1].map(|number| nginx.url(number)), |client| {
         for _ in 0..200 {

@@ -14,7 +14,7 @@ fn body(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bodies_arrive_whole_whatever_their_size() {
+fn bodies_of_any_size_arrive_whole() {
     for length in [0, 1, 16 * 1024, 16 * 1024 + 1, 300_000, LARGE] {
         let server = Server::start([vec![Request, ok(1), Again]]);
         Setup::post(server.url("/up"), body(length)).run(async |client| {

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_said() {
+    fn an_invalid_address_is_an_error() {
         for text in ["", ":", "65536", "host:80", "http://x/", "localhost80", "+80", "1.2.3.4:x"] {
             assert!(listen(text).unwrap_err().contains("is not an address"), "{text}");
         }

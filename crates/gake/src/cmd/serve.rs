@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_told_in_one_line() {
+    fn the_model_takes_one_line() {
         let plain = LabConfig::default();
         assert_eq!(
             model(&plain, 1),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_beyond_the_descriptors_are_said() {
+    fn connections_beyond_the_descriptors_are_a_warning() {
         let config = LabConfig { max_connections: Some(8192), ..LabConfig::default() };
         assert_eq!(too_few_descriptors(&config, 20_000), None);
         assert!(too_few_descriptors(&config, 8192).is_some_and(|text| text.contains("8,192")));

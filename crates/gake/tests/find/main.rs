@@ -61,7 +61,7 @@ fn the_highest_rate_and_the_budget_are_kept_for_messages_too() {
 }
 
 #[test]
-fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
+fn a_target_with_an_objective_of_its_own_must_respond_in_time_too() {
     // It sleeps, so its CPU does not reveal its limit of 200/s.
     let config = LabConfig {
         threads: Some(4),
@@ -81,7 +81,7 @@ fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
 }
 
 #[test]
-fn a_bound_on_the_target_is_told_with_its_value_at_each_step() {
+fn an_objective_on_the_target_has_its_value_at_each_step() {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let (url, port) = (format!("http://{}/fast", lab.addr()), lab.addr().port());
     let watch = format!("port:{port}");
@@ -191,7 +191,7 @@ fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_target_that_refuses_connections_is_told_at_once() {
+fn a_target_that_refuses_connections_is_reported_at_once() {
     // Port 1 has no listener.
     for flags in [&[][..], &["--slo", "p99<1s"]] {
         let ran = find(&[&["http://127.0.0.1:1/"], flags].concat());
@@ -202,7 +202,7 @@ fn a_target_that_refuses_connections_is_told_at_once() {
 }
 
 #[test]
-fn an_interrupt_gives_the_answer_so_far() {
+fn an_interrupt_gives_the_result_so_far() {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let url = format!("http://{}/fast", lab.addr());
     let started = start(&mut gake(&["find", &url, "--slo", "p50<20s", "--max-rate", "64"]));

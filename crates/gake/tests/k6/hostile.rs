@@ -182,7 +182,7 @@ fn a_second_interrupt_ends_what_the_first_one_waits_for() {
 }
 
 #[test]
-fn an_interrupt_ends_a_setup_that_goes_on() {
+fn an_interrupt_ends_a_long_setup() {
     let lab = lab();
     let (_folder, mut command) = script(SLOW_START, &lab);
     let run = start(&mut command);

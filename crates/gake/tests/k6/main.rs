@@ -208,7 +208,7 @@ fn digest_server() -> std::net::SocketAddr {
 }
 
 #[test]
-fn a_digest_answers_the_servers_challenge() {
+fn a_digest_responds_to_the_servers_challenge() {
     let script = format!(
         "import http from 'k6/http';
         export default function () {{

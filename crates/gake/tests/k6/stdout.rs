@@ -50,7 +50,7 @@ fn standard_output_has_what_ci_logs_are_read_for() {
 }
 
 #[test]
-fn what_is_missing_is_told_in_k6s_words() {
+fn missing_modules_have_the_words_of_k6() {
     let (path, output) = ran("import x from './nope.js'; export default function () {}", &[]);
     let printed = text(&output.stderr);
     let start = format!(

@@ -102,7 +102,7 @@ fn headers_are_written_as_go_writes_them() {
 }
 
 #[test]
-fn a_batch_makes_methods_of_objects_upper_case_and_those_alone() {
+fn a_batch_upper_cases_methods_of_objects_only() {
     let script = "import http from 'k6/http';
         export default function () {
             const object = { method: 'post', url: 'URL/a', body: { a: 1 }, name: 'x' };

@@ -79,7 +79,7 @@ fn connections_end_after_their_time() {
 }
 
 #[test]
-fn nobody_there_is_told_as_by_h2load() {
+fn a_refused_connection_is_reported_as_by_h2load() {
     let (_held, address) = refusing();
     let url = format!("http://{address}/");
     let (ours, theirs) = (as_h2load("-n 4 -c 2", &url).stdout, real("-n 4 -c 2", &url));

@@ -201,7 +201,7 @@ fn samples_without_a_file_go_to_standard_output() {
 }
 
 #[test]
-fn a_summary_that_cannot_be_saved_is_said_and_the_run_stands() {
+fn a_summary_that_cannot_be_saved_is_a_warning() {
     let folder = folder("export default () => 1");
     let ran = as_k6(folder.path(), "--summary-export DIR/absent/sum.json");
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -103,7 +103,7 @@ fn rows(line: &str, url: &str) -> Vec<[f64; 7]> {
 }
 
 #[test]
-fn the_csv_has_a_row_an_answer() {
+fn the_csv_has_a_row_per_response() {
     let lab = lab();
     let rows = rows("-n 30 -c 3", &url(&lab, "/delay/20ms"));
     assert_eq!(rows.len(), 30);

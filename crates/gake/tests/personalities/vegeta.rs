@@ -221,7 +221,7 @@ fn go_reads_our_gob_and_we_read_gos() {
 }
 
 #[test]
-fn faults_are_told_in_gos_words() {
+fn faults_have_the_words_of_go() {
     let lab = lab();
     let paths = ["/close", "/reset", "/hang"].map(|path| format!("GET {}\n", url(&lab, path)));
     let folder = Folder::new(&(paths.concat() + "GET http://127.0.0.1:1/x\n"));
@@ -287,7 +287,7 @@ fn a_pipe_may_make_targets_for_ever() {
 }
 
 #[test]
-fn an_attack_without_a_duration_goes_on_until_it_is_interrupted() {
+fn an_attack_without_a_duration_lasts_until_interrupted() {
     let lab = lab();
     let folder = Folder::new(&format!("GET {}\n", url(&lab, "/delay/300ms")));
     let mut command = gake(&words("as vegeta attack -targets targets.http -rate 20 -output i.bin"));
@@ -305,7 +305,7 @@ fn an_attack_without_a_duration_goes_on_until_it_is_interrupted() {
 }
 
 #[test]
-fn whoever_reads_no_more_ends_the_attack() {
+fn a_closed_reader_ends_the_attack() {
     let lab = lab();
     let folder = Folder::new(&format!("GET {}\n", url(&lab, "/fast")));
     let ran = folder.shell("vegeta attack -targets targets.http -rate 100 | head -c 100 | wc -c");
@@ -375,7 +375,7 @@ fn a_body_is_kept_as_far_as_asked() {
 }
 
 #[test]
-fn a_damaged_file_is_told_as_far_as_it_can_be_read() {
+fn a_damaged_file_is_reported_as_far_as_it_can_be_read() {
     let folder = Folder::new("");
     let whole = fs::read(golden("results.gob")).unwrap();
     fs::write(folder.path("cut.bin"), &whole[..whole.len() - 7]).unwrap();

@@ -77,7 +77,7 @@ fn requests_are_those_of_the_server() {
 }
 
 #[test]
-fn slow_answers_are_time_outs_and_not_latencies() {
+fn slow_responses_are_time_outs_and_not_latencies() {
     let lab = lab();
     let ran = as_wrk("wrk -t1 -c2 -d3s --timeout 1s", &url(&lab, "/delay/1200ms"));
     assert!(ran.stdout.contains("    Latency     0.00us"), "{ran:?}");

@@ -143,7 +143,7 @@ impl Drop for Postgres {
 }
 
 #[test]
-fn its_connections_are_told_whatever_way_the_password_is_proven() {
+fn its_connections_are_counted_with_every_kind_of_authentication() {
     for method in ["scram-sha-256", "md5", "password"] {
         let database = Postgres::start(20, method);
         let watch = || database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
@@ -164,7 +164,7 @@ fn its_connections_are_told_whatever_way_the_password_is_proven() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_why_and_no_password() {
+fn a_refused_login_has_a_reason_without_the_password() {
     let database = Postgres::start(20, "scram-sha-256");
     let refused = database.watch("postgres://me:hunter2@127.0.0.1:PORT");
     assert_eq!(refused.code, Some(1), "{refused:?}");

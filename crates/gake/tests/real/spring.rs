@@ -67,7 +67,7 @@ fn settings(json: &Json) -> Vec<String> {
 }
 
 #[test]
-fn an_application_shows_its_threads_and_its_settings_once_it_is_told_to() {
+fn an_application_exports_threads_and_settings_when_configured() {
     let few = "server.tomcat.threads.max=20";
     let users = "-c 60 -d 4s --warmup 1s";
     // The first ones find a thread, and each waits for its turn: of users who keep their connection
@@ -107,7 +107,7 @@ fn an_application_shows_its_threads_and_its_settings_once_it_is_told_to() {
 }
 
 #[test]
-fn its_pool_of_connections_is_named_and_each_answer_has_its_row() {
+fn its_connection_pool_is_named_and_each_response_has_its_row() {
     let database = MariaDb::start(151);
     let server = spring(Some((&database, 5)), &SHOWN);
     let json = load(&server, "/query?ms=20", "-c 40 -d 4s --warmup 1s");

@@ -110,7 +110,7 @@ fn an_experiment_survives(db: &str, crash: impl FnOnce()) {
 }
 
 #[test]
-fn postgresql_has_a_row_for_each_answer() {
+fn postgresql_has_a_row_for_each_response() {
     const CONNECTIONS: u32 = 20;
     let mut database = Postgres::start(CONNECTIONS, "scram-sha-256");
     let dsn = database.dsn();

@@ -61,7 +61,7 @@ fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_grafana_is_told_of_begin_stages_and_the_whole_run() {
+fn grafana_gets_annotations_of_start_stages_and_run() {
     let lab = lab();
     let (address, annotations) = grafana();
     let to = format!("grafana={address}/?tags=env:test");

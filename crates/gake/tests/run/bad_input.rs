@@ -15,7 +15,7 @@ fn no_targets_on_standard_input_are_bad_usage() {
 }
 
 #[test]
-fn what_the_world_refuses_is_said_before_the_run() {
+fn unusable_outputs_are_refused_before_the_run() {
     for (line, what) in [
         ("run http://no-such-host.invalid/", "could not be resolved"),
         ("run demo --data @/no/such/body", "/no/such/body"),
@@ -120,13 +120,13 @@ fn a_broken_targets_file_names_its_line() {
 }
 
 #[test]
-fn a_missing_targets_file_is_said() {
+fn a_missing_targets_file_is_an_error() {
     let ran = ran(&["run", "/no/such/targets", "--targets"]);
     ran.refused(1, "/no/such/targets");
 }
 
 #[test]
-fn nobody_at_the_port_is_said_with_a_summary() {
+fn a_refused_port_has_a_summary() {
     let (_held, address) = refusing();
     let target = address.to_string();
     for flags in ["-n 20 -c 4", "-r 50 -d 300ms"] {
@@ -142,7 +142,7 @@ fn nobody_at_the_port_is_said_with_a_summary() {
 }
 
 #[test]
-fn an_address_that_does_not_answer_is_a_time_out() {
+fn an_address_that_does_not_respond_is_a_time_out() {
     // A listener with a full backlog drops SYNs; nothing leaves this machine.
     let socket = rustix::net::socket(
         rustix::net::AddressFamily::INET,

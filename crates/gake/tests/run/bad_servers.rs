@@ -68,7 +68,7 @@ fn what_is_not_http_is_malformed() {
 }
 
 #[test]
-fn an_answer_that_ends_early_is_no_success() {
+fn a_truncated_response_is_no_success() {
     for answer in [
         "",
         "HTTP/1.1 200 OK\r\n",
@@ -148,7 +148,7 @@ fn a_body_without_end_runs_into_the_time_out() {
 }
 
 #[test]
-fn more_than_the_length_said_closes_the_connection_and_is_counted() {
+fn a_body_beyond_its_length_closes_the_connection_and_is_counted() {
     let address = scripted(says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello"));
     let json = run(&words(&format!("http://{address}/ -n 5 -c 1")));
     assert_eq!(json.count("requests.ok"), 5);
@@ -157,7 +157,7 @@ fn more_than_the_length_said_closes_the_connection_and_is_counted() {
 }
 
 #[test]
-fn resets_closes_and_silence_of_the_lab_are_told_apart() {
+fn resets_closes_and_silence_of_the_lab_are_distinguished() {
     for (route, fault) in [
         ("/reset", "reset"),
         ("/reset?after=100", "reset"),

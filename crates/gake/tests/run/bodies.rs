@@ -37,7 +37,7 @@ fn failing() -> String {
 }
 
 #[test]
-fn the_most_frequent_bodies_of_failed_answers_are_told_without_their_secrets() {
+fn the_most_frequent_bodies_of_failures_are_shown_without_secrets() {
     let (url, folder) = (failing(), tempfile::tempdir().unwrap());
     let file = folder.path().join("run.hlog").display().to_string();
     let page = folder.path().join("run.html").display().to_string();
@@ -61,7 +61,7 @@ fn the_most_frequent_bodies_of_failed_answers_are_told_without_their_secrets() {
 }
 
 #[test]
-fn those_of_a_script_are_told_without_their_secrets_too() {
+fn those_of_a_script_are_shown_without_secrets_too() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("fails.js");
     let text = format!(
@@ -90,14 +90,14 @@ fn those_of_a_script_are_told_without_their_secrets_too() {
 }
 
 #[test]
-fn bodies_are_not_told_unless_they_are_asked_for() {
+fn bodies_are_recorded_on_request_only() {
     let json = ran(&["run", &failing(), "-n", "30", "-c", "1", "-o", "json"]).json();
     assert!(json.0.get("failed_bodies").is_none(), "{}", json.0);
     assert_eq!(json.count("status.500"), 10);
 }
 
 #[test]
-fn a_search_tells_them_too() {
+fn a_search_reports_them_too() {
     let line = "--slo errors<90% --budget 6s --max-rate 50 --body-errors -o json";
     let reported = ran(&[&["find", &failing()], &*words(line)].concat());
     let json: serde_json::Value = serde_json::from_str(&reported.stdout).unwrap();

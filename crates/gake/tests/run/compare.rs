@@ -124,7 +124,7 @@ fn two_sides_take_turns() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_in_a_sentence() {
+fn incomparable_runs_are_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(path("notes"), "hello\n").unwrap();

@@ -49,7 +49,7 @@ fn piped(program: &str, flags: &[&str], input: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_answer_with_another_body_has_failed() {
+fn a_response_with_another_body_fails() {
     let bodies = [r#"{"ok":true,"items":[{"id":7}]}"#, r#"{"ok":false,"error":"full"}"#];
     let url = serving(bodies.map(|body| ("", body.as_bytes().to_vec())).to_vec());
     for check in [r#""ok":\s*true"#, "json:ok=true", "json:items[0].id=7"] {

@@ -64,7 +64,7 @@ fn with_descriptors(size: u32, line: &str) -> Value {
 }
 
 #[test]
-fn a_step_beyond_the_descriptors_is_left_out_and_said() {
+fn a_step_beyond_the_descriptors_is_left_out_with_a_warning() {
     let json = with_descriptors(100, "spike --quick --only 30");
     let steps = json["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 1, "30 users fit, and 300 do not: {json}");
@@ -110,7 +110,7 @@ fn a_leak_ends_the_pool_and_is_named() {
 }
 
 #[test]
-fn a_database_that_refuses_connections_is_named_and_rows_are_as_many_as_answers() {
+fn a_database_that_refuses_connections_is_named_and_rows_equal_responses() {
     let steps = steps("users-db --quick", "1,000/s, idle 2, bound 151");
     // The rate that the service takes comes first.
     assert_eq!(steps[0]["name"], "calibration, 100 users");
@@ -135,7 +135,7 @@ fn slow_clients_take_every_thread() {
 }
 
 #[test]
-fn a_shadow_that_differs_is_told_from_noise_and_a_dead_one_costs_nothing() {
+fn a_shadow_that_differs_stands_out_from_noise_and_a_dead_one_costs_nothing() {
     let step = &steps("shadow --quick", "a shadow that differs")[0];
     is_met(step, &["ok", "ledger", "found"]);
     assert!(step["server"].as_str().unwrap().contains("gake shadow --master"), "{step}");
@@ -203,7 +203,7 @@ fn a_capacity_is_counted_in_connections_too() {
 }
 
 #[test]
-fn objectives_are_left_out_of_a_quick_capacity_and_said() {
+fn objectives_are_left_out_of_a_quick_capacity_with_a_warning() {
     let ran = ran(&words("experiment capacity --quick -q -o json --only p95"));
     let json: Value = serde_json::from_str(&ran.stdout).unwrap();
     let note = json["notes"][0].as_str().unwrap();
@@ -334,7 +334,7 @@ fn is_there(pid: u32) -> bool {
 }
 
 #[test]
-fn whatever_ends_an_experiment_ends_its_server() {
+fn every_end_of_an_experiment_ends_its_server() {
     for signal in [Signal::INT, Signal::KILL] {
         let started = start(&mut gake(&["experiment", "pool"]));
         let mut servers = Vec::new();

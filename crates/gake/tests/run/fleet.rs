@@ -254,7 +254,7 @@ fn a_local_fleet_needs_one_command() {
 }
 
 #[test]
-fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
+fn a_killed_agent_is_lost_and_its_missing_arrivals_are_counted() {
     let (nats, lab) = (Nats::start(), lab());
     let mut two = agents(&nats, &["dies", "lives"], HERE);
     let third = agents(&nats, &["quits"], HERE);

@@ -8,7 +8,7 @@ use super::fleet::*;
 use crate::support::*;
 
 #[test]
-fn another_process_goes_on_with_a_run_whose_coordinator_died() {
+fn another_process_takes_over_a_run_whose_coordinator_died() {
     let (nats, lab) = (Nats::start(), lab());
     let two = agents(&nats, &["a", "b"], HERE);
     let fleet =
@@ -47,7 +47,7 @@ fn another_process_goes_on_with_a_run_whose_coordinator_died() {
 }
 
 #[test]
-fn an_orphan_that_was_told_to_stop_ends_there() {
+fn a_stopped_orphan_ends_there() {
     let (nats, lab) = (Nats::start(), lab());
     let two = agents(&nats, &["a", "b"], HERE);
     let fleet =

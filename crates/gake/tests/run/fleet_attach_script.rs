@@ -79,7 +79,7 @@ fn count(ran: &Ran, name: &str) -> u64 {
 }
 
 #[test]
-fn another_process_goes_on_with_a_script_and_tears_it_down() {
+fn another_process_takes_over_a_script_and_tears_it_down() {
     let (nats, lab, folder) = (Nats::start(), lab(), tempfile::tempdir().unwrap());
     let two = agents(&nats, &["a", "b"], SCRIPTS);
     let started = start(&mut run(&nats, &lab, &folder, ""));
@@ -128,7 +128,7 @@ fn teardown_that_was_begun_is_not_called_again() {
 }
 
 #[test]
-fn a_run_that_was_told_to_stop_ends_as_with_its_first_process() {
+fn a_stopped_run_ends_as_with_its_first_process() {
     let lab = lab();
     for (is_interrupted, code, torn_down) in [(false, 130, 2), (true, 105, 4)] {
         let (nats, folder) = (Nats::start(), tempfile::tempdir().unwrap());

@@ -247,7 +247,7 @@ export default function () {
 }
 
 #[test]
-fn a_script_connects_to_what_its_agent_allows_alone() {
+fn a_script_connects_only_to_what_its_agent_allows() {
     let (nats, lab) = (Nats::start(), lab());
     let flags = [SCRIPTS, &["--max-connections", "2"]].concat();
     let one = agents(&nats, &["one"], &flags);

@@ -165,7 +165,7 @@ fn what_agents_cannot_do_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn another_process_goes_on_and_shows_the_verdict() {
+fn another_process_takes_over_and_shows_the_verdict() {
     let (nats, lab, folder) = (Nats::start(), lab(), folder());
     let two = agents(&nats, &["a", "b"], SCRIPTS);
     let flags = "--attach-within 600s --slo errors<1% -e WANTED=101";

@@ -102,7 +102,7 @@ fn streams_of_messages_go_both_ways() {
 }
 
 #[test]
-fn reflection_tells_what_no_file_does_over_tls_too() {
+fn reflection_replaces_files_over_tls_too() {
     let lab = lab_with(LabConfig { tls: true, ..LabConfig::default() });
     let url = format!("grpcs://{}/gake.lab.v1.Echo/Repeat", lab.addr());
     let line = ["-n", "6", "-c", "2", "-k", "--data", r#"{"text":"x","count":3}"#, &url];

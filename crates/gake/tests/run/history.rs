@@ -94,7 +94,7 @@ fn runs_are_kept_and_a_regression_fails() {
 }
 
 #[test]
-fn what_the_history_has_not_is_said_before_anything_is_sent() {
+fn a_run_missing_from_history_is_an_error_before_the_first_request() {
     let folder = tempfile::tempdir().unwrap();
     let lab = lab();
     let url = url(&lab, "/fast");

@@ -28,7 +28,7 @@ fn a_bound_on_streams_is_named_with_its_number() {
 }
 
 #[test]
-fn the_protocol_is_told_where_it_is_http2() {
+fn the_protocol_is_shown_where_it_is_http2() {
     let lab = Peer::lab(&["--goaway-every", "20"]);
     let url = lab.url.as_str();
     let text = |flags: &str| ran(&[&["run", url], &*words(flags)].concat()).done().stdout;

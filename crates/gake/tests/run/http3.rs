@@ -36,7 +36,7 @@ fn both_sides_count_the_same_over_http3() {
 }
 
 #[test]
-fn a_server_without_http3_is_told() {
+fn a_server_without_http3_is_reported() {
     let lab = Peer::lab(&["--tls", "self"]);
     let unserved = ran(&["run", &lab.url, "--http3", "-k", "-n", "3", "-c", "1"]);
     assert!(unserved.stdout.contains("connection refused"), "{unserved:?}");

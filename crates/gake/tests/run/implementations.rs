@@ -81,7 +81,7 @@ fn bodies_go_up_and_down_to_go() {
 }
 
 #[test]
-fn an_encrypted_hello_is_accepted_by_whoever_has_its_key() {
+fn an_encrypted_hello_is_accepted_by_the_holder_of_its_key() {
     let ((mut peer, secure), (mut other, _)) = (golang(WINDOW), golang(WINDOW));
     // An address has no name that could be hidden.
     let url = secure.replace("127.0.0.1", "localhost");

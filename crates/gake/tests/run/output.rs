@@ -86,7 +86,7 @@ fn a_closed_standard_error_is_no_obstacle() {
 }
 
 #[test]
-fn a_full_standard_output_is_said() {
+fn a_full_standard_output_is_an_error() {
     let lab = lab();
     let url = url(&lab, "/fast");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();

@@ -100,7 +100,7 @@ fn plain_requests_are_absolute_and_tls_goes_through_a_tunnel() {
 }
 
 #[test]
-fn what_the_proxy_refuses_is_told_as_the_proxys() {
+fn a_refusal_by_the_proxy_is_reported_as_the_proxys() {
     let nginx = Nginx::start();
     let proxy = Proxy::start(nginx.port, nginx.tls_port);
     let url = format!("http://{}", proxy.url);

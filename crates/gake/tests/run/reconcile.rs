@@ -19,7 +19,7 @@ fn posted(lab: &Lab, users: u64) -> Ran {
 }
 
 #[test]
-fn rows_are_as_many_as_answers_that_were_ok() {
+fn rows_equal_ok_responses() {
     let lab = users(None);
     // Rows that were there before do not count.
     for _ in 0..2 {
@@ -61,7 +61,7 @@ fn one_write_in_ten_thousand_that_is_acknowledged_and_lost_is_found() {
 }
 
 #[test]
-fn writes_that_nobody_acknowledged_are_found() {
+fn unacknowledged_writes_are_found() {
     const TWICE: u64 = 5;
     let lab = users(None);
     let (url, rows) = (url(&lab, "/users"), url(&lab, "/users/count"));
@@ -83,7 +83,7 @@ fn writes_that_nobody_acknowledged_are_found() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_said_before_anything_is_sent() {
+fn an_uncountable_source_is_refused_before_the_first_request() {
     let lab = users(None);
     let (url, none) = (url(&lab, "/users"), format!("{}#total", url(&lab, "/users/count")));
     let of = |source: &str| ran(&["run", &url, "-n", "1", "--reconcile", source]);

@@ -190,7 +190,7 @@ fn merged_run_files_are_a_run_file() {
 }
 
 #[test]
-fn what_is_no_run_file_is_told_in_a_sentence() {
+fn another_file_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     for (name, bytes, part) in [

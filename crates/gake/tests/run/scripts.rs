@@ -172,7 +172,7 @@ fn scripts_run_beside_plain_scenarios() {
 }
 
 #[test]
-fn what_ends_a_script_early_is_said_and_has_its_exit_code() {
+fn an_early_end_of_a_script_has_a_reason_and_an_exit_code() {
     let shop = Shop::of(
         "export function setup() { throw new Error('no database'); }\nexport default () => {};",
     );

@@ -84,7 +84,7 @@ fn a_body_comes_from_a_file_or_standard_input() {
 }
 
 #[test]
-fn a_url_alone_is_a_run() {
+fn a_url_is_enough_for_a_run() {
     let lab = lab();
     let ran = ran(&[&format!("{}/fast", lab.addr()), "-n", "30", "-o", "json"]).done();
     assert_eq!(ran.json().count("requests.ok"), 30);

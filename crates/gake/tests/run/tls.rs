@@ -30,7 +30,7 @@ fn handshakes(json: &Json) -> (String, String, u64, u64) {
 }
 
 #[test]
-fn versions_and_ciphers_are_bounded_and_told() {
+fn versions_and_ciphers_are_limited_and_reported() {
     let lab = lab_with(LabConfig { tls: true, ..LabConfig::default() });
     let url = format!("https://{}/fast", lab.addr());
     let common = ["-n", "6", "-c", "1", "-k", "--no-keepalive", &url];

@@ -35,7 +35,7 @@ fn rows(file: &Path) -> u64 {
 }
 
 #[test]
-fn every_answer_has_a_row_and_the_rows_are_gone_afterwards() {
+fn every_response_has_a_row_and_the_rows_are_removed_afterwards() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("users.db");
     table_with_a_user(&file);

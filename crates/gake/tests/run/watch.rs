@@ -59,7 +59,7 @@ fn samples_are_lines() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_told_before_a_request() {
+fn an_unwatchable_source_is_refused_before_the_first_request() {
     let lab = lab();
     let url = url(&lab, "/fast");
     for (args, code, said) in [

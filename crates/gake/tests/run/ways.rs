@@ -23,7 +23,7 @@ fn a_name_can_be_given_its_address() {
 }
 
 #[test]
-fn localhost_is_found_whatever_family_the_server_has() {
+fn localhost_is_found_in_either_address_family() {
     let v4 = lab();
     let v6 = lab_with(LabConfig { listen: "[::1]:0".parse().unwrap(), ..LabConfig::default() });
     // Not every machine's hosts file has it in both families.

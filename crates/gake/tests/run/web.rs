@@ -187,7 +187,7 @@ fn the_page_holds_what_there_is_and_asks_only_its_own_server() {
 }
 
 #[test]
-fn the_page_stops_the_run_for_whoever_knows_the_token() {
+fn the_page_stops_the_run_with_the_token() {
     let lab = lab();
     let run = Shown::start(&[&url(&lab, "/fast"), "-r", "100", "-d", "90s", "--web-control"]);
     assert_eq!(run.token.len(), 32);
@@ -202,7 +202,7 @@ fn the_page_stops_the_run_for_whoever_knows_the_token() {
 }
 
 #[test]
-fn a_page_that_cannot_be_served_is_said_before_anything_is_sent() {
+fn a_page_that_cannot_be_served_is_refused_before_the_first_request() {
     let lab = lab();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let web = format!("--web={}", taken.local_addr().unwrap());

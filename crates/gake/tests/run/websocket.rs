@@ -9,7 +9,7 @@ fn ws(lab: &gake_lab::Lab, route: &str) -> String {
 }
 
 #[test]
-fn each_user_has_a_session_and_every_message_its_answer() {
+fn each_user_has_a_session_and_every_message_a_reply() {
     let lab = lab();
     let url = ws(&lab, "/ws");
     let line = ["-n", "200", "-c", "4", "--ws-message", "id=7", "--ws-expect", "^id=\\d$", &url];

@@ -94,7 +94,7 @@ fn known_differences_are_found_and_no_others() {
 
 /// What each instance decides for itself and keeps, one that is asked twice does not tell.
 #[test]
-fn a_master_that_is_asked_twice_tells_noise_too() {
+fn a_master_asked_twice_measures_noise() {
     let (code, report) = beside(&shop("sandbox", &[&WORK[..], &["-new"]].concat()), "master");
     assert_eq!(code, Some(99), "{report:#}");
     let (variants, real): (Vec<_>, Vec<_>) =

@@ -45,7 +45,7 @@ fn ab_meets_no_error_and_every_copy_is_accounted_for() {
 }
 
 #[test]
-fn a_shadow_that_does_not_answer_is_no_matter_for_clients() {
+fn a_shadow_that_does_not_respond_does_not_delay_clients() {
     for (shadow, end) in [
         (silent(), "timeout"),
         (hanging_up(), "conn_err"),
@@ -67,7 +67,7 @@ fn a_shadow_that_does_not_answer_is_no_matter_for_clients() {
 }
 
 #[test]
-fn copies_under_way_at_the_end_are_told() {
+fn copies_under_way_at_the_end_are_reported() {
     let master = Peer::lab(&[]);
     let [production, sandbox] =
         [format!("production={}", master.url), format!("sandbox={}", silent())];

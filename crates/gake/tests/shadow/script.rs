@@ -185,7 +185,7 @@ fn a_script_that_never_ends_delays_the_master_by_its_limit_at_most() {
 }
 
 #[test]
-fn a_script_that_throws_is_told_and_counted() {
+fn a_script_that_throws_is_logged_and_counted() {
     let (master, shadow) = (Backend::start("master"), Backend::start("shadow"));
     let script = "export const options = { munge: ['sandbox'] };
 export function mungeRequest(backend, request) {

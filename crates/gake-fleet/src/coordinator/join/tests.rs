@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_figures_equal_one_process_whatever_the_network_does(
+    fn the_figures_equal_one_process_under_any_network_faults(
         workers in vec(1usize..4, 1..5),
         times in vec(1u64..1 << 34, 1..9),
         size in 40usize..4_000,

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_bounds_the_rate_is_said() {
+    fn the_limit_on_the_rate_is_named() {
         let measured = Calibration {
             completed: 61_000.0,
             cpu_per_request: 12_500,

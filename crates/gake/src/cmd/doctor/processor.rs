@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poor_one_is_told_why() {
+    fn a_poor_one_gets_the_reason() {
         let facts = Facts {
             cores: 1,
             cores_online: Some(8),

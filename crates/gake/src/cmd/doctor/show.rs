@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_comes_first() {
+    fn the_result_comes_first() {
         assert_eq!(
             text(&findings(), false),
             "This machine: about 80,000 requests/s a worker thread (2 cores); latencies from \

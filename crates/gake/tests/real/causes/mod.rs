@@ -207,7 +207,7 @@ fn where_nothing_limits_nothing_is_blamed() {
 }
 
 #[test]
-fn a_full_pool_that_nobody_watches_is_not_passed_over_in_silence() {
+fn a_full_pool_is_named_without_watching() {
     let json = target::threads_unwatched();
     let said = first(&json);
     // On a machine that is busy its cores may be to blame as well.
