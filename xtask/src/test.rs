@@ -64,7 +64,7 @@ const UNIT_TESTS: &[&str] = &["--lib", "--bins"];
 const DOC_TESTS: &[&str] = &["test", "--doc", "--workspace", "--quiet"];
 
 /// How many seeds the simulation of the fleet plays.
-const SEEDS: (&str, &str) = ("GAKE_SIM_SEEDS", "10000");
+const SEEDS: (&str, &str) = ("GAKE_SIM_SEEDS", "4000");
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {

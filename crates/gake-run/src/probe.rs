@@ -14,9 +14,11 @@ use gake_core::record::{
 
 use crate::ResolvedRun;
 
-/// Requests of a probe, and its time: whichever ends first.
+/// Requests of a probe, and its time, whichever ends first: longer if requests take so long that too
+/// few would have an end.
 const REQUESTS: u64 = 30;
 const TIME: Duration = Duration::from_secs(2);
+const TIME_MAX: Duration = Duration::from_secs(6);
 /// Below this number of requests without failure a probe shows nothing.
 const REQUESTS_MIN: u64 = 3;
 
@@ -34,13 +36,15 @@ impl ResolvedRun {
             return Vec::new();
         }
         let connections = self.plan.connections.min(1);
+        let fastest = Duration::from_nanos(run.tally.latency.response().min());
+        let time = (fastest * (REQUESTS_MIN as u32 + 1)).clamp(TIME, TIME_MAX);
         let plan = Plan {
             load: PlanLoad::One(Load::closed(1)),
-            duration: Some(TIME),
+            duration: Some(time),
             requests: Some(REQUESTS),
             warmup: Duration::ZERO,
             start: Duration::ZERO,
-            drain: TIME,
+            drain: time,
             connections,
             max_in_flight: 1,
             idle_connections: 0,

@@ -78,7 +78,7 @@ fn promises_are_awaited_unless_they_never_settle() {
     let never = "export const f = () => new Promise(() => {})";
     expect!["f returned a promise that never settles"].assert_eq(&returned(never).unwrap_err());
     let rejected = "export async function f() {\n throw new TypeError('no') }";
-    assert_eq!(returned(rejected), Err("hooks.js:2:12: TypeError: no".to_owned()));
+    assert_eq!(returned(rejected), Err("hooks.js:2:8: TypeError: no".to_owned()));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_exception_does_not_leak_into_the_next_call() {
 fn invalid_scripts_are_rejected_with_a_place() {
     for (text, message) in [
         ("let a = 1;\nlet b = ;\n", "hooks.js:2:9: SyntaxError: "),
-        ("\nthrow new RangeError('early')", "hooks.js:2:11: RangeError: early"),
+        ("\nthrow new RangeError('early')", "hooks.js:2:7: RangeError: early"),
         ("await new Promise(() => {})", "hooks.js returned a promise that never settles"),
     ] {
         let error = start(text).unwrap_err().to_string();

@@ -234,7 +234,7 @@ fn users_stay_in_a_file_of_sqlite() {
     let other = format!("sqlite:{}", folder.path().join("other.db").display());
     for (db, code, message) in [
         (other.as_str(), 1, "rename it or drop it"),
-        ("sqlite:/no/such/folder/users.db", 1, "unable to open"),
+        ("sqlite:/no/such/folder/users.db", 1, "No such file or directory"),
         ("mysql://me:secret@127.0.0.1:1/d", 1, "127.0.0.1:1: no connection"),
         ("oracle://me:secret@h/d", 2, "sqlite:FILE"),
         ("mysql://me:secret@h", 2, "name the database"),

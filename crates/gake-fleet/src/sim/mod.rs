@@ -1,7 +1,7 @@
 //! Simulation of coordinator and agents with a virtual network and clock, deterministic for each
 //! seed.
 //!
-//! `cargo xtask test` runs 10,000 seeds. To repeat a failed seed: `GAKE_SIM_FIRST=5957
+//! `cargo xtask test` runs 4,000 seeds; GAKE_SIM_SEEDS=10000 more. To repeat a failed seed: `GAKE_SIM_FIRST=5957
 //! GAKE_SIM_SEEDS=1 cargo test -p gake-fleet --lib sim`.
 
 mod agent;

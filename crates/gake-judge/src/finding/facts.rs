@@ -117,6 +117,13 @@ impl<'a> RunFacts<'a> {
         self.run.watched.named(name)
     }
 
+    /// Whether Spring Boot is watched without its threads, which its default hides.
+    pub(super) fn hides_threads(&self) -> bool {
+        let mut gauges = self.run.watched.gauges().iter();
+        gauges.any(|gauge| gauge.source.starts_with("actuator:"))
+            && self.gauges("pool").next().is_none()
+    }
+
     /// The largest mean after the warm-up of the gauges of a name, and its source.
     pub(super) fn mean(&self, name: &'a str) -> Option<f64> {
         self.gauges(name).filter_map(|gauge| gauge.mean_from(self.warmup())).reduce(f64::max)

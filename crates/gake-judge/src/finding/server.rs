@@ -111,7 +111,12 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         );
         return Some(served_at_once(evidence, Some(places as f64)));
     }
-    Some(served_at_once(queue.text(), queue.at_once))
+    let mut finding = served_at_once(queue.text(), queue.at_once);
+    if facts.hides_threads() {
+        finding.advice += "; Actuator has Tomcat's threads with \
+                           server.tomcat.mbeanregistry.enabled=true";
+    }
+    Some(finding)
 }
 
 /// The finding that requests wait inside a server with CPU to spare. `served` is the number that it

@@ -152,11 +152,8 @@ pub(super) fn watch_advice(facts: &RunFacts<'_>) -> String {
     }
     if !watched(&["prometheus:", "actuator:"]) {
         more.push("its pools (--watch actuator:URL or prometheus:URL)");
-    } else if watched(&["actuator:"]) && facts.gauges("pool").next().is_none() {
-        // Spring Boot's default hides them.
-        more.push(
-            "its threads (Actuator has Tomcat's with server.tomcat.mbeanregistry.enabled=true)",
-        );
+    } else if facts.hides_threads() {
+        more.push("its threads (with server.tomcat.mbeanregistry.enabled=true)");
     }
     if facts.gauges("db_connections").next().is_none() {
         more.push("its database (--watch mysql://USER:PASSWORD@HOST or postgres://...)");

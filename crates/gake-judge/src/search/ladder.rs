@@ -73,6 +73,8 @@ pub(super) struct Ladder {
     pub(super) grows: bool,
     /// The highest load at which every clause held.
     pub(super) passed: f64,
+    /// Whether the ladder and the search have the same unit.
+    is_of_dimension: bool,
 }
 
 impl Ladder {
@@ -103,7 +105,18 @@ impl Ladder {
             best: 0.0,
             grows: true,
             passed: 0.0,
+            is_of_dimension: match load {
+                TrialLoad::Users(_) => {
+                    matches!(options.dimension, Dimension::Users | Dimension::Streams)
+                }
+                _ => true,
+            },
         }
+    }
+
+    /// The highest load at which every clause held, if it is in the unit of the search.
+    pub(super) fn passed_level(&self) -> Option<f64> {
+        (self.is_of_dimension && self.passed > 0.0).then_some(self.passed)
     }
 
     /// The latency limit, in seconds.

@@ -200,9 +200,17 @@ impl Search {
             (_, None, _) if failed && self.ladder.passed <= 0.0 => {
                 CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
             }
-            // Without a step that passed there is no level to plan with.
+            // Without a step that passed there is no level to plan with, but a rung of the ladder.
             (Some(_), None, _) if failed => {
-                CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
+                let lowest = lowest.unwrap_or(1.0);
+                match self.ladder.passed_level().filter(|level| *level < lowest) {
+                    Some(level) => CapacityResult::AtLeast {
+                        level,
+                        why: "no step above the ladder passed before the budget was spent"
+                            .to_owned(),
+                    },
+                    None => CapacityResult::Infeasible { level: lowest },
+                }
             }
             _ => CapacityResult::Unknown,
         }

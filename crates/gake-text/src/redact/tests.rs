@@ -31,6 +31,14 @@ fn body(kind: &str, body: &str) -> String {
 }
 
 #[test]
+fn places_in_files_are_no_secrets() {
+    let frame = "TypeError: x\n\tat f (file:///t/cookie-token.js:3:10)\n\tat file:///t/auth.ts:7";
+    assert_eq!(text(frame), frame);
+    assert!(!text("file:///t/token:s3cr3t").contains("s3cr3t"));
+    assert!(!text("/token.txt:s3cr3t").contains("s3cr3t"));
+}
+
+#[test]
 fn parameters_are_hidden_by_name() {
     let more = ["pass%77ord", "user%5Bpassword%5D", "X-Amz-Signature", "sig"];
     for name in PARAMETERS.into_iter().chain(more) {

@@ -77,6 +77,14 @@ fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     }
 }
 
+/// Whether this is the file and line of a stack frame: `file:///tests/cookies.js:3:10`.
+fn is_source_line(file: &[u8], rest: &[u8]) -> bool {
+    const DIGITS_MAX: usize = 6;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let ends = rest.get(digits).is_none_or(|byte| !is_name(*byte));
+    file.contains(&b'.') && (1..=DIGITS_MAX).contains(&digits) && ends
+}
+
 struct PairScanner<'a> {
     redactor: &'a Redactor,
     bytes: &'a [u8],
@@ -104,6 +112,10 @@ impl PairScanner<'_> {
         }
         let name_place = self.name_before(at)?;
         let before = name_place.start.checked_sub(1).map(|before| self.bytes[before]);
+        let is_in_path = !is_equals && before == Some(b'/');
+        if is_in_path && is_source_line(&self.bytes[name_place.clone()], &self.bytes[at + 1..]) {
+            return None;
+        }
         let parameter = is_equals && before.is_none_or(|byte| b"?&#;".contains(&byte));
         let place = if parameter { NamePosition::Parameter } else { NamePosition::Member };
         let name = percent_decoded(&self.bytes[name_place]);

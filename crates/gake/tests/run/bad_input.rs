@@ -212,7 +212,7 @@ fn a_disk_that_fills_during_the_run_costs_the_run_file_and_not_the_run() {
     let path = directory.path().join("run.hlog");
     let lab = lab();
     let url = url(&lab, "/slow?min=1ms&max=20ms");
-    let args = ["run", &url, "-c", "10", "-d", "2500ms", "-o", "json", "--out"];
+    let args = ["run", &url, "-c", "10", "-d", "2500ms", "--no-probe", "-o", "json", "--out"];
     let args = [&args, &[path.to_str().unwrap()][..]].concat();
     let ran = start(&mut gake_with_disk_of(8_000, &args)).wait();
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -19,6 +19,7 @@ const IDLE: u64 = 5;
 struct Thread {
     name: String,
     policy: u64,
+    nice: u64,
     ticks: u64,
 }
 
@@ -33,8 +34,8 @@ fn threads(pid: u32) -> BTreeMap<u32, Thread> {
         let (name, fields) = rest.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         let field = |number: usize| fields[number - 3].parse::<u64>().ok();
-        let (policy, ticks) = (field(41)?, field(14)? + field(15)?);
-        Some((number.parse().ok()?, Thread { name: name.to_owned(), policy, ticks }))
+        let (policy, nice, ticks) = (field(41)?, field(19)?, field(14)? + field(15)?);
+        Some((number.parse().ok()?, Thread { name: name.to_owned(), policy, nice, ticks }))
     };
     tasks.filter_map(thread).collect()
 }
@@ -45,7 +46,7 @@ fn is_worker(thread: &Thread) -> bool {
 }
 
 #[test]
-fn every_thread_but_the_workers_is_of_the_lowest_class_while_arrivals_are_due() {
+fn every_thread_but_workers_and_sampler_is_of_the_lowest_class_while_arrivals_are_due() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let lab = lab();
@@ -71,6 +72,9 @@ fn every_thread_but_the_workers_is_of_the_lowest_class_while_arrivals_are_due() 
             // It waits for the others.
             let used = thread.ticks - first[number].ticks;
             assert_eq!(used, 0, "the main thread works while requests are due: {second:?}");
+        } else if thread.name == "gake-watch" {
+            // In the lowest class it would have no readings of a full machine.
+            assert_eq!((thread.policy, thread.nice), (OTHER, 10), "{second:?}");
         } else {
             assert_eq!(thread.policy, IDLE, "{}: {second:?}", thread.name);
         }
