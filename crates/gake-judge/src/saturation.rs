@@ -9,7 +9,7 @@ use gake_core::record::{LatencyMetric, Run, SeriesPoint};
 use gake_text::units;
 
 use crate::lanes;
-use crate::stats::{CPU_BUSY, share};
+use crate::stats::{generator_is_busy, share};
 
 /// Points of the series needed: responses as long as the run are no queue.
 const POINTS_MIN: usize = 4;
@@ -136,12 +136,11 @@ fn is_generators(run: &Run) -> bool {
     let (counts, latency) = (&run.tally.counts, &run.tally.latency);
     let lateness = latency.of(LatencyMetric::Lateness).quantile(0.99) as f64;
     let is_late = lateness > latency.response().quantile(0.5) as f64 / 2.0;
-    let is_busy = run.generator.busiest > CPU_BUSY && !run.plan.spin;
     let waited = share(latency.of(LatencyMetric::Blocked).count(), counts.sent) > BLOCKED_MIN;
     let fired = (counts.arrivals() - counts.dropped) as f64;
     let asked = run.asked_rate.unwrap_or(0.0) * run.measured as f64 / 1e9;
     let is_short = fired < SENT_MIN * asked && !waited && counts.dropped == 0;
-    is_late || is_busy || is_short || counts.lost > 0
+    is_late || generator_is_busy(run) || is_short || counts.lost > 0
 }
 
 #[cfg(test)]

@@ -6,6 +6,11 @@ use gake_core::record::{LatencyMetric, Run, Tally};
 /// Share of one core from which a worker counts as busy.
 pub(crate) const CPU_BUSY: f64 = 0.85;
 
+/// Whether the generator of `run` has no CPU left, which slows everything it measures.
+pub(crate) fn generator_is_busy(run: &Run) -> bool {
+    run.generator.busiest > CPU_BUSY && !run.plan.spin
+}
+
 /// Samples that must lie beyond a percentile for it to be reported.
 pub const BEYOND_MIN: f64 = 10.0;
 

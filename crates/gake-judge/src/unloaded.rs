@@ -8,7 +8,7 @@
 use gake_core::record::{Histogram, LatencyMetric, MACHINE, PROBE, PROBE_DELAY, Run};
 
 use crate::saturation::Saturation;
-use crate::stats::{CPU_BUSY, mean_in_flight, share};
+use crate::stats::{generator_is_busy, mean_in_flight, share};
 
 /// Times needed.
 const TIMES_MIN: usize = 3;
@@ -152,9 +152,8 @@ pub fn wants_probe(run: &Run) -> bool {
     let counts = &run.tally.counts;
     let first = run.tally.latency.of(LatencyMetric::FirstByte);
     let is_pushed = run.plan.load.is_back_to_back() || Saturation::of(run).is_some();
-    let is_busy = run.generator.busiest > CPU_BUSY && !run.plan.spin;
     is_pushed
-        && !is_busy
+        && !generator_is_busy(run)
         && run.measured >= MEASURED_MIN
         && mean_in_flight(run) >= IN_FLIGHT_MIN
         && first.count() >= RESPONSES_MIN

@@ -4,7 +4,8 @@ use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Counts, Fault, Gauge, Histogram, LatencyMetric, Run, UNANSWERED};
 
 use crate::objective::Evaluation;
-use crate::stats::{CPU_BUSY, mean_in_flight, share};
+use crate::stats::{generator_is_busy, mean_in_flight, share};
+use crate::unloaded::Unloaded;
 
 /// A level is at its bound when this share of the readings is: a mean over the whole run hides a
 /// pool that is full for half of it.
@@ -86,9 +87,9 @@ impl<'a> RunFacts<'a> {
         self.run.plan.load.is_back_to_back()
     }
 
-    /// Whether the generator has no CPU left, which slows everything it measures.
+    /// As [`generator_is_busy`].
     pub(super) fn generator_is_busy(&self) -> bool {
-        self.run.generator.busiest > CPU_BUSY && !self.run.plan.spin
+        generator_is_busy(self.run)
     }
 
     /// Whether so many local ports are in use that finding a free one takes long.
@@ -117,11 +118,24 @@ impl<'a> RunFacts<'a> {
         self.run.watched.named(name)
     }
 
+    /// Whether a source of one of these kinds is watched.
+    pub(super) fn is_watched(&self, kinds: &[&str]) -> bool {
+        let mut gauges = self.run.watched.gauges().iter();
+        gauges.any(|gauge| kinds.iter().any(|kind| gauge.source.starts_with(kind)))
+    }
+
     /// Whether Spring Boot is watched without its threads, which its default hides.
     pub(super) fn hides_threads(&self) -> bool {
-        let mut gauges = self.run.watched.gauges().iter();
-        gauges.any(|gauge| gauge.source.starts_with("actuator:"))
-            && self.gauges("pool").next().is_none()
+        self.is_watched(&["actuator:"]) && self.gauges("pool").next().is_none()
+    }
+
+    /// The response time of a request that meets no other: the median of those sent one at a time,
+    /// or else the fastest.
+    pub(super) fn alone(&self) -> f64 {
+        match Unloaded::of(self.run) {
+            Some(unloaded) => unloaded.median(),
+            None => self.run.tally.latency.response().min() as f64,
+        }
     }
 
     /// The largest mean after the warm-up of the gauges of a name, and its source.

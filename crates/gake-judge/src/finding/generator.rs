@@ -9,7 +9,6 @@ use super::connections::starved;
 use super::facts::RunFacts;
 use crate::objective::ValueUnit;
 use crate::stats::CPU_BUSY;
-use crate::unloaded::Unloaded;
 
 /// Share of the workers' time that they waited for a core.
 pub(super) const RUN_DELAY_MIN: f64 = 0.05;
@@ -67,12 +66,8 @@ pub(super) fn adds_to_responses(facts: &RunFacts<'_>) -> bool {
 /// Whether the workers' waits for a core make up most of what the median response takes beyond a
 /// request that meets no other.
 pub(super) fn explains_excess(facts: &RunFacts<'_>) -> bool {
-    let response = facts.run.tally.latency.response();
-    let least = match Unloaded::of(facts.run) {
-        Some(unloaded) => unloaded.median(),
-        None => response.min() as f64,
-    };
-    own_delay(facts) >= EXPLAINS * (response.quantile(0.5) as f64 - least)
+    let median = facts.run.tally.latency.response().quantile(0.5) as f64;
+    own_delay(facts) >= EXPLAINS * (median - facts.alone())
 }
 
 /// Whether the workers' demand for CPU is as high as their number of threads.

@@ -6,7 +6,6 @@ use gake_text::units;
 use super::facts::{FAILURES_MIN, RunFacts};
 use super::{Finding, Rank, UNEXPLAINED, cores, generator, server};
 use crate::objective::ValueUnit;
-use crate::unloaded::Unloaded;
 
 /// The finding of a run with a problem that `findings` do not explain.
 pub(super) fn find(facts: &RunFacts<'_>, findings: &[Finding]) -> Option<Finding> {
@@ -24,10 +23,7 @@ pub(super) fn find(facts: &RunFacts<'_>, findings: &[Finding]) -> Option<Finding
 /// waits.
 fn service_time(facts: &RunFacts<'_>) -> Option<Finding> {
     let response = facts.run.tally.latency.response();
-    let alone = match Unloaded::of(facts.run) {
-        Some(unloaded) => unloaded.median(),
-        None => response.min() as f64,
-    };
+    let alone = facts.alone();
     let missed: Vec<_> =
         facts.missed().filter(|missed| missed.unit == ValueUnit::Nanoseconds).collect();
     let is_alone = |value: f64| value <= NO_QUEUE * alone;
@@ -137,12 +133,8 @@ fn finding(facts: &RunFacts<'_>, evidence: &str) -> Finding {
 
 /// Advice on sources that are not watched yet.
 pub(super) fn watch_advice(facts: &RunFacts<'_>) -> String {
-    let watched = |kinds: &[&str]| {
-        let gauges = facts.run.watched.gauges().iter();
-        gauges.map(|gauge| &gauge.source).any(|s| kinds.iter().any(|kind| s.starts_with(kind)))
-    };
     let here = facts.machine_flag("target_here");
-    let process = watched(&["pid:", "port:"]) || (here && facts.most("cores").is_some());
+    let process = facts.is_watched(&["pid:", "port:"]) || (here && facts.most("cores").is_some());
     let mut more = Vec::new();
     if !process {
         more.push(match here {
@@ -150,7 +142,7 @@ pub(super) fn watch_advice(facts: &RunFacts<'_>) -> String {
             false => "the target's machine (--watch prometheus:URL of node_exporter)",
         });
     }
-    if !watched(&["prometheus:", "actuator:"]) {
+    if !facts.is_watched(&["prometheus:", "actuator:"]) {
         more.push("its pools (--watch actuator:URL or prometheus:URL)");
     } else if facts.hides_threads() {
         more.push("its threads (with server.tomcat.mbeanregistry.enabled=true)");

@@ -5,6 +5,7 @@
 //! throughput, the response time without load, and the points of the scalability fit. When a
 //! highest rate is set, an open loop of doubling rates replaces it.
 
+use std::mem::discriminant;
 use std::time::Duration;
 
 use super::step::Rung;
@@ -73,8 +74,6 @@ pub(super) struct Ladder {
     pub(super) grows: bool,
     /// The highest load at which every clause held.
     pub(super) passed: f64,
-    /// Whether the ladder and the search have the same unit.
-    is_of_dimension: bool,
 }
 
 impl Ladder {
@@ -105,18 +104,13 @@ impl Ladder {
             best: 0.0,
             grows: true,
             passed: 0.0,
-            is_of_dimension: match load {
-                TrialLoad::Users(_) => {
-                    matches!(options.dimension, Dimension::Users | Dimension::Streams)
-                }
-                _ => true,
-            },
         }
     }
 
-    /// The highest load at which every clause held, if it is in the unit of the search.
-    pub(super) fn passed_level(&self) -> Option<f64> {
-        (self.is_of_dimension && self.passed > 0.0).then_some(self.passed)
+    /// The highest load at which every clause held, if it is a level of `dimension`.
+    pub(super) fn passed_level(&self, dimension: Dimension) -> Option<f64> {
+        let is_level = discriminant(&self.load) == discriminant(&dimension.load(self.passed));
+        (is_level && self.passed > 0.0).then_some(self.passed)
     }
 
     /// The latency limit, in seconds.

@@ -196,14 +196,12 @@ impl Search {
                     why: why.map_or(ended, |ceiling| ceiling.why.clone()),
                 }
             }
-            // Even one user missed the objective.
-            (_, None, _) if failed && self.ladder.passed <= 0.0 => {
-                CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
-            }
-            // Without a step that passed there is no level to plan with, but a rung of the ladder.
-            (Some(_), None, _) if failed => {
+            // Without a step that passed there is no level to plan with, but a rung of the ladder,
+            // unless even one user missed the objective.
+            (pool, None, _) if failed && (pool.is_some() || self.ladder.passed <= 0.0) => {
                 let lowest = lowest.unwrap_or(1.0);
-                match self.ladder.passed_level().filter(|level| *level < lowest) {
+                let rung = self.ladder.passed_level(self.options.dimension);
+                match rung.filter(|level| *level < lowest) {
                     Some(level) => CapacityResult::AtLeast {
                         level,
                         why: "no step above the ladder passed before the budget was spent"
