@@ -23,6 +23,9 @@ use end_stats::{EndStats, summary};
 use thread::{LuaAddress, ThreadHandle, ThreadState};
 use work::LuaFactory;
 
+/// Maximum bytes of a script.
+const SCRIPT_MAX: u64 = 16 << 20;
+
 /// A script, with its states.
 #[derive(Debug)]
 pub struct LuaScript {
@@ -45,7 +48,11 @@ impl LuaScript {
     /// # Errors
     /// A sentence with file and line.
     pub fn load(path: &str, options: &WrkOptions) -> Result<Self, String> {
-        let text = std::fs::read(path).map_err(|error| format!("cannot open {path}: {error}"))?;
+        let text = gake_files::read(path.as_ref(), "a script", SCRIPT_MAX);
+        let text = text.map_err(|error| match error.io() {
+            Some(error) => format!("cannot open {path}: {error}"),
+            None => error.to_string(),
+        })?;
         let target = Target::of(&options.url).ok_or("the URL has no host")?;
         let state = || new_state(path, &text, options, &target).map_err(|error| explained(&error));
         let (main, _) = state()?;
