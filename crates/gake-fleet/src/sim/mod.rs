@@ -1,8 +1,8 @@
 //! Simulation of coordinator and agents with a virtual network and clock, deterministic for each
 //! seed.
 //!
-//! `cargo xtask test` runs 4,000 seeds; GAKE_SIM_SEEDS=10000 more. To repeat a failed seed: `GAKE_SIM_FIRST=5957
-//! GAKE_SIM_SEEDS=1 cargo test -p gake-fleet --lib sim`.
+//! `cargo xtask test` runs 4,000 seeds; GAKE_SIM_SEEDS sets another number. To repeat a failed seed:
+//! `GAKE_SIM_FIRST=5957 GAKE_SIM_SEEDS=1 cargo test -p gake-fleet --lib sim`.
 
 mod agent;
 mod coordinator;

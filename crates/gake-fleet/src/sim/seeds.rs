@@ -125,13 +125,13 @@ fn a_thousand_agents_are_one_run() {
             SimFaults { kills, outages: false, orphans: kills, drifts, returns },
         );
     }
-    // NATS has an outage in the second of both.
+    // NATS has an outage, too.
     let (kills, outages, orphans, drifts, returns) = (true, true, false, true, true);
     let faults = SimFaults { kills, outages, orphans, drifts, returns };
-    let end = simulate(8, 1_000, 3, faults);
+    let end = simulate(56, 1_000, 3, faults);
     assert!(end.on_loss == OnLoss::Continue && end.lost > 0, "{} lost", end.lost);
     assert_eq!(end.taken_over, 0);
-    let end = simulate(4, 1_000, 10, faults);
+    let end = simulate(32, 1_000, 10, faults);
     assert!(end.on_loss == OnLoss::Redistribute && end.lost > 0, "{} lost", end.lost);
     assert!(end.taken_over > 0);
 }
