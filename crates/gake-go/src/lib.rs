@@ -5,6 +5,5 @@ pub mod cookies;
 pub mod date;
 pub mod duration;
 pub mod json;
-pub mod lookup;
 pub mod number;
 pub mod url;

@@ -31,7 +31,7 @@ pub mod user;
 pub mod values;
 pub mod work;
 
-pub use gake_go::{duration, lookup};
+pub use gake_go::duration;
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
 pub use user::loader::not_on_disk;

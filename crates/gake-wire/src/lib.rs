@@ -45,6 +45,7 @@ pub use net::deadline::Deadline;
 pub use net::fault;
 pub use net::location::{Location, LocationError, Scheme};
 pub use net::location::{basic_authorization, basic_authorization_as_given};
+pub use net::lookup;
 pub use net::percent::percent_decoded;
 pub use net::permit::ConnectionPermit;
 pub use net::ports::{LOOPBACK_MAX, has_socket_port_ranges};

@@ -7,6 +7,7 @@ pub(crate) mod lingering;
 pub(crate) mod loader;
 mod options_json;
 pub mod pending;
+pub(crate) mod request_tags;
 pub mod requests;
 pub mod script_user;
 pub mod series_index;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use gake_core::record::Fault;
 use gake_k6::files::{FetchModule, FetchedModule};
-use gake_k6::lookup;
 use gake_wire::HttpRequest;
+use gake_wire::lookup;
 use url::Url;
 
 use crate::single_request::{SendError, send_once};

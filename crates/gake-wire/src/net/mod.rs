@@ -6,6 +6,7 @@ pub(crate) mod alternative;
 pub(crate) mod deadline;
 pub mod fault;
 pub(crate) mod location;
+pub mod lookup;
 pub(crate) mod percent;
 pub(crate) mod permit;
 pub(crate) mod ports;

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gake_core::record::{ErrorCode, Fault, Phase};
-use gake_go::lookup::{self, LookupError};
 use url::Url;
+
+use gake_wire::lookup::{self, LookupError};
 
 /// The `error_code` and `error` of a response for a fault of a request to `url`.
 pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {

@@ -7,7 +7,7 @@ use gake_core::record::Exchange;
 use super::response_facts::ResponseFacts;
 use super::script_request::ScriptRequest;
 use crate::metrics::BuiltinMetric;
-use crate::user::series_index::TagSource;
+use crate::user::request_tags::RequestTags;
 use crate::user::vu::Vu;
 
 /// Records the samples of one request.
@@ -59,20 +59,6 @@ pub(super) fn record_unfinished(vu: &Vu, request: &ScriptRequest, url: &str, exc
     vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 
-/// The system tags of a request.
-const SYSTEM_TAGS: [&str; 10] = [
-    "method",
-    "url",
-    "name",
-    "status",
-    "proto",
-    "tls_version",
-    "error",
-    "error_code",
-    "expected_response",
-    "ip",
-];
-
 struct HttpTags<'a> {
     vu: &'a Vu,
     request: &'a ScriptRequest,
@@ -81,17 +67,34 @@ struct HttpTags<'a> {
     expected: Option<bool>,
 }
 
-impl TagSource for HttpTags<'_> {
-    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, request, url, response, expected } = self;
-        let own = || {
-            let own = request.tags.iter().rev().find(|(known, _)| known == key);
-            own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
-        };
-        if SYSTEM_TAGS.contains(&key) && !vu.test.has_system_tag(key) {
-            let name = request.name.as_deref().filter(|_| key == "name");
-            return name.map_or_else(own, |name| Some(name.into()));
-        }
+impl RequestTags for HttpTags<'_> {
+    const SYSTEM: &'static [&'static str] = &[
+        "method",
+        "url",
+        "name",
+        "status",
+        "proto",
+        "tls_version",
+        "error",
+        "error_code",
+        "expected_response",
+        "ip",
+    ];
+
+    fn vu(&self) -> &Vu {
+        self.vu
+    }
+
+    fn own(&self) -> &[(String, String)] {
+        &self.request.tags
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.request.name.as_deref()
+    }
+
+    fn system(&self, key: &str) -> Option<Cow<'_, str>> {
+        let Self { request, url, response, expected, .. } = self;
         match key {
             "method" => Some((&*response.method).into()),
             "url" | "name" => Some(request.name.as_deref().unwrap_or(url).into()),
@@ -103,14 +106,7 @@ impl TagSource for HttpTags<'_> {
                 (response.error_code > 0).then(|| response.error_code.to_string().into())
             }
             "ip" => response.peer.map(|peer| peer.ip().to_string().into()),
-            "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
-            _ => own(),
+            _ => expected.map(|is| if is { "true" } else { "false" }.into()),
         }
-    }
-
-    fn keys(&self) -> Vec<String> {
-        let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.request.tags.iter().map(|(name, _)| name.clone());
-        system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }

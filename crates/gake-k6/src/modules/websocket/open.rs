@@ -7,15 +7,16 @@ use std::time::Duration;
 use gake_codec::websocket::UpgradeResponse;
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
-use gake_go::lookup::{self, LookupError};
 use gake_wire::{Deadline, HttpRequest, WebSocketSession};
 use url::{Position, Url};
 
 use super::socket_params::SocketParams;
 use crate::metrics::BuiltinMetric;
 use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
-use crate::user::series_index::{TagSet, TagSource};
+use crate::user::request_tags::RequestTags;
+use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
+use gake_wire::lookup::{self, LookupError};
 
 /// Timeout of the upgrade.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -124,39 +125,40 @@ fn go_text(fault: Fault, url: &Url) -> String {
     }
 }
 
-/// The system tags of a session.
-const SYSTEM_TAGS: [&str; 4] = ["url", "name", "status", "subproto"];
-
 struct SessionTags<'a> {
     vu: &'a Vu,
     params: &'a SocketParams,
     response: Option<&'a UpgradeResponse>,
 }
 
-impl TagSource for SessionTags<'_> {
-    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, params, response } = self;
+impl RequestTags for SessionTags<'_> {
+    const SYSTEM: &'static [&'static str] = &["url", "name", "status", "subproto"];
+
+    fn vu(&self) -> &Vu {
+        self.vu
+    }
+
+    fn own(&self) -> &[(String, String)] {
+        &self.params.tags
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.params.name.as_deref()
+    }
+
+    fn system(&self, key: &str) -> Option<Cow<'_, str>> {
+        let Self { params, response, .. } = self;
         match key {
             "url" => Some(params.name.as_deref().unwrap_or(&params.url).into()),
-            "name" if params.name.is_some() => params.name.as_deref().map(Into::into),
+            "name" => self.own_or_users(key),
             "status" => response.map(|response| response.status.to_string().into()),
-            "subproto" => response.map(|response| {
+            _ => response.map(|response| {
                 let lines = response.headers.iter();
                 let mut chosen =
                     lines.filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
                 chosen.next().map_or("", |(_, value)| value.as_str()).into()
             }),
-            _ => {
-                let own = params.tags.iter().rev().find(|(known, _)| known == key);
-                own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
-            }
         }
-    }
-
-    fn keys(&self) -> Vec<String> {
-        let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.params.tags.iter().map(|(name, _)| name.clone());
-        system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }
 
