@@ -7,6 +7,7 @@
 //! an interval shorter than one mean time (a burst), runs with dropped arrivals, which have no time
 //! in flight, and targets beyond their capacity, whose growing queue is a result.
 
+use gake_core::clock::nanos;
 use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::{Plan, WorkKind};
 use gake_core::record::{Histogram, LatencyMetric, Run};
@@ -90,7 +91,10 @@ pub(super) fn check(run: &Run) -> Option<Reason> {
     }
     let residual = mean.max((mean * mean + deviation * deviation) / (2.0 * mean));
     let expected = time / measured;
-    let edge = mean_level * residual / measured;
+    // Those that never ended were in flight until the run did.
+    let after = run.elapsed.saturating_sub(nanos(run.plan.warmup) + run.measured) as f64;
+    let unfinished = counts.unfinished as f64 * after / measured;
+    let edge = (mean_level * residual / measured).max(unfinished);
     // Over HTTP/2 a request that waits for a stream is in flight, but that wait is not in `time`.
     let blocked = match counts.streams {
         0 => 0.0,

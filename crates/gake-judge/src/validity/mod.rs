@@ -300,11 +300,12 @@ fn users(run: &Run) -> Option<Reason> {
     if !is_judged || begun == 0 {
         return None;
     }
-    // Their only request was sent at the start and never ended.
-    let late = run.tally.latency.response().count_between(9 * (run.measured / 10), Nanos::MAX);
+    // Their only request was sent at the start and never ended. Where that holds for all, others
+    // ended before: the target stopped responding.
+    let late = run.tally.latency.response().count_between(9 * (run.elapsed / 10), Nanos::MAX);
     let unserved = late.min(counts.unfinished);
     let part = share(unserved, users as u64);
-    if part > at::UNSERVED_SUSPECT && counts.ok > 0 {
+    if part > at::UNSERVED_SUSPECT && unserved < users as u64 && counts.ok > 0 {
         let text = format!(
             "{} of {} users never had a response: the figures are of the other {}",
             units::count(unserved),

@@ -317,3 +317,15 @@ fn users_who_never_had_a_response_are_missing() {
     late.tally.counts.unfinished = 0;
     assert_eq!(level_of(&late, "users"), Valid);
 }
+
+#[test]
+fn a_target_that_stops_responding_does_not_make_the_run_invalid() {
+    // 64 users send their last requests after 4 of 10 s; they wait for 9 s, 3 of them in the drain.
+    let served = 64 * 4 * 50;
+    let hung = answered(0, 9 * SECOND, 9 * SECOND, 200);
+    let mut run = RunBuilder::of(served, 20 * MS).closed().add(64, hung).in_flight(64.0).run();
+    run.elapsed = 13 * SECOND;
+    run.tally.counts.unfinished = 64;
+    assert_eq!(level_of(&run, "littles_law"), Valid);
+    assert_eq!(level_of(&run, "users"), Valid);
+}
