@@ -38,7 +38,7 @@ pub use objective::{
 };
 pub use reconcile::{WriteCounts, reconcile};
 pub use stats::trusted;
-pub use unloaded::wants_probe;
+pub use unloaded::probe_after;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};
 

@@ -151,6 +151,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{MS, RunBuilder};
+    use crate::unloaded::probe_after;
     use crate::validity;
 
     /// A run of 8 s at 260/s with these completions and medians in each second.
@@ -182,6 +183,18 @@ mod tests {
             .assert_eq(&found.text(&overloaded));
         let (validity, reasons) = validity::check(&overloaded);
         assert_eq!(validity, validity::Validity::Valid, "{reasons:?}");
+    }
+
+    #[test]
+    fn an_overloaded_target_is_probed_once_it_has_completed_what_was_left_behind() {
+        let mut overloaded = run(|_| 180, |second| (second + 1) * 300 * MS);
+        overloaded.tally.in_flight_ns = 300 * u128::from(overloaded.measured);
+        assert_eq!(probe_after(&overloaded), Some(0));
+        // 90 of 180/s, one and a half times as long.
+        overloaded.tally.counts.unfinished = 90;
+        assert_eq!(probe_after(&overloaded), Some(750 * MS));
+        overloaded.tally.counts.unfinished = 900;
+        assert_eq!(probe_after(&overloaded), None, "it would take too long");
     }
 
     #[test]

@@ -32,9 +32,10 @@ impl ResolvedRun {
             && self.plan.fires == WorkKind::Requests
             && self.plan.requests.is_none()
             && run.ending == RunEnd::Done;
-        if !is_safe || !gake_judge::wants_probe(run) {
+        let Some(after) = is_safe.then(|| gake_judge::probe_after(run)).flatten() else {
             return Vec::new();
-        }
+        };
+        std::thread::sleep(Duration::from_nanos(after));
         let connections = self.plan.connections.min(1);
         let fastest = Duration::from_nanos(run.tally.latency.response().min());
         let time = (fastest * (REQUESTS_MIN as u32 + 1)).clamp(TIME, TIME_MAX);

@@ -52,10 +52,8 @@ fn left_out(facts: &RunFacts<'_>) -> Option<Finding> {
     Some(Finding::new("connection_limit", evidence, UNACCEPTED, ACCEPT_QUEUE))
 }
 
-const UNACCEPTED: &str = "the server seems to limit the connections it serves (max-connections, \
-                          worker_connections, one thread each): raise that limit, or stay below \
-                          it with -c";
-const ACCEPT_QUEUE: &str = "ss -ltn on the target: Recv-Q counts the connections not yet accepted";
+const UNACCEPTED: &str = "raise its limit on connections (worker_connections), or lower -c";
+const ACCEPT_QUEUE: &str = "ss -ltn on the target: Recv-Q counts connections not yet accepted";
 
 fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
     let refused =
@@ -71,9 +69,8 @@ fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
         units::count(attempts),
         units::plural(facts.run.peak_connections, "connection")
     );
-    let advice = "raise the server's or the balancer's limit on connections, or stay below it \
-                  with -c";
-    let check = "ss -tan state established '( sport = :PORT )' on the target counts the open ones";
+    let advice = "raise the limit on connections of the server or balancer, or lower -c";
+    let check = "ss -tan state established '( sport = :PORT )' on the target";
     Some(Finding::new("connection_limit", evidence, advice, check))
 }
 
@@ -143,7 +140,7 @@ pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(facts.counts().sent, "request")
     );
     let advice = "check the address, and that the server is up";
-    let check = "curl -v the URL; ss -ltn on the target lists its listening ports";
+    let check = "curl -v URL; ss -ltn on the target lists its listening ports";
     Some(Finding::new("unreachable", evidence, advice, check))
 }
 
@@ -157,8 +154,7 @@ pub(super) fn retransmits(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(syns.segments, "TCP segment"),
         units::plural(facts.counts().sent, "request")
     );
-    let advice = "the network loses packets: look at drops on the interfaces, switches and \
-                  firewalls of the route";
-    let check = "nstat -az TcpRetransSegs here and on the target; ip -s link for drops";
+    let advice = "the network loses packets: look at drops on interfaces and switches";
+    let check = "nstat -az TcpRetransSegs here and on the target";
     Some(Finding::new("retransmits", evidence, advice, check))
 }

@@ -27,8 +27,7 @@ const GENERATORS: f64 = 0.15;
 /// A quota is the limit when it throttled the target in this share of the periods.
 const THROTTLED: f64 = 0.3;
 
-const MORE_CORES: &str = "profile its work per request, or give it more cores; tuning pools or \
-                          queues will not help";
+const MORE_CORES: &str = "profile its work per request, or give it cores; larger pools do not help";
 
 pub(super) fn find(facts: &RunFacts<'_>) -> Option<Finding> {
     quota(facts)
@@ -48,8 +47,7 @@ fn quota(facts: &RunFacts<'_>) -> Option<Finding> {
         units::percent(seen.mean),
         seen.how_often()
     );
-    let advice = "raise its CPU quota (docker --cpus, resources.limits.cpu, CPUQuota=), or make \
-                  requests cheaper";
+    let advice = "raise its quota (docker --cpus, limits.cpu, CPUQuota=), or do less work";
     let check = "nr_throttled in the cpu.stat of its control group grows";
     Some(Finding::new("target_cpu_quota", evidence, advice, check))
 }
@@ -150,8 +148,7 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
     }
     if shares.generator >= GENERATORS {
         let evidence = format!("the target and the generator share cores: {shares_text}");
-        let advice = "give each cores of its own (taskset, cpusets), or run the generator on \
-                      another machine; the target's own limit is higher than shown";
+        let advice = "give each its own cores (taskset) or machine: the target can do more";
         return Some(Finding::new("shared_cores", evidence, advice, check));
     }
     wants.then(|| Finding::new("target_cpu", shares_text, MORE_CORES, check))
@@ -199,8 +196,7 @@ fn own_cpu(facts: &RunFacts<'_>) -> Option<Finding> {
     let advice = if generator.threads < generator.cores {
         "give it more cores with --threads, or lower the rate"
     } else {
-        "lower the rate, or generate from a machine with more cores; the server's limit may be \
-         higher than shown"
+        "lower the rate, or generate from more cores: the server may do more"
     };
     Some(Finding::new("generator_cpu", evidence, advice, "top -H -p of gake's process"))
 }
@@ -219,8 +215,7 @@ fn one_thread(facts: &RunFacts<'_>) -> Option<Finding> {
         seen.how_often(),
         units::number(ran)
     );
-    let advice = "that thread is the limit: spread its work over several (workers, processes), or \
-                  make it cheaper; more cores will not help";
+    let advice = "spread its work over workers or processes; more cores do not help";
     Some(Finding::new("target_thread", evidence, advice, "top -H -p of the target's process"))
 }
 
@@ -246,10 +241,8 @@ pub(super) fn starved(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(waited),
         units::percent(spare)
     );
-    let advice = "other processes occupy the cores it may use, or have a higher priority: check \
-                  its affinity (taskset -p PID) and its nice value";
-    let check = "the second number of /proc/PID/task/TID/schedstat of the target grows; top shows \
-                 the P and NI columns";
+    let advice = "other programs come first: check its affinity (taskset -p) and nice value";
+    let check = "top's P and NI; the second number of its /proc/PID/schedstat grows";
     Some(Finding::new("target_starved", evidence, advice, check))
 }
 

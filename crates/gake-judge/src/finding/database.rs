@@ -52,10 +52,8 @@ pub(super) fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(errors, "request"),
         units::percent(facts.of_sent(errors))
     ));
-    let advice = "keep the pools of all instances together below the database's limit \
-                  (SetMaxOpenConns, maximumPoolSize), or raise max_connections";
-    let check = "SHOW STATUS LIKE 'Connection_errors_max_connections', 'Aborted_connects' and \
-                 'Max_used_connections'; for PostgreSQL, SELECT count(*) FROM pg_stat_activity";
+    let advice = "shrink the pools of all instances, or raise the database's max_connections";
+    let check = "SHOW STATUS LIKE 'Connection_errors%', or count pg_stat_activity";
     Some(Finding::new("db_connections_refused", evidence, advice, check))
 }
 
@@ -70,10 +68,8 @@ pub(super) fn churn(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(opened / rate.max(1e-9)),
         units::number(rate)
     );
-    let advice = "let the pool keep its connections: as many idle as open ones (SetMaxIdleConns, \
-                  minimumIdle), with lifetimes of minutes";
-    let check = "SHOW STATUS LIKE 'Connections' twice; ss -tan state time-wait '( dport = :3306 )' \
-                 on the target";
+    let advice = "let the pool keep its connections open (SetMaxIdleConns, minimumIdle)";
+    let check = "SHOW STATUS LIKE 'Connections' twice; ss -tan state time-wait";
     Some(Finding::new("db_pool_churn", evidence, advice, check))
 }
 
@@ -137,10 +133,8 @@ pub(super) fn locks(facts: &RunFacts<'_>) -> Option<Finding> {
     if running.is_finite() {
         evidence.push_str(&format!(" and {} statements running", units::number(running)));
     }
-    let advice = "find the row or table that they all write: shorten the transactions, or spread \
-                  the writes";
-    let check = "SHOW STATUS LIKE 'Innodb_row_lock_current_waits'; for PostgreSQL, \
-                 wait_event_type in pg_stat_activity";
+    let advice = "find the row or table that all write: shorter transactions, spread writes";
+    let check = "SHOW STATUS LIKE 'Innodb_row_lock%', or pg_stat_activity.wait_event";
     Some(Finding::new("db_locks", evidence, advice, check))
 }
 
@@ -153,9 +147,7 @@ pub(super) fn pool(facts: &RunFacts<'_>) -> Option<Finding> {
             units::plural(pending as u64, "request")
         ));
     }
-    let advice = "make the queries faster, or the pool larger if the database can serve more \
-                  connections";
-    let check = "hikaricp.connections.active and .pending, or go_sql_in_use_connections against \
-                 go_sql_max_open_connections; SHOW PROCESSLIST";
+    let advice = "make the queries faster, or the pool larger if the database has room";
+    let check = "hikaricp.connections.pending, or SHOW PROCESSLIST on the database";
     Some(Finding::new("target_db_pool", evidence, advice, check))
 }

@@ -101,14 +101,12 @@ pub(super) fn explains_latency(facts: &RunFacts<'_>) -> bool {
 pub(super) fn quota(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound(THROTTLED, THROTTLED_MIN)?;
     let evidence = format!(
-        "the CPU quota of gake's own control group, {} cores, throttled it in {} of the \
-         scheduler's periods ({}): the figures show that quota, not the target",
+        "gake's own CPU quota, {} cores, throttled it in {} of the scheduler's periods ({}): the figures show that quota, not the target",
         units::number(facts.most("generator_quota")?),
         units::percent(seen.mean),
         seen.how_often()
     );
-    let advice = "raise the generator's CPU quota (docker --cpus, resources.limits.cpu, CPUQuota=), \
-                  or lower the rate";
+    let advice = "raise gake's CPU quota (docker --cpus, CPUQuota=), or lower the rate";
     let check = "nr_throttled in the cpu.stat of its control group grows";
     Some(Finding::new("generator_quota", evidence, advice, check))
 }
@@ -135,7 +133,7 @@ pub(super) fn run_delay(facts: &RunFacts<'_>) -> Option<Finding> {
 pub(super) const CORES: &str =
     "give the generator cores of its own (taskset, cpusets), or another machine";
 pub(super) const RUN_DELAY_CHECK: &str =
-    "the second number of /proc/PID/task/TID/schedstat of gake grows; vmstat 1 shows us, sy, st";
+    "vmstat 1 (r, st); the second number of gake's /proc/PID/schedstat";
 
 pub(super) fn ports(facts: &RunFacts<'_>) -> Option<Finding> {
     let failed = facts.faults(|fault| fault == Fault::NoLocalPort);
@@ -156,13 +154,11 @@ pub(super) fn ports(facts: &RunFacts<'_>) -> Option<Finding> {
         )
     };
     let advice = if facts.run.plan.keepalive {
-        "give more source addresses with --interface, or widen net.ipv4.ip_local_port_range"
+        "give more source addresses (--interface), or widen ip_local_port_range"
     } else {
-        "keep connections alive (a closed one holds its port for a minute), or give more source \
-         addresses with --interface"
+        "keep connections alive, or give more source addresses (--interface)"
     };
-    let check = "ss -tan here, counted by source address, against sysctl \
-                 net.ipv4.ip_local_port_range";
+    let check = "ss -tan here against sysctl net.ipv4.ip_local_port_range";
     Some(Finding::new("client_ports", evidence, advice, check))
 }
 

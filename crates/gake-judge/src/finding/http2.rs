@@ -30,10 +30,8 @@ pub(super) fn streams(facts: &RunFacts<'_>) -> Option<Finding> {
         let p99 = units::duration(waits.quantile(0.99) as f64);
         evidence.push_str(&format!("; they waited up to {p99} (p99)"));
     }
-    let advice = "raise the server's limit (http2_max_concurrent_streams or similar), or spread \
-                  the load over more connections with -c";
-    let check = "nghttp -nv URL shows SETTINGS_MAX_CONCURRENT_STREAMS; ss -tan state established \
-                 here counts the connections";
+    let advice = "raise the server's limit on streams, or use more connections (-c)";
+    let check = "nghttp -nv URL shows SETTINGS_MAX_CONCURRENT_STREAMS";
     Some(Finding::new("stream_limit", evidence, advice, check))
 }
 
@@ -52,8 +50,7 @@ pub(super) fn window(facts: &RunFacts<'_>) -> Option<Finding> {
         units::duration(counts.window_wait_time as f64 / counts.window_waits as f64),
         units::percent(part.min(1.0))
     );
-    let advice = "let the server read bodies faster, or give it larger windows \
-                  (SETTINGS_INITIAL_WINDOW_SIZE, and WINDOW_UPDATE for the connection)";
+    let advice = "give the server larger windows, or let it read bodies faster";
     let check = "nghttp -nv -d FILE URL shows when its WINDOW_UPDATE frames come";
     Some(Finding::new("flow_control_window", evidence, advice, check))
 }

@@ -62,8 +62,7 @@ fn of(facts: &RunFacts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
         units::number(last.number),
         units::duration(seconds * 1e9),
     );
-    let advice = "find the code path that does not release one: an early return, an exception, a \
-                  missing close; a larger pool or a restart only buys time";
+    let advice = "find the path that does not give one back: an early return, an exception";
     let check = "stop the load: the pool's busy count does not return to 0";
     Some(Finding::new("target_leak", evidence, advice, check))
 }

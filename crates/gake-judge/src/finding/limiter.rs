@@ -42,8 +42,7 @@ pub(super) fn rate_limit(facts: &RunFacts<'_>) -> Option<Finding> {
         units::rate(ok),
         units::rate(per_second(facts.counts().sent as f64, facts.run.sending)),
     );
-    let advice = "exempt this client from the limit, or raise it, to measure the server behind \
-                  it; fast rejections make the percentiles look good";
+    let advice = "raise the limit, or exempt this client, to measure the server behind it";
     let check = "curl -i the URL under the load: Retry-After and RateLimit headers";
     Some(Finding::new("rate_limit", evidence, advice, check))
 }
@@ -67,11 +66,12 @@ pub(super) fn load_shed(facts: &RunFacts<'_>) -> Option<Finding> {
     }
     let end = (facts.run.measured + facts.warmup()) / TENTH;
     let tenths = facts.run.series.tenths();
-    if !is_fast && part >= LIMITED_MIN && departures::oks_are_even(tenths, end) {
-        return Some(limited(facts, status, part));
-    }
     if !is_fast {
-        return None;
+        // A pool with a time-out completes at even intervals, too.
+        let is_limiter = part >= LIMITED_MIN
+            && departures::oks_are_even(tenths, end)
+            && wait_limit(facts).is_none();
+        return is_limiter.then(|| limited(facts, status, part));
     }
     let through = per_second(facts.counts().ok as f64, facts.run.completing);
     let evidence = format!(
@@ -83,10 +83,8 @@ pub(super) fn load_shed(facts: &RunFacts<'_>) -> Option<Finding> {
         units::rate(through),
         units::number(through * ok.mean() / 1e9),
     );
-    let advice = "look for a limit on the rate, on requests at once or on a queue (limit_req, \
-                  limit_conn, a bounded executor, a circuit breaker); fast refusals make the \
-                  percentiles look good";
-    let check = "curl -i the URL under the load: the body, Retry-After, and the log of the proxy";
+    let advice = "look for limit_req, limit_conn, a bounded queue or a circuit breaker";
+    let check = "curl -i the URL under the load: the body, Retry-After";
     Some(Finding::new("load_shed", evidence, advice, check))
 }
 
@@ -99,10 +97,8 @@ fn limited(facts: &RunFacts<'_>, status: u16, part: f64) -> Finding {
         units::percent(part),
         units::rate(through),
     );
-    let advice = "exempt this client from the limit, or raise it (limit_req, a token bucket), to \
-                  measure the server behind it";
-    let check =
-        "curl -i the URL under the load: Retry-After and RateLimit headers, the proxy's log";
+    let advice = "raise the limit, or exempt this client, to measure the server behind it";
+    let check = "curl -i the URL under the load: Retry-After and RateLimit headers";
     Finding::new("rate_limit", evidence, advice, check)
 }
 
@@ -123,20 +119,17 @@ pub(super) fn wait_limit(facts: &RunFacts<'_>) -> Option<Finding> {
     }
     let through = per_second(facts.counts().ok as f64, facts.run.completing);
     let evidence = format!(
-        "{} of the responses are {status} after {} each (10th to 90th percentile: {} to {}), \
-         others ok after {} or more: requests wait that long for a place and give up; about {} \
-         are served at once ({} ok × {})",
+        "{} of the responses are {status} after {} each ({} to {}): requests wait that long for a \
+         place and give up; about {} are served at once ({} ok × {})",
         units::percent(part),
         units::duration(other.quantile(0.5) as f64),
         units::duration(low),
         units::duration(high),
-        units::duration(fastest),
         units::number((through * fastest / 1e9).round()),
         units::rate(through),
         units::duration(fastest),
     );
-    let advice = "look for a pool with a time-out of that length (connection-timeout of HikariCP, \
-                  pool_timeout, proxy_read_timeout), and enlarge it or hold its places for less time";
-    let check = "--body-errors shows the error's text; the server's log names the pool";
+    let advice = "find the pool with that time-out (connection-timeout), and enlarge it";
+    let check = "--body-errors shows the error; the server's log names the pool";
     Some(Finding::new("wait_limit", evidence, advice, check))
 }

@@ -14,8 +14,7 @@ const ATTEMPTS_SHARE_MIN: f64 = 0.01;
 /// A queue is full from this share of its limit on.
 const FULL: f64 = 0.9;
 
-const ADVICE: &str = "accept faster, or raise the backlog (accept-count, listen backlog=) and \
-                      net.core.somaxconn; a longer queue only helps against bursts";
+const ADVICE: &str = "accept faster, or raise the backlog and net.core.somaxconn (for bursts)";
 
 /// Drops at the target's own socket when they can be read; otherwise drops on the target's machine,
 /// if connections also opened late.
@@ -40,7 +39,7 @@ pub(super) fn overflows(facts: &RunFacts<'_>) -> Option<Finding> {
         ));
     }
     evidence.push_str(&late(&syns));
-    let check = "ss -ltnm on the target: Recv-Q over Send-Q, and the d of skmem grows";
+    let check = "ss -ltnm on the target: Recv-Q over Send-Q; skmem's d grows";
     Some(Finding::new("target_overflows", evidence, ADVICE, check))
 }
 
@@ -63,8 +62,7 @@ fn overflows_of_machine(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(rate),
         late(&syns)
     );
-    let check = "nstat -az TcpExtListenOverflows there; ss -ltnm shows the socket: the d of skmem \
-                 grows";
+    let check = "nstat -az TcpExtListenOverflows there; ss -ltnm shows the socket";
     Some(Finding::new("target_overflows", evidence, ADVICE, check))
 }
 
@@ -95,10 +93,8 @@ pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Option<Finding> {
         how_late(&syns),
         units::plural(facts.responses(), "response"),
     );
-    let advice = "the server's accept queue was probably full: raise its backlog and \
-                  net.core.somaxconn, or accept faster";
-    let check = "ss -ltnm on the target: Recv-Q over Send-Q, and the d of skmem grows; nstat -az \
-                 TcpExtListenOverflows";
+    let advice = "probably a full accept queue: accept faster, or raise the backlog";
+    let check = "nstat -az TcpExtListenOverflows on the target";
     Some(Finding::new("accept_queue", evidence, advice, check))
 }
 

@@ -70,8 +70,15 @@ impl Rank {
     }
 }
 
+/// Advice, and the check, are a line each of a terminal of 80 columns, where the evidence takes
+/// about two.
+const ADVICE_CHARS: usize = 74;
+const CHECK_CHARS: usize = 67;
+
 impl Finding {
     fn new(id: &'static str, evidence: String, advice: &str, check: &str) -> Self {
+        debug_assert!(advice.chars().count() <= ADVICE_CHARS, "{id}: shorten {advice:?}");
+        debug_assert!(check.chars().count() <= CHECK_CHARS, "{id}: shorten {check:?}");
         let (advice, check) = (advice.to_owned(), check.to_owned());
         Self { id, evidence, advice, check, rank: Rank::Cause, served: None }
     }
@@ -181,7 +188,7 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     if let Some(finding) = unexplained::find(&facts, &findings) {
         findings.insert(0, finding);
     } else if let Some(symptom) = findings.first_mut().filter(|f| f.rank == Rank::Symptom) {
-        symptom.advice.push_str(&format!("; to know more, {}", unexplained::watch_advice(&facts)));
+        symptom.advice.push_str(&format!("; to know more: {}", unexplained::watch_advice(&facts)));
     }
     findings
 }
@@ -204,9 +211,9 @@ const NO_DELAY: [&str; 10] = [
 /// From this share of failures on they are what matters.
 const FAILING: f64 = 0.1;
 
-/// Puts a shortage of CPU on the generator's machine behind findings that it does not explain.
+/// Puts a shortage of cores on the generator's machine behind findings that it does not explain.
 fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
-    const OWN: [&str; 3] = ["run_delay", "shared_cores", "generator_cpu"];
+    const OWN: [&str; 4] = ["run_delay", "shared_cores", "generator_cpu", "target_starved"];
     let explains = generator::explains_excess(facts);
     let is_first = |finding: &Finding| {
         let is_failing =

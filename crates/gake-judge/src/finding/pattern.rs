@@ -66,10 +66,8 @@ pub(super) fn hang(facts: &RunFacts<'_>) -> Option<Finding> {
             "connection"
         ),
     );
-    let advice = "the target accepts connections and does not respond: look for a deadlock, an \
-                  exhausted pool, or a dependency called without a time-out";
-    let check = "curl -m 5 the URL now; the stacks of its threads: jstack, /debug/pprof/goroutine, \
-                 py-spy dump";
+    let advice = "look for a deadlock, an exhausted pool, or a call without a time-out";
+    let check = "curl -m 5 URL; then jstack, /debug/pprof/goroutine or py-spy dump";
     Some(Finding::new("target_hang", evidence, advice, check))
 }
 
@@ -119,10 +117,8 @@ pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
         units::duration(longest as f64),
         found.len()
     );
-    let advice = "look for pauses of the whole target: garbage collection, a checkpoint, a \
-                  periodic job that holds a lock, a CPU quota";
-    let check = "the target's GC log (GODEBUG=gctrace=1, -Xlog:gc), nr_throttled in cpu.stat, its \
-                 scheduled jobs";
+    let advice = "look for pauses of the whole target: GC, a checkpoint, a job, a CPU quota";
+    let check = "its GC log (GODEBUG=gctrace=1, -Xlog:gc); nr_throttled in cpu.stat";
     Some(Finding::new("stalls", evidence, advice, check))
 }
 
@@ -176,7 +172,7 @@ pub(super) fn step(facts: &RunFacts<'_>) -> Option<Finding> {
              warmed up, and the run's figures mix the two"
         );
         let advice = format!("leave the first seconds out: --warmup {}s", from + 1);
-        let check = "caches, pools and JIT-compiled code that the first requests fill";
+        let check = "the same run again at once is fast from the start";
         return Some(Finding::new("warm_up", evidence, &advice, check));
     }
     let evidence = format!(
@@ -186,10 +182,8 @@ pub(super) fn step(facts: &RunFacts<'_>) -> Option<Finding> {
             false => "the same rate of arrivals",
         }
     );
-    let advice = "look for a change at that moment: an expired cache, a failover, a deployment, \
-                  other load on the target's machine or its dependencies";
-    let check = "the target's log and dashboards at that moment; run again: does it recur at the \
-                 same time?";
+    let advice = "look for what changed then: a cache, a failover, a deployment, a neighbour";
+    let check = "its log at that moment; run again: does it recur at the same time?";
     Some(Finding::new("step", evidence, advice, check))
 }
 
@@ -203,14 +197,12 @@ pub(super) fn delayed_ack(facts: &RunFacts<'_>) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "the body of {} arrives {} after the head (which takes {}): the server writes them \
-         separately, and Nagle's algorithm holds the second back until a delayed ACK",
+        "the body of {} arrives {} after the head (which takes {}): Nagle's algorithm holds the second write back until a delayed ACK",
         units::bytes(size),
         units::duration(median as f64),
         units::duration(first.quantile(0.5) as f64),
     );
-    let advice = "set TCP_NODELAY on the server's connections, or write head and body in one call";
-    let check =
-        "strace -e trace=network on the server shows two writes a response; ss -tino, ato:40";
+    let advice = "set TCP_NODELAY on the server, or write head and body in one call";
+    let check = "strace -e trace=network on the server: two writes per response";
     Some(Finding::new("delayed_ack", evidence, advice, check))
 }

@@ -40,6 +40,8 @@ const SERIAL: (f64, f64) = (0.8, 1.3);
 const OVERLOADED_OVER: f64 = 5.0;
 /// Share of the responses within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
+/// Ratio of a probe's median to the fastest response, above which it did not find the target idle.
+const LEFT_BEHIND: f64 = 1.2;
 /// From quiet to busy seconds the requests in flight and the times grow by at least these factors,
 /// and the rate by at most this.
 const GROWTH_IN_FLIGHT: f64 = 2.0;
@@ -58,6 +60,8 @@ const ROUND_TRIP_SHARE: f64 = 0.5;
 /// ... and this many times as long as when connections were opened. The kernel acknowledges without
 /// the server, so no queue inside the server lengthens a round trip.
 const ROUND_TRIP_GROWTH: f64 = 3.0;
+/// A kernel delays an acknowledgement by 40 ms, which a round trip on top of it exceeds little.
+const ACK_DELAY: f64 = 50e6;
 /// Samples of the round trip needed.
 const ROUND_TRIPS_MIN: u64 = 3;
 /// Smaller responses do not fill a link.
@@ -71,6 +75,9 @@ const OFF_CPU: f64 = 0.5;
 const ONE_THREAD: f64 = 0.8;
 /// A single thread of work wants at most this many cores, with what the runtime does beside it.
 const ONE_CORE: f64 = 1.3;
+
+/// The number of connections to a server behind the target agrees with the places up to this share.
+const PLACES_WITHIN: f64 = 0.1;
 
 const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
@@ -96,18 +103,22 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     if queue.is_even {
         return Some(queue.shaper());
     }
-    if let Some((peer, places)) = pool_of_connections(facts) {
+    let agrees = |places: u64| match queue.at_once {
+        Some(known) => (known - places as f64).abs() <= (PLACES_WITHIN * known).max(0.5),
+        None => true,
+    };
+    if let Some((peer, places)) = pool_of_connections(facts).filter(|pool| agrees(pool.1)) {
         let peer = match database::by_port(peer) {
             Some(name) => format!("{peer} ({name})"),
             None => peer.to_owned(),
         };
         let evidence = format!(
-            "the median first byte takes {} and the fastest {}, with {} in flight: the target \
-             holds {} to {peer} all the time, so {places} are {AT_ONCE}, and the rest waits for one",
+            "{places} are {AT_ONCE}: the target holds {} to {peer} all the time, with {} in \
+             flight; the median first byte takes {}, the fastest {}",
+            units::plural(places, "connection"),
+            units::number(queue.in_flight),
             units::duration(queue.median),
             units::duration(queue.fastest),
-            units::number(queue.in_flight),
-            units::plural(places, "connection"),
         );
         return Some(served_at_once(evidence, Some(places as f64)));
     }
@@ -123,17 +134,15 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
 /// serves at once, if known.
 #[must_use]
 pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
-    let check = "top shows the target's idle CPU; jstack, /debug/pprof/goroutine or ps -eLo wchan \
-                 show what its threads wait for";
+    let check = "what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan";
     if is_serial(served) {
-        let advice = "look for a resource that one request holds at a time: a lock, a single \
-                      connection to a database or service, one worker, a blocked event loop; more \
-                      clients only lengthen the queue";
+        let advice = "look for what one request holds at a time: a lock, a connection, a worker";
         return Finding { served, ..Finding::new(ONE_AT_A_TIME, evidence, advice, check) };
     }
-    let advice = "look for a pool of threads, processes or database connections: its size is that \
-                  rate times the time of one request at low load; more clients only lengthen the \
-                  queue";
+    let advice = match served {
+        Some(_) => "look for a pool of that size: threads, workers, database connections",
+        None => "look for a pool; its size is the rate × the time of one request alone",
+    };
     Finding { served, ..Finding::new(POOL_QUEUEING, evidence, advice, check) }
 }
 
@@ -232,15 +241,13 @@ impl ServerQueue {
     /// A limiter that delays requests instead of refusing them.
     fn shaper(&self) -> Finding {
         let evidence = format!(
-            "responses come at an even {}, with {} in flight, but a request that meets no queue \
-             takes only {} (median {}): a limiter delays the others",
+            "responses come at an even {}, with {} in flight, though a request alone takes {} (median {}): a limiter delays them",
             units::rate(self.rate),
             units::number(self.in_flight),
             units::duration(self.fastest),
             units::duration(self.median),
         );
-        let advice = "look for a limiter that queues (limit_req without nodelay, a leaky bucket, \
-                      a scheduler with a fixed rate), and raise its rate";
+        let advice = "look for a limiter that queues (limit_req, leaky bucket); raise its rate";
         let check = "another load, of twice as many users: the same rate";
         Finding::new("rate_limit", evidence, advice, check)
     }
@@ -264,17 +271,19 @@ impl ServerQueue {
                 (fastest, self.fastest, String::new())
             }
         };
-        let served = self.at_once.map_or(format!("at {rate}"), |served| {
-            let (product, service) = (hundredths(served), units::duration(service));
-            let how = match is_serial(self.at_once) {
-                true => "requests are served one after another".to_owned(),
-                false => format!("about {} are {AT_ONCE}", served.round()),
-            };
-            format!("{how} ({rate} × {service} = {product}{range}), and")
-        });
+        let served = match self.at_once {
+            Some(served) => {
+                let how = match is_serial(self.at_once) {
+                    true => "requests are served one after another".to_owned(),
+                    false => format!("about {} are {AT_ONCE}", served.round()),
+                };
+                let (product, service) = (hundredths(served), units::duration(service));
+                format!("{how} ({rate} × {service} = {product}{range})")
+            }
+            None => format!("requests wait inside the server, at {rate}"),
+        };
         format!(
-            "the median first byte takes {median} and {without}, with {} in flight: {served} the \
-             rest waits inside the server",
+            "{served}: the median first byte takes {median}, {without}, with {} in flight",
             units::number(self.in_flight),
         )
     }
@@ -307,7 +316,12 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         || per_second(first.count() as f64, facts.run.completing),
         |saturation| saturation.completed,
     );
-    let unloaded = unloaded.filter(|_| facts.is_closed() || saturation.is_some());
+    // A probe that takes longer than the fastest response waited for what the run left behind.
+    let is_free = |unloaded: &Unloaded| {
+        facts.counts().unfinished == 0 || unloaded.median() <= LEFT_BEHIND * fastest
+    };
+    let is_pushed = facts.is_closed() || saturation.is_some();
+    let unloaded = unloaded.filter(|unloaded| is_pushed && is_free(unloaded));
     let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
     // Alone, requests take as long.
     let is_matched = unloaded.as_ref().is_some_and(|unloaded| unloaded.is_matched_by(first));
@@ -404,7 +418,12 @@ fn waits_in_network(facts: &RunFacts<'_>) -> bool {
     let (trips, first) =
         (facts.latency(LatencyMetric::Rtt), facts.latency(LatencyMetric::FirstByte));
     let trip = trips.quantile(0.5) as f64;
+    // A server that takes longer than that acknowledges the request alone, late: such round trips
+    // are no queue in the network, which large responses make.
+    let size = facts.counts().bytes_in as f64 / facts.responses().max(1) as f64;
+    let is_delayed_ack = trip <= ACK_DELAY && size < DOWNLOAD_BYTES_MIN;
     trips.count() >= ROUND_TRIPS_MIN
+        && !is_delayed_ack
         && trip >= ROUND_TRIP_SHARE * first.quantile(0.5) as f64
         && trip >= ROUND_TRIP_GROWTH * facts.latency(LatencyMetric::Connect).min() as f64
 }
@@ -435,8 +454,7 @@ pub(super) fn bandwidth(facts: &RunFacts<'_>) -> Option<Finding> {
             units::duration(facts.latency(LatencyMetric::Connect).min() as f64)
         ));
     }
-    let advice = "compare with the link's capacity; compress, send less, or measure closer to the \
-                  server";
-    let check = "sar -n DEV 1, or ip -s link twice, on both machines; ethtool for the link's speed";
+    let advice = "compare with the link's capacity; compress, or send less";
+    let check = "sar -n DEV 1 on both machines; ethtool for the link's speed";
     Some(Finding::new("bandwidth", evidence, advice, check))
 }

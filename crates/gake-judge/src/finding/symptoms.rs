@@ -43,13 +43,11 @@ pub(super) fn blocked(facts: &RunFacts<'_>) -> Option<Finding> {
     }
     let (advice, check) = match facts.run.plan.fires_iterations() {
         true => (
-            "iterations take too long for this number of users at this rate: give more users (-u, \
-             maxVUs) to see whether the server keeps up, or lower the rate",
-            "the rate times the mean iteration_duration is the number of users needed",
+            "more users (-u, maxVUs) show whether the server keeps up",
+            "rate × mean iteration_duration = the users needed",
         ),
         false => (
-            "the server does not keep up at this number of connections: raise -c to see whether it \
-             can, or lower the rate",
+            "raise -c to see whether the server keeps up, or lower the rate",
             "ss -tan state established here counts the connections",
         ),
     };
@@ -70,8 +68,7 @@ pub(super) fn syn_drops(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(facts.attempts(), "connection"),
         how_late(&SynLosses { timed_out: 0, ..syns })
     );
-    let advice = "raise the server's listen backlog with net.core.somaxconn, accept faster, or \
-                  open connections more slowly with --connect-rate";
+    let advice = "raise backlog and net.core.somaxconn, or connect slower (--connect-rate)";
     let check = "nstat -az TcpExtListenOverflows TcpExtListenDrops on the target";
     Some(Finding::new("syn_drops", evidence, advice, check).symptom())
 }
@@ -98,8 +95,7 @@ pub(super) fn errors(facts: &RunFacts<'_>) -> Option<Finding> {
         units::percent(part),
         list.join(", ")
     );
-    let advice = "look at the server's log; 502, 503 and 504 usually come from a balancer or a \
-                  full pool behind it";
+    let advice = "look at the server's log; 502, 503, 504 come from a proxy or a full pool";
     let check = "the server's log counts the same; curl -i the URL under the load";
     Some(Finding::new("server_errors", evidence, advice, check).symptom())
 }
@@ -114,8 +110,7 @@ pub(super) fn bodies(facts: &RunFacts<'_>) -> Option<Finding> {
         "{} of the responses had an expected status, but not the body that --expect-body requires",
         units::percent(part)
     );
-    let advice = "--body-errors shows the bodies: an error page with status 200, or a truncated \
-                  or different response";
+    let advice = "--body-errors shows them: an error page with 200, or a truncated body";
     let check = "curl --compressed the URL under the load, and compare";
     Some(Finding::new("wrong_bodies", evidence, advice, check).symptom())
 }
@@ -153,8 +148,7 @@ pub(super) fn closes(facts: &RunFacts<'_>) -> Option<Finding> {
         units::percent(part),
         kinds.join(", ")
     );
-    let advice = "look at the server's keep-alive time and requests per connection, at its limit \
-                  on connections (worker_connections), and at crashes in its log";
+    let advice = "look at keep-alive limits, limits on connections, and crashes in its log";
     let check = "nstat -az TcpEstabResets TcpOutRsts on the target; its error log";
     Some(Finding::new("server_closes", evidence, advice, check).symptom())
 }
@@ -175,8 +169,7 @@ pub(super) fn timeouts(facts: &RunFacts<'_>) -> Option<Finding> {
             .collect();
     let evidence =
         format!("{} of the requests timed out: {}", units::percent(part), parts.join(", "));
-    let advice = "lower the load until they end, then raise it: the first resource to saturate is \
-                  the limit";
+    let advice = "lower the load until they end; the first resource to saturate is the limit";
     let check = "curl -m with the same time-out under the load";
     Some(Finding::new("timeouts", evidence, advice, check).symptom())
 }

@@ -35,7 +35,7 @@ pub(super) fn ended(facts: &RunFacts<'_>) -> Option<Finding> {
         gone.source,
         units::count(gone.answered)
     );
-    let advice = "look at its log for the crash, and at the kernel's for the out-of-memory killer";
+    let advice = "look at its log for a crash, and dmesg for the out-of-memory killer";
     let check = "dmesg, or journalctl -k, on the target";
     Some(Finding::new("target_ended", evidence, advice, check))
 }
@@ -48,8 +48,7 @@ pub(super) fn stopped(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(seen.max),
         seen.how_often()
     );
-    let advice = "a signal (SIGSTOP, a freezer) or a debugger stopped it: continue it with kill \
-                  -CONT PID, and find who stops it";
+    let advice = "continue it with kill -CONT PID, and find what sent SIGSTOP";
     Some(Finding::new("target_stopped", evidence, advice, "ps -o pid,stat,comm: the state is T"))
 }
 
@@ -74,9 +73,8 @@ pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
             units::number(refused)
         ));
     }
-    let advice = "give it more memory (the machine's, or its control group's limit), or reduce \
-                  its use";
-    let check = "pidstat -r 1 on the target (majflt/s); vmstat 1 (si); memory.events of its group";
+    let advice = "give it more memory (machine or control group), or reduce its use";
+    let check = "pidstat -r 1 (majflt/s) on the target; memory.events of its group";
     Some(Finding::new("target_memory", evidence, advice, check))
 }
 
@@ -124,9 +122,8 @@ pub(super) fn disk(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(threads),
         units::number(facts.in_flight())
     );
-    let advice = "the disk is the limit: write less or in larger blocks, sync less often, or use \
-                  a faster one";
-    let check = "iostat -x 1 on the target (w_await, %util); ps -eLo stat,wchan,comm shows D";
+    let advice = "write less or in larger blocks, sync less often, or use a faster disk";
+    let check = "iostat -x 1 on the target (w_await, %util)";
     Some(Finding::new("target_disk", evidence, advice, check))
 }
 
@@ -140,8 +137,7 @@ pub(super) fn lock(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(blocked),
         units::number(facts.in_flight())
     );
-    let advice = "find the lock in a profile of waiting threads (jstack, Go's mutex profile), and \
-                  hold it for less time";
+    let advice = "find the lock (jstack, Go's mutex profile), and hold it for less time";
     let check = "jstack PID | grep -c BLOCKED, or /debug/pprof/mutex, on the target";
     Some(Finding::new("target_lock", evidence, advice, check))
 }
@@ -163,10 +159,8 @@ pub(super) fn at_share<'a>(facts: &RunFacts<'a>, name: &'a str) -> Option<AtBoun
 pub(super) fn pool(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = at_share(facts, "pool")?;
     let evidence = used(&seen, facts.most("pool_busy"), "worker threads");
-    let advice = "the pool is the limit; whether more threads help (server.tomcat.threads.max or \
-                  similar) depends on what they wait for";
-    let check = "tomcat.threads.busy against tomcat.threads.config.max; jstack PID shows what they \
-                 wait for";
+    let advice = "find what its threads wait for; enlarge it unless that is the limit";
+    let check = "jstack PID; tomcat.threads.busy against tomcat.threads.config.max";
     Some(Finding::new("target_pool", evidence, advice, check))
 }
 
@@ -187,16 +181,15 @@ pub(super) fn connections(facts: &RunFacts<'_>) -> Option<Finding> {
             queue.how_often()
         ));
     }
-    let advice = "raise the limit (server.tomcat.max-connections, worker_connections), or close \
-                  idle connections";
-    let check = "ss -tan state established '( sport = :PORT )' | wc -l against the setting";
+    let advice = "raise it (max-connections, worker_connections), or close idle ones";
+    let check = "ss -tan state established '( sport = :PORT )' | wc -l";
     Some(Finding::new("target_connections", evidence, advice, check))
 }
 
 pub(super) fn descriptors(facts: &RunFacts<'_>) -> Option<Finding> {
     let share = facts.most("descriptors").filter(|share| *share >= USED_UP)?;
     let evidence = format!("the target had {} of its file descriptors open", units::percent(share));
-    let advice = "raise its limit (ulimit -n, LimitNOFILE=); without descriptors it cannot accept";
+    let advice = "raise ulimit -n (LimitNOFILE=): without descriptors it cannot accept";
     let check = "ls /proc/PID/fd | wc -l against Max open files in /proc/PID/limits";
     Some(Finding::new("target_descriptors", evidence, advice, check))
 }
@@ -221,9 +214,7 @@ pub(super) fn silent(facts: &RunFacts<'_>) -> Option<Finding> {
     if !last.is_empty() {
         evidence.push_str(&format!("; its last values before that: {}", last.join(", ")));
     }
-    let advice = "it probably waits for threads or connections that the load occupies: give it \
-                  its own port (management.server.port), and watch port:PORT, which needs no \
-                  response";
+    let advice = "give its metrics a port of their own, and watch port:PORT as well";
     Some(Finding::new("target_silent", evidence, advice, "curl -m 1 the same URL under the load"))
 }
 

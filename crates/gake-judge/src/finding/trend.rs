@@ -72,10 +72,8 @@ pub(super) fn drift(facts: &RunFacts<'_>) -> Option<Finding> {
             false => "rate of arrivals, which the target completes",
         }
     );
-    let advice = "look for what grows with time or requests: a table without an index, a list or \
-                  cache without a bound, a leak, a log; run again: does it begin fast after a \
-                  restart?";
-    let check = "a longer run: the median keeps growing; the target's memory and open handles";
+    let advice = "look for what grows: a table without an index, a list, a cache, a leak";
+    let check = "a longer run: the median keeps growing, and memory or handles";
     Some(Finding::new("drift", evidence, advice, check))
 }
 

@@ -39,8 +39,7 @@ fn service_time(facts: &RunFacts<'_>) -> Option<Finding> {
         units::duration(alone),
         units::duration(response.quantile(0.5) as f64),
     );
-    let advice = "no pool or core makes a single request faster: profile one, or set the objective \
-                  above what it takes";
+    let advice = "profile one request, or set the objective above what one takes";
     let check = "curl -w '%{time_total}' of the URL without load";
     Some(Finding::new("service_time", evidence, advice, check))
 }
@@ -55,7 +54,7 @@ fn missed(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
         return None;
     }
     let seen = match server::queue(facts) {
-        Some(queue) => format!("{}, for a reason that does not show from outside", queue.text()),
+        Some(queue) => format!("{}; the reason does not show from outside", queue.text()),
         None => ruled_out(facts),
     };
     Some(finding(facts, &format!("{}; {seen}", missed.join(", "))))
@@ -99,11 +98,11 @@ fn ruled_out(facts: &RunFacts<'_>) -> String {
 /// Requests wait inside the server for an unknown reason.
 fn waiting(facts: &RunFacts<'_>) -> Option<Finding> {
     if let Some(queue) = server::queue(facts) {
-        let text = format!("{}, for its CPU, a pool or a lock", queue.text());
+        let text = format!("{}; they wait for its CPU, a pool or a lock", queue.text());
         return Some(finding(facts, &text));
     }
     let uneven = server::uneven(facts)?;
-    let advice = format!("to know more, compare with -c 1, and {}", watch_advice(facts));
+    let advice = format!("to know more: compare with -c 1; {}", watch_advice(facts));
     Some(Finding { advice, ..finding(facts, &uneven) })
 }
 
@@ -120,15 +119,14 @@ fn failures(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
     if let Some((status, count)) = most_frequent_unexpected(facts) {
         evidence.push_str(&format!("; most often status {status} × {}", units::count(count)));
     }
-    let advice = "send one such request by hand and compare; --expect sets the statuses that are \
-                  ok";
+    let advice = "send one such request by hand; --expect sets the statuses that are ok";
     Some(Finding::new(UNEXPLAINED, evidence, advice, "curl -i the URL"))
 }
 
 fn finding(facts: &RunFacts<'_>, evidence: &str) -> Finding {
-    let advice = format!("to know more, {}", watch_advice(facts));
+    let advice = format!("to know more: {}", watch_advice(facts));
     let check = "top, vmstat 1 and the server's log during the run";
-    Finding::new(UNEXPLAINED, evidence.to_owned(), &advice, check)
+    Finding { advice, ..Finding::new(UNEXPLAINED, evidence.to_owned(), "", check) }
 }
 
 /// Advice on sources that are not watched yet.
@@ -138,22 +136,22 @@ pub(super) fn watch_advice(facts: &RunFacts<'_>) -> String {
     let mut more = Vec::new();
     if !process {
         more.push(match here {
-            true => "the target's process (--watch port:PORT)",
-            false => "the target's machine (--watch prometheus:URL of node_exporter)",
+            true => "its process (port:PORT)",
+            false => "its machine (prometheus:URL of node_exporter)",
         });
     }
     if !facts.is_watched(&["prometheus:", "actuator:"]) {
-        more.push("its pools (--watch actuator:URL or prometheus:URL)");
+        more.push("its pools (prometheus:URL, actuator:URL)");
     } else if facts.hides_threads() {
-        more.push("its threads (with server.tomcat.mbeanregistry.enabled=true)");
+        more.push("its threads (server.tomcat.mbeanregistry.enabled=true)");
     }
     if facts.gauges("db_connections").next().is_none() {
-        more.push("its database (--watch mysql://USER:PASSWORD@HOST or postgres://...)");
+        more.push("its database (mysql://..., postgres://...)");
     }
     if more.is_empty() {
         return "look at the target's locks, garbage collection and disk during the run".to_owned();
     }
-    format!("watch {}", more.join(", "))
+    format!("--watch {}", more.join(", "))
 }
 
 fn most_frequent_unexpected(facts: &RunFacts<'_>) -> Option<(u16, u64)> {
