@@ -254,7 +254,7 @@ impl ServerQueue {
 
     pub(super) fn text(&self) -> String {
         let (rate, median) = (units::rate(self.rate), units::duration(self.median));
-        let (without, service, range) = match &self.unloaded {
+        let (without, service, product, range) = match &self.unloaded {
             Some(unloaded) => {
                 let places = unloaded.places(self.rate);
                 let (mean, low, high) = (unloaded.mean(), places.low, places.high);
@@ -264,11 +264,11 @@ impl ServerQueue {
                     format!("{} when sent one at a time after the load", units::duration(mean));
                 // On a busy machine the number is not just the product.
                 let service = places.number / self.rate * 1e9;
-                (without, service, if is_exact { String::new() } else { range })
+                (without, service, places.number, if is_exact { String::new() } else { range })
             }
             None => {
                 let fastest = format!("the fastest {}", units::duration(self.fastest));
-                (fastest, self.fastest, String::new())
+                (fastest, self.fastest, self.rate * self.fastest / 1e9, String::new())
             }
         };
         let served = match self.at_once {
@@ -277,7 +277,7 @@ impl ServerQueue {
                     true => "requests are served one after another".to_owned(),
                     false => format!("about {} are {AT_ONCE}", served.round()),
                 };
-                let (product, service) = (hundredths(served), units::duration(service));
+                let (product, service) = (hundredths(product), units::duration(service));
                 format!("{how} ({rate} × {service} = {product}{range})")
             }
             None => format!("requests wait inside the server, at {rate}"),
@@ -328,8 +328,10 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     if is_matched && saturation.is_none() {
         return None;
     }
-    let slots = match &unloaded {
-        Some(unloaded) => unloaded.places(rate).number,
+    let slots = match unloaded.as_ref().map(|unloaded| unloaded.places(rate)) {
+        // Few requests sent alone include few of the slow ones. One at least is served.
+        Some(places) if places.number < 1.0 && places.high >= 1.0 => 1.0,
+        Some(places) => places.number,
         None => rate * fastest / 1e9,
     };
     let in_flight = facts.in_flight();

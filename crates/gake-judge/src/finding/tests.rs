@@ -131,6 +131,12 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
     expect!["about 2 are served at once (100/s × 20.0 ms = 2): the median first byte takes 59.4 ms, 20.0 ms when sent one at a time after the load, with 6 in flight"].assert_eq(&evidence(&run));
     assert_eq!(ids(&pool(&[0.01, 0.01, 0.01])), ["one_at_a_time"]);
     assert!(ids(&pool(&[0.059, 0.06, 0.061])).is_empty(), "alone they take as long");
+    // Two of thirty are slow, and one in ten under the load.
+    let mut times = [0.001; 28];
+    (times[9], times[19]) = (0.08, 0.08);
+    let few = pool(&times);
+    assert_eq!(ids(&few), ["one_at_a_time"]);
+    expect!["requests are served one after another (100/s × 6.64 ms = 0.66, 0 to 1.45): the median first byte takes 59.4 ms, 6.64 ms when sent one at a time after the load, with 6 in flight"].assert_eq(&evidence(&few));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! the tests run once the cells whose finding does not depend on other load of the machine.
 
 mod generator;
+mod limits;
 mod network;
 mod target;
 
@@ -151,6 +152,12 @@ impl Cell {
     }
 }
 
+/// The watch of a process by the port of its URL.
+fn port_of(url: &str) -> String {
+    let port = url.rsplit(':').next().unwrap_or_default();
+    format!("port:{}", port.trim_end_matches(|c: char| !c.is_ascii_digit()))
+}
+
 /// What is said where nothing is.
 const NOTHING: &str = "none";
 
@@ -187,17 +194,31 @@ fn matrix() {
     for cell in CELLS.iter().filter(|cell| cell.cause.contains(&only)) {
         match cell.lacks() {
             Some(lacking) => writeln!(file, "{}\tneeds\t{lacking}", cell.cause).unwrap(),
-            None => (0..runs).for_each(|_| measure(cell, &mut file)),
+            None => (0..runs).for_each(|_| {
+                let json = (cell.measure)();
+                let (first, blamed) = (first(&json), cell.blamed(&json));
+                write(&mut file, cell.cause, &json, cell.is_right(&first), &blamed);
+            }),
+        }
+    }
+    let kinds = limits::LIMITS.iter().flat_map(|limit| [(limit, false), (limit, true)]);
+    for (limit, is_watched) in kinds {
+        let cause = match is_watched {
+            true => format!("{}, its process watched", limit.cause),
+            false => format!("{}, nothing watched", limit.cause),
+        };
+        if cause.contains(&only) {
+            (0..runs).flat_map(|_| limit.measure(is_watched)).for_each(|json| {
+                write(&mut file, &cause, &json, limit.is_right(&json), &limit.blamed(&json));
+            });
         }
     }
 }
 
-fn measure(cell: &Cell, file: &mut File) {
-    let json = (cell.measure)();
-    let (first, blamed) = (first(&json), cell.blamed(&json).join(","));
-    let (right, verdict) = (cell.is_right(&first), json.at("verdict"));
-    let _ = writeln!(std::io::stderr(), "{}: {first}", cell.cause);
-    writeln!(file, "{}\t{first}\t{right}\t{blamed}\t{verdict}", cell.cause).unwrap();
+fn write(file: &mut File, cause: &str, json: &Json, is_right: bool, blamed: &[&str]) {
+    let (first, blamed, verdict) = (first(json), blamed.join(","), json.at("verdict"));
+    let _ = writeln!(std::io::stderr(), "{cause}: {first}");
+    writeln!(file, "{cause}\t{first}\t{is_right}\t{blamed}\t{verdict}").unwrap();
 }
 
 #[test]

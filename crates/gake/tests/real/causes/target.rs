@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Need, load};
+use super::{Need, load, port_of};
 use crate::database::{KEPT, LOCK, MariaDb, SLEEP};
 use crate::group::Group;
 use crate::nginx::Nginx;
@@ -17,11 +17,6 @@ pub fn go_binary() -> PathBuf {
 
 fn go() -> Peer {
     Peer::start(&mut Command::new(go_binary()))
-}
-
-fn port_of(url: &str) -> String {
-    let port = url.rsplit(':').next().unwrap_or_default();
-    format!("port:{}", port.trim_end_matches(|c: char| !c.is_ascii_digit()))
 }
 
 /// A server that only waits, loaded.
