@@ -53,12 +53,22 @@ pub(crate) struct TargetStatement {
     pub(crate) meaning: String,
 }
 
+/// Findings after which the target serves nothing more, in words.
+const ENDS: [(&str, &str); 2] =
+    [("target_hang", "target stopped responding"), ("target_ended", "target ended or was restarted")];
+
 /// The state of the target: the share of failed requests, an overload.
 pub(crate) fn target(summary: &Summary) -> Vec<TargetStatement> {
     let (run, verdict) = (&summary.run, &summary.verdict);
     let counts = &run.tally.counts;
     let failed = share(counts.begun().saturating_sub(counts.ok), counts.begun());
     let mut all = Vec::new();
+    let ends = ENDS.iter().filter(|end| verdict.findings.iter().any(|found| found.id == end.0));
+    all.extend(ends.map(|(_, text)| TargetStatement {
+        tone: Tone::Bad,
+        text: (*text).to_owned(),
+        meaning: String::new(),
+    }));
     if verdict.nothing_ok.is_none() && failed >= FAILED.0 {
         let tone = if failed >= FAILED.1 { Tone::Bad } else { Tone::Doubtful };
         let text = format!("{} of requests failed", units::percent(failed));

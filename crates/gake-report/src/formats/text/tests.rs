@@ -34,6 +34,23 @@ fn a_run_in_trouble() {
 }
 
 #[test]
+fn a_target_that_stops_responding_leads_the_headline() {
+    let mut summary = summary(healthy(), &["p99<50ms"]);
+    let hang = gake_judge::Finding {
+        id: "target_hang",
+        evidence: "no response after 1 s".to_owned(),
+        advice: "look for a deadlock".to_owned(),
+        check: "curl".to_owned(),
+        rank: gake_judge::Rank::Cause,
+        served: None,
+    };
+    summary.verdict.findings.push(hang);
+    let text = render(&summary, Style::default());
+    let headline = text.lines().next().unwrap();
+    assert!(headline.starts_with("✘ target stopped responding · "), "{headline}");
+}
+
+#[test]
 fn several_scenarios() {
     compare("scenarios.txt", &render(&summary(several(), &[]), Style::default()));
 }
