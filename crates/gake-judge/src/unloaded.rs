@@ -95,15 +95,21 @@ impl Unloaded {
     /// Whether the responses of a run took longer than requests without a queue.
     #[must_use]
     pub fn is_exceeded_by(&self, loaded: &Histogram) -> bool {
-        let median = loaded.quantile(0.5) as f64;
+        let excess = loaded.quantile(0.5) as f64 - self.median();
         let slower = |time: &f64| 1.0 - share(loaded.count_up_to(*time as u64), loaded.count());
         let n = self.times.len() as f64;
         let rank = self.times.iter().map(slower).sum::<f64>() / n;
         let bound = (SLOWER + DEVIATIONS / (12.0 * n).sqrt()).min(SLOWER_MAX);
-        median >= FACTOR_MEDIAN * self.median()
-            && median >= self.median() + EXCESS_MIN
+        self.is_shorter_than(loaded)
+            && excess >= EXCESS_MIN
             && loaded.mean() >= FACTOR_MEAN * self.mean()
             && rank >= bound
+    }
+
+    /// Whether the median response of a run took longer than requests without a queue.
+    #[must_use]
+    pub fn is_shorter_than(&self, loaded: &Histogram) -> bool {
+        loaded.quantile(0.5) as f64 >= FACTOR_MEDIAN * self.median()
     }
 
     /// Whether the responses of a run took no longer than requests without a queue.

@@ -39,6 +39,17 @@ pub(super) fn delayed(facts: &RunFacts<'_>) -> Option<f64> {
     (part.is_finite() && part > RUN_DELAY_MIN).then_some(part.min(1.0))
 }
 
+/// Shares of the time from which on the machine has no core to spare: that its workers wait for one,
+/// and that the host takes the cores away.
+const LACKS_CORES: f64 = 0.15;
+const STEALS: f64 = 0.25;
+
+/// Whether the machine has no core to spare, for the workers as for a target on it.
+pub(super) fn lacks_cores(facts: &RunFacts<'_>) -> bool {
+    delayed(facts).is_some_and(|part| part >= LACKS_CORES)
+        || facts.mean("machine_steal").is_some_and(|steal| steal >= STEALS)
+}
+
 /// The time for which a worker without a core usually waits for one: the scheduler's slice.
 const SLICE: f64 = 5e6;
 /// From this share of the median response on the workers' waits for a core are part of the problem.

@@ -6,7 +6,7 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
-use super::{Finding, cores, database};
+use super::{Finding, cores, database, generator};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -35,9 +35,12 @@ const SHAPED_SLOTS: f64 = 0.3;
 const SHAPED_WAIT: f64 = 10.0;
 /// Range of the slots of a server that serves one request at a time: the rate and the fastest
 /// response are known to some tenths.
-const SERIAL: (f64, f64) = (0.8, 1.3);
+const SERIAL: (f64, f64) = (0.8, 1.5);
 /// The ratio of median to fastest in an overload from which on the fastest did not wait.
 const OVERLOADED_OVER: f64 = 5.0;
+/// On a machine without a core to spare requests take up to this many times as long as alone for lack
+/// of one.
+const NOISE: f64 = 1.8;
 /// Share of the responses within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
 /// Ratio of a probe's median to the fastest response, above which it did not find the target idle.
@@ -264,7 +267,8 @@ impl ServerQueue {
                     format!("{} when sent one at a time after the load", units::duration(mean));
                 // On a busy machine the number is not just the product.
                 let service = places.number / self.rate * 1e9;
-                (without, service, places.number, if is_exact { String::new() } else { range })
+                let range = if is_exact { String::new() } else { range };
+                (without, service, places.number, range)
             }
             None => {
                 let fastest = format!("the fastest {}", units::duration(self.fastest));
@@ -323,6 +327,12 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     let is_pushed = facts.is_closed() || saturation.is_some();
     let unloaded = unloaded.filter(|unloaded| is_pushed && is_free(unloaded));
     let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
+    // A machine that others fill makes requests longer, which is no queue.
+    let is_noise =
+        |unloaded: &Unloaded| generator::lacks_cores(facts) && median < NOISE * unloaded.median();
+    if saturation.is_none() && unloaded.as_ref().is_some_and(is_noise) {
+        return None;
+    }
     // Alone, requests take as long.
     let is_matched = unloaded.as_ref().is_some_and(|unloaded| unloaded.is_matched_by(first));
     if is_matched && saturation.is_none() {
@@ -353,9 +363,13 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     let coupled = facts.is_closed()
         && in_flight >= LINED_UP_SLOTS * slots
         && departures::are_coupled(tenths, end, first);
+    // A request sent alone that takes about as long waits for none of them.
+    let is_longer = unloaded.as_ref().is_none_or(|unloaded| unloaded.is_shorter_than(first));
     // All slots are taken: then the fastest response gives their number, unless it was a failure.
-    let is_full =
-        saturation.is_some() || waited == Some(true) || pushed && shaped || lined_up || coupled;
+    let is_full = saturation.is_some()
+        || waited == Some(true)
+        || pushed && shaped
+        || is_longer && (lined_up || coupled);
     // In an overload from the start even the fastest may have waited.
     let is_least =
         unloaded.is_some() || saturation.is_none() || median >= OVERLOADED_OVER * fastest;

@@ -140,6 +140,19 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
 }
 
 #[test]
+fn a_busy_machine_is_no_queue() {
+    let run = |alone: f64, steal: f64| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+        probe(&mut run, &[alone; 5]);
+        watch(&mut run, MACHINE, "machine_steal", LevelUnit::Share, &[steal; 4]);
+        ids(&run)
+    };
+    assert_eq!(run(0.036, 0.1), ["pool_queueing"]);
+    assert!(run(0.036, 0.4).is_empty());
+    assert_eq!(run(0.02, 0.4), ["pool_queueing"]);
+}
+
+#[test]
 fn a_late_acknowledgement_is_no_queue_in_the_network() {
     // A server that takes over 40 ms acknowledges the request before it responds.
     let run = |size: u64, rtt: u64| {

@@ -54,8 +54,10 @@ pub(crate) struct TargetStatement {
 }
 
 /// Findings after which the target serves nothing more, in words.
-const ENDS: [(&str, &str); 2] =
-    [("target_hang", "target stopped responding"), ("target_ended", "target ended or was restarted")];
+const ENDS: [(&str, &str); 2] = [
+    ("target_hang", "target stopped responding"),
+    ("target_ended", "target ended or was restarted"),
+];
 
 /// The state of the target: the share of failed requests, an overload.
 pub(crate) fn target(summary: &Summary) -> Vec<TargetStatement> {

@@ -96,8 +96,8 @@ impl Limit {
             return self.right.contains(&&*said) || self.right.is_empty() && said == NOTHING;
         };
         let evidence = json.at("verdict.findings")[0]["evidence"].as_str().unwrap_or_default();
-        let number = evidence.split(" are served at once").next();
-        let number = number.and_then(|text| text.split(' ').next_back());
+        let text = evidence.split(" are served at once").next().unwrap_or_default();
+        let number = text.split(' ').next_back();
         self.right.contains(&&*said) && number == Some(&*places.to_string())
     }
 
