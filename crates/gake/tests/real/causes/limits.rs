@@ -3,12 +3,12 @@
 
 use std::process::Command;
 
-use super::{NOTHING, causes, first, port_of};
+use super::{Asked, NOTHING, causes, first, port_of};
 use crate::support::*;
 
 /// A service of `tests/peers/limits` with its limit, its loads, and what may be said of it.
-pub struct Limit {
-    pub cause: &'static str,
+struct Limit {
+    cause: &'static str,
     /// The kind, and how many it serves at once.
     service: &'static str,
     users: u32,
@@ -27,7 +27,7 @@ const ONE_THREAD: &[&str] = &["one_at_a_time", "target_thread", "target_cpu", "s
 /// A target that computes beside the generator.
 const CPU: &[&str] = &["target_cpu", "shared_cores", "run_delay"];
 
-pub const LIMITS: &[Limit] = &[
+const LIMITS: &[Limit] = &[
     Limit::of("a lock", "lock", (20, 300), SERIAL),
     Limit::of("a lock, heavy requests under it", "lock-heavy", (20, 500), SERIAL),
     Limit::of("a lock around work", "lock-cpu", (16, 2000), ONE_THREAD),
@@ -75,7 +75,7 @@ impl Limit {
     }
 
     /// A run under each loop, with the process watched or without.
-    pub fn measure(&self, is_watched: bool) -> impl Iterator<Item = Json> {
+    fn measure(&self, is_watched: bool) -> impl Iterator<Item = Json> {
         let loads = [format!("-c {}", self.users), format!("-r {}", self.rate)];
         loads.into_iter().map(move |load| {
             let program = go_program("limits");
@@ -90,7 +90,7 @@ impl Limit {
     }
 
     /// Whether the first finding names the limit, and its number.
-    pub fn is_right(&self, json: &Json) -> bool {
+    fn is_right(&self, json: &Json) -> bool {
         let said = first(json);
         let Some(places) = self.places else {
             return self.right.contains(&&*said) || self.right.is_empty() && said == NOTHING;
@@ -102,10 +102,26 @@ impl Limit {
     }
 
     /// What a healthy service is blamed for.
-    pub fn blamed<'a>(&self, json: &'a Json) -> Vec<&'a str> {
+    fn blamed<'a>(&self, json: &'a Json) -> Vec<&'a str> {
         match self.right {
             [] => causes(json),
             _ => Vec::new(),
+        }
+    }
+}
+
+/// As the matrix of the servers of others, with and without the process watched.
+#[test]
+#[ignore = "minutes: cargo xtask causes runs it"]
+fn matrix() {
+    let mut asked = Asked::read();
+    for limit in LIMITS {
+        for (how, is_watched) in [("nothing watched", false), ("its process watched", true)] {
+            let cause = format!("{}, {how}", limit.cause);
+            let runs = if cause.contains(&asked.only) { asked.runs } else { 0 };
+            for json in (0..runs).flat_map(|_| limit.measure(is_watched)) {
+                asked.write(&cause, &json, limit.is_right(&json), &limit.blamed(&json));
+            }
         }
     }
 }

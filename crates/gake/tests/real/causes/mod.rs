@@ -181,44 +181,48 @@ fn load(url: &str, watch: &[&str], flags: &str) -> Json {
     run(&[&[url], &*watch, &*words(flags)].concat())
 }
 
-/// Every cell, `GAKE_CAUSES_RUNS` times each, into the file `GAKE_CAUSES`: a line each with the
-/// cause, what was said first, whether that is right, what healthy thing was blamed, and all of it.
-/// Of a cell that cannot be measured the line says what it needs.
-#[test]
-#[ignore = "minutes: cargo xtask causes runs it"]
-fn matrix() {
-    let path = std::env::var("GAKE_CAUSES").expect("cargo xtask causes says where");
-    let runs: u32 = std::env::var("GAKE_CAUSES_RUNS").unwrap().parse().unwrap();
-    let only = std::env::var("GAKE_CAUSES_ONLY").unwrap_or_default();
-    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    for cell in CELLS.iter().filter(|cell| cell.cause.contains(&only)) {
-        match cell.lacks() {
-            Some(lacking) => writeln!(file, "{}\tneeds\t{lacking}", cell.cause).unwrap(),
-            None => (0..runs).for_each(|_| {
-                let json = (cell.measure)();
-                let (first, blamed) = (first(&json), cell.blamed(&json));
-                write(&mut file, cell.cause, &json, cell.is_right(&first), &blamed);
-            }),
-        }
+/// What `cargo xtask causes` asks for.
+struct Asked {
+    file: File,
+    runs: u32,
+    /// A part of the names of the causes.
+    only: String,
+}
+
+impl Asked {
+    fn read() -> Self {
+        let path = std::env::var("GAKE_CAUSES").expect("cargo xtask causes says where");
+        let runs = std::env::var("GAKE_CAUSES_RUNS").unwrap().parse().unwrap();
+        let only = std::env::var("GAKE_CAUSES_ONLY").unwrap_or_default();
+        Self { file: OpenOptions::new().create(true).append(true).open(path).unwrap(), runs, only }
     }
-    let kinds = limits::LIMITS.iter().flat_map(|limit| [(limit, false), (limit, true)]);
-    for (limit, is_watched) in kinds {
-        let cause = match is_watched {
-            true => format!("{}, its process watched", limit.cause),
-            false => format!("{}, nothing watched", limit.cause),
-        };
-        if cause.contains(&only) {
-            (0..runs).flat_map(|_| limit.measure(is_watched)).for_each(|json| {
-                write(&mut file, &cause, &json, limit.is_right(&json), &limit.blamed(&json));
-            });
-        }
+
+    /// A line with the cause, what was said first, whether that is right, what healthy thing was
+    /// blamed, and all of it.
+    fn write(&mut self, cause: &str, json: &Json, is_right: bool, blamed: &[&str]) {
+        let (first, blamed, verdict) = (first(json), blamed.join(","), json.at("verdict"));
+        let _ = writeln!(std::io::stderr(), "{cause}: {first}");
+        writeln!(self.file, "{cause}\t{first}\t{is_right}\t{blamed}\t{verdict}").unwrap();
     }
 }
 
-fn write(file: &mut File, cause: &str, json: &Json, is_right: bool, blamed: &[&str]) {
-    let (first, blamed, verdict) = (first(json), blamed.join(","), json.at("verdict"));
-    let _ = writeln!(std::io::stderr(), "{cause}: {first}");
-    writeln!(file, "{cause}\t{first}\t{is_right}\t{blamed}\t{verdict}").unwrap();
+/// Every cell, `GAKE_CAUSES_RUNS` times each, into the file `GAKE_CAUSES`, a line each. Of a cell
+/// that cannot be measured the line says what it needs.
+#[test]
+#[ignore = "minutes: cargo xtask causes runs it"]
+fn matrix() {
+    let mut asked = Asked::read();
+    let only = asked.only.clone();
+    for cell in CELLS.iter().filter(|cell| cell.cause.contains(&only)) {
+        if let Some(lacking) = cell.lacks() {
+            writeln!(asked.file, "{}\tneeds\t{lacking}", cell.cause).unwrap();
+            continue;
+        }
+        for _ in 0..asked.runs {
+            let json = (cell.measure)();
+            asked.write(cell.cause, &json, cell.is_right(&first(&json)), &cell.blamed(&json));
+        }
+    }
 }
 
 #[test]
