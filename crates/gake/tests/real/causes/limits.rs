@@ -130,9 +130,7 @@ fn matrix() {
 /// that gives the service a core now and then.
 #[test]
 fn limits_are_named_with_nothing_watched() {
-    for cause in
-        ["a pool of 3", "a pool of 4, in no order", "a rate limiter", "a pool that times out"]
-    {
+    for cause in ["a pool of 4, in no order", "a pool that times out"] {
         let limit = LIMITS.iter().find(|limit| limit.cause == cause).unwrap();
         for json in limit.measure(false) {
             let findings = json.at("verdict.findings").as_array().unwrap();
