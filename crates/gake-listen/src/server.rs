@@ -176,7 +176,11 @@ impl Connections {
                 Ok((stream, _)) => {
                     if stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_ok()
                     {
-                        self.receive(Pending { stream, incoming: Incoming::default(), since: now }, site, now);
+                        self.receive(
+                            Pending { stream, incoming: Incoming::default(), since: now },
+                            site,
+                            now,
+                        );
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -291,8 +295,10 @@ fn misdirected() -> Reply {
     Reply::text("403 Forbidden", "", text)
 }
 
+/// An `EventSource` gives up after any other response.
 fn crowded() -> Reply {
-    Reply::text("503 Service Unavailable", "Retry-After: 5\r\n", "too many viewers\n")
+    let text: &[u8] = b"retry: 5000\n: too many viewers\n\n";
+    Reply::new("200 OK", "text/event-stream", "", vec![text.into()])
 }
 
 #[cfg(test)]

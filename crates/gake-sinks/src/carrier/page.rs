@@ -61,10 +61,8 @@ impl PageCarrier {
             bind().map_err(|error: std::io::Error| format!("{address}: {error}"))?;
         let host = address.rsplit_once(':').map_or(&*address, |(host, _)| host);
         let text = Arc::<Mutex<Arc<[u8]>>>::default();
-        let site = MetricsSite {
-            text: Arc::clone(&text),
-            loopback: is_loopback.then(|| host.to_owned()),
-        };
+        let site =
+            MetricsSite { text: Arc::clone(&text), loopback: is_loopback.then(|| host.to_owned()) };
         Ok(Self {
             listener: Some((listener, site)),
             text,
