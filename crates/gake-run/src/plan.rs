@@ -142,19 +142,27 @@ const CONNECTIONS_TRIED: usize = 100_000;
 /// # Errors
 /// Why not, in a sentence with the number that would do.
 pub(crate) fn check_size(plans: &[Plan], size: usize) -> Result<(), String> {
-    let sum = |of: fn(&Plan) -> usize| plans.iter().map(of).fold(0, usize::saturating_add);
-    let (connections, most) = (sum(|plan| plan.connections), tables_hold(size));
+    let connections = plans.iter().map(|plan| plan.connections).fold(0, usize::saturating_add);
+    let most = tables_hold(size);
     if connections > most.max(CONNECTIONS_TRIED) {
         return Err(format!(
             "{connections} connections do not fit into this process: {most} do, with tables of \
              {size} descriptors (`ulimit -n`)"
         ));
     }
-    let lanes = sum(Plan::lanes);
-    if lanes > LANES_MAX {
-        return Err(format!("{lanes} requests in flight do not fit into a run: {LANES_MAX} do"));
+    check_lanes(plans, "requests in flight")
+}
+
+/// Checks the number of `what`: requests in flight, or users of scripts.
+///
+/// # Errors
+/// As [`check_size`].
+pub(crate) fn check_lanes(plans: &[Plan], what: &str) -> Result<(), String> {
+    let lanes = plans.iter().map(Plan::lanes).fold(0, usize::saturating_add);
+    match lanes > LANES_MAX {
+        true => Err(format!("{lanes} {what} do not fit into a run: {LANES_MAX} do")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Number of descriptor tables of `size` that the connections of a plan need; 1 if no number of

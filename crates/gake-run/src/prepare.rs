@@ -341,9 +341,10 @@ impl ResolvedRun {
     ) -> Result<Self, RunError> {
         let target = |number: usize| targets.get(number).cloned().unwrap_or_default();
         let scenarios = spec.scenarios.iter().enumerate();
-        let plans = scenarios
+        let plans: Vec<_> = scenarios
             .map(|(number, scenario)| plan::of_scenario(spec, scenario, target(number), None))
             .collect();
+        plan::check_lanes(&plans, "users").map_err(RunError::cannot)?;
         ready(spec, plans, labels, metrics)
     }
 }

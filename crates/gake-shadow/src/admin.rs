@@ -1,53 +1,39 @@
 //! The admin service: anyone on this machine may read status, ledger and metrics; changes need the
 //! token.
 
-mod host;
-mod serve;
-
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use gake_listen::{Reply, Request, Site};
 use serde_json::{Value, json};
 
 use crate::control::{ProxyControl, ShadowState};
 use crate::mirror::ledger::Category;
 
-pub(crate) use serve::serve;
+/// The service for a proxy.
+pub(crate) struct AdminSite(pub(crate) ProxyControl);
 
-type AdminResponse = Response<http_body_util::Full<Bytes>>;
-
-fn page<B>(control: &ProxyControl, request: &Request<B>) -> AdminResponse {
-    if !host::is_ours(request) {
-        return text(
-            StatusCode::FORBIDDEN,
-            "send exactly one Host header (an address or localhost) and a path as the target\n",
-        );
-    }
-    let get = request.method() == Method::GET;
-    match (get, request.uri().path()) {
-        (true, "/") => text(StatusCode::OK, INDEX),
-        (true, "/status") => json_page(&status(control)),
-        (true, "/ledger") => json_page(&ledgers(control)),
-        (true, "/metrics") => metrics(control),
-        (false, "/percentage" | "/kill" | "/resume") if request.method() == Method::POST => {
-            if is_allowed(control, request.headers()) {
-                change(control, request.uri().path(), request.uri().query().unwrap_or_default())
-            } else {
-                let mut page = text(
-                    StatusCode::UNAUTHORIZED,
+impl Site for AdminSite {
+    fn reply(&self, request: &Request<'_>) -> Reply {
+        let control = &self.0;
+        match (request.method, request.path) {
+            ("GET", "/") => text("200 OK", INDEX),
+            ("GET", "/status") => json_page(&status(control)),
+            ("GET", "/ledger") => json_page(&ledgers(control)),
+            ("GET", "/metrics") => metrics(control),
+            ("POST", "/percentage" | "/kill" | "/resume") => match is_allowed(control, request) {
+                true => change(control, request.path, request.query),
+                false => Reply::text(
+                    "401 Unauthorized",
+                    "WWW-Authenticate: Bearer\r\n",
                     "changes need the header `Authorization: Bearer TOKEN`\n",
-                );
-                let challenge = HeaderValue::from_static("Bearer");
-                page.headers_mut().insert(http::header::WWW_AUTHENTICATE, challenge);
-                page
-            }
+                ),
+            },
+            (_, "/percentage" | "/kill" | "/resume") => wrong_method("POST"),
+            (_, "/" | "/status" | "/ledger" | "/metrics") => wrong_method("GET"),
+            _ => text("404 Not Found", INDEX),
         }
-        (_, "/percentage" | "/kill" | "/resume") => wrong_method("POST"),
-        (false, "/" | "/status" | "/ledger" | "/metrics") => wrong_method("GET"),
-        _ => text(StatusCode::NOT_FOUND, INDEX),
     }
 }
 
@@ -61,49 +47,38 @@ POST /resume  or  /resume?shadow=NAME          resume
 Changes need the header `Authorization: Bearer TOKEN`.
 ";
 
-fn is_change<B>(control: &ProxyControl, request: &Request<B>) -> bool {
-    request.method() == Method::POST && is_allowed(control, request.headers())
+fn is_allowed(control: &ProxyControl, request: &Request<'_>) -> bool {
+    let token = control.shared().config.admin_token.as_deref();
+    token.is_some_and(|token| request.has_bearer(token))
 }
 
-fn is_allowed(control: &ProxyControl, headers: &HeaderMap) -> bool {
-    let Some(token) = &control.shared().config.admin_token else { return false };
-    let shown =
-        headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    shown.is_some_and(|shown| is_same(shown.trim_ascii(), token.as_bytes()))
-}
-
-/// Compares in constant time.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
-}
-
-fn change(control: &ProxyControl, path: &str, query: &str) -> AdminResponse {
+fn change(control: &ProxyControl, path: &str, query: &str) -> Reply {
     let (mut shadow, mut value, mut over) = (None, None, Duration::ZERO);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("shadow", name)) => shadow = Some(name),
             Some(("value", number)) if path == "/percentage" => match number.parse::<f64>() {
                 Ok(number) if (0.0..=100.0).contains(&number) => value = Some(number),
-                _ => return text(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
+                _ => return text("400 Bad Request", "the value must be 0 to 100\n"),
             },
             Some(("over", time)) if path == "/percentage" => {
                 match gake_text::duration::parse_duration(time) {
                     Ok(time) => over = time,
-                    Err(error) => return text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
+                    Err(error) => return text("400 Bad Request", &format!("{error}\n")),
                 }
             }
-            _ => return text(StatusCode::BAD_REQUEST, &format!("unknown parameter {pair:?}\n")),
+            _ => return text("400 Bad Request", &format!("unknown parameter {pair:?}\n")),
         }
     }
     let changed = match (path, shadow, value) {
         ("/kill", shadow, _) => control.kill(shadow),
         ("/resume", shadow, _) => control.resume(shadow),
         (_, Some(shadow), Some(value)) => control.set_percentage(shadow, value, over),
-        _ => return text(StatusCode::BAD_REQUEST, "write ?shadow=NAME&value=PERCENT\n"),
+        _ => return text("400 Bad Request", "write ?shadow=NAME&value=PERCENT\n"),
     };
     match changed {
         Ok(()) => json_page(&status(control)),
-        Err(error) => text(StatusCode::NOT_FOUND, &format!("{error}\n")),
+        Err(error) => text("404 Not Found", &format!("{error}\n")),
     }
 }
 
@@ -185,7 +160,7 @@ fn ledgers(control: &ProxyControl) -> Value {
     control.shadows().into_iter().map(ledger).collect()
 }
 
-fn metrics(control: &ProxyControl) -> AdminResponse {
+fn metrics(control: &ProxyControl) -> Reply {
     let stats = control.stats();
     let mut out = String::new();
     let dropped = control.exchanges_dropped();
@@ -232,10 +207,7 @@ fn metrics(control: &ProxyControl) -> AdminResponse {
         failures.map(|(kind, count)| (format!("{{kind=\"{kind}\"}}"), count as f64)),
     );
     shadow_metrics(&control.shadows(), &mut out);
-    let mut page = text(StatusCode::OK, &out);
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-    page.headers_mut().insert(CONTENT_TYPE, kind);
-    page
+    Reply::new("200 OK", "text/plain; version=0.0.4", "", vec![Arc::from(out.into_bytes())])
 }
 
 fn shadow_metrics(shadows: &[ShadowState], out: &mut String) {
@@ -290,21 +262,16 @@ fn metric(
     }
 }
 
-fn wrong_method(allowed: &'static str) -> AdminResponse {
-    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
-    page.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    page
+fn wrong_method(allowed: &str) -> Reply {
+    let allow = format!("Allow: {allowed}\r\n");
+    Reply::text("405 Method Not Allowed", &allow, format!("use {allowed}\n"))
 }
 
-fn json_page(value: &Value) -> AdminResponse {
-    let mut page = text(StatusCode::OK, &format!("{value:#}\n"));
-    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    page
+fn json_page(value: &Value) -> Reply {
+    let body = Arc::from(format!("{value:#}\n").into_bytes());
+    Reply::new("200 OK", "application/json", "", vec![body])
 }
 
-fn text(status: StatusCode, content: &str) -> AdminResponse {
-    let mut page = Response::new(http_body_util::Full::new(Bytes::from(content.to_owned())));
-    *page.status_mut() = status;
-    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    page
+fn text(status: &str, content: &str) -> Reply {
+    Reply::text(status, "", content)
 }

@@ -1,10 +1,8 @@
-//! Background tasks of a proxy: the admin service, percentage ramps, DNS refresh.
+//! Background tasks of a proxy: percentage ramps, DNS refresh.
 
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::admin;
 use crate::control::ProxyControl;
 
 /// Interval between two steps of a ramp.
@@ -13,10 +11,7 @@ const RAMP_STEP: Duration = Duration::from_millis(100);
 const RESOLVE_AGAIN: Duration = Duration::from_secs(30);
 
 /// Runs the background tasks until the proxy has ended.
-pub(crate) async fn run(control: ProxyControl, admin: Option<TcpListener>) {
-    if let Some(listener) = admin {
-        tokio::task::spawn_local(admin::serve(listener, control.clone()));
-    }
+pub(crate) async fn run(control: ProxyControl) {
     let ramping = control.clone();
     tokio::task::spawn_local(async move {
         loop {

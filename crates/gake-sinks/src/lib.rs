@@ -20,7 +20,6 @@ mod script;
 mod script_seconds;
 mod spans;
 mod spill;
-pub mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use carrier::ZstdFrames;

@@ -64,10 +64,13 @@ pub fn run(
     let outputs = ready.outputs.take();
     outputs.iter().for_each(|outputs| outputs.drain.obey(interrupt));
     let api = Api::new(Arc::clone(&ready.loaded.script.test), interrupt.clone(), is_paused);
-    if let Err(why) = serve(&api, flags, is_paused) {
-        console.error(&why);
-        return Ok(ANY);
-    }
+    let _server = match serve(&api, flags, is_paused) {
+        Ok(server) => server,
+        Err(why) => {
+            console.error(&why);
+            return Ok(ANY);
+        }
+    };
     api.await_resumption();
     if is_paused && interrupt.came() {
         Outputs::close(outputs, console);
@@ -229,7 +232,11 @@ pub fn print_spec(
 
 /// Serves the API at the address from the flags, or at the default one. If the default address is
 /// in use, the run has no API.
-fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
+fn serve(
+    api: &Arc<Api>,
+    flags: &RunFlags,
+    is_paused: bool,
+) -> Result<Option<gake_listen::Server>, String> {
     let requested = flags.address.as_deref();
     let address = requested.unwrap_or(DEFAULT_ADDRESS);
     let Some(address) = Some(address).filter(|address| !address.is_empty()) else {
@@ -238,13 +245,14 @@ fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String
                 Err("a paused run needs --address HOST:PORT, through which it is resumed"
                     .to_owned())
             }
-            false => Ok(()),
+            false => Ok(None),
         };
     };
     match api::start(api, address, requested.is_some() || is_paused) {
+        Ok(server) => Ok(Some(server)),
         Err(error) if requested.is_some() || is_paused => {
             Err(format!("--address {address}: cannot listen there: {error}"))
         }
-        _ => Ok(()),
+        Err(_) => Ok(None),
     }
 }

@@ -59,6 +59,9 @@ pub const USERS: usize = 50;
 /// users are divided among connections.
 pub const STREAMS: usize = 100;
 
+/// Upper bound of `threads`; each takes memory before anything is sent.
+pub const THREADS_MAX: usize = 1_024;
+
 /// Upper bound of `max_series`; a million trends take gigabytes.
 pub const SERIES_MAX: usize = 1_000_000;
 

@@ -133,7 +133,7 @@ impl CoordinatorLoop {
                 let control = self.controller.heartbeat();
                 self.publish(&control).await;
             }
-            if let Some(entry) = reader.take(&bytes?) {
+            if let Some(entry) = bytes?.and_then(|bytes| reader.take(&bytes)) {
                 let messages = self.controller.repeat(&entry);
                 // Lines of the log were shown before.
                 self.report(|event| {

@@ -26,7 +26,7 @@ const SILENCE_MAX: Duration = Duration::from_millis(1_500);
 /// Time limit for measuring an agent's clock.
 const CLOCK_MAX: Duration = Duration::from_secs(2);
 
-/// Attempts to append to a journal to which another coordinator still writes.
+/// Attempts to take over a run that other processes take over at the same time.
 const FENCE_ATTEMPTS: usize = 20;
 
 /// A run whose coordinator has died.
@@ -181,8 +181,10 @@ pub(super) async fn note_stop(
         stopped_by: Some(StoppedBy::Request),
     };
     let entry = JournalEntry::Decision(decision).encode(generation, 0);
-    // The last entry is the one with which this process took over.
-    adopted.stream.append_after(entries + 1, &entry).await
+    let number = adopted.stream.append(&entry).await?;
+    // After the entry with which this process took over, another one may have done so.
+    let others = adopted.stream.between(entries + 1, number).await?;
+    Ok(others.iter().all(|other| self::generation(other) < Some(generation)))
 }
 
 /// Whether the run has a coordinator.
@@ -210,8 +212,15 @@ impl AdoptedRun {
         let stream = &self.stream;
         for _ in 0..FENCE_ATTEMPTS {
             let none = || FleetError::NoJournal { run: stream.run.clone() };
-            let (_, entries) = stream.bounds().await?.ok_or_else(none)?;
-            let last = generation(&stream.get(entries).await?).unwrap_or(0);
+            let (_, before) = stream.bounds().await?.ok_or_else(none)?;
+            let mut last = None;
+            for number in (1..=before).rev() {
+                last = stream.get(number).await?.and_then(|entry| generation(&entry));
+                if last.is_some() {
+                    break;
+                }
+            }
+            let last = last.unwrap_or(0);
             let generation = unix_seconds().max(last.saturating_add(1));
             let number = super::controller::first_number(generation);
             let control = Control { number, ..Control::default() };
@@ -219,8 +228,11 @@ impl AdoptedRun {
             let published =
                 stream.client.publish(control_subject(&stream.run), message.into()).await;
             published.map_err(|error| stream.nats.failed(error))?;
-            if stream.append_after(entries, &attached(generation)).await? {
-                return Ok(JournalFence { generation, entries });
+            let number = stream.append(&attached(generation)).await?;
+            // Another process may have taken over since.
+            let others = stream.between(before, number).await?;
+            if others.iter().all(|other| self::generation(other) < Some(generation)) {
+                return Ok(JournalFence { generation, entries: number - 1 });
             }
         }
         Err(FleetError::HasCoordinator { run: stream.run.clone() })

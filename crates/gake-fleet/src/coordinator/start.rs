@@ -14,7 +14,6 @@ use super::coordinator_loop::{CoordinatorLoop, release_agents};
 use super::finder::Finder;
 use super::join::Joiner;
 use super::journal::JournalEntry;
-use super::journal::description::append;
 use super::journal::stream::JournalStream;
 use super::{Fleet, FleetOrigin, admin, unix_seconds};
 use crate::FleetError;
@@ -132,7 +131,7 @@ impl Fleet {
         if let FleetOrigin::New(Ok((stream, own, entries))) = &self.origin {
             // A coordinator that takes over must know that agents may have started.
             let started = JournalEntry::Started(epoch, gake_run::unix_now() + LEAD);
-            append(stream, &started, (*own, *entries)).await?;
+            stream.append(&started.encode(*own, *entries)).await?;
             (generation, journal) = (*own, Some(entries + 1));
         }
         let finder = Finder { client: &self.client, settings: &self.settings, run: &self.run };

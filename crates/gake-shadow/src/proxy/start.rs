@@ -8,6 +8,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use gake_listen::Server;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use socket2::{Domain, Socket, Type};
@@ -15,6 +16,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
+use crate::admin::AdminSite;
 use crate::background;
 use crate::collect::{ExchangeFeed, Exchanges};
 use crate::config::{BreakerConfig, Config, ConfigError, ServerTls};
@@ -52,6 +54,7 @@ pub struct Proxy {
 pub struct RunningProxy {
     addr: SocketAddr,
     admin: Option<SocketAddr>,
+    admin_server: Option<Server>,
     control: ProxyControl,
     workers: Vec<JoinHandle<()>>,
     mirrors: Vec<JoinHandle<()>>,
@@ -177,6 +180,7 @@ impl Proxy {
         let mut running = RunningProxy {
             addr,
             admin: admin.as_ref().map(|(_, addr)| *addr),
+            admin_server: None,
             control: ProxyControl::new(Arc::clone(&shared), phase),
             workers: Vec::new(),
             mirrors: Vec::new(),
@@ -193,11 +197,14 @@ impl Proxy {
             };
             running.add_worker(setup)?;
         }
-        let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
+        if let Some(listener) = admin.and_then(|(mut listeners, _)| listeners.pop()) {
+            let site = AdminSite(running.control.clone());
+            running.admin_server = Some(Server::start("gake-admin", listener, site, || ())?);
+        }
         let control = running.control.clone();
         running.background = Some(thread("gake-control", move |ready| async move {
             ready.signal();
-            background::run(control, admin).await;
+            background::run(control).await;
         })?);
         Ok(running)
     }
@@ -276,6 +283,7 @@ impl RunningProxy {
             hooks.finish(LAST_EXCHANGES);
         }
         self.control.end();
+        self.admin_server = None;
         if let Some(background) = self.background.take() {
             let _ = background.join();
         }

@@ -129,7 +129,7 @@ fn only_local_hosts_are_accepted() {
         b"GET /status HTTP/1.1\r\n",
         b"GET /status HTTP/1.0\r\n",
     ] {
-        assert_eq!(status(refused), 403, "{}", refused.escape_ascii());
+        assert!(matches!(status(refused), 400 | 403), "{}", refused.escape_ascii());
     }
     stop(proxy);
 }

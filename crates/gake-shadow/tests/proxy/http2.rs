@@ -7,11 +7,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use gake_shadow::Category;
-use gake_shadow::config::ServerTls;
+use gake_shadow::config::{Backend as BackendConfig, Config, ServerTls};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use crate::backend::{Backend, ok};
-use crate::client::Client;
+use crate::client::{Client, get};
 use crate::{LONG, config, start, stop, until_count};
 
 /// The output of curl.
@@ -140,4 +140,48 @@ fn idle_and_stalled_http2_clients_time_out() {
     let _ = opened(proxy.addr(), OPENING).read_to_end(&mut rest);
     let stats = stop(proxy).stats;
     assert_eq!((stats.open, stats.client_timeouts, stats.broken_responses), (0, 1, 0));
+}
+
+/// Writes a frame with a whole header block.
+fn respond(backend: &mut TcpStream, stream: u32, is_last: bool, block: &[u8]) {
+    let head = [0, 0, block.len() as u8, 1, 4 + u8::from(is_last)];
+    backend.write_all(&[&head, &stream.to_be_bytes()[..], block].concat()).unwrap();
+}
+
+#[test]
+fn a_response_without_a_status_is_malformed_and_spoils_no_other() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("h2c://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut backend = listener.accept().unwrap().0;
+        backend.read_exact(&mut [0; 24]).unwrap();
+        backend.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).unwrap();
+        let field = b"\x00\x01a\x01b";
+        for number in 0..5 {
+            let stream = frame(&mut backend, 1);
+            match number {
+                // No status: with a body, without one, after an interim response.
+                0 => respond(&mut backend, stream, false, field),
+                1 => respond(&mut backend, stream, true, field),
+                2 => {
+                    respond(&mut backend, stream, false, b"\x08\x03103");
+                    respond(&mut backend, stream, true, field);
+                }
+                // A status, and trailers without one.
+                3 => {
+                    respond(&mut backend, stream, false, b"\x88");
+                    respond(&mut backend, stream, true, field);
+                }
+                _ => respond(&mut backend, stream, true, b"\x89"),
+            }
+        }
+        let _ = backend.read_to_end(&mut Vec::new());
+    });
+    let mut config = Config::new(BackendConfig::new("master", &url).unwrap());
+    // Each thread has its own connection.
+    config.threads = 1;
+    let proxy = start(config);
+    let statuses: Vec<_> = (0..5).map(|_| get(proxy.addr(), "/").status).collect();
+    assert_eq!(statuses, [502, 502, 502, 200, 204]);
+    stop(proxy);
 }

@@ -1,42 +1,72 @@
 //! A metrics page that serves the last batch.
 
-use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Carrier, FigureBatch, LostFigures};
-use crate::visitor::{accept_until, listen, read_head, respond};
+use gake_listen::{Reply, Request, Server, Site};
 
-/// Time limit for a request, and for its response.
+use super::{Carrier, FigureBatch, LostFigures};
+
+/// How long the end waits for a visitor that is being sent the page.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) struct PageCarrier {
-    listener: Option<TcpListener>,
-    text: Arc<Mutex<Vec<u8>>>,
-    over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    /// The listener and its site, until it is served.
+    listener: Option<(TcpListener, MetricsSite)>,
+    text: Arc<Mutex<Arc<[u8]>>>,
+    server: Option<Server>,
     linger: Duration,
     lost: LostFigures,
+}
+
+/// The last batch at `/metrics`.
+struct MetricsSite {
+    text: Arc<Mutex<Arc<[u8]>>>,
+    /// The host that it listens at, if that is loopback: no web page may read it there by a name
+    /// that it has rebound to this machine. From elsewhere it has names that gake does not know.
+    loopback: Option<String>,
+}
+
+impl Site for MetricsSite {
+    fn accepts(&self, request: &Request<'_>) -> bool {
+        self.loopback.as_ref().is_none_or(|host| request.is_for(host))
+    }
+
+    fn reply(&self, request: &Request<'_>) -> Reply {
+        match (request.method, request.path) {
+            ("GET", "/" | "/metrics") => {
+                let text = Arc::clone(&self.text.lock().unwrap_or_else(PoisonError::into_inner));
+                Reply::new("200 OK", CONTENT_TYPE, "", vec![text])
+            }
+            _ => Reply::text("404 Not Found", "", "the figures are at /metrics\n"),
+        }
+    }
 }
 
 impl PageCarrier {
     /// Listens at `address`; on loopback without a host.
     pub(crate) fn bind(address: &str, linger: Duration) -> Result<Self, String> {
-        let host = match address.strip_prefix(':') {
+        let address = match address.strip_prefix(':') {
             Some(port) => format!("127.0.0.1:{port}"),
             None => address.to_owned(),
         };
-        let listener = listen(&host).map_err(|error| format!("{host}: {error}"))?;
+        let bind = || {
+            let listener = gake_listen::listen(&address)?;
+            Ok((listener.local_addr()?.ip().is_loopback(), listener))
+        };
+        let (is_loopback, listener) =
+            bind().map_err(|error: std::io::Error| format!("{address}: {error}"))?;
+        let host = address.rsplit_once(':').map_or(&*address, |(host, _)| host);
+        let text = Arc::<Mutex<Arc<[u8]>>>::default();
+        let site =
+            MetricsSite { text: Arc::clone(&text), loopback: is_loopback.then(|| host.to_owned()) };
         Ok(Self {
-            listener: Some(listener),
-            text: Arc::default(),
-            over: Arc::default(),
-            thread: None,
+            listener: Some((listener, site)),
+            text,
+            server: None,
             linger,
             lost: LostFigures::default(),
         })
@@ -44,43 +74,24 @@ impl PageCarrier {
 
     /// Starts the serving thread, which inherits the scheduling class of the sink's thread.
     fn serve(&mut self) {
-        let Some(listener) = self.listener.take() else { return };
-        let (text, over) = (Arc::clone(&self.text), Arc::clone(&self.over));
-        let serve = move || {
-            accept_until(
-                &listener,
-                || over.load(Ordering::Relaxed),
-                |visitor| drop(serve_page(visitor, &text)),
-            );
-        };
-        match std::thread::Builder::new().name("gake-page".to_owned()).spawn(serve) {
-            Ok(thread) => self.thread = Some(thread),
+        let Some((listener, site)) = self.listener.take() else { return };
+        match Server::start("gake-page", listener, site, || ()) {
+            Ok(server) => self.server = Some(server),
             Err(error) => self.lost.add(1, error.to_string()),
         }
     }
 }
 
-fn serve_page(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
-    let head = read_head(&mut visitor, PATIENCE)?;
-    let is_page = head.starts_with(b"GET /metrics ") || head.starts_with(b"GET / ");
-    let (status, body) = match is_page {
-        true => ("200 OK", text.lock().unwrap_or_else(PoisonError::into_inner).clone()),
-        false => ("404 Not Found", b"the figures are at /metrics\n".to_vec()),
-    };
-    respond(&mut visitor, status, CONTENT_TYPE, "Connection: close\r\n", &body, PATIENCE)
-}
-
 impl Carrier for PageCarrier {
     fn carry(&mut self, batch: FigureBatch) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = batch.bytes;
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = batch.bytes.into();
         self.serve();
     }
 
     fn finish(&mut self) {
         std::thread::sleep(self.linger);
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        if let Some(server) = self.server.take() {
+            server.finish(PATIENCE);
         }
     }
 
@@ -92,6 +103,8 @@ impl Carrier for PageCarrier {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::net::TcpStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The newest data and the visitors.
+/// The newest data and the viewers.
 #[derive(Debug, Default)]
 pub(super) struct Board(Arc<SharedBoard>);
 
@@ -15,11 +15,9 @@ struct SharedBoard {
 
 #[derive(Debug, Default)]
 struct BoardState {
-    data: Arc<str>,
+    data: Arc<[u8]>,
     version: u64,
     ended: bool,
-    closed: bool,
-    visitors: usize,
     viewers: usize,
     /// Whether there has ever been a viewer.
     had_viewer: bool,
@@ -28,17 +26,13 @@ struct BoardState {
 #[derive(Debug, Clone)]
 pub(super) struct BoardVersion {
     pub(super) number: u64,
-    pub(super) data: Arc<str>,
+    pub(super) data: Arc<[u8]>,
     pub(super) is_last: bool,
 }
 
-/// A slot for a visitor, released when dropped.
-#[derive(Debug)]
-pub(super) struct VisitorSlot(Arc<SharedBoard>);
-
 /// A viewer's registration, removed when dropped.
 #[derive(Debug)]
-pub(super) struct ViewerGuard<'a>(&'a Board);
+pub(super) struct ViewerGuard(Arc<SharedBoard>);
 
 impl Board {
     pub(super) fn show(&self, data: String) {
@@ -52,61 +46,32 @@ impl Board {
         });
     }
 
-    pub(super) fn close(&self) {
-        self.0.change(|state| state.closed = true);
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.0.lock().closed
-    }
-
     pub(super) fn viewers(&self) -> usize {
         self.0.lock().viewers
     }
 
-    /// A slot for a visitor, if fewer than `most` are taken.
-    pub(super) fn enter(&self, most: usize) -> Option<VisitorSlot> {
-        let mut state = self.0.lock();
-        let is_free = state.visitors < most;
-        state.visitors += usize::from(is_free);
-        is_free.then(|| VisitorSlot(Arc::clone(&self.0)))
-    }
-
-    pub(super) fn follow(&self) -> ViewerGuard<'_> {
+    pub(super) fn follow(&self) -> ViewerGuard {
         self.0.change(|state| {
             state.viewers += 1;
             state.had_viewer = true;
         });
-        ViewerGuard(self)
+        ViewerGuard(Arc::clone(&self.0))
     }
 
     pub(super) fn newest(&self) -> BoardVersion {
         self.0.lock().version()
     }
 
-    /// Waits up to `patience` for a version after `number`; `None` on time-out, an error after the
-    /// last version.
-    pub(super) fn after(
-        &self,
-        number: u64,
-        patience: Duration,
-    ) -> std::io::Result<Option<BoardVersion>> {
-        let is_old = |state: &mut BoardState| state.version <= number && !state.closed;
-        let state = self.0.wait(patience, is_old);
-        if state.version > number {
-            return Ok(Some(state.version()));
-        }
-        if state.closed { Err(std::io::ErrorKind::NotConnected.into()) } else { Ok(None) }
+    /// The newest version, if that is after `number`.
+    pub(super) fn after(&self, number: u64) -> Option<BoardVersion> {
+        let state = self.0.lock();
+        (state.version > number).then(|| state.version())
     }
 
     /// Waits up to `patience` for the first viewer.
     pub(super) fn await_viewer(&self, patience: Duration) {
-        drop(self.0.wait(patience, |state| !state.had_viewer));
-    }
-
-    /// Waits up to `patience` until every visitor is gone.
-    pub(super) fn await_departure(&self, patience: Duration) {
-        drop(self.0.wait(patience, |state| state.visitors > 0));
+        let is_waiting = |state: &mut BoardState| !state.had_viewer;
+        drop(self.0.changed.wait_timeout_while(self.0.lock(), patience, is_waiting));
     }
 }
 
@@ -119,20 +84,11 @@ impl SharedBoard {
         change(&mut self.lock());
         self.changed.notify_all();
     }
-
-    fn wait(
-        &self,
-        patience: Duration,
-        is_waiting: impl FnMut(&mut BoardState) -> bool,
-    ) -> MutexGuard<'_, BoardState> {
-        let waited = self.changed.wait_timeout_while(self.lock(), patience, is_waiting);
-        waited.unwrap_or_else(PoisonError::into_inner).0
-    }
 }
 
 impl BoardState {
     fn replace(&mut self, data: String) {
-        self.data = data.into();
+        self.data = data.into_bytes().into();
         self.version += 1;
     }
 
@@ -141,14 +97,8 @@ impl BoardState {
     }
 }
 
-impl Drop for VisitorSlot {
+impl Drop for ViewerGuard {
     fn drop(&mut self) {
-        self.0.change(|state| state.visitors -= 1);
-    }
-}
-
-impl Drop for ViewerGuard<'_> {
-    fn drop(&mut self) {
-        self.0.0.change(|state| state.viewers -= 1);
+        self.0.change(|state| state.viewers -= 1);
     }
 }

@@ -1,24 +1,20 @@
 //! A live page of the run for browsers, updated by server-sent events.
 //!
 //! The data is opaque JSON text, embedded in the page and in every event. An event holds all of it,
-//! so late, reconnecting or slow viewers miss nothing. Each viewer has its own thread, which holds
-//! at most one text; a viewer that does not read is dropped.
+//! so late, reconnecting or slow viewers miss nothing. For each viewer at most one text is held; one
+//! that does not read is dropped.
 
 mod board;
 mod visit;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use board::Board;
-use visit::{LiveSite, visit};
-
-use crate::visitor::{accept_until, listen};
-
-/// Maximum number of concurrent visitors.
-const VISITORS_MAX: usize = 64;
+use gake_listen::{Server, listen};
+use visit::{LiveSite, ServedSite};
 
 /// How long the end of a run waits for viewers to receive the last data.
 const LINGER: Duration = Duration::from_secs(3);
@@ -57,6 +53,7 @@ pub struct LiveServer {
     listener: TcpListener,
     address: SocketAddr,
     site: Arc<LiveSite>,
+    server: Mutex<Option<Server>>,
 }
 
 impl LiveServer {
@@ -74,7 +71,7 @@ impl LiveServer {
         let (bound, listener) = bind().map_err(|error| format!("{address}: {error}"))?;
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host).to_owned();
         let site = Arc::new(LiveSite { frame, host, board: Board::default(), controls });
-        Ok(Self { listener, address: bound, site })
+        Ok(Self { listener, address: bound, site, server: Mutex::default() })
     }
 
     /// The address that it listens at.
@@ -83,17 +80,15 @@ impl LiveServer {
         self.address
     }
 
-    /// Starts to serve. Its threads inherit the scheduling class of the calling thread.
+    /// Starts to serve. Its thread inherits the scheduling class of the calling thread.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When the thread cannot be started.
     pub fn start(&self) -> io::Result<()> {
-        let (listener, site) = (self.listener.try_clone()?, Arc::clone(&self.site));
-        let serve = move || {
-            let is_closed = || site.board.is_closed();
-            accept_until(&listener, is_closed, |visitor| receive(visitor, &site));
-        };
-        std::thread::Builder::new().name("gake-live".to_owned()).spawn(serve)?;
+        let listener = self.listener.try_clone()?;
+        let site = ServedSite(Arc::clone(&self.site));
+        let server = Server::start("gake-live", listener, site, || ())?;
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
         Ok(())
     }
 
@@ -113,27 +108,10 @@ impl LiveServer {
     pub fn finish(&self, data: String, first: Duration) {
         self.site.board.await_viewer(first);
         self.site.board.end(data);
-        self.site.board.await_departure(LINGER);
+        if let Some(server) = self.server.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            server.finish(LINGER);
+        }
     }
-}
-
-impl Drop for LiveServer {
-    fn drop(&mut self) {
-        self.site.board.close();
-    }
-}
-
-/// Starts a thread for a visitor, unless there are too many.
-fn receive(visitor: TcpStream, site: &Arc<LiveSite>) {
-    let Some(slot) = site.board.enter(VISITORS_MAX) else { return };
-    let site = Arc::clone(site);
-    let receive = move || {
-        // Errors of a visitor are of no interest.
-        let _ = visit(visitor, &site);
-        drop(slot);
-    };
-    // Without a thread the connection closes.
-    drop(std::thread::Builder::new().name("gake-viewer".to_owned()).spawn(receive));
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
-//! Handles one visitor: the page, the events, the controls.
+//! The page, the events, the controls.
 
-use std::io;
-use std::net::TcpStream;
 use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::board::Board;
+use gake_listen::{Events, NextEvent, Reply, Request, Site};
+
+use super::board::{Board, ViewerGuard};
 use super::{LiveControls, PageFrame};
-use crate::visitor::{VisitorHead, read_head, respond, send};
-
-/// Time limit for a request, and for a response or event.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest pause between events, to notice viewers that are gone.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -22,7 +19,7 @@ const PERCENT: RangeInclusive<u16> = 1..=1_000;
 /// sites.
 const GUARDS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
                       X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n\
-                      Referrer-Policy: no-referrer\r\nConnection: close\r\n";
+                      Referrer-Policy: no-referrer\r\n";
 
 #[derive(Debug)]
 pub(super) struct LiveSite {
@@ -33,31 +30,38 @@ pub(super) struct LiveSite {
     pub(super) controls: Option<LiveControls>,
 }
 
-pub(super) fn visit(mut visitor: TcpStream, site: &LiveSite) -> io::Result<()> {
-    visitor.set_nodelay(true)?;
-    let head = read_head(&mut visitor, PATIENCE)?;
-    let Some(request) = VisitorHead::parse(&head) else {
-        return text(&mut visitor, "400 Bad Request", "not an HTTP/1 request\n");
-    };
-    if !request.is_for(&site.host) {
-        return text(&mut visitor, "421 Misdirected Request", "unknown host\n");
+/// The site as its server holds it.
+pub(super) struct ServedSite(pub(super) Arc<LiveSite>);
+
+impl Site for ServedSite {
+    fn accepts(&self, request: &Request<'_>) -> bool {
+        request.is_for(&self.0.host)
     }
-    match (request.method, request.path) {
-        ("GET", "/") => page(&mut visitor, site),
-        ("GET", "/events") => events(&mut visitor, &site.board),
-        ("POST", path @ ("/stop" | "/rate")) => match &site.controls {
-            Some(controls) if request.is_allowed(&controls.token) => {
-                let (status, message) = if path == "/stop" {
-                    (controls.stop)();
-                    ("202 Accepted", "the run is being stopped\n".to_owned())
-                } else {
-                    set_rate(controls, request.query)
-                };
-                text(&mut visitor, status, &message)
+
+    fn reply(&self, request: &Request<'_>) -> Reply {
+        let site = &self.0;
+        match (request.method, request.path) {
+            ("GET", "/") => {
+                let data = site.board.newest().data;
+                let part = |text: &str| Arc::from(text.as_bytes());
+                let page = vec![part(&site.frame.before), data, part(&site.frame.after)];
+                Reply::new("200 OK", "text/html; charset=utf-8", GUARDS, page)
             }
-            _ => text(&mut visitor, "403 Forbidden", "wrong or missing token\n"),
-        },
-        _ => text(&mut visitor, "404 Not Found", "the page is at /\n"),
+            ("GET", "/events") => Reply::events(GUARDS, LiveEvents::new(site)),
+            ("POST", path @ ("/stop" | "/rate")) => match &site.controls {
+                Some(controls) if request.is_from_page(&controls.token) => {
+                    let (status, message) = if path == "/stop" {
+                        (controls.stop)();
+                        ("202 Accepted", "the run is being stopped\n".to_owned())
+                    } else {
+                        set_rate(controls, request.query)
+                    };
+                    Reply::text(status, GUARDS, message)
+                }
+                _ => Reply::text("403 Forbidden", GUARDS, "wrong or missing token\n"),
+            },
+            _ => Reply::text("404 Not Found", GUARDS, "the page is at /\n"),
+        }
     }
 }
 
@@ -78,46 +82,36 @@ fn set_rate(controls: &LiveControls, query: &str) -> (&'static str, String) {
     }
 }
 
-fn page(visitor: &mut TcpStream, site: &LiveSite) -> io::Result<()> {
-    let data = site.board.newest().data;
-    let page = [&site.frame.before, &*data, &site.frame.after].concat();
-    respond_guarded(visitor, "200 OK", "text/html; charset=utf-8", &page)
+/// Every version that is the newest when the viewer is ready, up to the last.
+struct LiveEvents {
+    site: Arc<LiveSite>,
+    _viewer: ViewerGuard,
+    /// The number of the version sent last.
+    sent: u64,
+    sent_at: Instant,
 }
 
-/// Sends the newest version whenever the viewer is ready, up to the last.
-fn events(visitor: &mut TcpStream, board: &Board) -> io::Result<()> {
-    let _viewer = board.follow();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n"
-    );
-    send(visitor, head.as_bytes(), PATIENCE)?;
-    let mut sent = 0;
-    loop {
-        let event = match board.after(sent, SILENCE)? {
-            None => ":\n\n".to_owned(),
-            Some(version) => {
-                sent = version.number;
-                let name = if version.is_last { "end" } else { "run" };
-                let event = format!("event: {name}\ndata: {}\n\n", version.data);
-                if version.is_last {
-                    return send(visitor, event.as_bytes(), PATIENCE);
-                }
-                event
-            }
-        };
-        send(visitor, event.as_bytes(), PATIENCE)?;
+impl LiveEvents {
+    fn new(site: &Arc<LiveSite>) -> Self {
+        let (site, viewer) = (Arc::clone(site), site.board.follow());
+        Self { site, _viewer: viewer, sent: 0, sent_at: Instant::now() }
     }
 }
 
-fn text(visitor: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
-    respond_guarded(visitor, status, "text/plain; charset=utf-8", text)
-}
-
-fn respond_guarded(
-    visitor: &mut TcpStream,
-    status: &str,
-    kind: &str,
-    body: &str,
-) -> io::Result<()> {
-    respond(visitor, status, kind, GUARDS, body.as_bytes(), PATIENCE)
+impl Events for LiveEvents {
+    fn next(&mut self, now: Instant) -> NextEvent {
+        let text = |text: &str| Arc::from(text.as_bytes());
+        let Some(version) = self.site.board.after(self.sent) else {
+            if now.duration_since(self.sent_at) < SILENCE {
+                return NextEvent::Nothing;
+            }
+            self.sent_at = now;
+            return NextEvent::Some(vec![text(":\n\n")]);
+        };
+        (self.sent, self.sent_at) = (version.number, now);
+        let name = if version.is_last { "end" } else { "run" };
+        let before = format!("retry: 1000\nevent: {name}\ndata: ");
+        let event = vec![text(&before), version.data, text("\n\n")];
+        if version.is_last { NextEvent::Last(event) } else { NextEvent::Some(event) }
+    }
 }

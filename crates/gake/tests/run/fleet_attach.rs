@@ -1,11 +1,26 @@
 //! Runs whose coordinator dies.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::fleet::*;
 use crate::support::*;
+
+/// Publishes on the subject of a run's journal, without the token.
+fn intrude(nats: &Nats, run: &str) {
+    let mut client = TcpStream::connect(nats.url.rsplit('/').next().unwrap()).unwrap();
+    let message = format!("PUB gake.run.{run}.journal 4\r\njunk\r\n").repeat(30);
+    write!(client, "CONNECT {{\"verbose\":false}}\r\n{message}PING\r\n").unwrap();
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"PONG\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        seen.extend(byte);
+    }
+}
 
 #[test]
 fn another_process_takes_over_a_run_whose_coordinator_died() {
@@ -18,8 +33,13 @@ fn another_process_takes_over_a_run_whose_coordinator_died() {
     eventually("the run continues", || lab.stats().requests > 20);
     let id = id_of_run(&nats);
     fleet(&format!("attach {id}")).refused(1, "has a coordinator");
+    // In the middle of the journal, and at its end.
+    intrude(&nats, &id);
+    let seen = lab.stats().requests;
+    eventually("the journal continues", || lab.stats().requests > seen + 200);
     run.signal(Signal::KILL);
     let printed = run.wait().stderr;
+    intrude(&nats, &id);
     assert!(
         printed.contains(&format!("continue the run with `gake fleet attach {id}`")),
         "{printed}"

@@ -138,6 +138,7 @@ fn the_bound_on_series_is_a_flag() {
     let printed = ran(&["run", "http://h/", "--max-series", "7", "--print-spec"]).done();
     assert!(printed.stdout.contains("max_series = 7\n"), "{}", printed.stdout);
     ran(&["run", "http://h/", "--max-series", "2000000"]).refused(2, "--max-series");
+    ran(&["run", "http://h/", "--threads", "1000000000"]).refused(2, "--threads: at most 1024");
 }
 
 #[test]

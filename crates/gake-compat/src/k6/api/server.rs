@@ -1,55 +1,50 @@
-//! The server of the API: one request at a time.
+//! The server of the API.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
+use gake_listen::{Reply, Request, Server, Site};
 use serde_json::{Value, json};
 
-use super::http::{ApiRequest, receive, respond};
 use super::{Api, NoChange};
 
-/// The pause after a connection could not be accepted.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
-/// Serves the API of a run at `address`, on a thread that ends with the process. Without
-/// `may_change` it refuses all changes.
+/// Serves the API of a run at `address` until it is dropped. Without `may_change` it refuses all
+/// changes.
 ///
 /// # Errors
 /// When it cannot listen there.
-pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -> io::Result<()> {
-    let listener = TcpListener::bind(address)?;
-    let api = Arc::clone(api);
-    let serve = move || {
-        gake_engine::lower_class();
-        for stream in listener.incoming() {
-            match stream {
-                // A client that disconnects, or sends no valid request, gets no response.
-                Ok(stream) => drop(serve_one(&api, stream, may_change)),
-                // No free descriptor, for example.
-                Err(_) => thread::sleep(ACCEPT_AGAIN),
-            }
-        }
-    };
-    thread::Builder::new().name("gake-api".to_owned()).spawn(serve)?;
-    Ok(())
+pub(in super::super) fn start(
+    api: &Arc<Api>,
+    address: &str,
+    may_change: bool,
+) -> io::Result<Server> {
+    let site = ApiSite { api: Arc::clone(api), may_change };
+    let listener = gake_listen::listen(address)?;
+    Server::start("gake-api", listener, site, gake_engine::lower_class)
 }
 
-fn serve_one(api: &Api, mut stream: TcpStream, may_change: bool) -> io::Result<()> {
-    let Some(request) = receive(&mut stream)? else { return Ok(()) };
-    let (status, body) = handle(api, &request, may_change);
-    let sent = respond(&mut stream, status, &body.to_string());
-    api.stop_if_requested();
-    sent
+struct ApiSite {
+    api: Arc<Api>,
+    may_change: bool,
+}
+
+impl Site for ApiSite {
+    fn reply(&self, request: &Request<'_>) -> Reply {
+        let (status, body) = handle(&self.api, request, self.may_change);
+        let body = Arc::from(body.to_string().into_bytes());
+        Reply::new(status, "application/json; charset=utf-8", "", vec![body])
+    }
+
+    fn sent(&self) {
+        self.api.stop_if_requested();
+    }
 }
 
 /// The status and the body of the response.
-fn handle(api: &Api, request: &ApiRequest, may_change: bool) -> (&'static str, Value) {
+fn handle(api: &Api, request: &Request<'_>, may_change: bool) -> (&'static str, Value) {
     let found = |data: Value| ("200 OK", json!({ "data": data }));
     let path = request.path.trim_end_matches('/');
-    match (request.method.as_str(), path) {
+    match (request.method, path) {
         ("GET", "/v1/status") => found(api.status()),
         ("GET", "/v1/metrics") => found(metrics(&api.figures())),
         ("GET", "/v1/groups") => found(groups(&api.figures())),
@@ -70,7 +65,7 @@ fn handle(api: &Api, request: &ApiRequest, may_change: bool) -> (&'static str, V
         ("PATCH", "/v1/status") if !may_change => {
             refused("403 Forbidden", "changes need a run that was started with --address")
         }
-        ("PATCH", "/v1/status") => match serde_json::from_slice::<Value>(&request.body) {
+        ("PATCH", "/v1/status") => match serde_json::from_slice::<Value>(request.body) {
             Err(error) => refused("400 Bad Request", &error.to_string()),
             Ok(wish) => match api.change(&wish["data"]["attributes"]) {
                 Ok(()) => found(api.status()),

@@ -13,7 +13,7 @@ use super::error::{FieldPath, SpecError};
 use super::fields::Setting;
 use super::value::CountValue;
 use super::{
-    ConnectionSpec, HttpVersion, RunDraft, RunSpec, SCENARIOS_MAX, SERIES_MAX, ScenarioSpec,
+    ConnectionSpec, HttpVersion, RunDraft, RunSpec, SCENARIOS_MAX, SERIES_MAX, ScenarioSpec, THREADS_MAX,
     TlsSpec, TlsVersion, VERSION,
 };
 use crate::metric::MAX_SERIES;
@@ -91,13 +91,18 @@ impl RunDraft {
         if max_series > SERIES_MAX {
             return Err(SpecError::new(path, format!("at most {SERIES_MAX}")));
         }
+        let path = root.key("threads");
+        let threads = self.threads.map(|n| at_least_one(n, &path)).transpose()?;
+        if threads.is_some_and(|threads| threads > THREADS_MAX) {
+            return Err(SpecError::new(path, format!("at most {THREADS_MAX}")));
+        }
         let name = self.name.map(|name| named(name, &root.key("name"))).transpose()?;
         let tls = TlsSpec::from(self.tls);
         check_tls(&tls, connection.http)?;
         Ok(RunSpec {
             name,
             scenarios,
-            threads: self.threads.map(|n| at_least_one(n, &root.key("threads"))).transpose()?,
+            threads,
             spin,
             seed: Setting::decided(self.seed, 1),
             warmup,

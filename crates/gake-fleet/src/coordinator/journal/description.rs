@@ -118,7 +118,7 @@ impl RunDescription {
         for (number, start) in (0..).zip((0..hidden.len()).step_by(size)) {
             let chunk = hidden.slice(start..hidden.len().min(start + size));
             let entry = JournalEntry::Description(chunk, number + 1 == count);
-            append(stream, &entry, (generation, number)).await?;
+            stream.append(&entry.encode(generation, number)).await?;
         }
         Ok(count)
     }
@@ -134,7 +134,10 @@ impl RunDescription {
         let (mut reader, mut hidden, mut description) =
             (JournalReader::default(), Vec::new(), None);
         for number in 1..=entries {
-            match reader.take(&stream.get(number).await?) {
+            let entry = stream.get(number).await?;
+            match entry.and_then(|entry| reader.take(&entry)) {
+                // Not of this run's coordinator, or a repetition.
+                None => {}
                 Some(JournalEntry::Description(chunk, is_last)) => {
                     hidden.extend_from_slice(&chunk);
                     if is_last {
@@ -152,24 +155,10 @@ impl RunDescription {
                     let read = description.ok_or_else(|| unfit("its journal is not valid"))?;
                     return Ok((read, (epoch, unix_ns)));
                 }
-                _ => break,
+                Some(_) => break,
             }
         }
         Err(unfit("it was never started"))
-    }
-}
-
-/// Appends one of the first entries of a journal, before any other process can write to it.
-pub(crate) async fn append(
-    stream: &JournalStream,
-    entry: &JournalEntry,
-    (generation, number): (u32, u64),
-) -> Result<(), FleetError> {
-    match stream.append_after(number, &entry.encode(generation, number)).await? {
-        true => Ok(()),
-        false => {
-            Err(FleetError::System("another process writes the journal of the run".to_owned()))
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
-use async_nats::{Client, HeaderMap, Request};
+use async_nats::{Client, Request};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
@@ -48,12 +48,8 @@ struct StreamState {
 #[serde(default)]
 pub(crate) struct StreamError {
     code: u32,
-    err_code: u32,
     pub(crate) description: String,
 }
-
-/// The error code if another message was stored in between.
-const WRONG_LAST_SEQUENCE: u32 = 10_071;
 
 impl StreamReply {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
@@ -101,35 +97,38 @@ impl JournalStream {
         }
     }
 
-    /// The entry in the message with this number.
-    pub(crate) async fn get(&self, number: u64) -> Result<Bytes, FleetError> {
+    /// The entry in the message with this number; `None` if it is not sealed with the token, since
+    /// every client of the NATS server may publish on the subject.
+    pub(crate) async fn get(&self, number: u64) -> Result<Option<Bytes>, FleetError> {
         let subject = format!("$JS.API.DIRECT.GET.{}", self.name());
         let body = serde_json::to_vec(&json!({ "seq": number })).unwrap_or_default();
         let request = Request::new().payload(body.into()).timeout(Some(REPLY_MAX));
         let reply = self.client.send_request(subject, request).await;
         let reply = reply.map_err(|error| self.nats.failed(error))?;
-        let opened = self.token.open(&journal_purpose(&self.run), &reply.payload);
-        match opened {
-            Some(body) if reply.status.is_none() => Ok(reply.payload.slice_ref(body)),
-            _ => Err(self.failed(&format!("entry {number} is missing"))),
+        if reply.status.is_some() {
+            return Err(self.failed(&format!("entry {number} is missing")));
         }
+        let opened = self.token.open(&journal_purpose(&self.run), &reply.payload);
+        Ok(opened.map(|body| reply.payload.slice_ref(body)))
     }
 
-    /// Appends an entry if message `last` is still the last one.
-    pub(crate) async fn append_after(&self, last: u64, entry: &[u8]) -> Result<bool, FleetError> {
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Expected-Last-Sequence", last.to_string().as_str());
+    /// The entries in the messages after `after` and before `before`.
+    pub(crate) async fn between(&self, after: u64, before: u64) -> Result<Vec<Bytes>, FleetError> {
+        let mut entries = Vec::new();
+        for number in after + 1..before {
+            entries.extend(self.get(number).await?);
+        }
+        Ok(entries)
+    }
+
+    /// Appends an entry, and returns the number of its message.
+    pub(crate) async fn append(&self, entry: &[u8]) -> Result<u64, FleetError> {
         let sealed = seal_bytes(&self.token, &journal_purpose(&self.run), entry);
-        let request = Request::new().payload(sealed).headers(headers).timeout(Some(REPLY_MAX));
+        let request = Request::new().payload(sealed).timeout(Some(REPLY_MAX));
         let reply = self.client.send_request(journal_subject(&self.run), request).await;
         let reply = reply.map_err(|error| self.nats.failed(error))?;
         match StreamReply::read(&reply.payload) {
-            Some(StreamReply { error: None, seq: Some(_), .. }) => Ok(true),
-            Some(StreamReply { error: Some(error), .. })
-                if error.err_code == WRONG_LAST_SEQUENCE =>
-            {
-                Ok(false)
-            }
+            Some(StreamReply { error: None, seq: Some(number), .. }) => Ok(number),
             Some(StreamReply { error: Some(error), .. }) => Err(self.failed(&error.description)),
             _ => Err(self.failed("its reply is not valid")),
         }

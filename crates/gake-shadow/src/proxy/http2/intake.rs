@@ -18,6 +18,7 @@ use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
+use super::status_watch::{ExpectedHead, ExpectedHeads};
 use crate::message::line::digits;
 
 /// Segments below this size are joined while they wait.
@@ -25,7 +26,11 @@ const SMALL: usize = 4096;
 
 /// The intakes of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Intakes(RefCell<Vec<Rc<RefCell<Intake>>>>);
+pub(crate) struct Intakes {
+    all: RefCell<Vec<Rc<RefCell<Intake>>>>,
+    /// Of a connection to a backend: the heads that it waits for.
+    heads: ExpectedHeads,
+}
 
 /// The received and not yet consumed data of one stream.
 #[derive(Debug)]
@@ -46,7 +51,7 @@ struct Intake {
 #[derive(Debug)]
 enum IntakeSource {
     /// Waiting for a response's head.
-    Head(ResponseFuture),
+    Head(ResponseFuture, ExpectedHead),
     Body(RecvStream),
     /// Waiting for trailers.
     Trailers(RecvStream),
@@ -64,8 +69,15 @@ pub(crate) struct StreamBody {
 }
 
 impl Intakes {
+    /// Intakes of a connection to a backend, on which a
+    /// [`StatusWatch`](super::status_watch::StatusWatch) watches `heads`.
+    pub(crate) fn watched(heads: ExpectedHeads) -> Self {
+        Self { all: RefCell::default(), heads }
+    }
+
     pub(crate) fn response(&self, response: ResponseFuture) -> StreamBody {
-        self.add(IntakeSource::Head(response), None)
+        let expected = self.heads.expect(response.stream_id().as_u32());
+        self.add(IntakeSource::Head(response, expected), None)
     }
 
     pub(crate) fn request(&self, mut body: RecvStream, headers: &HeaderMap) -> StreamBody {
@@ -88,13 +100,13 @@ impl Intakes {
             end: None,
             reader: None,
         }));
-        self.0.borrow_mut().push(Rc::clone(&intake));
+        self.all.borrow_mut().push(Rc::clone(&intake));
         StreamBody { intake, left: None, upload: None }
     }
 
     /// Takes all received data. Must be called after each read of the connection.
     pub(crate) fn take_in(&self) {
-        self.0.borrow_mut().retain(|intake| intake.borrow_mut().take_in());
+        self.all.borrow_mut().retain(|intake| intake.borrow_mut().take_in());
     }
 }
 
@@ -116,8 +128,14 @@ impl Intake {
         // No waker: the driver of the connection calls this after each read.
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.source {
-            IntakeSource::Head(response) => match Pin::new(response).poll(&mut cx) {
+            IntakeSource::Head(response, expected) => match Pin::new(response).poll(&mut cx) {
                 Poll::Pending => false,
+                // Dropping the response resets the stream.
+                Poll::Ready(Ok(_)) if expected.lacks_status() => {
+                    self.head = Some(Err(Reason::PROTOCOL_ERROR.into()));
+                    self.source = IntakeSource::Ended;
+                    true
+                }
                 Poll::Ready(Ok(response)) => {
                     let (head, mut body) = response.into_parts();
                     self.head = Some(Ok(Response::from_parts(head, ())));

@@ -6,3 +6,4 @@ pub(crate) mod outflow;
 pub(crate) mod read_budget;
 pub(crate) mod request;
 pub(crate) mod shared_streams;
+pub(crate) mod status_watch;

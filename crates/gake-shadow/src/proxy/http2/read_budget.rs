@@ -13,6 +13,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::status_watch::StatusWatch;
+
 /// Bytes read per turn.
 const TURN: usize = 32 << 10;
 
@@ -39,11 +41,17 @@ impl ReadBudget {
 pub(crate) struct BudgetedStream<S> {
     stream: S,
     room: ReadBudget,
+    watch: Option<StatusWatch>,
 }
 
 impl<S> BudgetedStream<S> {
     pub(crate) fn new(stream: S, room: &ReadBudget) -> Self {
-        Self { stream, room: room.clone() }
+        Self { stream, room: room.clone(), watch: None }
+    }
+
+    /// One to a backend: `watch` sees what is read.
+    pub(crate) fn watched(stream: S, room: &ReadBudget, watch: StatusWatch) -> Self {
+        Self { stream, room: room.clone(), watch: Some(watch) }
     }
 }
 
@@ -53,7 +61,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, room: ReadBudget(left) } = self.get_mut();
+        let Self { stream, room: ReadBudget(left), watch } = self.get_mut();
+        let before = buffer.filled().len();
         let most = left.get();
         if most == 0 {
             // `renew` is followed by a wake-up.
@@ -66,11 +75,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
             buffer.advance(read);
             read
         } else {
-            let before = buffer.filled().len();
             ready!(Pin::new(stream).poll_read(cx, buffer))?;
             buffer.filled().len() - before
         };
         left.set(most - read);
+        if let Some(watch) = watch {
+            watch.take(&buffer.filled()[before..])?;
+        }
         Poll::Ready(Ok(()))
     }
 }

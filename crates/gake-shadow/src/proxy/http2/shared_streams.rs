@@ -19,6 +19,7 @@ use crate::message::head::RequestHead;
 use crate::proxy::http2::intake::{Intakes, StreamBody};
 use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
+use crate::proxy::http2::status_watch::{ExpectedHeads, StatusWatch};
 use crate::proxy::policy::headers::strip_for_http2;
 use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::target::BackendTarget;
@@ -106,7 +107,8 @@ impl SharedStreams {
         stream: SocketStream,
         now: u64,
     ) -> Result<StreamLease, h2::Error> {
-        let room = ReadBudget::new();
+        let (room, heads) = (ReadBudget::new(), ExpectedHeads::default());
+        let watch = StatusWatch::new(&heads);
         let (sender, connection) = Builder::new()
             .enable_push(false)
             .initial_max_send_streams(STREAMS)
@@ -117,14 +119,14 @@ impl SharedStreams {
             .max_concurrent_reset_streams(RESET_STREAMS)
             .max_local_error_reset_streams(None)
             .data_frame_budget(CODEC_BUDGET)
-            .handshake(BudgetedStream::new(stream, &room))
+            .handshake(BudgetedStream::watched(stream, &room, watch))
             .await?;
         let state = Rc::new(ConnectionState {
             open: Cell::new(0),
             most: Cell::new(STREAMS),
             since: Cell::new(now),
             is_suspect: Cell::new(false),
-            intakes: Intakes::default(),
+            intakes: Intakes::watched(heads),
         });
         tokio::task::spawn_local(run(connection, room, Rc::clone(&state)));
         let lease = StreamLease::new(&sender, &state, false);

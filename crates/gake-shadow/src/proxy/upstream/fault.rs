@@ -11,7 +11,10 @@ pub(crate) fn of(error: &h2::Error, phase: Phase) -> Fault {
         // Closed by the peer.
         (Some(error), _) if error.kind() == io::ErrorKind::BrokenPipe => Fault::ClosedEarly(phase),
         (Some(error), _) => fault::of_read(error, phase),
-        (None, Some(_)) if error.is_library() => Fault::Malformed("not an HTTP/2 response"),
+        // The codec's, or our own.
+        (None, Some(_)) if error.is_library() || !(error.is_reset() || error.is_go_away()) => {
+            Fault::Malformed("not an HTTP/2 response")
+        }
         (None, Some(reason)) => {
             let code = ErrorCode::from_number(reason.into());
             if error.is_go_away() { Fault::Goaway(code) } else { Fault::StreamReset(code) }

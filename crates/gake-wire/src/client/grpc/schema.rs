@@ -383,4 +383,110 @@ mod tests {
         std::fs::write(&noise, [0xff; 10]).unwrap();
         assert!(GrpcSchema::read(&[noise], &[]).unwrap_err().to_string().contains("noise.pb"));
     }
+
+    #[test]
+    fn other_syntaxes_are_an_error() {
+        for syntax in ["editions", "proto4", "Proto3", " "] {
+            let file = FileDescriptorProto {
+                name: Some("a.proto".to_owned()),
+                syntax: Some(syntax.to_owned()),
+                ..FileDescriptorProto::default()
+            };
+            let expected = format!(
+                "\"a.proto\" has the syntax {syntax:?}; only proto2 and proto3 are supported"
+            );
+            let set = FileDescriptorSet { file: vec![file.clone()] }.encode_to_vec();
+            for added in
+                [GrpcSchema::default().add_set(&set), GrpcSchema::default().add_files([file])]
+            {
+                assert!(added.unwrap_err().to_string().contains(&expected));
+            }
+        }
+        let source = |_: &str| Some("edition = \"2023\";".to_owned());
+        assert!(GrpcSchema::compile(&["a.proto".to_owned()], source).is_err());
+    }
+
+    const RICH: &str = r#"
+        syntax = "proto2";
+        package rich;
+        import "google/protobuf/descriptor.proto";
+        import "google/protobuf/any.proto";
+        extend google.protobuf.FieldOptions { optional string note = 50000; }
+        enum Kind { option allow_alias = true; A = 0; B = -1; C = 0; reserved 5 to 9; reserved "D"; }
+        message Tree {
+            required string name = 1 [(note) = "x"];
+            optional double weight = 2 [default = inf];
+            repeated sint32 packed = 3 [packed = true];
+            map<string, Tree> children = 4;
+            oneof choice { bytes raw = 5; Kind kind = 6 [deprecated = true]; }
+            optional group Part = 7 { optional fixed64 id = 1; }
+            optional google.protobuf.Any any = 8;
+            extensions 100 to 199;
+            reserved 20 to 29, 31;
+            message Inner { optional Tree tree = 1; }
+            extend Tree { optional Inner inner = 100; }
+        }
+        service Trees {
+            rpc Grow(Tree) returns (stream Tree);
+            rpc Cut(stream Tree.Inner) returns (Tree) { option idempotency_level = IDEMPOTENT; }
+        }
+    "#;
+
+    /// A file with a few bytes or runs of bytes changed.
+    fn mutant(original: &[u8], random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+        let mut bytes = original.to_vec();
+        for _ in 0..=random(4) {
+            let at = random(bytes.len() + 1);
+            let end = bytes.len().min(at + random(20));
+            match random(6) {
+                0 if at < bytes.len() => bytes[at] ^= 1 << random(8),
+                1 if at < bytes.len() => bytes[at] = random(256) as u8,
+                2 => bytes.insert(at, random(256) as u8),
+                3 => drop(bytes.drain(at..end)),
+                4 => {
+                    let run = bytes[at..end].to_vec();
+                    let to = random(bytes.len() + 1);
+                    bytes.splice(to..to, run);
+                }
+                _ if random(20) == 0 => bytes.truncate(at),
+                _ => {}
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn mutants_of_files_are_read_or_refused() {
+        let name = ["rich.proto".to_owned()];
+        let compile = |source: String| {
+            GrpcSchema::compile(&name, move |name| (name == "rich.proto").then(|| source.clone()))
+        };
+        let set = compile(RICH.to_owned()).unwrap().pool.encode_to_vec();
+        let mut state = 43_u64;
+        let mut random = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut read = 0;
+        for number in 0..5_000 {
+            let mut schema = GrpcSchema::default();
+            let added = if number % 20 > 0 {
+                schema.add_set(&mutant(&set, &mut random))
+            } else {
+                let source = mutant(RICH.as_bytes(), &mut random);
+                compile(String::from_utf8_lossy(&source).into_owned()).map(|new| schema = new)
+            };
+            if added.is_ok() {
+                read += 1;
+                for method in schema.methods() {
+                    let _ = (method.path(), method.definitions(), method.package());
+                    let _ = method.encode(r#"{"name":"a","kind":"A","children":{"a":{}}}"#);
+                    let _ = method.decode(&[10, 1, b'a', 0x3b, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x3c]);
+                }
+            }
+        }
+        assert!((100..4_900).contains(&read), "{read} of 5,000 were read");
+    }
 }
