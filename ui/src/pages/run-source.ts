@@ -53,7 +53,7 @@ function csv(data: RunData): string {
     ["second", series.second],
     ["seconds", series.seconds],
     ["asked", series.asked],
-    ["sent", series.fired],
+    ...(series.fired.length > 0 ? [["sent", series.fired] as [string, number[]]] : []),
     ["ok", series.ok],
     ["failed", series.failed],
     ["unfinished", series.unfinished],
