@@ -28,7 +28,7 @@ export function traffic(data: RunData, time: Timeline): HTMLElement {
   const sent = series.fired.length > 0;
   const chart = time.chart({
     title: "Requests per second",
-    note: `${asked ? "Asked: the planned rate. " : ""}${sent ? "Sent: actually sent. " : ""}Completed: finished, with a response or an error. Goodput: finished successfully.`,
+    note: "Asked: planned. Completed: with a response or an error. Goodput: with the expected response.",
     y: { tick, read: rate },
     lines: [
       ...(asked
