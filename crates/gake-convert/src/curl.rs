@@ -1,6 +1,8 @@
 //! curl commands, as browsers copy them.
 
-use crate::script::{ScriptDraft, ScriptNode, ScriptRequest, basic_auth, is_own_header};
+use crate::script::{
+    MultipartPart, ScriptDraft, ScriptNode, ScriptRequest, basic_auth, is_own_header,
+};
 use crate::template::{Template, component, quoted};
 use crate::{ConvertError, default_function};
 
@@ -40,7 +42,7 @@ pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
     let mut script = ScriptDraft::default();
     let mut request = ScriptRequest::default();
     let (mut url, mut method, mut is_query) = (String::new(), None, false);
-    let mut data: Vec<Template> = Vec::new();
+    let (mut data, mut parts): (Vec<Template>, Vec<MultipartPart>) = Default::default();
     while let Some(word) = words.next() {
         let (flag, attached) = split(&word);
         let mut value = || attached.clone().or_else(|| words.next()).ok_or(ConvertError::CutShort);
@@ -56,6 +58,8 @@ pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
                 request.default_header("Content-Type", "application/json");
                 request.default_header("Accept", "application/json");
             }
+            "-F" | "--form" => parts.push(part(&mut script, &value()?)?),
+            "--form-string" => parts.push(text_part(&value()?)?),
             "-A" | "--user-agent" => header(&mut request, &format!("User-Agent: {}", value()?)),
             "-e" | "--referer" => header(&mut request, &format!("Referer: {}", value()?)),
             "-b" | "--cookie" => header(&mut request, &format!("Cookie: {}", value()?)),
@@ -87,11 +91,13 @@ pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
         url = format!("http://{url}");
     }
     request.url = url.into();
-    request.method = method.unwrap_or_else(|| match data.is_empty() || is_query {
-        true => "GET".to_owned(),
-        false => "POST".to_owned(),
-    });
-    add_data(&mut request, data, is_query);
+    let has_body = !parts.is_empty() || !data.is_empty() && !is_query;
+    let usual = if has_body { "POST" } else { "GET" };
+    request.method = method.unwrap_or_else(|| usual.to_owned());
+    match parts.is_empty() {
+        true => add_data(&mut request, data, is_query),
+        false => request.multipart_body(&parts, "----gakeFormBoundary", &mut script.warnings),
+    }
     script.functions = default_function(vec![ScriptNode::Request(Box::new(request))]);
     Ok(script)
 }
@@ -115,6 +121,34 @@ fn add_data(request: &mut ScriptRequest, data: Vec<Template>, is_query: bool) {
         request.default_header("Content-Type", "application/x-www-form-urlencoded");
         request.body = Some(joined);
     }
+}
+
+/// A part of a form: `name=value`, `name=@file` (sent as a file), `name=<file` (its text), with
+/// `;type=` and `;filename=` behind.
+fn part(script: &mut ScriptDraft, form: &str) -> Result<MultipartPart, ConvertError> {
+    let mut fields = form.split(';');
+    let mut part = text_part(fields.next().unwrap_or_default())?;
+    let value = form.split_once('=').map_or("", |(_, value)| value);
+    let value = value.split(';').next().unwrap_or_default();
+    if let Some(path) = value.strip_prefix('@') {
+        part.value = Template::code(script.file(path));
+        part.file = Some(path.rsplit('/').next().unwrap_or_default().to_owned());
+    } else if let Some(path) = value.strip_prefix('<') {
+        part.value = body(script, &format!("@{path}"), false);
+    }
+    for field in fields {
+        match field.split_once('=').map(|(key, value)| (key.trim(), value.trim_matches('"'))) {
+            Some(("type", kind)) => part.kind = Some(kind.to_owned()),
+            Some(("filename", file)) if part.file.is_some() => part.file = Some(file.to_owned()),
+            _ => {}
+        }
+    }
+    Ok(part)
+}
+
+fn text_part(form: &str) -> Result<MultipartPart, ConvertError> {
+    let (name, value) = form.split_once('=').ok_or(ConvertError::CutShort)?;
+    Ok(MultipartPart { name: name.into(), value: value.into(), file: None, kind: None })
 }
 
 /// Data, or the file that it refers to; `-d` strips line breaks from files.

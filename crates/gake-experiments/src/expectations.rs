@@ -14,7 +14,7 @@ const UNEXPLAINED: &str = "unexplained";
 
 /// A prediction about `what`, the measured value, and whether they agree.
 pub fn expectation(what: &str, theory: String, seen: String, met: bool) -> Expectation {
-    Expectation { what: what.to_owned(), theory, seen, met }
+    Expectation { what: what.to_owned(), theory, seen, met, range: None }
 }
 
 /// A figure is in its range.
@@ -35,7 +35,9 @@ pub fn figure(expected: &Prediction, names: &dyn ExpressionScope) -> Result<Expe
         None => formatted(value, format),
     };
     let met = (low..=high).contains(&value);
-    Ok(expectation(&expected.what, fill(&expected.theory, names)?, seen, met))
+    let range = high.is_finite().then_some((low, high));
+    let theory = fill(&expected.theory, names)?;
+    Ok(Expectation { range, ..expectation(&expected.what, theory, seen, met) })
 }
 
 /// The configured limit is among the causes, with no wrong one before it. `beside` are causes that

@@ -1,7 +1,7 @@
 //! The metrics of a run for people: a script's checks, requests, groups and iterations, then its
 //! custom metrics. k6's other series are left to the formats for programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gake_core::clock::Nanos;
 use gake_core::metric::{Definition, MetricUnit, SeriesValue, Tags};
@@ -50,22 +50,67 @@ const K6: [&str; 21] = [
     "ws_msgs_sent",
 ];
 
+/// The metrics of a load on several addresses.
+const ADDRESS_TIME: &str = "address_time";
+const ADDRESS_FAILED: &str = "address_failed";
+
 /// Tags by which k6 splits series for thresholds, not for readers.
 const QUIET: [&str; 5] = ["group", "expected_response", "method", "status", "proto"];
 
 pub(crate) fn sections(run: &Run) -> Vec<MetricSection> {
     let all = match run.plan.fires_iterations() {
         true => of_script(run),
-        false => vec![MetricSection { heading: "metrics", rows: plain(run) }],
+        false => vec![
+            MetricSection { heading: "addresses", rows: addresses(run) },
+            MetricSection { heading: "metrics", rows: plain(run) },
+        ],
     };
     all.into_iter().filter(|section| !section.rows.is_empty()).collect()
+}
+
+/// The load by address, if there was more than one.
+fn addresses(run: &Run) -> Vec<MetricRow> {
+    let address = |tags: &Tags| tags.get("address").map(str::to_owned);
+    let mut rows = requests(run, [ADDRESS_TIME, ADDRESS_FAILED], &address);
+    if rows.len() < 2 {
+        rows.clear();
+    }
+    rows
 }
 
 fn plain(run: &Run) -> Vec<MetricRow> {
     let row = |(key, value): (&gake_core::metric::SeriesKey, &SeriesValue)| {
         row(format!("{}{}", key.metric.name, key.tags), value, key.metric.unit, run)
     };
-    run.tally.series.sorted().into_iter().map(row).collect()
+    let own = [ADDRESS_TIME, ADDRESS_FAILED];
+    let all = run.tally.series.sorted().into_iter();
+    all.filter(|(key, _)| !own.contains(&key.metric.name.as_str())).map(row).collect()
+}
+
+/// Requests with their times and failures by what `name` makes of their tags.
+fn requests(
+    run: &Run,
+    [time, failed]: [&str; 2],
+    name: &dyn Fn(&Tags) -> Option<String>,
+) -> Vec<MetricRow> {
+    let (times, failed) = (merged(run, time, name), merged(run, failed, name));
+    let names: BTreeSet<&String> = times.keys().chain(failed.keys()).collect();
+    let row = |name: &String| {
+        let mut figures = Vec::new();
+        let times = times.get(name);
+        let counted = failed.get(name).map_or(0, SeriesValue::samples);
+        let samples = times.map_or(0, SeriesValue::samples).max(counted);
+        figures.push(units::count(samples));
+        figures.extend(times.map(|times| series_figures(times, MetricUnit::Time, run.completing)));
+        if let Some(SeriesValue::Rate { passed, samples }) = failed.get(name)
+            && *passed > 0
+        {
+            let part = units::percent(share(*passed, *samples));
+            figures.push(format!("{} failed ({part})", units::count(*passed)));
+        }
+        MetricRow { name: name.clone(), samples, figures: figures.join("  "), passed: None }
+    };
+    names.into_iter().map(row).collect()
 }
 
 fn row(name: String, value: &SeriesValue, unit: MetricUnit, run: &Run) -> MetricRow {
@@ -90,18 +135,6 @@ fn of_script(run: &Run) -> Vec<MetricSection> {
         MetricRow { passed: Some(passed), ..row(name, &value, MetricUnit::Number, run) }
     });
     let named = |tags: &Tags| Some(tags.get("name").unwrap_or_default().to_owned());
-    let failed = by("http_req_failed", &named);
-    let requests = by("http_req_duration", &named).into_iter().map(|(name, value)| {
-        let mut row = row(name.clone(), &value, MetricUnit::Time, run);
-        if let Some(SeriesValue::Rate { passed, samples }) = failed.get(&name)
-            && *passed > 0
-        {
-            let part = units::percent(share(*passed, *samples));
-            row.figures.push_str(&format!("  {} failed ({part})", units::count(*passed)));
-        }
-        row.figures = format!("{}  {}", units::count(row.samples), row.figures);
-        row
-    });
     let groups = by("group_duration", &|tags| Some(group(tags).to_owned()));
     let groups = groups.into_iter().map(|(name, value)| row(name, &value, MetricUnit::Time, run));
     let iterations = by("iteration_duration", &|tags| match run.plan.scenarios() {
@@ -112,7 +145,10 @@ fn of_script(run: &Run) -> Vec<MetricSection> {
         iterations.into_iter().map(|(name, value)| row(name, &value, MetricUnit::Time, run));
     vec![
         MetricSection { heading: "checks", rows: checks.collect() },
-        MetricSection { heading: "requests by name", rows: requests.collect() },
+        MetricSection {
+            heading: "requests by name",
+            rows: requests(run, ["http_req_duration", "http_req_failed"], &named),
+        },
         MetricSection { heading: "groups", rows: groups.collect() },
         MetricSection { heading: "iterations", rows: iterations.collect() },
         MetricSection { heading: "metrics", rows: own(run) },

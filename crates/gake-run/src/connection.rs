@@ -59,6 +59,7 @@ pub(crate) fn settings(
         connection_window: spec.connection_window,
         reply: ReplyRule::Next,
         permit: None,
+        dns_ttl: spec.dns_ttl,
     })
 }
 
@@ -91,10 +92,14 @@ pub(crate) fn resolver(spec: &RunSpec) -> Result<Resolver, RunError> {
     let (spec, at) = (&spec.connection, FieldPath::root().key("connection"));
     let mut resolver = Resolver::default();
     resolver.unix_socket.clone_from(&spec.unix_socket);
-    resolver.family = spec.family.map(|family| match family {
-        IpFamily::Ipv4 => 4,
-        IpFamily::Ipv6 => 6,
-    });
+    (resolver.family, resolver.prefers) = match spec.family {
+        None => (None, None),
+        Some(IpFamily::Ipv4) => (Some(4), None),
+        Some(IpFamily::Ipv6) => (Some(6), None),
+        Some(IpFamily::PreferIpv4) => (None, Some(4)),
+        Some(IpFamily::PreferIpv6) => (None, Some(6)),
+    };
+    resolver.takes_first = spec.first_address;
     let proxy = spec.proxy.as_deref().map(str::parse).transpose();
     resolver.proxy = proxy.map_err(|error| RunError::spec(at.key("proxy"), error))?;
     for (i, rule) in spec.resolve.iter().enumerate() {

@@ -10,7 +10,7 @@ use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
     BodyCheck, ClientSettings, Location, PreparedRequests, Protocol, Resolver, Scheme, TlsOptions,
-    Tracer, WeightedRequest, WireError, handshake_metrics, stream_metrics,
+    Tracer, WeightedRequest, WireError, address_metrics, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -232,7 +232,7 @@ impl LoadedRequests {
         let mut metrics = Registry::default();
         let streams = wires.iter().any(|wire| wire.network.settings.stream);
         let own = stream_metrics().into_iter().filter(|_| streams);
-        for metric in own.chain(handshake_metrics()) {
+        for metric in own.chain(handshake_metrics()).chain(address_metrics()) {
             let defined = metrics.define((*metric).clone());
             defined.map_err(|error| RunError::cannot(error.to_string()))?;
         }

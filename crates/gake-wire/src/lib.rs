@@ -22,6 +22,7 @@ mod quic;
 mod tls;
 
 pub use client::Client;
+pub use client::address_load::address_metrics;
 pub use client::error::WireError;
 pub use client::grpc::{
     GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
@@ -40,7 +41,7 @@ pub use load::prepared_requests::PreparedRequests;
 pub use load::stream::stream_metrics;
 pub use load::trace::{SpanReceiver, TraceSpan, Tracer};
 pub use load::work::HttpWork;
-pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
+pub use net::address::{Address, ConnectTo, NameLookup, ResolveError, Resolver};
 pub use net::deadline::Deadline;
 pub use net::fault;
 pub use net::location::{Location, LocationError, Scheme};

@@ -12,9 +12,21 @@ export interface FindData {
   next: string[];
   /** The behaviour beyond the capacity; the first entry is the class. */
   beyond: { good: boolean; text: string }[];
+  /** The pool that the ladder of users shows, if no step names a cause. */
+  pool: Cause | null;
   /** Omitted steps: the first ones. */
   more_steps: number;
   find: Find;
+}
+
+/** What limited the target, with advice. */
+export interface Cause {
+  id: string;
+  evidence: string;
+  advice: string;
+  check: string;
+  /** The steps at the limit with this cause. */
+  steps: number;
 }
 
 /** Schema gake.find/1, documented in docs/gake.find.1.schema.json. */
@@ -50,7 +62,7 @@ export interface Find {
   pool: { throughput: number; service_s: number; slots: Ranged } | null;
   map: { stairs: Stair[] } | null;
   /** Causes found in the steps in which the target was at its limit. */
-  causes: { id: string; evidence: string; advice: string; check: string; steps: number }[];
+  causes: Cause[];
   overloaded_steps: number;
 }
 

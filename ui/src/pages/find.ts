@@ -29,7 +29,7 @@ export function find(root: HTMLElement, data: FindData): void {
     el("div", { class: "first" }, plan(data), verdict(data), tiles(found)),
   );
   if (data.next.length > 0) root.append(list("What to do next", data.next));
-  if (found.overloaded_steps > 0) root.append(causes(found));
+  if (found.overloaded_steps > 0) root.append(causes(data));
   if (data.notes.length > 0) root.append(list("Findings", data.notes));
   const evidence = steps(found);
   const figure = percentile(found);
@@ -128,13 +128,13 @@ function tiles({ answer, dimension }: Find): HTMLElement {
 }
 
 /** The causes that limited the target, with advice. */
-function causes({ causes: all, overloaded_steps: steps }: Find): HTMLElement {
-  const items = all.map((cause) =>
+function causes({ pool, find: { causes: all, overloaded_steps: steps } }: FindData): HTMLElement {
+  const items = [...all, ...(pool ? [pool] : [])].map((cause) =>
     el(
       "li",
       {},
       el("code", {}, cause.id),
-      ` in ${count(cause.steps)} of ${count(steps)} steps at the limit`,
+      cause === pool ? " by the ladder of users" : ` in ${count(cause.steps)} of ${count(steps)} steps at the limit`,
       el("p", {}, cause.evidence),
       el("p", { class: "advice" }, cause.advice),
       el("p", { class: "check" }, `check: ${cause.check}`),

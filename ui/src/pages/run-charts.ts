@@ -25,15 +25,16 @@ export function traffic(data: RunData, time: Timeline): HTMLElement {
   const { intervals } = time;
   const over = data.over?.run;
   const asked = series.asked.some((value) => value !== null);
+  const sent = series.fired.length > 0;
   const chart = time.chart({
     title: "Requests per second",
-    note: "Asked: the planned rate. Sent: actually sent. Completed: finished, with a response or an error. Goodput: finished successfully.",
+    note: "Asked: planned. Completed: with a response or an error. Goodput: with the expected response.",
     y: { tick, read: rate },
     lines: [
       ...(asked
         ? [{ name: "asked", values: intervals.asked(series.asked), colour: "grey", dash: [5, 3], width: 1.5 }]
         : []),
-      { name: "sent", values: intervals.rates(series.fired), colour: "orange" },
+      ...(sent ? [{ name: "sent", values: intervals.rates(series.fired), colour: "orange" as const }] : []),
       { name: "completed", values: intervals.rates(completed(data)), colour: "purple" },
       {
         name: "goodput",

@@ -76,8 +76,10 @@ Sends requests to targets at a rate, and writes a result for each.
   -laddr            local address
   -unix-socket      connect to this socket
   -connect-to       src:port:dst:port: connect to dst instead of src; may be repeated
+  -dns-ttl          how long the addresses of a name are used; 0 for the whole attack, -1 for one
+                    connection (default 0)
 
-Accepted without effect: -workers, -dns-ttl 0. Others are refused: docs/as-vegeta.md
+Accepted without effect: -workers. Others are refused: docs/as-vegeta.md
 ";
 
 /// Rate 0: as fast as possible.
@@ -222,10 +224,20 @@ fn connection(
         unix_socket: parsed.last("unix-socket").filter(|path| !path.is_empty()).map(PathBuf::from),
         sources: source.map(str::to_owned).into_iter().collect(),
         connect_to: connect_to(parsed)?,
+        dns_ttl: dns_ttl(parsed)?,
         keep_answers: Some(u64::MAX),
         keep_body_bytes: Some(body_bytes),
         ..ConnectionSpec::default()
     })
+}
+
+/// How long addresses are used: 0 for the whole attack, a negative time for one connection.
+fn dns_ttl(parsed: &Parsed) -> Result<Option<Duration>, String> {
+    let nanos = parsed.read_with("dns-ttl", |text| match text {
+        "-1" => Ok(-1),
+        text => go::parse_duration(text).map_err(|error| error.to_string()),
+    })?;
+    Ok(nanos.filter(|nanos| *nanos != 0).map(|nanos| Duration::from_nanos(nanos.max(0) as u64)))
 }
 
 /// The trusted and the client certificates of TLS.
@@ -249,9 +261,6 @@ fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
 /// Refuses flags whose meaning gake's connections cannot provide.
 fn refuse(parsed: &Parsed) -> Result<(), String> {
     let no = |name: &str, why: &str| Err(format!("-{name} cannot be honoured: {why}"));
-    if parsed.last("dns-ttl").is_some_and(|ttl| !matches!(ttl, "0" | "0s")) {
-        return no("dns-ttl", "names are looked up once, before the attack; 0 says that");
-    }
     if parsed.last("prometheus-addr").is_some_and(|address| !address.is_empty()) {
         return no("prometheus-addr", "nothing listens during an attack");
     }
@@ -387,7 +396,7 @@ mod tests {
         for (line, expected) in [
             ("-rate=0", "-max-workers"),
             ("-resolvers 1.1.1.1", "-resolvers"),
-            ("-dns-ttl 5s", "-dns-ttl"),
+            ("-dns-ttl 5", "-dns-ttl"),
             ("-proxy-header A:b", "-proxy-header"),
             ("-prometheus-addr 0.0.0.0:8880", "-prometheus-addr"),
             ("-header novalue:", "novalue:"),
@@ -400,6 +409,9 @@ mod tests {
             assert!(error.contains(expected), "{line}: {error}");
         }
         assert!(read("-rate 0 -max-workers 5 -http2 -dns-ttl 0 -h2c=false").is_ok());
+        let ttl = |line: &str| read(&format!("-dns-ttl {line}")).unwrap().spec.connection.dns_ttl;
+        assert_eq!([ttl("0"), ttl("5s")], [None, Some(Duration::from_secs(5))]);
+        assert_eq!(ttl("-1"), Some(Duration::ZERO));
         let roots = read("-root-certs a.pem,b.pem").unwrap().spec.tls.ca_certificates;
         assert_eq!(roots, [PathBuf::from("a.pem"), PathBuf::from("b.pem")]);
     }

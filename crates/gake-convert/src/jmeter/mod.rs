@@ -38,11 +38,14 @@ struct SamplerScope<'a> {
 #[derive(Default)]
 struct JmeterPlan {
     script: ScriptDraft,
-    /// Lines at the start of each iteration of a thread group: rows of its files.
+    /// Lines at the start of each iteration: rows of the files of the plan and of a thread group.
     start: Vec<String>,
 }
 
 const DEPTH_MAX: usize = 64;
+
+/// The number of an iteration of a user, and among those of all.
+const ITERATIONS: [&str; 2] = ["exec.vu.iterationInScenario", "exec.scenario.iterationInTest"];
 
 /// The script of a plan: one scenario per thread group.
 pub(crate) fn script(text: &str) -> Result<ScriptDraft, ConvertError> {
@@ -196,8 +199,8 @@ impl JmeterPlan {
             quoted(delimiter)
         ));
         let index = match element.text("shareMode") {
-            Some("shareMode.thread") => "exec.vu.iterationInScenario",
-            _ => "exec.scenario.iterationInTest",
+            Some("shareMode.thread") => ITERATIONS[0],
+            _ => ITERATIONS[1],
         };
         // Without names in the plan, the first row has them.
         let (count, first) = match names.is_empty() {
@@ -227,8 +230,8 @@ impl JmeterPlan {
             (self.number(text("CounterConfig.start")), self.number(text("CounterConfig.incr")));
         let step = if text("CounterConfig.incr").is_empty() { "1".to_owned() } else { step };
         let index = match element.is("CounterConfig.per_user") {
-            true => "exec.vu.iterationInScenario",
-            false => "exec.scenario.iterationInTest",
+            true => ITERATIONS[0],
+            false => ITERATIONS[1],
         };
         let name = crate::template::variable_name(text("CounterConfig.name"));
         self.start.push(format!("vars.{name} = {start} + {index} * {step};"));

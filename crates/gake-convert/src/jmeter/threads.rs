@@ -1,6 +1,6 @@
 //! Thread groups as scenarios.
 
-use super::{Element, JmeterPlan, SamplerScope};
+use super::{Element, ITERATIONS, JmeterPlan, SamplerScope};
 use crate::script::{ScriptFunction, ScriptNode};
 use crate::template::variable_name;
 
@@ -14,14 +14,22 @@ impl JmeterPlan {
         if !tag.ends_with("ThreadGroup") {
             return;
         }
-        self.start.clear();
+        let outer = self.start.clone();
         let scope = self.scope(scope, group);
         let mut nodes = self.nodes(group, &scope, 0);
         let name = self.function_name(group.name());
-        let mut start = std::mem::take(&mut self.start);
+        let mut start = std::mem::replace(&mut self.start, outer);
         let head = match tag {
-            "SetupThreadGroup" => "function setup()".to_owned(),
-            "PostThreadGroup" => "function teardown()".to_owned(),
+            "SetupThreadGroup" | "PostThreadGroup" => {
+                // They run once, outside of any scenario.
+                for line in &mut start {
+                    for index in ITERATIONS {
+                        *line = line.replace(index, "0");
+                    }
+                }
+                let is_setup = tag == "SetupThreadGroup";
+                format!("function {}()", if is_setup { "setup" } else { "teardown" })
+            }
             _ => {
                 let (options, ramp) = self.scenario(group);
                 start.splice(0..0, ramp);

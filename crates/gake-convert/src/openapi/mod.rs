@@ -257,6 +257,16 @@ impl<'a> Description<'a> {
                     request.add_query(&component(name), component(&text_of(item)).into());
                 }
             }
+            Value::Array(items) if !items.is_empty() => {
+                let between = match text("collectionFormat").or_else(|| text("style")) {
+                    Some("ssv" | "spaceDelimited") => "%20",
+                    Some("tsv") => "%09",
+                    Some("pipes" | "pipeDelimited") => "%7C",
+                    _ => ",",
+                };
+                let items: Vec<_> = items.iter().map(|item| component(&text_of(item))).collect();
+                request.add_query(&component(name), items.join(between).into());
+            }
             Value::Object(entries) if is_given || is_deep => {
                 for (key, item) in entries {
                     let key = if is_deep { format!("{name}[{key}]") } else { key.clone() };

@@ -56,7 +56,8 @@ fn collect<'a>(
     if let Some(keeps) = item.pointer("/protocolProfileBehavior/disableBodyPruning") {
         folder.keeps_bodies = keeps == &Value::Bool(true);
     }
-    let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = item.get("name").or_else(|| item.pointer("/info/name"));
+    let name = name.and_then(Value::as_str).unwrap_or_default();
     folder.events.add(item.get("event"), name);
     for inner in list(item.get("item")) {
         collect(inner, &folder, nodes, script);

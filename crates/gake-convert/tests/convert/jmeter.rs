@@ -128,3 +128,38 @@ fn a_plan() {
         1 × a non-HTTP sampler is left out (JDBCSampler)"#]]
     .assert_eq(&converted.warnings.join("\n"));
 }
+
+#[test]
+fn a_file_of_the_plan_has_rows_for_every_group() {
+    let group = |tag: &str, name: &str| {
+        format!(
+            r#"<{tag} testname="{name}"><stringProp name="ThreadGroup.num_threads">1</stringProp></{tag}>
+            <hashTree><HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.domain">h</stringProp>
+              <stringProp name="HTTPSampler.path">/${{user}}</stringProp></HTTPSamplerProxy><hashTree/></hashTree>"#
+        )
+    };
+    let plan = format!(
+        r#"<jmeterTestPlan><hashTree><TestPlan testname="plan"/><hashTree>
+          <CSVDataSet><stringProp name="filename">users.csv</stringProp>
+            <stringProp name="variableNames">user</stringProp></CSVDataSet><hashTree/>
+          {}{}{}</hashTree></hashTree></jmeterTestPlan>"#,
+        group("SetupThreadGroup", "before"),
+        group("ThreadGroup", "one"),
+        group("ThreadGroup", "two"),
+    );
+    let converted = convert(&plan, ConvertOptions::default()).unwrap();
+    assert_lines(
+        &converted.script,
+        &[
+            "export function setup() {",
+            "const row1 = data1[(0 % data1.length)];",
+            "vars.user = row1[0];",
+            "export function one() {",
+            "const row1 = data1[(exec.scenario.iterationInTest % data1.length)];",
+            "vars.user = row1[0];",
+            "export function two() {",
+            "const row1 = data1[(exec.scenario.iterationInTest % data1.length)];",
+        ],
+    );
+    assert!(!converted.warnings.join("\n").contains("no value"), "{:?}", converted.warnings);
+}

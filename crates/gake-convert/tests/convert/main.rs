@@ -59,6 +59,14 @@ fn the_flags_of_curl() {
         ("curl --json {} http://h", r#""POST", "http://h", "{}""#),
         ("curl --data-urlencode 'a=b c&' http://h", r#""POST", "http://h", "a=b%20c%26""#),
         ("curl --data-binary @a.json http://h", r#""POST", "http://h", file1"#),
+        (
+            "curl -F a=b -F 'f=@/d/x.png;type=image/png' http://h",
+            r#""POST", "http://h", { "a": "b", "f": http.file(file1, "x.png", "image/png") }"#,
+        ),
+        (
+            "curl -X PUT --form 'f=@x;filename=\"y z\"' http://h",
+            r#""PUT", "http://h", { "f": http.file(file1, "y z") }"#,
+        ),
         ("curl -d '{{a}}' http://h", r#""POST", "http://h", "{{a}}""#),
     ] {
         let script = converted(line).script;
@@ -73,8 +81,13 @@ fn the_flags_of_curl() {
             r#"timeout: "2.5s","#,
         ],
     );
+    let script = converted("curl --form-string 'a=@b' -F c=d;type=text/x http://h").script;
+    for part in [r#"name=\"a\"\r\n\r\n@b\r\n"#, r#"Content-Type: text/x\r\n\r\nd\r\n"#] {
+        assert!(script.contains(part), "{script}");
+    }
     for (line, error) in [
-        ("curl -F a=@b http://h", ConvertError::Flag("-F".to_owned())),
+        ("curl --proxy p http://h", ConvertError::Flag("--proxy".to_owned())),
+        ("curl -F a http://h", ConvertError::CutShort),
         ("curl 'http://h", ConvertError::CutShort),
         ("curl -H", ConvertError::CutShort),
         ("curl -s", ConvertError::Empty),

@@ -77,6 +77,8 @@ fn parameters_and_security() {
         { "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 7 } },
         { "name": "kind", "in": "query", "required": true, "schema": { "enum": ["a b", "c"] } },
         { "name": "tags", "in": "query", "required": true, "example": ["x", "y"], "schema": { "type": "array" } },
+        { "name": "flat", "in": "query", "required": true, "explode": false, "example": [1, "a b"] },
+        { "name": "bars", "in": "query", "required": true, "explode": false, "style": "pipeDelimited", "example": [1, 2] },
         { "name": "free", "in": "query", "required": true, "schema": { "type": "string" } },
         { "name": "optional", "in": "query", "example": 1 },
         { "name": "X-Trace", "in": "header", "required": true, "schema": { "default": "on" } },
@@ -104,7 +106,7 @@ fn parameters_and_security() {
         &[
             r#"BASE_URL: "http://h/v1","#,
             r#"free: "string","#,
-            r#"res = http.request("GET", `${value("BASE_URL")}/a/7?kind=a%20b&tags=x&tags=y&free=${value("free")}`, null, {"#,
+            r#"res = http.request("GET", `${value("BASE_URL")}/a/7?kind=a%20b&tags=x&tags=y&flat=1,a%20b&bars=1%7C2&free=${value("free")}`, null, {"#,
             r#""X-Trace": "on","#,
             r#""Cookie": `sid=s; k=${value("key")}`,"#,
             r#""Authorization": `Bearer ${value("token")}`,"#,

@@ -40,11 +40,16 @@ settings! {
         resolve: Vec<String> = Vec::new(), ["--resolve"] = "none";
         /// list of `HOST1:PORT1:HOST2:PORT2` rules, as in curl
         connect_to: Vec<String> = Vec::new(), ["--connect-to"] = "none";
+        /// how long the addresses of a name are used; `0s`: a lookup for each connection
+        dns_ttl: Option<Duration> = None, ["--dns-ttl"] = "the whole run";
+        /// use only the first address of a name
+        first_address: bool = false, = "false";
         /// `"http://HOST:PORT"`: every connection goes there
         proxy: Option<String> = None, ["--proxy"] = "none";
         /// connect to this socket
         unix_socket: Option<PathBuf> = None, ["--unix-socket"] = "none";
-        /// `"ipv4"` or `"ipv6"`
+        /// `"ipv4"`, `"ipv6"`, or one that is used alone where a name has both: `"prefer-ipv4"`,
+        /// `"prefer-ipv6"`
         family: Option<IpFamily> = None, ["-4, -6"] = "both";
         /// responses kept per thread for a program that reads every outcome
         keep_answers: Option<u64> = None, = "0";
@@ -117,12 +122,16 @@ impl HttpVersion {
 /// A family of addresses.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum IpFamily {
     /// IPv4.
     Ipv4,
     /// IPv6.
     Ipv6,
+    /// IPv4, and IPv6 for names that have only that.
+    PreferIpv4,
+    /// IPv6, and IPv4 for names that have only that.
+    PreferIpv6,
 }
 
 /// A version of TLS.

@@ -177,7 +177,7 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
 
 fn connection() -> impl Strategy<Value = ConnectionSpec> {
     let keep = of((any::<u32>(), of(0usize..9_999)));
-    let family = of(prop_oneof![Just(IpFamily::Ipv4), Just(IpFamily::Ipv6)]);
+    let family = of(prop_oneof![Just(IpFamily::Ipv4), Just(IpFamily::PreferIpv6)]);
     let bounds = (time(), time(), of(time()), any::<bool>(), 0u32..20, of(rate()));
     let ways = (0usize..99, of(0usize..99), vec(text(), 0..3), of(text()), family, keep);
     (bounds, ways).prop_map(|(bounds, ways)| {
@@ -206,6 +206,8 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             sources: rules.clone(),
             resolve: rules.clone(),
             connect_to: rules,
+            dns_ttl: first_byte_timeout,
+            first_address: keepalive,
             // Exclusive with a Unix socket.
             proxy: socket.is_none().then(|| "http://127.0.0.1:3128".to_owned()),
             unix_socket: socket.map(PathBuf::from),

@@ -13,11 +13,8 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 
-/// Most names below the steps.
-const NAMES_MAX: usize = 8;
-
-/// Most characters of such a name.
-const NAME_CHARS: usize = 14;
+/// Most numbers below the steps, and most points that are marked.
+const NAMES_MAX: usize = 20;
 
 /// A line: its name, colour and points, each from 0 to 1 across and in its own unit upwards.
 struct ChartLine {
@@ -45,10 +42,19 @@ pub(super) fn over_steps(page: &mut String, steps: &[ExperimentStep]) {
         .iter()
         .enumerate()
         .step_by(every)
-        .map(|(i, step)| (i as f64 / last, step.name.chars().take(NAME_CHARS).collect()))
+        .map(|(i, _)| (i as f64 / last, (i + 1).to_string()))
         .collect();
     page.push_str("<section><div class=\"charts\">");
-    let goodput = [line("", "blue", &ExperimentStep::goodput)];
+    let mut goodput = vec![line("measured", "blue", &ExperimentStep::goodput)];
+    let expected: Option<Vec<_>> = steps.iter().map(ExperimentStep::expected_rate).collect();
+    for (name, at) in [("theory", 0), ("", 1)] {
+        let points = expected.iter().flatten().enumerate();
+        let points: Vec<_> =
+            points.map(|(i, range)| (i as f64 / last, [range.0, range.1][at])).collect();
+        if !points.is_empty() {
+            goodput.push(ChartLine { name, colour: "grey", points });
+        }
+    }
     chart(page, "ok a second, by step", &goodput, &names, units::rate);
     let times = [line("p50", "blue", &quantile(0.5)), line("p99", "purple", &quantile(0.99))];
     chart(page, "response time, by step", &times, &names, units::duration);

@@ -31,7 +31,8 @@ code{font-size:.9em;overflow-wrap:anywhere}ul{margin:.3rem 0;padding-left:1.2rem
 figure{margin:0}figcaption{font-weight:600;margin:.4rem 0}svg{width:100%;height:auto;display:block}\
 svg text{font:11px system-ui,sans-serif;fill:var(--quiet)}.grid{stroke:var(--line)}\
 .blue{stroke:var(--blue);fill:var(--blue)}.orange{stroke:var(--orange);fill:var(--orange)}\
-.purple{stroke:var(--purple);fill:var(--purple)}polyline{fill:none!important;stroke-width:2}\
+.purple{stroke:var(--purple);fill:var(--purple)}.grey{stroke:var(--quiet);fill:var(--quiet);\
+stroke-dasharray:4 3}.grey circle{display:none}.key.grey{color:var(--quiet)}polyline{fill:none!important;stroke-width:2}\
 .key{font-weight:400;margin-left:.8rem}.key.blue{color:var(--blue)}.key.orange{color:var(--orange)}\
 .key.purple{color:var(--purple)}";
 
@@ -57,11 +58,11 @@ pub fn html(report: &ExperimentReport) -> String {
     charts::over_steps(&mut page, &report.steps);
     let headings = FIGURES.map(|name| format!("<th>{name}")).concat();
     let _ = write!(page, "<div class=\"table\"><table><tr><th><th>step{headings}</tr>");
-    report.steps.iter().for_each(|step| row(&mut page, step));
+    report.steps.iter().zip(1..).for_each(|(step, number)| row(&mut page, step, number));
     page.push_str("</table></div>");
     let before = iter::once(None).chain(report.steps.iter().map(Some));
-    for (step, before) in report.steps.iter().zip(before) {
-        section(&mut page, step, before);
+    for ((step, before), number) in report.steps.iter().zip(before).zip(1..) {
+        section(&mut page, (step, before), number);
     }
     page.push_str("</main></html>\n");
     page
@@ -76,15 +77,19 @@ fn mark(is_as_expected: Option<bool>) -> (&'static str, &'static str) {
     }
 }
 
-fn row(page: &mut String, step: &ExperimentStep) {
+fn row(page: &mut String, step: &ExperimentStep, number: usize) {
     let figures = step.figures().map(|figure| format!("<td>{figure}")).concat();
     let (mark, class) = mark(step.is_as_expected());
     let name = escaped(&step.name);
-    let _ = write!(page, "<tr><td class=\"{class}\">{mark}<td>{name}{figures}</tr>");
+    let _ = write!(page, "<tr><td class=\"{class}\">{mark}<td>{number}. {name}{figures}</tr>");
 }
 
-fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentStep>) {
-    let _ = write!(page, "<section><h2>{}</h2>", escaped(&step.name));
+fn section(
+    page: &mut String,
+    (step, before): (&ExperimentStep, Option<&ExperimentStep>),
+    number: usize,
+) {
+    let _ = write!(page, "<section><h2>{number}. {}</h2>", escaped(&step.name));
     page.push_str("<ul>");
     for one in &step.expectations {
         let (class, text) = match one.met {

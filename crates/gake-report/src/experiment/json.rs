@@ -234,6 +234,7 @@ mod tests {
             theory: "2 + 2 = 4".to_owned(),
             seen: if met { "4" } else { "<5>" }.to_owned(),
             met,
+            range: None,
         };
         let step = |name: &str, run, met| ExperimentStep {
             name: name.to_owned(),
@@ -357,7 +358,13 @@ mod tests {
         assert_eq!(step.shown_cause(), Some("target_pool"));
         let theory = "connection_limit or target_connections".to_owned();
         let seen = String::new();
-        step.expectations.push(Expectation { what: "cause".to_owned(), theory, seen, met: true });
+        step.expectations.push(Expectation {
+            what: "cause".to_owned(),
+            theory,
+            seen,
+            met: true,
+            range: None,
+        });
         assert_eq!(step.shown_cause(), Some("target_connections"));
     }
 

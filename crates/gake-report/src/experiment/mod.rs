@@ -70,7 +70,7 @@ pub struct ExperimentStep {
 }
 
 /// A prediction of theory, and the measured value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
     /// The figure: `ok`, `rate`, `cause` ...
     pub what: String,
@@ -80,6 +80,15 @@ pub struct Expectation {
     pub seen: String,
     /// Whether they agree.
     pub met: bool,
+    /// From where to where theory allows the value, if it is a bounded number.
+    pub range: Option<(f64, f64)>,
+}
+
+impl ExperimentStep {
+    /// From where to where theory expects the rate.
+    pub(crate) fn expected_rate(&self) -> Option<(f64, f64)> {
+        self.expectations.iter().find(|one| one.what == "rate")?.range
+    }
 }
 
 impl ExperimentReport {

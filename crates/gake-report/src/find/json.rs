@@ -62,7 +62,7 @@ pub(crate) struct FindJson {
 /// A cause that limited the target.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct CauseJson {
+pub(crate) struct CauseJson {
     /// Its stable id, as in the findings of a run.
     id: &'static str,
     /// The measured facts under the highest load.

@@ -38,11 +38,8 @@ fn causes(page: &mut TextPage, report: &FindReport) {
     page.gap();
     page.headed("what limits it", "");
     if report.causes.is_empty() {
-        match report.result.pool() {
-            Some(pool) => {
-                let finding = served_at_once(plateau(pool), Some(pool.slots.value));
-                cause(page, &finding, "by the ladder of users");
-            }
+        match pool(report) {
+            Some(finding) => cause(page, &finding, "by the ladder of users"),
             None => page.wrapped(
                 2,
                 "",
@@ -55,6 +52,12 @@ fn causes(page: &mut TextPage, report: &FindReport) {
         let steps = units::plural(report.overloaded, "step");
         cause(page, finding, &format!("in {runs} of {steps} at the limit"));
     }
+}
+
+/// The pool that the ladder of users shows, where no step at the limit names a cause.
+pub(crate) fn pool(report: &FindReport) -> Option<Finding> {
+    let pool = report.result.pool().filter(|_| report.causes.is_empty())?;
+    Some(served_at_once(plateau(pool), Some(pool.slots.value)))
 }
 
 /// A finding, and where it was found.

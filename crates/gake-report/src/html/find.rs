@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gake_judge::Cause;
 use gake_judge::overload::{OverloadClass, Recovery};
 use gake_judge::search::{CapacityResult, StopReason};
 use gake_text::duration::format_duration;
@@ -10,7 +11,7 @@ use serde::Serialize;
 
 use super::{NoUi, SCHEMA, bounded, cut, instant};
 use crate::find::FindReport;
-use crate::find::json::FindJson;
+use crate::find::json::{CauseJson, FindJson};
 use crate::find::{map, text};
 
 const STEPS_MAX: usize = 1_000;
@@ -32,6 +33,8 @@ struct FindPageJson {
     next: Vec<String>,
     /// The behaviour beyond the capacity.
     beyond: Vec<StatementJson>,
+    /// The pool that the ladder of users shows, if no step names a cause.
+    pool: Option<CauseJson>,
     /// Omitted steps: the first ones.
     more_steps: usize,
     find: FindJson,
@@ -79,6 +82,7 @@ impl FindPageJson {
             notes: text::cautions(&report.result),
             next: next(report),
             beyond: beyond(report),
+            pool: text::pool(report).map(|finding| CauseJson::from(&Cause { finding, runs: 0 })),
             more_steps,
             find: FindJson::from(&shown),
         }

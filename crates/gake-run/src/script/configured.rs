@@ -156,7 +156,7 @@ impl ConfiguredScript {
             return Err(ScriptRefusal::Other(why));
         }
         let run = run(&options, &path, asked)?;
-        for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
+        if let Some(warning) = tls::warning(&options) {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
         let mut settings = settings::user_settings(&options, environment.clone())

@@ -1,8 +1,13 @@
 //! Network settings from k6's options.
 
+use std::time::Duration;
+
 use gake_core::spec::IpFamily;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::K6Options;
+
+/// k6's default of `dns.ttl`.
+const DNS_TTL: Duration = Duration::from_secs(300);
 
 /// The option `hosts` as rules of curl's `--connect-to`. Names precede patterns, and longer
 /// patterns precede shorter ones.
@@ -26,32 +31,30 @@ fn rule(host: &str, address: &str) -> String {
     format!("{host}:{from_port}:{address}:{port}")
 }
 
-/// The address family of `dns.policy`, if it allows only one.
+/// The address family of `dns.policy`; without one, both are used.
 pub(super) fn family(options: &K6Options) -> Option<IpFamily> {
     match options.dns.as_ref()?.policy.as_deref()? {
         "onlyIPv4" => Some(IpFamily::Ipv4),
         "onlyIPv6" => Some(IpFamily::Ipv6),
+        "preferIPv4" => Some(IpFamily::PreferIpv4),
+        "preferIPv6" => Some(IpFamily::PreferIpv6),
         _ => None,
     }
 }
 
-/// Warnings about options that gake handles differently from k6.
-pub(super) fn warnings(options: &K6Options) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let Some(dns) = &options.dns else { return warnings };
-    if dns.ttl.as_deref().is_some_and(|ttl| ttl != "inf") {
-        warnings.push("dns.ttl has no effect: a name is resolved once".to_owned());
+/// Whether `dns.select` is the first address of a name; otherwise connections use all in turn.
+pub(super) fn takes_first(options: &K6Options) -> bool {
+    options.dns.as_ref().and_then(|dns| dns.select.as_deref()) == Some("first")
+}
+
+/// How long the addresses of a name are used, by `dns.ttl`; `None` for the whole run.
+pub(super) fn dns_ttl(options: &K6Options) -> Option<Duration> {
+    let ttl = options.dns.as_ref().and_then(|dns| dns.ttl.as_deref());
+    match ttl.filter(|ttl| !ttl.is_empty()) {
+        None => Some(DNS_TTL),
+        // Validated before.
+        Some(ttl) => GoDuration::parse(ttl).ok().map(GoDuration::to_std),
     }
-    if matches!(dns.select.as_deref(), Some("first" | "random")) {
-        let what = "dns.select has no effect: connections use the addresses of a name in turn";
-        warnings.push(what.to_owned());
-    }
-    if matches!(dns.policy.as_deref(), Some("preferIPv4" | "preferIPv6")) {
-        let what = "dns.policy has no effect: connections use addresses of both families; \
-                    onlyIPv4 and onlyIPv6 choose one";
-        warnings.push(what.to_owned());
-    }
-    warnings
 }
 
 /// The error if `dns.ttl` is not valid, in k6's words.
@@ -63,7 +66,28 @@ pub(super) fn wrong_ttl(options: &K6Options) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use gake_k6::options::DnsOptions;
+
     use super::*;
+
+    #[test]
+    fn dns_options_are_those_of_connections() {
+        let of = |ttl: &str, select: &str, policy: &str| {
+            let text = |text: &str| Some(text.to_owned());
+            let dns = DnsOptions { ttl: text(ttl), select: text(select), policy: text(policy) };
+            K6Options { dns: Some(dns), ..K6Options::default() }
+        };
+        let options = of("90s", "first", "preferIPv6");
+        assert_eq!(dns_ttl(&options), Some(Duration::from_secs(90)));
+        assert!(takes_first(&options));
+        assert_eq!(family(&options), Some(IpFamily::PreferIpv6));
+        let options = of("inf", "random", "any");
+        assert_eq!((dns_ttl(&options), takes_first(&options)), (None, false));
+        assert_eq!(family(&options), None);
+        assert_eq!(dns_ttl(&of("0", "", "")), Some(Duration::ZERO));
+        assert_eq!(dns_ttl(&of("1500", "", "")), Some(Duration::from_millis(1_500)));
+        assert_eq!(dns_ttl(&K6Options::default()), Some(DNS_TTL));
+    }
 
     #[test]
     fn hosts_are_rules_of_connections() {

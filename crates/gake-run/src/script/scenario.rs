@@ -142,6 +142,8 @@ fn connection(run: &ConnectionSpec, script: &ConnectionSpec) -> ConnectionSpec {
     ConnectionSpec {
         keepalive: run.keepalive && script.keepalive,
         family: run.family.or(script.family),
+        dns_ttl: run.dns_ttl.or(script.dns_ttl),
+        first_address: run.first_address || script.first_address,
         sources: or(&run.sources, &script.sources),
         // The first matching rule applies.
         connect_to: [run.connect_to.as_slice(), &script.connect_to].concat(),

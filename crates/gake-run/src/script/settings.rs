@@ -78,6 +78,8 @@ pub(super) fn script_run(options: &K6Options, script: &Path) -> Result<ScriptRun
     spec.connection.keepalive = !options.no_connection_reuse.unwrap_or(false);
     spec.connection.connect_to = network::connect_to(options);
     spec.connection.family = network::family(options);
+    spec.connection.dns_ttl = network::dns_ttl(options);
+    spec.connection.first_address = network::takes_first(options);
     spec.connection.sources =
         options.local_ips.iter().flat_map(|all| all.split(',')).map(str::to_owned).collect();
     let insecure = options.insecure_skip_tls_verify.unwrap_or(false);

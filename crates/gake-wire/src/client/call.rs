@@ -1,12 +1,13 @@
 //! One request of a client: its connection, retries and redirects.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 
-use crate::client::meter::bump;
+use crate::client::meter::{Meter, bump};
 use crate::client::pool::{ConnectionPool, ConnectionSlot};
 use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
 use crate::client::request::{HttpMessage, PreparedRequest};
@@ -97,7 +98,12 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
             if let Some(facts) = slot.facts() {
                 visitor.connected(facts);
             }
-            match slot.exchange(request, self.exchange, &timing, &mut visitor).await {
+            let answer = slot.exchange(request, self.exchange, &timing, &mut visitor).await;
+            if self.shared.network.counts_addresses {
+                let service = self.exchange.done.saturating_sub(write);
+                count(meter, slot.peer(), &answer, (service, is_reused));
+            }
+            match answer {
                 Ok(answer) => {
                     if let Some(port) = visitor.http3_port {
                         self.shared.dialer.alternatives.advertise(request.origin, port);
@@ -192,9 +198,14 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
     /// A slot on an open, usable connection. Counts unusable ones.
     #[inline]
     fn reuse(&self, origin: u32, now: Nanos) -> Option<ConnectionSlot<'a, AnyTransport>> {
-        let Shared { scratch, meter, .. } = self.shared;
+        let Shared { network, dialer, scratch, meter, .. } = self.shared;
+        let changes = network.lookups.changes();
+        if changes > 0 {
+            self.pool.evict_idle(changes, |to, idle| dialer.has_left(to, idle.peer()));
+        }
         while let Some(slot) = self.pool.take(origin) {
-            if self.is_superseded(&slot, origin) {
+            let has_left = changes > 0 && dialer.has_left(origin, slot.peer());
+            if has_left || self.is_superseded(&slot, origin) {
                 slot.retire();
                 continue;
             }
@@ -206,4 +217,21 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
         }
         None
     }
+}
+
+/// Adds the end of an exchange to the load of its address, unless the server never saw it.
+fn count(
+    meter: &Meter,
+    peer: Option<SocketAddr>,
+    answer: &Result<ResponseSummary, TransportError>,
+    (service, is_reused): (Nanos, bool),
+) {
+    let Some(peer) = peer else { return };
+    let (service, is_failed) = match answer {
+        Ok(answer) => (Some(service), answer.status >= 400),
+        Err(TransportError::BeforeRequest(_)) if is_reused => return,
+        Err(TransportError::Unhandled(_)) => return,
+        Err(_) => (None, true),
+    };
+    meter.addresses.borrow_mut().add(peer, service, is_failed);
 }

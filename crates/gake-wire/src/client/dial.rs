@@ -1,4 +1,4 @@
-//! Http2Options connections.
+//! Opening connections.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -21,8 +21,10 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use crate::client::early::EarlyRequest;
+use crate::client::lookups::LiveAddresses;
 use crate::client::meter::{Meter, OpenGuard};
 use crate::client::network::{Network, is_loopback};
+use crate::client::origin::Origin;
 use crate::client::request::PreparedRequest;
 use crate::client::transport::{AnyTransport, Http1, Http2, Http2Options, WebSocket, upgrade};
 use crate::net::address::Address;
@@ -53,9 +55,17 @@ pub(crate) struct Dialer<C> {
     next: Cell<usize>,
     /// Until when each source is skipped.
     paused: RefCell<Vec<Nanos>>,
+    current: RefCell<CurrentAddresses>,
     /// The known heads of each origin, by its number.
     known: RefCell<Vec<Rc<RefCell<KnownHeads>>>>,
     pub(crate) alternatives: Alternatives,
+}
+
+/// The addresses of origins as of a number of changes, so that connections take no lock.
+#[derive(Debug, Default)]
+struct CurrentAddresses {
+    changes: u64,
+    by_origin: Vec<Option<Arc<[Address]>>>,
 }
 
 /// A new connection, before its protocol starts.
@@ -82,7 +92,8 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let paused = RefCell::new(vec![0; sources.len().max(network.loopback_sources.len())]);
         let next = Cell::new(first);
         let (known, alternatives) = (RefCell::default(), Alternatives::default());
-        Self { network, clock, meter, scratch, next, paused, known, alternatives }
+        let current = RefCell::default();
+        Self { network, clock, meter, scratch, next, paused, current, known, alternatives }
     }
 
     /// Opens a connection to an origin, by its number, and records the time in `exchange`. The request
@@ -163,16 +174,15 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
                 &*discovered
             }
         };
-        let turn = self.turn();
-        let addresses = &origin.addresses;
+        let (address, turn) = self.address(number, origin).await?;
         let permitted = self.network.permitted()?;
-        let (stream, peer) = match &addresses[turn % addresses.len()] {
-            // Every source is combined with every address.
+        let (stream, peer) = match address {
             Address::Tcp(address) => {
-                let opened = self.open_tcp(*address, turn / addresses.len()).await;
-                (opened.map_err(|fault| self.through_proxy(fault))?, Some(*address))
+                let opened = self.open_tcp(address, turn).await;
+                let opened = opened.inspect_err(|_| self.has_failed(address));
+                (opened.map_err(|fault| self.through_proxy(fault))?, Some(address))
             }
-            Address::Unix(path) => (open_unix(path).await?, None),
+            Address::Unix(path) => (open_unix(&path).await?, None),
         };
         let has_tunnel = origin.server_name.is_some() || is_tunnelled;
         let stream = match (self.network.proxy(), stream) {
@@ -182,7 +192,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             }
             (_, stream) => stream,
         };
-        let open = self.meter.opened(permitted);
+        let open = self.meter.opened(peer, permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
         // With redirects, an exchange may open several connections.
@@ -277,6 +287,59 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     /// The number of the next connection.
     pub(crate) fn turn(&self) -> usize {
         self.next.replace(self.next.get().wrapping_add(1))
+    }
+
+    /// The address of the next connection to an origin, and its turn among the sources: every source
+    /// is combined with every address.
+    pub(crate) async fn address(
+        &self,
+        number: u32,
+        origin: &Origin,
+    ) -> Result<(Address, usize), Fault> {
+        let turn = self.turn();
+        let pick = |all: &[Address]| (all[turn % all.len()].clone(), turn / all.len());
+        match &origin.live {
+            None => Ok(pick(&origin.addresses)),
+            Some(live) if self.network.lookups.is_per_connection() => {
+                Ok(pick(&self.network.lookups.fresh(live).await?))
+            }
+            Some(live) => Ok(pick(&self.current(number, live))),
+        }
+    }
+
+    fn current(&self, number: u32, live: &LiveAddresses) -> Arc<[Address]> {
+        let mut current = self.current.borrow_mut();
+        let changes = self.network.lookups.changes();
+        if current.changes != changes {
+            current.by_origin.clear();
+            current.changes = changes;
+        }
+        let number = number as usize;
+        if number >= current.by_origin.len() {
+            current.by_origin.resize(number + 1, None);
+        }
+        Arc::clone(current.by_origin[number].get_or_insert_with(|| live.current()))
+    }
+
+    /// Whether later lookups of an origin have found that it is not at `peer` any more.
+    pub(crate) fn has_left(&self, number: u32, peer: Option<SocketAddr>) -> bool {
+        let is_at = |live: &LiveAddresses, peer: SocketAddr| {
+            let same = |to: &Address| matches!(to, Address::Tcp(to) if to.ip() == peer.ip());
+            self.current(number, live).iter().any(same)
+        };
+        let left = |origin: &Origin| Some(!is_at(origin.live.as_ref()?, peer?));
+        match self.network.origins.get(number as usize) {
+            Some(origin) => left(origin),
+            None => self.network.discovered(number).and_then(|origin| left(&origin)),
+        }
+        .unwrap_or(false)
+    }
+
+    /// Counts a failed connection.
+    pub(crate) fn has_failed(&self, address: SocketAddr) {
+        if self.network.counts_addresses {
+            self.meter.addresses.borrow_mut().add(address, None, true);
+        }
     }
 
     fn known(&self, number: u32) -> Rc<RefCell<KnownHeads>> {

@@ -40,12 +40,11 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let (Some(quic), Some(name)) = (quic, &origin.server_name) else {
             return Err(Fault::Tls("TLS was not set up for this origin"));
         };
-        let (turn, addresses) = (self.turn(), &origin.addresses);
-        let Address::Tcp(mut peer) = addresses[turn % addresses.len()] else {
+        let (Address::Tcp(mut peer), turn) = self.address(number, origin).await? else {
             return Err(Fault::Quic("HTTP/3 goes over UDP"));
         };
         peer.set_port(port.unwrap_or(peer.port()));
-        let source = self.udp_source(peer, turn / addresses.len());
+        let source = self.udp_source(peer, turn);
         let permitted = self.network.permitted()?;
         let socket = settings.sources.udp_socket(peer, source);
         let socket = socket.map_err(|error| fault::of_connect(&error))?;
@@ -58,8 +57,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let sent: &mut dyn FnMut() = &mut || early::note(exchange, bytes, self.clock.now());
         let early = request.map(move |request| EarlyCall { request, sent });
         let name = name.to_str();
-        let (opened, early) = quic::connect(quic, socket, (peer, &name), early).await?;
-        let guard = self.meter.opened(permitted);
+        let connected = quic::connect(quic, socket, (peer, &name), early).await;
+        let (opened, early) = connected.inspect_err(|_| self.has_failed(peer))?;
+        let guard = self.meter.opened(Some(peer), permitted);
         let connect = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
         let is_early_accepted = early.as_ref().map(|end| matches!(end, EarlyEnd::Accepted(..)));

@@ -1,6 +1,7 @@
 //! Counters of a worker's connections, outside single exchanges.
 
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use gake_codec::http2::ConnectionCounts;
@@ -8,6 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
+use crate::client::address_load::AddressLoad;
 use crate::net::permit::PermittedConnection;
 use crate::tls::handshakes::Handshake;
 
@@ -50,6 +52,7 @@ pub(crate) struct Meter {
     peak: Cell<u64>,
     /// TLS handshakes by their parameters.
     handshakes: RefCell<Vec<(Handshake, u64)>>,
+    pub(crate) addresses: RefCell<AddressLoad>,
 }
 
 pub(crate) fn bump(counter: &Cell<u64>) {
@@ -57,13 +60,18 @@ pub(crate) fn bump(counter: &Cell<u64>) {
 }
 
 impl Meter {
-    /// Counts a connection as open for as long as the guard lives, which keeps its permit.
-    pub(crate) fn opened(self: &Rc<Self>, permitted: Option<PermittedConnection>) -> OpenGuard {
+    /// Counts a connection to `peer` as open for as long as the guard lives, which keeps its permit.
+    pub(crate) fn opened(
+        self: &Rc<Self>,
+        peer: Option<SocketAddr>,
+        permitted: Option<PermittedConnection>,
+    ) -> OpenGuard {
         bump(&self.opened);
         bump(&self.open);
         self.peak.set(self.peak.get().max(self.open.get()));
         self.numbered.set(self.numbered.get().wrapping_add(1));
-        OpenGuard { meter: Rc::clone(self), number: self.numbered.get(), _permitted: permitted }
+        let (meter, number) = (Rc::clone(self), self.numbered.get());
+        OpenGuard { meter, number, peer, _permitted: permitted }
     }
 
     /// Counts a call of connect() that took `cpu` of this thread's time.
@@ -179,6 +187,7 @@ impl Meter {
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
     number: u32,
+    peer: Option<SocketAddr>,
     _permitted: Option<PermittedConnection>,
 }
 
@@ -190,6 +199,11 @@ impl OpenGuard {
     /// The number of the connection within its worker, from 1.
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The address of the peer; `None` for a Unix socket.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
     }
 }
 

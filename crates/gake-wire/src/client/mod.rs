@@ -1,5 +1,6 @@
 //! The client: concurrent requests over pooled connections.
 
+pub(crate) mod address_load;
 pub(crate) mod call;
 pub(crate) mod dial;
 #[cfg(feature = "http3")]
@@ -11,6 +12,7 @@ pub(crate) mod encode;
 pub(crate) mod error;
 pub(crate) mod grpc;
 pub(crate) mod keep_visitor;
+pub(crate) mod lookups;
 pub(crate) mod meter;
 pub(crate) mod network;
 pub(crate) mod origin;

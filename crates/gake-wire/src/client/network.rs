@@ -13,6 +13,7 @@ use rustls::client::EchStatus;
 
 use crate::client::early::EarlySettings;
 use crate::client::error::WireError;
+use crate::client::lookups::Lookups;
 use crate::client::origin::{DiscoveredOrigins, Origin};
 use crate::client::request::{HttpMessage, HttpRequest, PreparedRequest};
 use crate::client::settings::ClientSettings;
@@ -53,8 +54,10 @@ pub struct Network {
     pub(crate) ports: Option<LocalPorts>,
     /// The sources of connections to loopback if one address has too few ports.
     pub(crate) loopback_sources: Vec<IpAddr>,
+    /// Whether the load is recorded by address: an origin has several, or may get others.
+    pub(crate) counts_addresses: bool,
+    pub(crate) lookups: Arc<Lookups>,
     numbers: HashMap<(Scheme, String, u16), u32>,
-    resolver: Resolver,
     tls_options: TlsOptions,
     discovered: DiscoveredOrigins,
     /// Header fields shared by HTTP/2 requests.
@@ -84,6 +87,7 @@ impl Network {
             }
             _ => Vec::new(),
         };
+        let lookups = Lookups::new(resolver.clone(), &settings);
         let network = Self {
             ports,
             loopback_sources,
@@ -95,10 +99,11 @@ impl Network {
             early: EarlySettings::default(),
             upgrade: None,
             is_small: true,
+            counts_addresses: false,
             numbers: HashMap::new(),
-            resolver: resolver.clone(),
             tls_options: tls.clone(),
-            discovered: DiscoveredOrigins::new(resolver.clone(), &settings),
+            discovered: DiscoveredOrigins::new(Arc::clone(&lookups)),
+            lookups,
             settings,
         };
         if is_open { network.to_any_origin() } else { Ok(network) }
@@ -166,10 +171,11 @@ impl Network {
             early: EarlySettings::default(),
             upgrade: None,
             is_small: true,
+            counts_addresses: false,
             numbers: HashMap::new(),
-            resolver: self.resolver.clone(),
             tls_options: self.tls_options.clone(),
-            discovered: DiscoveredOrigins::new(self.resolver.clone(), &settings),
+            discovered: DiscoveredOrigins::new(Arc::clone(&self.lookups)),
+            lookups: Arc::clone(&self.lookups),
             settings,
         }
     }
@@ -293,7 +299,7 @@ impl Network {
     }
 
     pub(crate) fn proxy(&self) -> Option<&ForwardProxy> {
-        self.resolver.proxy.as_ref()
+        self.lookups.resolver.proxy.as_ref()
     }
 
     /// A note on the sources of connections to loopback if one address has too few ports.
@@ -383,8 +389,8 @@ impl Network {
         if let Some(&known) = self.numbers.get(&key) {
             return Ok(known);
         }
-        let by = (&self.settings.sources, self.settings.permit.as_ref());
-        let (origin, refusing) = Origin::resolve(location, &self.resolver, by)?;
+        let (origin, refusing) = Origin::resolve(location, &self.lookups)?;
+        self.counts_addresses |= origin.addresses.len() > 1 || self.lookups.are_repeated();
         if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
             let refusing: Vec<_> = refusing.iter().map(ToString::to_string).collect();
             let host = &location.host;

@@ -1,33 +1,28 @@
 //! Origins, known before the run or discovered during it.
 
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use gake_core::record::Fault;
 use rustls::pki_types::ServerName;
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::OnceCell;
 
 use crate::client::error::WireError;
-use crate::client::settings::ClientSettings;
-use crate::net::address::{Address, Resolver};
+use crate::client::lookups::{self, LiveAddresses, Lookups};
+use crate::net::address::Address;
 use crate::net::location::{Location, Scheme};
-use crate::net::permit::{ConnectionPermit, NO_TARGET};
-use crate::net::source::SourceAddresses;
 
 /// Maximum number of origins discovered in one run.
 const DISCOVERED_MAX: usize = 1_000;
-
-/// Time-out of a probe connection to one of several addresses.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Scheme, host and port, with their addresses.
 #[derive(Debug)]
 pub struct Origin {
     /// Host and port, for display.
     pub name: String,
-    /// Its addresses; never empty.
+    /// Its addresses at the start; never empty.
     pub addresses: Vec<Address>,
+    /// Those of later lookups, if there are any.
+    pub(crate) live: Option<Arc<LiveAddresses>>,
     /// The expected name in the certificate; `None` without TLS.
     pub(crate) server_name: Option<ServerName<'static>>,
     scheme: Scheme,
@@ -40,7 +35,7 @@ impl Origin {
     pub(crate) fn at(&self, address: Address) -> Self {
         let (name, host) = (self.name.clone(), self.host.clone());
         let (server_name, scheme, port) = (self.server_name.clone(), self.scheme, self.port);
-        Self { name, addresses: vec![address], server_name, scheme, host, port }
+        Self { name, addresses: vec![address], live: None, server_name, scheme, host, port }
     }
 
     /// Whether it is reached over TLS.
@@ -81,16 +76,10 @@ impl Origin {
     /// The origin of `location`, and its unreachable addresses. Blocks for name resolution.
     pub(crate) fn resolve(
         location: &Location,
-        resolver: &Resolver,
-        (sources, permit): (&SourceAddresses, Option<&Arc<ConnectionPermit>>),
+        lookups: &Lookups,
     ) -> Result<(Self, Vec<Address>), WireError> {
-        let addresses = resolver.resolve(&location.host, location.port)?;
-        let addresses = sources.reaching(&location.host, addresses)?;
-        // Before any of them is probed.
-        if permit.is_some_and(|permit| !permit.allows(&location.host, &addresses)) {
-            return Err(WireError::NotAllowed(location.host.clone()));
-        }
-        let (addresses, refusing) = probe(addresses, permit);
+        let at = (location.host.as_str(), location.port);
+        let (addresses, refusing) = lookups.addresses(at, &[])?;
         let server_name = match location.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(
@@ -100,6 +89,7 @@ impl Origin {
         };
         let origin = Self {
             name: location.authority(),
+            live: lookups.renewed(at, &addresses),
             addresses,
             server_name,
             scheme: location.scheme,
@@ -118,9 +108,7 @@ impl Origin {
 /// of its own.
 #[derive(Debug)]
 pub(crate) struct DiscoveredOrigins {
-    resolver: Arc<Resolver>,
-    sources: Arc<SourceAddresses>,
-    permit: Option<Arc<ConnectionPermit>>,
+    lookups: Arc<Lookups>,
     all: Mutex<Vec<Arc<DiscoveredOrigin>>>,
 }
 
@@ -131,10 +119,8 @@ struct DiscoveredOrigin {
 }
 
 impl DiscoveredOrigins {
-    pub(crate) fn new(resolver: Resolver, settings: &ClientSettings) -> Self {
-        let (sources, permit) = (settings.sources.clone(), settings.permit.clone());
-        let (resolver, sources) = (resolver.into(), sources.into());
-        Self { resolver, sources, permit, all: Mutex::default() }
+    pub(crate) fn new(lookups: Arc<Lookups>) -> Self {
+        Self { lookups, all: Mutex::default() }
     }
 
     /// The number of the origin of `location` among those discovered.
@@ -171,81 +157,11 @@ impl DiscoveredOrigins {
     }
 
     async fn resolve(&self, location: &Location) -> Result<Arc<Origin>, Fault> {
-        let (sender, receiver) = oneshot::channel();
-        let (resolver, sources) = (Arc::clone(&self.resolver), Arc::clone(&self.sources));
-        let (location, permit) = (location.clone(), self.permit.clone());
-        // Not on the runtime's blocking pool: the end of a run would wait for its threads.
-        std::thread::Builder::new()
-            .name("gake-resolve".to_owned())
-            .spawn(move || {
-                let by = (sources.as_ref(), permit.as_ref());
-                let origin = match Origin::resolve(&location, &resolver, by) {
-                    Ok((origin, _)) => Ok(Arc::new(origin)),
-                    Err(WireError::NotAllowed(_)) => Err(NO_TARGET),
-                    Err(_) => Err(Fault::Dns),
-                };
-                // The receiver may be gone.
-                let _ = sender.send(origin);
-            })
-            .map_err(|_| Fault::Dns)?;
-        receiver.await.unwrap_or(Err(Fault::Dns))
-    }
-}
-
-/// Splits the addresses of a name into reachable and unreachable ones; if none is reachable, keeps
-/// all, for the run to report. A single address is not probed. Probes need a permit, too; without
-/// one an address counts as reachable.
-fn probe(
-    addresses: Vec<Address>,
-    permit: Option<&Arc<ConnectionPermit>>,
-) -> (Vec<Address>, Vec<Address>) {
-    if addresses.len() < 2 {
-        return (addresses, Vec::new());
-    }
-    let is_reachable = |address: &Address| match address {
-        Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE_TIMEOUT).is_ok(),
-        Address::Unix(_) => true,
-    };
-    let results: Vec<bool> = match permit {
-        // In sequence: each takes a permit.
-        Some(permit) => {
-            let permitted = |address| permit.take().map_or(true, |_open| is_reachable(address));
-            addresses.iter().map(permitted).collect()
-        }
-        // In parallel: a name may have many addresses, and each may take the whole time-out.
-        None => std::thread::scope(|scope| {
-            let probes: Vec<_> =
-                addresses.iter().map(|a| scope.spawn(move || is_reachable(a))).collect();
-            probes.into_iter().map(|probe| probe.join().unwrap_or(true)).collect()
-        }),
-    };
-    let mut results = results.into_iter();
-    let (good, bad): (Vec<_>, Vec<_>) =
-        addresses.into_iter().partition(|_| results.next().unwrap_or(true));
-    if good.is_empty() { (bad, Vec::new()) } else { (good, bad) }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-
-    use super::*;
-
-    #[test]
-    fn a_probe_takes_a_permit() {
-        let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        open.set_nonblocking(true).unwrap();
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let (open_at, free_at) = (open.local_addr().unwrap(), free.local_addr().unwrap());
-        drop(free);
-        let addresses = || [open_at, free_at].map(Address::Tcp).to_vec();
-        let permit = Arc::new(ConnectionPermit::new(|_, _| true, Some(1)));
-        let at = |address: SocketAddr| vec![Address::Tcp(address)];
-        assert_eq!(probe(addresses(), Some(&permit)), (at(open_at), at(free_at)));
-        assert!(open.accept().is_ok(), "it was probed");
-        let held = permit.take().unwrap();
-        assert_eq!(probe(addresses(), Some(&permit)), (addresses(), Vec::new()));
-        assert!(open.accept().is_err(), "nothing is opened without a permit");
-        drop(held);
+        let (lookups, location) = (Arc::clone(&self.lookups), location.clone());
+        let resolve = move || match Origin::resolve(&location, &lookups) {
+            Ok((origin, _)) => Ok(Arc::new(origin)),
+            Err(error) => Err(lookups::fault(&error)),
+        };
+        lookups::on_thread(resolve).await
     }
 }

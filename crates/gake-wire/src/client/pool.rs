@@ -32,6 +32,8 @@ pub(crate) struct ConnectionPool<T> {
     /// Connections being opened, and the slots expected of each.
     dialing: Cell<usize>,
     streams: Cell<usize>,
+    /// Changes of addresses that its idle connections have followed.
+    changes: Cell<u64>,
     queue: Rc<WaitQueue>,
 }
 
@@ -90,6 +92,7 @@ impl<T: Transport> ConnectionPool<T> {
             bounds,
             dialing: Cell::new(0),
             streams: Cell::new(streams),
+            changes: Cell::new(0),
             queue: Rc::default(),
         }
     }
@@ -126,6 +129,19 @@ impl<T: Transport> ConnectionPool<T> {
             }
             self.park(connection);
         }
+    }
+
+    /// Ends the idle connections that `is_left` selects, once for each number of changes.
+    pub(crate) fn evict_idle(&self, changes: u64, is_left: impl Fn(u32, &T) -> bool) {
+        if self.changes.replace(changes) == changes {
+            return;
+        }
+        let is_left = |(to, one): &mut (u32, Rc<PooledConnection<T>>)| {
+            one.is_idle() && is_left(*to, &one.transport)
+        };
+        let left: Vec<_> = self.available.borrow_mut().extract_if(.., is_left).collect();
+        // Dropped after the borrow of the list.
+        drop(left);
     }
 
     /// Permission to open a connection to `origin`, unless the limit is reached. An idle connection

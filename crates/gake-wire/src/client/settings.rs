@@ -60,6 +60,9 @@ pub struct ClientSettings {
     pub reply: ReplyRule,
     /// Limits on connections.
     pub permit: Option<Arc<ConnectionPermit>>,
+    /// How long the addresses of a name are used. Connections to an address that it has no more end
+    /// after their exchanges. `None`: for the whole run; zero: for one connection.
+    pub dns_ttl: Option<Duration>,
 }
 
 /// The message that counts as the reply in a WebSocket session. The reply to a ping is its pong.
@@ -117,6 +120,7 @@ impl Default for ClientSettings {
             connection_window: None,
             reply: ReplyRule::Next,
             permit: None,
+            dns_ttl: None,
         }
     }
 }

@@ -73,6 +73,7 @@ impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
         for (handshake, count) in handshakes {
             handshakes::add(tally, &handshake, count);
         }
+        self.client.shared().meter.addresses.borrow_mut().move_to(&mut tally.series);
         self.client.observe(&mut tally.counts)
     }
 

@@ -1,8 +1,10 @@
-//! Name resolution, once before the run.
+//! Name resolution.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::net::location::ascii_host;
 use crate::net::proxy::ForwardProxy;
@@ -122,8 +124,33 @@ pub struct Resolver {
     pub unix_socket: Option<PathBuf>,
     /// 4 for IPv4 only, 6 for IPv6 only.
     pub family: Option<u8>,
+    /// The family, 4 or 6, that is used alone if a name has addresses of both.
+    pub prefers: Option<u8>,
+    /// Whether only the first address of a name is used.
+    pub takes_first: bool,
+    /// The lookup of names instead of the system's.
+    pub names: Option<NameLookup>,
     /// The target of every connection. It resolves names itself.
     pub proxy: Option<ForwardProxy>,
+}
+
+/// A lookup of the addresses of a name. It may block.
+#[derive(Clone)]
+pub struct NameLookup(Arc<NameLookupFn>);
+
+type NameLookupFn = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+
+impl NameLookup {
+    /// A lookup by a function, which gets the name and returns its addresses.
+    pub fn new(look_up: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look_up))
+    }
+}
+
+impl fmt::Debug for NameLookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NameLookup").finish_non_exhaustive()
+    }
 }
 
 impl Resolver {
@@ -156,17 +183,10 @@ impl Resolver {
             Some(proxy) => (proxy.host.clone(), proxy.port),
             None => self.redirected(host, port),
         };
-        let fixed = self.fixed.iter().find(|(h, p, _)| *h == host && p.is_none_or(|p| p == port));
-        let addresses: Vec<SocketAddr> = match fixed {
-            Some((_, _, ips)) => ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
-            None => (with_effective_zone(&host), port)
-                .to_socket_addrs()
-                .map_err(|error| ResolveError::Unknown {
-                    host: host.clone(),
-                    reason: plain_reason(&error),
-                })?
-                .collect(),
-        };
+        let addresses = self.look_up(&host, port).map_err(|error| ResolveError::Unknown {
+            host: host.clone(),
+            reason: plain_reason(&error),
+        })?;
         let mut unique: Vec<Address> = Vec::with_capacity(addresses.len());
         for address in addresses {
             let fits = self.family.is_none_or(|family| (family == 6) == address.is_ipv6());
@@ -175,12 +195,48 @@ impl Resolver {
                 unique.push(address);
             }
         }
+        let is_preferred = |address: &Address| match address {
+            Address::Tcp(address) => {
+                self.prefers.is_some_and(|six| (six == 6) == address.is_ipv6())
+            }
+            Address::Unix(_) => false,
+        };
+        if unique.iter().any(is_preferred) {
+            unique.retain(is_preferred);
+        }
+        unique.truncate(if self.takes_first { 1 } else { usize::MAX });
         match (unique.is_empty(), self.family) {
             (false, _) => Ok(unique),
             (true, Some(family)) => Err(ResolveError::Family { host, family }),
             (true, None) => {
                 Err(ResolveError::Unknown { host, reason: "it has no address".to_owned() })
             }
+        }
+    }
+
+    /// Whether every lookup of a host has the same result.
+    pub(crate) fn is_fixed(&self, host: &str, port: u16) -> bool {
+        let (host, port) = match &self.proxy {
+            Some(proxy) => (proxy.host.clone(), proxy.port),
+            None => self.redirected(host, port),
+        };
+        self.unix_socket.is_some()
+            || self.fixed_addresses(&host, port).is_some()
+            || with_effective_zone(&host).parse::<IpAddr>().is_ok()
+    }
+
+    fn fixed_addresses(&self, host: &str, port: u16) -> Option<&[IpAddr]> {
+        let is_for = |p: Option<u16>| p.is_none_or(|p| p == port);
+        let fixed = self.fixed.iter().find(|(h, p, _)| *h == host && is_for(*p));
+        fixed.map(|(_, _, addresses)| addresses.as_slice())
+    }
+
+    fn look_up(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let at = |ips: &[IpAddr]| ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+        match (self.fixed_addresses(host, port), &self.names) {
+            (Some(ips), _) => Ok(at(ips)),
+            (None, Some(NameLookup(names))) => names(host).map(|ips| at(&ips)),
+            (None, None) => Ok((with_effective_zone(host), port).to_socket_addrs()?.collect()),
         }
     }
 
@@ -219,7 +275,7 @@ fn rule_host(host: &str) -> String {
 }
 
 /// The error without the library's preamble.
-fn plain_reason(error: &std::io::Error) -> String {
+fn plain_reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
 }
@@ -277,6 +333,17 @@ mod tests {
         let mut resolver = Resolver { family: Some(6), ..Resolver::default() };
         resolver.fix("h:*:127.0.0.1,::1").unwrap();
         assert_eq!(resolver.resolve("h", 80).unwrap(), [tcp("[::1]:80")]);
+    }
+
+    #[test]
+    fn a_preferred_family_is_used_alone_where_a_name_has_it() {
+        let mut resolver = Resolver { prefers: Some(6), ..Resolver::default() };
+        resolver.fix("both:*:127.0.0.1,::1,::2").unwrap();
+        resolver.fix("four:*:127.0.0.1,127.0.0.2").unwrap();
+        assert_eq!(resolver.resolve("both", 80).unwrap(), [tcp("[::1]:80"), tcp("[::2]:80")]);
+        assert_eq!(resolver.resolve("four", 80).unwrap().len(), 2);
+        resolver.takes_first = true;
+        assert_eq!(resolver.resolve("both", 80).unwrap(), [tcp("[::1]:80")]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod client;
+mod lookups;
 mod pki;
 mod scripted;
 mod server;

@@ -386,6 +386,11 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "RULE")]
     pub connect_to: Vec<String>,
 
+    /// Use the addresses of a name this long, then look it up again; 0: for each connection
+    /// (default: one lookup before the run)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub dns_ttl: Option<Duration>,
+
     /// Connect to a Unix socket
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,

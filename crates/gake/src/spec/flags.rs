@@ -281,6 +281,7 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         sources: args.interface.clone(),
         resolve: args.resolve.clone(),
         connect_to: args.connect_to.clone(),
+        dns_ttl: time(args.dns_ttl),
         unix_socket: args.unix_socket.clone(),
         proxy: args.proxy.clone(),
         family: match (args.ipv4, args.ipv6) {

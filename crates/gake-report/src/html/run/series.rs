@@ -25,6 +25,7 @@ pub(super) struct PageSeriesJson {
     second: Vec<Number>,
     seconds: Vec<Number>,
     asked: Vec<Option<ShortNumber>>,
+    /// Empty for a script, whose arrivals are iterations.
     fired: Vec<u64>,
     ok: Vec<u64>,
     failed: Vec<u64>,
@@ -60,6 +61,8 @@ impl PageSeriesJson {
     pub(super) fn new(run: &Run, points: usize) -> Self {
         let (series, per_second) = run.series.finest(points);
         let points = series.points();
+        // Its iterations are not comparable with the requests.
+        let is_script = run.plan.fires_iterations();
         let starts = points.iter().map(|point| seconds(point.second, per_second));
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
@@ -79,10 +82,14 @@ impl PageSeriesJson {
             seconds: lengths.collect(),
             asked: points
                 .iter()
-                .map(|p| p.asked.map(|asked| ShortNumber(digits(asked, 6))))
+                .map(|p| p.asked.filter(|_| !is_script))
+                .map(|asked| asked.map(|asked| ShortNumber(digits(asked, 6))))
                 .collect(),
             // Requests that were never sent ended as they were fired.
-            fired: counts(|p| p.fired.saturating_sub(p.counts.unsent)),
+            fired: match is_script {
+                true => Vec::new(),
+                false => counts(|p| p.fired.saturating_sub(p.counts.unsent)),
+            },
             ok: counts(|p| p.counts.ok),
             failed: counts(|p| p.counts.failed),
             unfinished: counts(|p| p.counts.unfinished),

@@ -1,5 +1,7 @@
 //! A connection of any protocol.
 
+use std::net::SocketAddr;
+
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ResponseSummary};
 
@@ -46,12 +48,22 @@ impl AnyTransport {
         matches!(self, Self::Http3(_))
     }
 
+    /// The address of the peer; `None` for a Unix socket.
+    #[inline]
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::WebSocket(session) => session.peer(),
+            other => other.facts()?.peer,
+        }
+    }
+
     /// Ends the connection after its live exchanges.
     pub(crate) fn retire(&self) {
         match self {
             Self::Http1(http1) => http1.retire(),
             Self::Http2(http2) => http2.retire(),
-            Self::Http3(_) | Self::WebSocket(_) => {}
+            Self::Http3(http3) => http3.retire(),
+            Self::WebSocket(session) => session.retire(),
         }
     }
 

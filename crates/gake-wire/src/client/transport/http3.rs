@@ -49,6 +49,10 @@ impl Http3 {
         Self { link, facts }
     }
 
+    pub(super) fn retire(&self) {
+        self.link.retire();
+    }
+
     pub(super) fn facts(&self) -> &ConnectionFacts {
         &self.facts
     }

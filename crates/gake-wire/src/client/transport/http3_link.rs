@@ -99,6 +99,11 @@ impl Http3Link {
         self.is_ending.get()
     }
 
+    /// Ends the connection after its live exchanges.
+    pub(super) fn retire(&self) {
+        self.is_ending.set(true);
+    }
+
     /// The number of the connection within its worker.
     pub(super) fn number(&self) -> u32 {
         self.open.number()

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
@@ -89,6 +90,20 @@ impl WebSocket {
 
     pub(crate) const fn is_refused(&self) -> bool {
         matches!(self, Self::Refused(..))
+    }
+
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Open(session) => session.open.peer(),
+            Self::Refused(_, open) => open.peer(),
+        }
+    }
+
+    /// Ends a session between messages.
+    pub(super) fn retire(&self) {
+        if let Self::Open(session) = self {
+            session.is_over.set(true);
+        }
     }
 
     pub(crate) async fn until_ended(&self) {

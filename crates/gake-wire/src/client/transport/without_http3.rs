@@ -16,6 +16,10 @@ impl Http3 {
         match *self {}
     }
 
+    pub(crate) fn retire(&self) {
+        match *self {}
+    }
+
     pub(crate) async fn until_ended(&self) {
         match *self {}
     }
