@@ -13,6 +13,7 @@ use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, Scheme};
 use crate::net::permit::{ConnectionPermit, NO_TARGET};
+use crate::net::proxy::ForwardProxy;
 use crate::net::source::SourceAddresses;
 
 /// Maximum number of origins discovered in one run.
@@ -30,6 +31,8 @@ pub struct Origin {
     pub addresses: Vec<Address>,
     /// The expected name in the certificate; `None` without TLS.
     pub(crate) server_name: Option<ServerName<'static>>,
+    /// The proxy for it, whose addresses it then has.
+    pub(crate) proxy: Option<ForwardProxy>,
     scheme: Scheme,
     host: String,
     port: u16,
@@ -38,15 +41,21 @@ pub struct Origin {
 impl Origin {
     /// The same origin with one address.
     pub(crate) fn at(&self, address: Address) -> Self {
-        let (name, host) = (self.name.clone(), self.host.clone());
+        let (name, host, proxy) = (self.name.clone(), self.host.clone(), self.proxy.clone());
         let (server_name, scheme, port) = (self.server_name.clone(), self.scheme, self.port);
-        Self { name, addresses: vec![address], server_name, scheme, host, port }
+        Self { name, addresses: vec![address], server_name, proxy, scheme, host, port }
     }
 
     /// Whether it is reached over TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.server_name.is_some()
+    }
+
+    /// Whether its connections go to a proxy.
+    #[must_use]
+    pub fn is_proxied(&self) -> bool {
+        self.proxy.is_some()
     }
 
     /// The host, as in the URL.
@@ -84,7 +93,11 @@ impl Origin {
         resolver: &Resolver,
         (sources, permit): (&SourceAddresses, Option<&Arc<ConnectionPermit>>),
     ) -> Result<(Self, Vec<Address>), WireError> {
-        let addresses = resolver.resolve(&location.host, location.port)?;
+        let proxy = resolver.proxy.as_ref().and_then(|rules| rules.proxy_for(location)).cloned();
+        let addresses = match &proxy {
+            Some(proxy) => resolver.addresses(proxy.host.clone(), proxy.port)?,
+            None => resolver.resolve(&location.host, location.port)?,
+        };
         let addresses = sources.reaching(&location.host, addresses)?;
         // Before any of them is probed.
         if permit.is_some_and(|permit| !permit.allows(&location.host, &addresses)) {
@@ -102,6 +115,7 @@ impl Origin {
             name: location.authority(),
             addresses,
             server_name,
+            proxy,
             scheme: location.scheme,
             host: location.host.clone(),
             port: location.port,

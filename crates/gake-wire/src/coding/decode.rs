@@ -6,40 +6,45 @@ use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
 
-/// Maximum bytes of a decoded body, against decompression bombs.
-const DECODED_MAX: u64 = 256 << 20;
-
 /// The buffer of the brotli decoder.
 const BUFFER: usize = 4096;
 
-/// Undoes the codings of a `Content-Encoding` header.
-pub(super) fn decoded(mut body: Vec<u8>, encoding: &str) -> Result<Vec<u8>, String> {
-    for coding in encoding.rsplit(',').map(|coding| coding.trim().to_ascii_lowercase()) {
-        let bytes = body.as_slice();
-        body = match coding.as_str() {
-            "" | "identity" => body,
-            "gzip" | "x-gzip" => read(MultiGzDecoder::new(bytes))?,
+/// The most codings of one body.
+const CODINGS_MAX: usize = 4;
+
+/// Undoes the codings of a `Content-Encoding` header, the last applied first.
+///
+/// # Errors
+/// When one is unknown or the body is not of it, or a result has more than `most` bytes.
+pub fn decoded(body: &[u8], codings: &str, most: u64) -> Result<Vec<u8>, String> {
+    let mut plain: Option<Vec<u8>> = None;
+    for (depth, coding) in codings.rsplit(',').enumerate() {
+        if depth >= CODINGS_MAX {
+            return Err(format!("more than {CODINGS_MAX} codings"));
+        }
+        let bytes = plain.as_deref().unwrap_or(body);
+        plain = Some(match coding.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => read(bytes, most)?,
+            "gzip" | "x-gzip" => read(MultiGzDecoder::new(bytes), most)?,
             // Most servers send zlib's format, some raw deflate.
-            "deflate" => {
-                read(ZlibDecoder::new(bytes)).or_else(|_| read(DeflateDecoder::new(bytes)))?
-            }
-            "br" => read(Decompressor::new(bytes, BUFFER))?,
+            "deflate" => read(ZlibDecoder::new(bytes), most)
+                .or_else(|_| read(DeflateDecoder::new(bytes), most))?,
+            "br" => read(Decompressor::new(bytes, BUFFER), most)?,
             "zstd" => {
                 let decoder = StreamingDecoder::new(bytes).map_err(|error| error.to_string())?;
-                read(decoder)?
+                read(decoder, most)?
             }
             other => return Err(format!("unsupported Content-Encoding: {other}")),
-        };
+        });
     }
-    Ok(body)
+    Ok(plain.unwrap_or_else(|| body.to_vec()))
 }
 
-fn read(decoder: impl Read) -> Result<Vec<u8>, String> {
+fn read(decoder: impl Read, most: u64) -> Result<Vec<u8>, String> {
     let mut decoded = Vec::new();
-    let length = decoder.take(DECODED_MAX + 1).read_to_end(&mut decoded);
-    match length {
-        Ok(length) if length as u64 > DECODED_MAX => {
-            Err(format!("the decoded body is larger than {} MiB", DECODED_MAX >> 20))
+    match decoder.take(most.saturating_add(1)).read_to_end(&mut decoded) {
+        Ok(length) if length as u64 > most => {
+            Err(format!("the decoded body is larger than {} MiB", most >> 20))
         }
         Ok(_) => Ok(decoded),
         Err(error) => Err(error.to_string()),
@@ -74,9 +79,12 @@ mod tests {
             (gzip(&gzip(text)), "gzip, gzip"),
             (text.to_vec(), "identity"),
         ] {
-            assert_eq!(decoded(body, encoding).as_deref(), Ok(&text[..]), "{encoding}");
+            assert_eq!(decoded(&body, encoding, 20).as_deref(), Ok(&text[..]), "{encoding}");
+            assert!(decoded(&body, encoding, 19).is_err(), "{encoding}");
         }
-        assert!(decoded(text.to_vec(), "gzip").is_err());
-        assert!(decoded(text.to_vec(), "zip").unwrap_err().contains("zip"));
+        assert!(decoded(text, "gzip", 99).is_err());
+        let five = (0..5).fold(text.to_vec(), |body, _| gzip(&body));
+        assert!(decoded(&five, "gzip,gzip,gzip,gzip,gzip", 9_999).is_err());
+        assert!(decoded(text, "zip", 99).unwrap_err().contains("zip"));
     }
 }

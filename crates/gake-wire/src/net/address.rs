@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use crate::net::location::ascii_host;
-use crate::net::proxy::ForwardProxy;
+use crate::net::proxy_rules::ProxyRules;
 
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,8 +122,8 @@ pub struct Resolver {
     pub unix_socket: Option<PathBuf>,
     /// 4 for IPv4 only, 6 for IPv6 only.
     pub family: Option<u8>,
-    /// The target of every connection. It resolves names itself.
-    pub proxy: Option<ForwardProxy>,
+    /// Proxies, the targets of connections. They resolve names themselves.
+    pub proxy: Option<ProxyRules>,
 }
 
 impl Resolver {
@@ -152,10 +152,12 @@ impl Resolver {
         if let Some(path) = &self.unix_socket {
             return Ok(vec![Address::Unix(path.clone())]);
         }
-        let (host, port) = match &self.proxy {
-            Some(proxy) => (proxy.host.clone(), proxy.port),
-            None => self.redirected(host, port),
-        };
+        let (host, port) = self.redirected(host, port);
+        self.addresses(host, port)
+    }
+
+    /// The addresses of a host that no `--connect-to` replaces, such as a proxy. Blocks.
+    pub(crate) fn addresses(&self, host: String, port: u16) -> Result<Vec<Address>, ResolveError> {
         let fixed = self.fixed.iter().find(|(h, p, _)| *h == host && p.is_none_or(|p| p == port));
         let addresses: Vec<SocketAddr> = match fixed {
             Some((_, _, ips)) => ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
