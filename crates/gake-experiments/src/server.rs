@@ -248,7 +248,7 @@ pub fn get(address: &str, path: &str) -> Result<String, Failure> {
 }
 
 fn sent(request: &HttpRequest) -> Result<(u16, String), Failure> {
-    let response = send_once(request, RESPONSE_MAX, PATIENCE)
+    let response = send_once(request, None, RESPONSE_MAX, PATIENCE)
         .map_err(|error| Failure::could_not(format!("{}: {error}", request.url)))?;
     Ok((response.status, String::from_utf8_lossy(&response.body).into_owned()))
 }

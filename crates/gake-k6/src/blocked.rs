@@ -2,19 +2,15 @@
 
 use std::net::IpAddr;
 
+use gake_wire::IpNetwork;
+
 /// Host names and networks to which no request is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedTargets {
     /// In lower case; `*` only at the start.
     names: Vec<String>,
-    networks: Vec<IpNetwork>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct IpNetwork {
-    text: String,
-    address: IpAddr,
-    bits: u8,
+    /// With their texts.
+    networks: Vec<(IpNetwork, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +37,10 @@ impl BlockedTargets {
             }
         });
         let networks = networks.iter().map(|text| {
-            IpNetwork::read(text).ok_or_else(|| {
+            let network = text.parse().map_err(|_| {
                 format!("failed to parse CIDR '{text}': invalid CIDR address: {text}")
-            })
+            })?;
+            Ok::<_, String>((network, text.clone()))
         });
         Ok(Self {
             names: names.collect::<Result<_, _>>()?,
@@ -72,33 +69,10 @@ impl BlockedTargets {
     /// Why a host with these addresses is blocked: one blocked address is enough.
     pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<BlockReason> {
         addresses.iter().find_map(|address| {
-            let network = self.networks.iter().find(|network| network.holds(*address))?;
-            let log_message =
-                format!("IP ({address}) is in a blacklisted range ({})", network.text);
+            let (_, text) = self.networks.iter().find(|(network, _)| network.holds(*address))?;
+            let log_message = format!("IP ({address}) is in a blacklisted range ({text})");
             Some(BlockReason { code: 1110, error: "ip is blacklisted", log_message })
         })
-    }
-}
-
-impl IpNetwork {
-    fn read(text: &str) -> Option<Self> {
-        let (address, bits) = text.split_once('/')?;
-        let address: IpAddr = address.parse().ok()?;
-        let bits: u8 = bits.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        (bits <= most).then(|| Self { text: text.to_owned(), address, bits })
-    }
-
-    fn holds(&self, address: IpAddr) -> bool {
-        let same = |a: u128, b: u128, width: u32| {
-            let rest = width - u32::from(self.bits);
-            rest == width || a >> rest == b >> rest
-        };
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => same(a.to_bits().into(), b.to_bits().into(), 32),
-            (IpAddr::V6(a), IpAddr::V6(b)) => same(a.to_bits(), b.to_bits(), 128),
-            _ => false,
-        }
     }
 }
 

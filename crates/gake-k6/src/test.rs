@@ -24,6 +24,7 @@ pub use crate::init_lines::InitLines;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
+use crate::user::script_user::LoadError;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
@@ -175,6 +176,8 @@ pub struct Test {
     pub tap: OnceLock<SampleTap>,
     /// The system tags of single samples.
     pub system_tags: OnceLock<Vec<String>>,
+    /// The number of the first user that could not be loaded, and why.
+    pub unloaded: OnceLock<(u64, LoadError)>,
     /// The secrets that scripts may read. Set before any user runs.
     pub secrets: OnceLock<Secrets>,
     /// The files and modules that it has read.
@@ -234,6 +237,7 @@ impl Test {
             options: OnceLock::new(),
             tap: OnceLock::new(),
             system_tags: OnceLock::new(),
+            unloaded: OnceLock::new(),
             secrets: OnceLock::new(),
             init_lines: InitLines::default(),
             began: Instant::now(),

@@ -124,8 +124,11 @@ impl ScriptFactory {
             number_in_test,
         };
         let user = ScriptUser::load(&self.stacks, parts);
-        let mut user =
-            user.map_err(|error| format!("user {number_in_test} could not be loaded: {error}"))?;
+        let mut user = user.map_err(|error| {
+            let text = format!("user {number_in_test} could not be loaded: {error}");
+            self.load.test.unloaded.get_or_init(|| (number_in_test, error));
+            text
+        })?;
         if let Some(data) = &self.load.data {
             user.give_data(data);
         }

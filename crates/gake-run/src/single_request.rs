@@ -9,7 +9,8 @@ use gake_core::record::{ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
 use gake_wire::{
-    Client, ClientSettings, Deadline, HttpRequest, Network, Resolver, TlsOptions, WireError,
+    Client, ClientSettings, Deadline, HttpRequest, Network, ProxyRules, Resolver, TlsOptions,
+    WireError,
 };
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -47,6 +48,7 @@ pub enum SendError {
 /// When there is no response.
 pub fn send_once(
     request: &HttpRequest,
+    proxy: Option<&ProxyRules>,
     body_max: usize,
     patience: Duration,
 ) -> Result<SingleResponse, SendError> {
@@ -55,7 +57,7 @@ pub fn send_once(
             .enable_all()
             .build_local(LocalOptions::default())
             .map_err(|error| SendError::Other(error.to_string()))?;
-        runtime.block_on(send(request, body_max, patience))
+        runtime.block_on(send((request, proxy), body_max, patience))
     };
     // On its own thread, since the caller's may already have a runtime.
     thread::scope(|scope| {
@@ -65,11 +67,13 @@ pub fn send_once(
 }
 
 async fn send(
-    request: &HttpRequest,
+    (request, proxy): (&HttpRequest, Option<&ProxyRules>),
     body_max: usize,
     patience: Duration,
 ) -> Result<SingleResponse, SendError> {
-    let (resolver, tls) = (Resolver::default(), TlsOptions::default());
+    let mut resolver = Resolver::default();
+    resolver.proxy = proxy.cloned();
+    let tls = TlsOptions::default();
     let network = Network::new(&resolver, &tls, ClientSettings::default());
     let mut network = network.map_err(|error| SendError::Other(error.to_string()))?;
     let request = network.prepare(request).map_err(|error| match error {

@@ -155,10 +155,10 @@ const NICE: i32 = 10;
 
 /// The TCP addresses of the targets.
 fn addresses(prepared: &ResolvedRun) -> Vec<SocketAddr> {
+    let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
     // Behind a proxy, the addresses are the proxy's.
-    let direct = prepared.wires.iter().filter(|wire| !wire.network.has_proxy());
-    let origins = direct.flat_map(|wire| &wire.network.origins);
-    let tcp = origins.flat_map(|origin| &origin.addresses).filter_map(|address| match address {
+    let direct = origins.filter(|origin| !origin.is_proxied());
+    let tcp = direct.flat_map(|origin| &origin.addresses).filter_map(|address| match address {
         Address::Tcp(address) => Some(*address),
         Address::Unix(_) => None,
     });

@@ -3,7 +3,7 @@
 use gake_core::plan::{OTHER_DESCRIPTORS, Plan};
 use gake_core::spec::RunSpec;
 use gake_run::ResolvedRun;
-use gake_wire::ForwardProxy;
+use gake_wire::ProxyRules;
 
 use crate::console::Console;
 use crate::ports;
@@ -21,8 +21,7 @@ pub fn announce(
     for note in &prepared.notes {
         console.note(note);
     }
-    if let Some(Ok(proxy)) = spec.connection.proxy.as_ref().map(|text| text.parse::<ForwardProxy>())
-    {
+    if let Some(Ok(proxy)) = spec.connection.proxy.as_ref().map(|text| text.parse::<ProxyRules>()) {
         console.note(&format!("through the proxy {proxy}"));
     }
     if let Some(descriptors) = descriptors {

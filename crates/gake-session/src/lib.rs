@@ -20,6 +20,7 @@ pub mod history;
 pub mod options;
 pub mod origin;
 pub mod ports;
+pub mod proxy;
 pub mod random;
 #[cfg_attr(not(feature = "shadow"), path = "without_recordings.rs")]
 pub mod recording;

@@ -15,6 +15,7 @@
 )]
 
 mod client;
+pub mod coding;
 mod load;
 mod net;
 #[cfg_attr(not(feature = "http3"), path = "without_quic.rs")]
@@ -44,6 +45,7 @@ pub use load::work::HttpWork;
 pub use net::address::{Address, ConnectTo, NameLookup, ResolveError, Resolver};
 pub use net::deadline::Deadline;
 pub use net::fault;
+pub use net::ip_network::{IpNetwork, IpNetworkError};
 pub use net::location::{Location, LocationError, Scheme};
 pub use net::location::{basic_authorization, basic_authorization_as_given};
 pub use net::lookup;
@@ -51,6 +53,7 @@ pub use net::percent::percent_decoded;
 pub use net::permit::ConnectionPermit;
 pub use net::ports::{LOOPBACK_MAX, has_socket_port_ranges};
 pub use net::proxy::{ForwardProxy, ProxyError};
+pub use net::proxy_rules::{ProxyExceptions, ProxyRules};
 pub use net::source::{SourceAddressError, SourceAddresses};
 pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use tls::handshakes::handshake_metrics;

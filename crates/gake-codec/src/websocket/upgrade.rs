@@ -52,6 +52,8 @@ pub struct UpgradeResponse {
     pub status: u16,
     /// The header lines.
     pub headers: Vec<(String, String)>,
+    /// The start of the body, if the session is not open.
+    pub body: Vec<u8>,
 }
 
 impl UpgradeResponse {
@@ -125,7 +127,7 @@ impl UpgradeRequest {
             (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
         };
         let headers = response.headers.iter().map(line).collect();
-        UpgradeProgress::Complete(UpgradeResponse { status, headers }, length)
+        UpgradeProgress::Complete(UpgradeResponse { status, headers, body: Vec::new() }, length)
     }
 
     /// Validates a 101 response (RFC 6455, section 4.1).

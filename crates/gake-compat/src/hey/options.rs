@@ -9,6 +9,7 @@ use gake_core::spec::{
     TlsSpec,
 };
 use gake_text::duration::parse_duration;
+use gake_wire::Location;
 
 use crate::flags::{Flag, FlagError, Grammar, Parsed, switch, value};
 use crate::tool_run::YEAR;
@@ -179,6 +180,7 @@ impl HeyOptions {
         };
         // Without TLS hey does not support HTTP/2, and always sends HTTP/1.1.
         let is_http2 = self.http2 && self.url.starts_with("https://");
+        let (url, connect_to) = self.url_of_server_name();
         let scenario = ScenarioSpec {
             connections: if is_http2 { 1 } else { users },
             request: RequestDefaults {
@@ -191,7 +193,7 @@ impl HeyOptions {
             duration: self.duration,
             // hey waits for the responses in flight.
             graceful_stop: self.timeout,
-            ..ScenarioSpec::new(RequestSource::Url(self.url.clone()), load)
+            ..ScenarioSpec::new(RequestSource::Url(url), load)
         };
         let (connect, total) = (self.timeout, self.timeout);
         RunSpec {
@@ -201,6 +203,7 @@ impl HeyOptions {
                 connect_timeout: connect,
                 keepalive: self.keepalive,
                 proxy: self.proxy.clone(),
+                connect_to,
                 http: if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http11 },
                 max_redirects: if self.redirects { REDIRECTS } else { 0 },
                 ..ConnectionSpec::default()
@@ -208,6 +211,30 @@ impl HeyOptions {
             tls: TlsSpec { insecure: true, ..TlsSpec::default() },
             ..RunSpec::new(scenario)
         }
+    }
+}
+
+impl HeyOptions {
+    /// The URL with `-host` as its host, and a rule that connects to its own: hey's TLS names the
+    /// former to the server.
+    fn url_of_server_name(&self) -> (String, Vec<String>) {
+        let own = || (self.url.clone(), Vec::new());
+        let header = self.headers.iter().find(|(name, _)| name == "Host");
+        let Some((_, host)) = header.filter(|_| self.url.starts_with("https://")) else {
+            return own();
+        };
+        let named = Location::parse(&format!("https://{host}"));
+        let (Ok(named), Ok(location)) = (named, Location::parse(&self.url)) else { return own() };
+        if named.host == location.host || location.user.is_some() || named.host.contains(':') {
+            return own();
+        }
+        let (port, target) = (location.port, &location.target);
+        let to = match location.host.contains(':') {
+            true => format!("[{}]", location.host),
+            false => location.host.clone(),
+        };
+        let url = format!("https://{}:{port}{target}", named.host);
+        (url, vec![format!("{}:{port}:{to}:{port}", named.host)])
     }
 }
 
@@ -240,15 +267,16 @@ fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, 
     set("User-Agent", USER_AGENT);
     set("Content-Type", parsed.last("T").unwrap_or("text/html"));
     for line in parsed.all("H") {
+        // As in Go's client, which takes the host from elsewhere: a header Host has no effect.
         let (name, value) = line
             .split_once(':')
             .map(|(name, value)| (name, value.trim_start()))
             .filter(|(name, value)| is_name(name) && !value.is_empty())
             .ok_or_else(|| not_parsed(line))?;
-        if name.eq_ignore_ascii_case("user-agent") {
-            set(name, &format!("{value} {USER_AGENT}"));
-        } else {
-            set(name, value);
+        match name.to_ascii_lowercase().as_str() {
+            "user-agent" => set(name, &format!("{value} {USER_AGENT}")),
+            "host" => {}
+            _ => set(name, value),
         }
     }
     if let Some(accept) = parsed.last("A").filter(|accept| !accept.is_empty()) {
@@ -273,11 +301,14 @@ fn is_name(name: &str) -> bool {
 
 fn user(parsed: &Parsed) -> Result<Option<String>, HeyUsageError> {
     let Some(user) = parsed.last("a").filter(|user| !user.is_empty()) else { return Ok(None) };
-    match user.split_once(':') {
-        Some((name, password)) if !name.is_empty() && !password.is_empty() => {
-            Ok(Some(user.to_owned()))
-        }
-        _ => Err(not_parsed(user)),
+    // hey's pattern is `^(.+):([^\s].+)`.
+    let fits = |(at, _): (usize, &str)| {
+        let mut password = user[at + 1..].chars();
+        at > 0 && password.next().is_some_and(|c| !c.is_whitespace()) && password.next().is_some()
+    };
+    match user.match_indices(':').any(fits) {
+        true => Ok(Some(user.to_owned())),
+        false => Err(not_parsed(user)),
     }
 }
 
@@ -312,10 +343,48 @@ mod tests {
     fn a_spec_of_hey_comes_back() {
         for line in [
             "http://h/",
-            "-n 10 -c 5 -q 2 -t 0 -m POST -d x -H A:b -a u:p http://h/",
+            "-n 10 -c 5 -q 2 -t 0 -m POST -d x -H A:b -a u:pw http://h/",
             "-z 3s -c 2 -disable-keepalive -cpus 1 http://h/",
         ] {
             assert_comes_back(&HeyOptions::read(&words(line)).unwrap().spec());
+        }
+    }
+
+    #[test]
+    fn the_host_of_a_flag_is_the_name_of_tls() {
+        let of = |line: &str| {
+            let spec = HeyOptions::read(&words(line)).unwrap().spec();
+            let scenario = &spec.scenarios[0];
+            let RequestSource::Url(url) = &scenario.source else { panic!("{line}") };
+            let headers = &scenario.request.headers;
+            let host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+            (url.clone(), spec.connection.connect_to, host.map(|(_, value)| value.clone()))
+        };
+        let rule = |text: &str| vec![text.to_owned()];
+        let host = Some("v.test".to_owned());
+        assert_eq!(
+            of("-host v.test https://[::1]:8443/a?b"),
+            ("https://v.test:8443/a?b".to_owned(), rule("v.test:8443:[::1]:8443"), host.clone())
+        );
+        for line in ["-host v.test http://h/", "-host v.test https://v.test/"] {
+            assert_eq!(of(line).1, Vec::<String>::new(), "{line}");
+            assert_eq!(of(line).2, host, "{line}");
+        }
+        assert_eq!(of("-H host:w.test https://h/").2, None);
+    }
+
+    #[test]
+    fn credentials_are_checked_as_hey_checks_them() {
+        for (user, fits) in [
+            ("u:pw", true),
+            ("u:p:q1", true),
+            ("a:b:c", true),
+            ("u:p", false),
+            ("u: pw", false),
+            (":pw", false),
+        ] {
+            let args = ["-a", user, "http://h/"].map(str::to_owned);
+            assert_eq!(HeyOptions::read(&args).is_ok(), fits, "{user}");
         }
     }
 }

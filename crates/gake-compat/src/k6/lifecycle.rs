@@ -6,6 +6,8 @@ use std::time::Duration;
 use gake_core::clock::SECOND;
 use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, Test};
+use gake_k6::user::script_user::LoadError;
+use gake_k6::work::stack_text;
 use gake_run::script::{ConfiguredScript, ScriptRunError};
 use gake_run::{RunOptions, SecondUpdate};
 use gake_session::fleet::FleetMaker;
@@ -195,14 +197,27 @@ impl RunContext<'_> {
 
     /// Logs why there is no result; the exit code.
     fn failed(&self, test: &Test, error: &ScriptRunError) -> Exit {
+        let unloaded = test.unloaded.get();
+        let hint = unloaded.map_or_else(String::new, |(number, _)| {
+            format!("error while initializing VU #{number}")
+        });
         if let Some(abort) = test.aborted() {
-            let fields = [("hint", "error while initializing a VU")];
-            test.log(LogLevel::Error, &abort.reason, &fields);
+            test.log(LogLevel::Error, &abort.reason, &[("hint", &hint)]);
             return code::ABORTED;
         }
-        report(test, error);
+        let exit = match unloaded {
+            Some((_, LoadError::Thrown(exception))) => {
+                let hint = format!("{hint} (script exception)");
+                test.log(LogLevel::Error, &stack_text(exception), &[("hint", &hint)]);
+                code::EXCEPTION
+            }
+            _ => {
+                report(test, error);
+                exit_of(error)
+            }
+        };
         self.log_signal(test);
-        if self.signals.came() { code::INTERRUPTED } else { exit_of(error) }
+        if self.signals.came() { code::INTERRUPTED } else { exit }
     }
 
     /// Logs that a signal ended the test.

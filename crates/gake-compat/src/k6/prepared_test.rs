@@ -12,6 +12,7 @@ use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_run::ResolvedRun;
 use gake_run::script::ConfiguredScript;
 use gake_session::fleet::{AgentScript, FleetMaker};
+use gake_session::proxy;
 use gake_session::run::{Reconciliation, RunAgents, assemble};
 use gake_session::script::{environment, log};
 use gake_session::{Console, Failure};
@@ -38,9 +39,13 @@ pub(super) fn prepare(
     has_agents: bool,
     console: &Console,
 ) -> Result<PreparedTest, LoadRefusal> {
-    let (loaded, log) = load_with_log(flags, console)?;
+    let (mut loaded, log) = load_with_log(flags, console)?;
     let why = agents::cannot(flags, &loaded.options, &loaded.run.spec);
     if let Some(why) = why.filter(|_| has_agents) {
+        return Err(LoadRefusal { why, exit: ANY, log: Some(log) });
+    }
+    if !has_agents && let Err(failure) = proxy::use_environment(&mut loaded.run.spec.connection) {
+        let why = failure.to_string();
         return Err(LoadRefusal { why, exit: ANY, log: Some(log) });
     }
     PreparedTest::new(loaded, flags, &log, console)

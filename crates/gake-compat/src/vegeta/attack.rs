@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use gake_core::Load;
 use gake_core::plan::OTHER_DESCRIPTORS;
 use gake_core::record::Outcome;
+use gake_core::spec::HttpVersion;
 use gake_report::vegeta::{ResultEncoding, ResultWriter};
 use gake_run::{GivenRequests, Inputs, unix_now};
 
@@ -34,6 +35,10 @@ pub fn run(
     if options.help {
         console.plain(options::USAGE);
         return Ok(Exit::Done);
+    }
+    // As in Go, HTTP/2 in clear text has a transport of its own, without a proxy.
+    if options.spec.connection.http != HttpVersion::Http2 {
+        gake_session::proxy::use_environment(&mut options.spec.connection)?;
     }
     native.check_conflicts(
         [options.output.as_str()].into_iter().filter(|output| *output != "stdout"),

@@ -43,7 +43,7 @@ const FLAGS: &[Flag] = &[
     switch(&["session-tickets"]),
     switch(&["h", "help"]),
     refused(&["resolvers"], "names are resolved by the system"),
-    refused(&["proxy-header"], "gake as vegeta does not use a proxy"),
+    refused(&["proxy-header"], "gake sends no headers of its own to a proxy"),
 ];
 
 /// The help text.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use gake_core::record::Fault;
 use gake_k6::files::{FetchModule, FetchedModule};
-use gake_wire::HttpRequest;
 use gake_wire::lookup;
+use gake_wire::{HttpRequest, ProxyRules};
 use url::Url;
 
 use crate::single_request::{SendError, send_once};
@@ -27,10 +27,10 @@ const REDIRECTS_MAX: u32 = 10;
 /// A pin in the fragment of a URL: `#sha256=` and 64 hexadecimal digits.
 const PIN: &str = "sha256=";
 
-/// Fetches modules and caches them in `folder`.
+/// Fetches modules, through `proxy` if there is one, and caches them in `folder`.
 #[must_use]
-pub fn fetcher(folder: Option<PathBuf>) -> FetchModule {
-    Arc::new(move |url| module(url, folder.as_deref(), download))
+pub fn fetcher(folder: Option<PathBuf>, proxy: Option<ProxyRules>) -> FetchModule {
+    Arc::new(move |url| module(url, folder.as_deref(), |url| download(url, proxy.as_ref())))
 }
 
 /// Returns the module from the cache, or downloads it.
@@ -84,10 +84,10 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-fn download(url: &str) -> Result<Vec<u8>, String> {
+fn download(url: &str, proxy: Option<&ProxyRules>) -> Result<Vec<u8>, String> {
     let mut url = url.to_owned();
     for _ in 0..=REDIRECTS_MAX {
-        match hop(&url)? {
+        match hop(&url, proxy)? {
             ModuleResponse::Module(text) => return Ok(text),
             ModuleResponse::Redirect(to) => url = redirected(&url, &to)?,
         }
@@ -104,10 +104,11 @@ enum ModuleResponse {
 
 /// Sends one request. The client does not follow redirects, since it would follow them to plain
 /// HTTP.
-fn hop(url: &str) -> Result<ModuleResponse, String> {
+fn hop(url: &str, proxy: Option<&ProxyRules>) -> Result<ModuleResponse, String> {
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
-    let response = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| go_text(url, &error))?;
+    let response =
+        send_once(&get, proxy, BYTES_MAX, TIMEOUT).map_err(|error| go_text(url, &error))?;
     let location = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
     match (response.status, location) {
         (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(ModuleResponse::Redirect(to.clone())),
@@ -131,7 +132,10 @@ fn go_text(url: &str, error: &SendError) -> String {
             format!("dial tcp {host}:{port}: connect: connection refused")
         }
         SendError::Fault(Fault::ConnectTimeout) => format!("dial tcp {host}:{port}: i/o timeout"),
-        SendError::Fault(Fault::Tls(reason)) => format!("tls: {reason}"),
+        SendError::Fault(Fault::Tls(reason)) => match gake_wire::fault::go_tls_text(reason) {
+            Some(text) => text.to_owned(),
+            None => format!("tls: {reason}"),
+        },
         SendError::Fault(fault) => fault.to_string(),
         SendError::Other(why) => why.clone(),
     };

@@ -10,7 +10,7 @@ use gake_judge::Objective;
 use gake_k6::test::{LogLine, ScriptLog};
 
 use super::prepared::PreparedScript;
-use super::{ConfiguredScript, ScriptRun, ScriptSettings, UnloadedScript};
+use super::{ConfiguredScript, ScriptRun, ScriptSettings, UnloadedScript, fetcher};
 use crate::{RunError, Scripts};
 
 /// A script that scenarios of a run fire.
@@ -64,7 +64,7 @@ fn tag_keys(spec: &RunSpec) -> Vec<String> {
 /// log.
 fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
     let name = path.to_string_lossy();
-    let source = UnloadedScript::read(&name, None, None)
+    let source = UnloadedScript::read(&name, fetcher(None, None), None)
         .map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
     let log: ScriptLog = Arc::new(|_: &LogLine| ());
     ConfiguredScript::load(source, &ScriptSettings::default(), log)

@@ -5,10 +5,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use gake_k6::archive::{Archive, ArchiveError};
-use gake_k6::files::ScriptFiles;
+use gake_k6::files::{FetchModule, ScriptFiles};
 use gake_k6::not_on_disk;
-
-use super::fetcher;
 
 /// The path of a script from standard input.
 pub const STDIN: &str = "/-";
@@ -37,14 +35,14 @@ pub(super) struct ArchivedOptions {
 }
 
 impl UnloadedScript {
-    /// Reads the script or archive at `name`, or `stdin` for `-`. Modules from the network are cached
-    /// below `cache`, if given.
+    /// Reads the script or archive at `name`, or `stdin` for `-`. `fetch` gets modules from the
+    /// network.
     ///
     /// # Errors
     /// When it cannot be read, in k6's words.
     pub fn read(
         name: &str,
-        cache: Option<PathBuf>,
+        fetch: FetchModule,
         stdin: Option<&mut dyn Read>,
     ) -> Result<Self, String> {
         let (path, bytes) = if name == "-" {
@@ -64,7 +62,7 @@ impl UnloadedScript {
         if Archive::is_archive(&bytes) {
             return Self::of_archive(&bytes).map_err(|error| format!("{name}: {error}"));
         }
-        let files = ScriptFiles::on_disk(Some(fetcher(cache))).with(&path, bytes);
+        let files = ScriptFiles::on_disk(Some(fetch)).with(&path, bytes);
         Ok(Self { path, files, archived: None })
     }
 

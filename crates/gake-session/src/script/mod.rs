@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use gake_run::script::UnloadedScript;
+use gake_run::script::{UnloadedScript, fetcher};
+use gake_wire::ProxyError;
+
+use crate::proxy;
 
 pub use loader::ScriptLoader;
 pub(crate) use outcome::outcome;
@@ -38,5 +41,8 @@ pub fn module_folder() -> Option<PathBuf> {
 /// # Errors
 /// When it cannot be read, in k6's words.
 pub fn source(name: &str) -> Result<UnloadedScript, String> {
-    UnloadedScript::read(name, module_folder(), Some(&mut io::stdin().lock()))
+    let proxy = proxy::of_environment()?.map(|rules| rules.parse()).transpose();
+    let proxy = proxy.map_err(|error: ProxyError| error.to_string())?;
+    let fetch = fetcher(module_folder(), proxy);
+    UnloadedScript::read(name, fetch, Some(&mut io::stdin().lock()))
 }

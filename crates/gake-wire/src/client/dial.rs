@@ -145,17 +145,6 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         }
     }
 
-    /// The fault of a failed connection, which is the proxy's if every connection goes to one.
-    fn through_proxy(&self, fault: Fault) -> Fault {
-        match fault {
-            Fault::ConnectRefused if self.network.has_proxy() => {
-                Fault::Proxy("it refused the connection")
-            }
-            Fault::ConnectReset if self.network.has_proxy() => Fault::Proxy("it cannot be reached"),
-            fault => fault,
-        }
-    }
-
     /// Connects to an origin, with TLS if it is https, where a request may be sent as early data. With
     /// `is_tunnelled`, clear text goes through the proxy's tunnel, too.
     pub(crate) async fn connect(
@@ -180,15 +169,18 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Address::Tcp(address) => {
                 let opened = self.open_tcp(address, turn).await;
                 let opened = opened.inspect_err(|_| self.has_failed(address));
-                (opened.map_err(|fault| self.through_proxy(fault))?, Some(address))
+                (opened.map_err(|fault| of_proxy(fault, origin))?, Some(address))
             }
             Address::Unix(path) => (open_unix(&path).await?, None),
         };
         let has_tunnel = origin.server_name.is_some() || is_tunnelled;
-        let stream = match (self.network.proxy(), stream) {
+        let stream = match (&origin.proxy, stream) {
             (Some(proxy), Stream::Tcp(mut tcp)) if has_tunnel || !proxy.takes_requests() => {
                 proxy.tunnel(&mut tcp, &origin.tunnel_authority()).await?;
                 Stream::Tcp(tcp)
+            }
+            (Some(_), _) if self.network.settings.protocol == Protocol::Http2 => {
+                return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
             }
             (_, stream) => stream,
         };
@@ -262,9 +254,6 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Protocol::Http1 | Protocol::WebSocket => false,
             Protocol::Negotiated | Protocol::Advertised => has_http2,
             Protocol::Http3 => return Err(Fault::Quic("HTTP/3 goes over QUIC")),
-            Protocol::Http2 if stream.is_plain() && self.network.takes_requests() => {
-                return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
-            }
             Protocol::Http2 if stream.is_plain() || has_http2 => true,
             Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
         };
@@ -416,6 +405,15 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
 fn thread_cpu() -> Nanos {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+}
+
+/// The fault of a failed connection, which is the proxy's if the origin has one.
+fn of_proxy(fault: Fault, origin: &Origin) -> Fault {
+    match fault {
+        Fault::ConnectRefused if origin.is_proxied() => Fault::Proxy(fault::PROXY_REFUSED),
+        Fault::ConnectReset if origin.is_proxied() => Fault::Proxy("it cannot be reached"),
+        fault => fault,
+    }
 }
 
 /// Makes a handshake over `stream`; `begin` gets the session before its first byte.

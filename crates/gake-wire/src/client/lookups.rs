@@ -14,6 +14,7 @@ use crate::client::error::WireError;
 use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
 use crate::net::permit::{ConnectionPermit, NO_TARGET};
+use crate::net::proxy::ForwardProxy;
 use crate::net::source::SourceAddresses;
 
 /// Time-out of a probe connection to one of several addresses.
@@ -33,11 +34,20 @@ pub(crate) struct Lookups {
     _thread: Option<Sender<Infallible>>,
 }
 
+/// A host and its port, and the proxy for it, whose addresses are its own then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Endpoint<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) proxy: Option<&'a ForwardProxy>,
+}
+
 /// The addresses of an origin that is looked up again during the run.
 #[derive(Debug)]
 pub(crate) struct LiveAddresses {
     host: String,
     port: u16,
+    proxy: Option<ForwardProxy>,
     /// Never empty.
     current: Mutex<Arc<[Address]>>,
 }
@@ -61,10 +71,13 @@ impl Lookups {
     /// not probed.
     pub(crate) fn addresses(
         &self,
-        (host, port): (&str, u16),
+        Endpoint { host, port, proxy }: Endpoint<'_>,
         known: &[Address],
     ) -> Result<(Vec<Address>, Vec<Address>), WireError> {
-        let addresses = self.resolver.resolve(host, port)?;
+        let addresses = match proxy {
+            Some(proxy) => self.resolver.addresses(proxy.host.clone(), proxy.port)?,
+            None => self.resolver.resolve(host, port)?,
+        };
         let addresses = self.sources.reaching(host, addresses)?;
         // Before any of them is probed.
         if self.permit.as_ref().is_some_and(|permit| !permit.allows(host, &addresses)) {
@@ -76,14 +89,15 @@ impl Lookups {
     /// Has an origin looked up again, if the network does that and its host is a name.
     pub(crate) fn renewed(
         &self,
-        (host, port): (&str, u16),
+        Endpoint { host, port, proxy }: Endpoint<'_>,
         addresses: &[Address],
     ) -> Option<Arc<LiveAddresses>> {
-        if self.ttl.is_none() || self.resolver.is_fixed(host, port) {
+        if self.ttl.is_none() || self.resolver.is_fixed(host, port, proxy) {
             return None;
         }
+        let (host, proxy) = (host.to_owned(), proxy.cloned());
         let current = Mutex::new(addresses.into());
-        let live = Arc::new(LiveAddresses { host: host.to_owned(), port, current });
+        let live = Arc::new(LiveAddresses { host, port, proxy, current });
         lock(&self.renewed).push(Arc::clone(&live));
         Some(live)
     }
@@ -135,7 +149,8 @@ impl LiveAddresses {
     /// Looks the name up; whether its addresses are others now.
     fn renew(&self, by: &Lookups) -> Result<bool, WireError> {
         let known = self.current();
-        let (addresses, _) = by.addresses((&self.host, self.port), &known)?;
+        let at = Endpoint { host: &self.host, port: self.port, proxy: self.proxy.as_ref() };
+        let (addresses, _) = by.addresses(at, &known)?;
         let is_same = addresses.len() == known.len() && addresses.iter().all(|a| known.contains(a));
         if !is_same {
             *lock(&self.current) = addresses.into();
@@ -264,13 +279,14 @@ mod tests {
         let ttl = Some(Duration::from_secs(1_000_000));
         let settings = ClientSettings { dns_ttl: ttl, ..ClientSettings::default() };
         let lookups = Lookups::new(resolver, &settings);
-        let (first, _) = lookups.addresses(("h.test", 80), &[]).unwrap();
-        let live = lookups.renewed(("h.test", 80), &first).unwrap();
+        let of = |host| Endpoint { host, port: 80, proxy: None };
+        let (first, _) = lookups.addresses(of("h.test"), &[]).unwrap();
+        let live = lookups.renewed(of("h.test"), &first).unwrap();
         let at = |last: u8| Address::Tcp(SocketAddr::from(([127, 0, 0, last], 80)));
         for (changes, last) in [(0, 2), (0, 2), (1, 3), (1, 3)] {
             lookups.renew();
             assert_eq!((lookups.changes(), &live.current()[..]), (changes, &[at(last)][..]));
         }
-        assert!(lookups.renewed(("127.0.0.1", 80), &first).is_none(), "an address is no name");
+        assert!(lookups.renewed(of("127.0.0.1"), &first).is_none(), "an address is no name");
     }
 }

@@ -21,7 +21,7 @@ use crate::net::address::{Address, Resolver};
 use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
-use crate::net::proxy::ForwardProxy;
+use crate::net::proxy_rules::ProxyRules;
 use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};
@@ -143,12 +143,23 @@ impl Network {
         Ok(())
     }
 
-    /// A network with the same settings and no origins, for HTTP/2 only.
+    /// A network with the same settings and no origins, for HTTP/2 only. Only a proxy for everything
+    /// carries it: k6's gRPC takes none from the environment.
     #[must_use]
     pub fn of_http2(&self) -> Self {
         let settings = ClientSettings { protocol: Protocol::Http2, ..self.settings.clone() };
         let tls = self.tls.as_ref().map(|config| tls::speaking(config, Protocol::Http2));
-        self.without_origins(settings, tls)
+        let resolver = &self.lookups.resolver;
+        let lookups = match resolver.proxy {
+            Some(ProxyRules::PerScheme { .. }) => {
+                let mut resolver = resolver.clone();
+                resolver.proxy = None;
+                Lookups::new(resolver, &settings)
+            }
+            _ => Arc::clone(&self.lookups),
+        };
+        let discovered = DiscoveredOrigins::new(Arc::clone(&lookups));
+        Self { lookups, discovered, ..self.without_origins(settings, tls) }
     }
 
     /// The same network, but all its connections go to one address.
@@ -284,22 +295,14 @@ impl Network {
     }
 
     pub(crate) fn render(&self, message: &HttpMessage) -> Result<RenderedRequest, RequestError> {
-        message.render(self.settings.version, self.settings.keepalive, self.proxy())
+        let proxy = self.lookups.resolver.proxy.as_ref();
+        let proxy = proxy.and_then(|rules| rules.proxy_for(&message.location));
+        message.render(self.settings.version, self.settings.keepalive, proxy)
     }
 
-    /// Whether every connection goes to a proxy; the origins' addresses are then the proxy's.
-    #[must_use]
-    pub fn has_proxy(&self) -> bool {
-        self.proxy().is_some()
-    }
-
-    /// Whether requests in clear text go through a proxy in absolute form.
-    pub(crate) fn takes_requests(&self) -> bool {
-        self.proxy().is_some_and(ForwardProxy::takes_requests)
-    }
-
-    pub(crate) fn proxy(&self) -> Option<&ForwardProxy> {
-        self.lookups.resolver.proxy.as_ref()
+    /// Whether connections may go to a proxy.
+    pub(crate) fn has_proxy(&self) -> bool {
+        self.lookups.resolver.proxy.is_some()
     }
 
     /// A note on the sources of connections to loopback if one address has too few ports.

@@ -7,9 +7,10 @@ use rustls::pki_types::ServerName;
 use tokio::sync::OnceCell;
 
 use crate::client::error::WireError;
-use crate::client::lookups::{self, LiveAddresses, Lookups};
+use crate::client::lookups::{self, Endpoint, LiveAddresses, Lookups};
 use crate::net::address::Address;
 use crate::net::location::{Location, Scheme};
+use crate::net::proxy::ForwardProxy;
 
 /// Maximum number of origins discovered in one run.
 const DISCOVERED_MAX: usize = 1_000;
@@ -25,6 +26,8 @@ pub struct Origin {
     pub(crate) live: Option<Arc<LiveAddresses>>,
     /// The expected name in the certificate; `None` without TLS.
     pub(crate) server_name: Option<ServerName<'static>>,
+    /// The proxy for it, whose addresses it then has.
+    pub(crate) proxy: Option<ForwardProxy>,
     scheme: Scheme,
     host: String,
     port: u16,
@@ -33,15 +36,22 @@ pub struct Origin {
 impl Origin {
     /// The same origin with one address.
     pub(crate) fn at(&self, address: Address) -> Self {
-        let (name, host) = (self.name.clone(), self.host.clone());
+        let (name, host, proxy) = (self.name.clone(), self.host.clone(), self.proxy.clone());
         let (server_name, scheme, port) = (self.server_name.clone(), self.scheme, self.port);
-        Self { name, addresses: vec![address], live: None, server_name, scheme, host, port }
+        let (addresses, live) = (vec![address], None);
+        Self { name, addresses, live, server_name, proxy, scheme, host, port }
     }
 
     /// Whether it is reached over TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.server_name.is_some()
+    }
+
+    /// Whether its connections go to a proxy.
+    #[must_use]
+    pub fn is_proxied(&self) -> bool {
+        self.proxy.is_some()
     }
 
     /// The host, as in the URL.
@@ -78,7 +88,9 @@ impl Origin {
         location: &Location,
         lookups: &Lookups,
     ) -> Result<(Self, Vec<Address>), WireError> {
-        let at = (location.host.as_str(), location.port);
+        let rules = lookups.resolver.proxy.as_ref();
+        let proxy = rules.and_then(|rules| rules.proxy_for(location));
+        let at = Endpoint { host: &location.host, port: location.port, proxy };
         let (addresses, refusing) = lookups.addresses(at, &[])?;
         let server_name = match location.scheme {
             Scheme::Http => None,
@@ -92,6 +104,7 @@ impl Origin {
             live: lookups.renewed(at, &addresses),
             addresses,
             server_name,
+            proxy: proxy.cloned(),
             scheme: location.scheme,
             host: location.host.clone(),
             port: location.port,

@@ -118,8 +118,11 @@ impl<C: Clock + Clone + 'static> Client<C> {
         };
         let opened = alarm.before(pin!(opening)).await;
         let timed_out = Err(Fault::Timeout(Phase::Connect));
-        let (stream, open, upgraded) = opened.unwrap_or(timed_out)?;
+        let (mut stream, open, mut upgraded) = opened.unwrap_or(timed_out)?;
         if !upgraded.response.is_open() {
+            let body = upgrade::refusal_body(&mut stream, &mut upgraded, &shared.scratch);
+            // What has arrived by the deadline is enough.
+            let _ = alarm.before(pin!(body)).await;
             open.meter().add_bytes(upgraded.bytes_in, upgraded.bytes_out);
             return Ok((upgraded.response, None));
         }

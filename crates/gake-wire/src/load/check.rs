@@ -1,13 +1,13 @@
 //! Checks of response bodies.
 
 use std::fmt;
-use std::io::Read;
 use std::str::FromStr;
 
 use regex_automata::meta::Regex;
 use serde_json::Value;
 
 use crate::client::grpc::GrpcMethod;
+use crate::coding;
 
 /// Maximum bytes of a checked body, both encoded and decoded. A larger one fails the check.
 pub(crate) const CHECKED_BYTES_MAX: usize = 16 << 20;
@@ -169,35 +169,10 @@ fn path(text: &str) -> Option<Vec<PathStep>> {
     Some(steps)
 }
 
-/// The most codings of one body.
-const CODINGS_MAX: usize = 4;
-
-/// Decodes the content codings of a body, the last applied first (RFC 9110, section 8.4); `None` if one
-/// is unknown or invalid, or a result has more than `most` bytes.
+/// The body without its content codings; `None` if that is not possible, or it has more than `most`
+/// bytes.
 pub(crate) fn decoded(codings: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>> {
-    let mut codings = codings.rsplit(|byte| *byte == b',');
-    let mut bytes = decoded_once(codings.next().unwrap_or_default(), body, most)?;
-    for (depth, coding) in codings.enumerate() {
-        if depth + 2 > CODINGS_MAX {
-            return None;
-        }
-        bytes = decoded_once(coding, &bytes, most)?;
-    }
-    Some(bytes)
-}
-
-fn decoded_once(coding: &[u8], body: &[u8], most: usize) -> Option<Vec<u8>> {
-    let read = |reader: &mut dyn Read| gake_files::bounded(reader, most as u64).ok().flatten();
-    match coding.trim_ascii().to_ascii_lowercase().as_slice() {
-        b"" | b"identity" => read(&mut &*body),
-        b"gzip" | b"x-gzip" => read(&mut flate2::read::MultiGzDecoder::new(body)),
-        // The standard says zlib; some servers send the bare stream.
-        b"deflate" => read(&mut flate2::read::ZlibDecoder::new(body))
-            .or_else(|| read(&mut flate2::read::DeflateDecoder::new(body))),
-        b"br" => read(&mut brotli_decompressor::Decompressor::new(body, 4096)),
-        b"zstd" => read(&mut ruzstd::decoding::StreamingDecoder::new(body).ok()?),
-        _ => None,
-    }
+    coding::decoded(body, std::str::from_utf8(codings).ok()?, most as u64).ok()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::net::location::ascii_host;
 use crate::net::proxy::ForwardProxy;
+use crate::net::proxy_rules::ProxyRules;
 
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,8 +131,8 @@ pub struct Resolver {
     pub takes_first: bool,
     /// The lookup of names instead of the system's.
     pub names: Option<NameLookup>,
-    /// The target of every connection. It resolves names itself.
-    pub proxy: Option<ForwardProxy>,
+    /// Proxies, the targets of connections. They resolve names themselves.
+    pub proxy: Option<ProxyRules>,
 }
 
 /// A lookup of the addresses of a name. It may block.
@@ -179,10 +180,12 @@ impl Resolver {
         if let Some(path) = &self.unix_socket {
             return Ok(vec![Address::Unix(path.clone())]);
         }
-        let (host, port) = match &self.proxy {
-            Some(proxy) => (proxy.host.clone(), proxy.port),
-            None => self.redirected(host, port),
-        };
+        let (host, port) = self.redirected(host, port);
+        self.addresses(host, port)
+    }
+
+    /// The addresses of a host that no `--connect-to` replaces, such as a proxy. Blocks.
+    pub(crate) fn addresses(&self, host: String, port: u16) -> Result<Vec<Address>, ResolveError> {
         let addresses = self.look_up(&host, port).map_err(|error| ResolveError::Unknown {
             host: host.clone(),
             reason: plain_reason(&error),
@@ -214,9 +217,9 @@ impl Resolver {
         }
     }
 
-    /// Whether every lookup of a host has the same result.
-    pub(crate) fn is_fixed(&self, host: &str, port: u16) -> bool {
-        let (host, port) = match &self.proxy {
+    /// Whether every lookup of a host, or of the proxy for it, has the same result.
+    pub(crate) fn is_fixed(&self, host: &str, port: u16, proxy: Option<&ForwardProxy>) -> bool {
+        let (host, port) = match proxy {
             Some(proxy) => (proxy.host.clone(), proxy.port),
             None => self.redirected(host, port),
         };

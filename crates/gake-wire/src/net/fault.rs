@@ -7,6 +7,9 @@ use gake_core::record::{Fault, Phase};
 
 use crate::tls::trusted_ca::is_of_ca;
 
+/// Why a request has no response when its proxy refuses connections.
+pub const PROXY_REFUSED: &str = "it refused the connection";
+
 /// The fault of an error while opening a connection.
 #[must_use]
 pub fn of_connect(error: &io::Error) -> Fault {
@@ -71,6 +74,28 @@ pub(crate) fn of_malformed(malformed: Malformed) -> Fault {
     }
 }
 
+/// The reason of [`Fault::Tls`] in the words of Go's `crypto/tls`, where Go has the same case.
+#[must_use]
+pub fn go_tls_text(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        UNKNOWN_ISSUER | OF_CA => {
+            "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        }
+        NO_TLS => "tls: first record does not look like a TLS handshake",
+        "the peer refused the TLS version" => "remote error: tls: protocol version not supported",
+        "the peer refused the handshake" => "remote error: tls: handshake failure",
+        "the peer requires a client certificate" => "remote error: tls: certificate required",
+        _ => return None,
+    })
+}
+
+const UNKNOWN_ISSUER: &str = "the certificate's issuer is not trusted";
+const OF_CA: &str = "the certificate is one of a CA and not trusted itself";
+const NO_TLS: &str = "the peer does not speak TLS";
+
+/// The reason of a certificate that does not have the name of the host.
+pub const OTHER_NAME: &str = "the certificate is for another name";
+
 /// A stable text for an error of rustls.
 fn tls_reason(error: &io::Error) -> Option<&'static str> {
     use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
@@ -83,9 +108,9 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
                 "the certificate is not valid yet"
             }
-            CertificateError::UnknownIssuer => "the certificate's issuer is not trusted",
+            CertificateError::UnknownIssuer => UNKNOWN_ISSUER,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "the certificate is for another name"
+                OTHER_NAME
             }
             CertificateError::Revoked => "the certificate is revoked",
             CertificateError::BadSignature => "the certificate has a bad signature",
@@ -96,7 +121,7 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
                 "the certificate has an unknown critical extension"
             }
             CertificateError::BadEncoding => "the certificate is malformed",
-            reason if is_of_ca(reason) => "the certificate is one of a CA and not trusted itself",
+            reason if is_of_ca(reason) => OF_CA,
             CertificateError::Other(why) if why.to_string().contains("UnsupportedCertVersion") => {
                 "the certificate is of an X.509 version before 3"
             }
@@ -126,7 +151,7 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
             | AlertDescription::AccessDenied,
         ) => "the peer rejects the client certificate",
         Error::AlertReceived(_) => "the peer sent an alert",
-        Error::InvalidMessage(_) => "the peer does not speak TLS",
+        Error::InvalidMessage(_) => NO_TLS,
         Error::PeerIncompatible(PeerIncompatible::ServerRejectedEncryptedClientHello(_)) => {
             "the peer rejected the encrypted hello (ECH)"
         }

@@ -14,7 +14,7 @@ use crate::net::socks;
 /// Maximum bytes of the response head to CONNECT.
 const HEAD_MAX: usize = 16 * 1024;
 
-/// A proxy for every connection, reached without TLS. It resolves names.
+/// A proxy, reached without TLS. It resolves names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardProxy {
     protocol: ProxyProtocol,

@@ -21,6 +21,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let has_agents = args.fleet.agents.or(args.fleet.local).is_some();
     if !has_agents {
         command.key_log_from(std::env::var_os("SSLKEYLOGFILE"), console);
+        command.proxy_from_environment()?;
     }
     let descriptors = descriptors::raise();
     let lab = command.start_demo()?;

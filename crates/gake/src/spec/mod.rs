@@ -163,6 +163,18 @@ impl CommandSpec {
         }
     }
 
+    /// Sends the requests of scripts through the proxies in the environment, as k6 does, unless flags
+    /// or the spec name one.
+    ///
+    /// # Errors
+    /// When a variable holds a proxy that gake cannot use.
+    pub fn proxy_from_environment(&mut self) -> Result<(), Failure> {
+        match self.scripts {
+            Some(_) => gake_session::proxy::use_environment(&mut self.spec.connection),
+            None => Ok(()),
+        }
+    }
+
     /// Writes the secrets of TLS to the file in SSLKEYLOGFILE, unless flags or the spec name one. A
     /// file that cannot be written does not end the run: the variable may be meant for others.
     pub fn key_log_from(&mut self, variable: Option<OsString>, console: &Console) {

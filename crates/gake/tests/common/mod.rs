@@ -61,6 +61,9 @@ pub struct Ran {
 pub fn gake(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
     command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] {
+        command.env_remove(name);
+    }
     // The settings of the user who runs the tests are not read.
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     command

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::common::{gake, start};
 use crate::ran;
 
 /// A server that records its requests and responds with `status` and these headers.
@@ -241,4 +242,88 @@ fn a_user_that_has_ended_keeps_its_connection() {
     // Taking the requests out left none; what matters is that no connection ended before the last.
     let ends = recorder.ends.lock().unwrap();
     assert!(ends.iter().all(|requests| *requests == 3 || *requests == 0), "{ends:?}");
+}
+
+fn refusing_tunnels(request: &str) -> String {
+    match request.starts_with("CONNECT") {
+        true => "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        false => plain(request),
+    }
+}
+
+/// What k6 1.8.1 sends to a proxy of its environment and prints, but for the agent of CONNECT.
+#[test]
+fn scripts_use_the_proxies_of_the_environment() {
+    let proxy = Recorder::start(refusing_tunnels);
+    let target = Recorder::start(plain);
+    let script = "import http from 'k6/http';
+        import ws from 'k6/ws';
+        export const options = { hosts: { 'direct.test': '127.0.0.1' } };
+        export default function () {
+            const get = (url) => { const r = http.get(url); console.log(r.status, r.error_code, r.error); };
+            get('http://a.test/x?q=1');
+            get('https://b.test/');
+            get('http://direct.test:PORT/d');
+            get('http://127.0.0.1:PORT/l');
+            console.log(ws.connect('ws://c.test/', () => {}).error);
+        }";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.js");
+    let script = script.replace("PORT", &target.address.port().to_string());
+    std::fs::write(&path, script).unwrap();
+    let lines = |requests: &Mutex<Vec<String>>| {
+        let requests = std::mem::take(&mut *requests.lock().unwrap());
+        let line = |text: String| text.lines().next().unwrap().to_owned();
+        requests.into_iter().map(line).collect::<Vec<_>>()
+    };
+    for command in [["as", "k6", "run"].as_slice(), &["run"]] {
+        let mut command = gake(&[command, &[path.to_str().unwrap()]].concat());
+        command.env("HTTP_PROXY", format!("http://me:secret@{}", proxy.address));
+        command
+            .env("https_proxy", proxy.address.to_string())
+            .env("NO_PROXY", "x, .direct.test,direct.test");
+        let ran = start(&mut command).wait();
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        let proxied = proxy.requests.lock().unwrap().clone();
+        assert!(
+            proxied[0].contains("\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n"),
+            "{proxied:?}"
+        );
+        assert_eq!(
+            lines(&proxy.requests),
+            [
+                "GET http://a.test/x?q=1 HTTP/1.1",
+                "CONNECT b.test:443 HTTP/1.1",
+                "CONNECT c.test:80 HTTP/1.1"
+            ]
+        );
+        assert_eq!(lines(&target.requests), ["GET /d HTTP/1.1", "GET /l HTTP/1.1"]);
+        assert_eq!(printed.matches("msg=\"200 0 \"").count(), 3, "{printed}");
+        assert!(printed.contains("msg=\"0 1000 Forbidden\""), "{printed}");
+        assert!(printed.contains("msg=Forbidden source"), "{printed}");
+        assert!(!printed.contains("secret"), "{printed}");
+    }
+    // A URL has no proxy but the one of its flags.
+    let url = format!("http://{}/u", target.address);
+    let mut command = gake(&["run", &url, "-n", "1"]);
+    command.env("HTTP_PROXY", proxy.address.to_string()).env("http_proxy", "https://unusable");
+    assert_eq!(start(&mut command).wait().code, Some(0));
+    assert_eq!((lines(&proxy.requests).len(), lines(&target.requests).len()), (0, 1));
+}
+
+fn in_chunks(request: &str) -> String {
+    let _ = request;
+    "HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n5;x=y\r\n entr\r\n0\r\n\r\n"
+        .to_owned()
+}
+
+#[test]
+fn a_refused_session_has_the_start_of_the_body() {
+    let script = "import ws from 'k6/ws';
+        export default function () {
+            const r = ws.connect('URL/a'.replace('http', 'ws'), () => {});
+            console.log(r.status, r.url, r.body, r.error);
+        }";
+    let (_, printed) = Recorder::start(in_chunks).of_script(script, &[]);
+    assert!(printed.contains("msg=\"403  no entr \""), "{printed}");
 }

@@ -33,9 +33,10 @@ pub(super) fn send_request(
         body: Some(body.as_bytes().into()),
         ..HttpRequest::new(method, format!("http://{host}{path}"))
     };
-    let response = send_once(&request, RESPONSE_MAX, TIMEOUT).map_err(|error| match error {
-        SendError::Fault(fault) => cause(fault, &host.to_string()),
-        SendError::Unresolved(why) | SendError::Other(why) => why,
-    })?;
+    let response =
+        send_once(&request, None, RESPONSE_MAX, TIMEOUT).map_err(|error| match error {
+            SendError::Fault(fault) => cause(fault, &host.to_string()),
+            SendError::Unresolved(why) | SendError::Other(why) => why,
+        })?;
     Ok((response.status, response.body))
 }

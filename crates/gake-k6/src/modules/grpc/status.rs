@@ -109,7 +109,8 @@ pub(super) fn go_text(fault: Fault, address: &str) -> String {
         Fault::ConnectReset => format!("{dialing} {address}: connect: connection reset by peer\""),
         Fault::Dns => {
             let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-            format!("{dialing}: {}\"", lookup::error(host).text)
+            let text = lookup::error(host).text;
+            format!("connection error: desc = \"transport: error while dialing: {text}\"")
         }
         Fault::ConnectTimeout | Fault::Timeout(_) => "context deadline exceeded".to_owned(),
         other => format!("connection error: desc = \"{other}\""),

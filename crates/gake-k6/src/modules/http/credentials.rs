@@ -73,6 +73,16 @@ pub(super) fn shown_url(url: &Url) -> String {
     shown.into()
 }
 
+/// A URL without its user and password.
+pub(super) fn without_user(url: &Rc<str>) -> Rc<str> {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
+    match url[start..end].rfind('@') {
+        Some(at) => format!("{}{}", &url[..start], &url[start + at + 1..]).into(),
+        None => Rc::clone(url),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

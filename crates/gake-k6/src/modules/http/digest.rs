@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use gake_wire::basic_authorization_as_given;
 use md5::Md5;
 use url::Url;
 
@@ -40,6 +41,11 @@ impl Credentials {
         }
         url.set_username("").and_then(|()| url.set_password(None)).ok()?;
         Some(Self { user, password })
+    }
+
+    /// The `Authorization` header of basic authentication.
+    pub(super) fn basic(&self) -> String {
+        basic_authorization_as_given(&format!("{}:{}", self.user, self.password)).1
     }
 
     /// The `Authorization` header for a challenge; `None` if the challenge is not supported.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use gake_core::record::{ErrorCode, Fault, Phase};
 use url::Url;
 
+use gake_wire::fault::{self, OTHER_NAME, PROXY_REFUSED};
 use gake_wire::lookup::{self, LookupError};
 
 /// The `error_code` and `error` of a response for a fault of a request to `url`.
@@ -23,7 +24,17 @@ pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {
         Fault::NoLocalPort => (1210, "dial: cannot assign requested address".to_owned()),
         Fault::NoDescriptors => (1210, "dial: too many open files".to_owned()),
         Fault::NotAllowed(why) => (1110, format!("not allowed: {why}")),
-        Fault::Tls(reason) => (1300, format!("tls: {reason}")),
+        Fault::Tls(OTHER_NAME) => (1311, "x509: certificate doesn't match hostname".to_owned()),
+        Fault::Tls(reason) => match fault::go_tls_text(reason) {
+            None => (1300, format!("tls: {reason}")),
+            Some(text) if text.contains("x509") => (1310, "x509: unknown authority".to_owned()),
+            Some(text) if text.starts_with("remote error") => (1010, text.to_owned()),
+            Some(text) => (1301, text.to_owned()),
+        },
+        Fault::Proxy(PROXY_REFUSED) => {
+            (1200, "proxyconnect tcp: connect: connection refused".to_owned())
+        }
+        Fault::Proxy(reason) => (1000, proxy_error(reason)),
         Fault::Write | Fault::Reset => (1220, "read: connection reset by peer".to_owned()),
         Fault::ClosedEarly(Phase::Body) => (1000, "unexpected EOF".to_owned()),
         Fault::ClosedEarly(_) => (1000, "EOF".to_owned()),
@@ -50,8 +61,16 @@ pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) 
         Fault::Write | Fault::Reset => {
             format!("read tcp {address}: read: connection reset by peer")
         }
+        Fault::Tls(reason) => fault::go_tls_text(reason).map_or(error, |text| text).to_owned(),
         _ => error.to_owned(),
     }
+}
+
+/// Go's error for a proxy that opens no tunnel: the phrase of its status, which the reason contains.
+pub(crate) fn proxy_error(reason: &'static str) -> String {
+    let numbers = reason.split(|c: char| !c.is_ascii_digit());
+    let status = numbers.filter(|digits| digits.len() == 3).find_map(|digits| digits.parse().ok());
+    status.map_or(reason, phrase).to_owned()
 }
 
 /// k6's code of an HTTP/2 error: the protocol's codes follow the general one.
@@ -79,4 +98,39 @@ pub(super) fn phrase(status: u16) -> &'static str {
 /// The `error_code` of a response with this status.
 pub(super) fn of_status(status: u16) -> u32 {
     if status >= 400 { 1000 + u32::from(status) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_tls_and_proxies_have_the_codes_and_words_of_k6() {
+        let url = Url::parse("https://a.test/").unwrap();
+        for (fault, code, error) in [
+            (Fault::Tls(OTHER_NAME), 1311, "x509: certificate doesn't match hostname"),
+            (
+                Fault::Tls("the certificate's issuer is not trusted"),
+                1310,
+                "x509: unknown authority",
+            ),
+            (
+                Fault::Tls("the peer does not speak TLS"),
+                1301,
+                "tls: first record does not look like a TLS handshake",
+            ),
+            (
+                Fault::Tls("the peer refused the TLS version"),
+                1010,
+                "remote error: tls: protocol version not supported",
+            ),
+            (Fault::Tls("the handshake failed"), 1300, "tls: the handshake failed"),
+            (Fault::Proxy(PROXY_REFUSED), 1200, "proxyconnect tcp: connect: connection refused"),
+            (Fault::Proxy("it cannot reach the target (502, 503)"), 1000, "Bad Gateway"),
+            (Fault::Proxy("it does not allow the target (403)"), 1000, "Forbidden"),
+            (Fault::Proxy("it closed the connection"), 1000, "it closed the connection"),
+        ] {
+            assert_eq!(of(fault, &url), (code, error.to_owned()));
+        }
+    }
 }

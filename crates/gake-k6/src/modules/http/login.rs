@@ -37,6 +37,12 @@ impl Login {
         Self { authentication, credentials, host, responses: 0 }
     }
 
+    /// Whether the first request has the credentials as basic authentication, as k6's Digest has.
+    pub(super) fn preemptive(&self) -> Option<String> {
+        let credentials = self.credentials.as_ref()?;
+        (self.authentication == Authentication::Digest).then(|| credentials.basic())
+    }
+
     /// Begins the next hop. NTLM authenticates a connection, which may be another one.
     pub(super) fn next_hop(&mut self) {
         if self.authentication == Authentication::Ntlm {

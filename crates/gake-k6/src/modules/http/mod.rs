@@ -1,11 +1,9 @@
 //! The module `k6/http`.
 
 mod batch;
-mod compress;
 mod cookies;
 mod credentials;
 mod debug;
-mod decode;
 mod digest;
 mod error_codes;
 mod expected;
@@ -35,6 +33,7 @@ use rquickjs::{Class, Ctx, Object, Promise, Value};
 
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
+pub(super) use self::error_codes::proxy_error;
 pub(crate) use self::go_value::type_name;
 use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
@@ -294,8 +293,18 @@ fn file<'js>(
     filename: Opt<Value<'js>>,
     content_type: Opt<Value<'js>>,
 ) -> rquickjs::Result<Object<'js>> {
-    if !data.is_string() && value::bytes(&ctx, &data)?.is_none() {
-        let name = type_name(&ctx, &data);
+    if !data.is_string()
+        && !data.as_object().is_some_and(|object| object.as_array_buffer().is_some())
+    {
+        // A view has the Go type of its elements: `[]uint8` for `Uint8Array`.
+        let view = data.as_object().filter(|_| !data.is_array());
+        let class = view.and_then(|view| view.get::<_, Object<'js>>("constructor").ok());
+        let class = class.and_then(|class| class.get::<_, String>("name").ok());
+        let elements = class.as_deref().and_then(|name| name.strip_suffix("Array"));
+        let name = match elements {
+            Some(kind) => format!("[]{}", kind.trim_end_matches("Clamped").to_lowercase()),
+            None => type_name(&ctx, &data).to_owned(),
+        };
         let message = format!("invalid type {name}, expected string or ArrayBuffer");
         return Err(go_error(&ctx, &message));
     }

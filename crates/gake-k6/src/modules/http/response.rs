@@ -326,7 +326,9 @@ fn json<'js>(
         return Err(go_error_of(&ctx, METHOD, message));
     };
     let path = value::given(path.0);
-    let parsed: Value<'js> = match ctx.json_parse(&**bytes) {
+    // As in Go, bytes that are not UTF-8 become U+FFFD.
+    let text = String::from_utf8_lossy(bytes);
+    let parsed: Value<'js> = match ctx.json_parse(text.as_bytes()) {
         Ok(parsed) => parsed,
         Err(_) => {
             let thrown = ctx.catch();

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use gake_core::clock::Nanos;
 use gake_core::record::Exchange;
-use gake_wire::{TlsFacts, TlsVersion};
+use gake_wire::{TlsFacts, TlsVersion, coding};
 
-use super::decode::decoded;
 use super::headers::HeaderList;
 use super::script_request::{BodyKind, ScriptRequest};
 use crate::bodies::ResponseBody;
+
+/// Maximum bytes of a decoded body, against decompression bombs.
+const DECODED_MAX: u64 = 256 << 20;
 
 /// The phases of a request in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -138,7 +140,7 @@ impl ResponseFacts {
     pub(super) fn decode(&mut self) {
         let Some(encoding) = self.header("content-encoding").map(str::to_owned) else { return };
         let Some(body) = self.body.as_mut().filter(|body| !body.is_empty()) else { return };
-        match decoded(body.take(), &encoding) {
+        match coding::decoded(&body.take(), &encoding, DECODED_MAX) {
             Ok(plain) => body.put(plain),
             Err(why) => {
                 self.error = format!("error decompressing response body ({why})");

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cookie_store::CookieStore;
+use gake_wire::coding;
 use rquickjs::{Class, Ctx, Object, Value};
 use url::Url;
 
-use super::compress;
 use super::cookies::CookieJar;
 use super::expected;
 use super::form;
@@ -181,7 +181,7 @@ impl ScriptRequest {
         if self.compression.is_empty() {
             return Ok(Arc::clone(plain));
         }
-        let compressed = compress::compressed(plain.to_vec(), &self.compression);
+        let compressed = coding::encoded(plain.to_vec(), &self.compression);
         let compressed = compressed.map_err(|why| go_error(ctx, &why))?;
         let own = request_headers::get(&self.headers, ENCODING).filter(|own| !own.is_empty());
         if own.is_some_and(|own| own != self.compression) {

@@ -9,12 +9,15 @@ use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::{Client, ConnectionFacts, Deadline, ExchangeVisitor, PreparedRequest};
 
-use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
+use super::credentials::{
+    has_credentials, shown_url, without_credentials, without_password, without_user,
+};
 use super::debug;
 use super::error_codes;
 use super::headers::HeaderList;
 use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
+use super::request_headers;
 use super::response_facts::{RequestInstants, ResponseFacts, Timings};
 use super::samples::{record, record_unfinished};
 use super::script_request::{Authentication, BodyKind, ScriptRequest};
@@ -81,11 +84,21 @@ async fn follow(
     };
     let origin = Rc::clone(&hop.url);
     let mut login = Login::new(request.authentication, &mut hop.url);
+    if let Some(header) = login.preemptive()
+        && request_headers::get(&hop.headers, AUTHORIZATION).is_none()
+    {
+        Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), header));
+        hop.known = None;
+    }
     loop {
         let mut response = hop.run(vu, &client, request, end, login.may_be_challenged()).await;
         first.get_or_insert_with(|| Rc::clone(&response.sent_headers));
         while let Some(header) = login.respond(&response, &hop.method, &hop.url) {
-            Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), header));
+            let headers = Rc::make_mut(&mut hop.headers);
+            if request.authentication == Authentication::Digest {
+                headers.retain(|(name, _)| !name.eq_ignore_ascii_case(AUTHORIZATION));
+            }
+            headers.push((AUTHORIZATION.to_owned(), header));
             hop.known = None;
             response = hop.run(vu, &client, request, end, false).await;
             if request.authentication == Authentication::Ntlm {
@@ -94,6 +107,9 @@ async fn follow(
                 let sent = Rc::make_mut(&mut response.sent_headers);
                 sent.retain(|(name, _)| name != AUTHORIZATION);
             }
+        }
+        if request.authentication == Authentication::Digest {
+            response.url = without_user(&response.url);
         }
         let Some(next) = hop.next(&response, &origin) else { return response };
         if hop.number >= request.redirects {

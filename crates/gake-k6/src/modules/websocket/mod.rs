@@ -117,10 +117,9 @@ fn shown<'js>(
     let ConnectResult { response, session, error, tags, start } = opened;
     if let Some(response) = response {
         let shown = Object::new(ctx.clone())?;
-        shown.set("url", params.url.as_str())?;
+        // As in k6, a refusal has no URL.
+        shown.set("url", if session.is_some() { params.url.as_str() } else { "" })?;
         shown.set("status", response.status)?;
-        shown.set("body", "")?;
-        shown.set("error", "")?;
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &response.headers {
             let known = headers.entry(request_headers::canonical(name));
@@ -128,6 +127,8 @@ fn shown<'js>(
         }
         // JSON keeps a property `__proto__`.
         shown.set("headers", ctx.json_parse(json!(headers).to_string())?)?;
+        shown.set("body", String::from_utf8_lossy(&response.body).as_ref())?;
+        shown.set("error", "")?;
         result.set("response", shown)?;
     }
     if let Some(error) = error {

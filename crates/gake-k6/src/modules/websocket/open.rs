@@ -12,10 +12,13 @@ use url::{Position, Url};
 
 use super::socket_params::SocketParams;
 use crate::metrics::BuiltinMetric;
-use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
+use crate::modules::http::{
+    keep_cookie, masked, proxy_error, request_headers, values_for, written_cookie,
+};
 use crate::user::request_tags::RequestTags;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
+use gake_wire::fault::PROXY_REFUSED;
 use gake_wire::lookup::{self, LookupError};
 
 /// Timeout of the upgrade.
@@ -121,6 +124,12 @@ fn go_text(fault: Fault, url: &Url) -> String {
         },
         Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),
         Fault::Malformed(_) => BAD_HANDSHAKE.to_owned(),
+        Fault::Tls(reason) => match gake_wire::fault::go_tls_text(reason) {
+            Some(text) => text.to_owned(),
+            None => fault.to_string(),
+        },
+        Fault::Proxy(PROXY_REFUSED) => "dial tcp: connect: connection refused".to_owned(),
+        Fault::Proxy(reason) => proxy_error(reason),
         other => other.to_string(),
     }
 }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 
+use gake_codec::http1::{ChunkDecoder, ResponseLimits, Visitor};
 use gake_codec::websocket::{UpgradeProgress, UpgradeRequest, UpgradeResponse};
 use gake_core::record::{Fault, Phase};
 
@@ -13,6 +14,9 @@ use crate::net::stream::Stream;
 
 /// Maximum bytes of the response's head, including interim responses.
 const HEAD_MAX: usize = 64 * 1024;
+
+/// Maximum bytes of the body of a refusal, as in gorilla's client.
+const BODY_MAX: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct UpgradeResult {
@@ -33,6 +37,57 @@ pub(crate) async fn open(
     let (response, rest) = poll_fn(|cx| opening.poll(stream, scratch, cx)).await?;
     let UpgradeExchange { bytes_in, sent, .. } = opening;
     Ok(UpgradeResult { response, rest, bytes_in, bytes_out: sent as u64 })
+}
+
+/// Reads the start of the body of a refusal, as far as Go's clients keep it.
+pub(crate) async fn refusal_body(
+    stream: &mut Stream,
+    refusal: &mut UpgradeResult,
+    scratch: &Scratch,
+) {
+    let UpgradeResult { response, rest, bytes_in, .. } = refusal;
+    let value = |name: &str| {
+        let named = response.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_str())
+    };
+    let is_chunked = value("transfer-encoding").is_some();
+    let length = value("content-length").and_then(|length| length.parse::<usize>().ok());
+    let most = length.unwrap_or(BODY_MAX).min(BODY_MAX);
+    let mut chunks = ChunkDecoder::new();
+    let mut bytes = std::mem::take(rest);
+    loop {
+        let is_last = match is_chunked {
+            true => {
+                let mut collected = CollectedBody(&mut response.body);
+                let pushed = chunks.push(&bytes, &ResponseLimits::default(), &mut collected);
+                pushed.map_or(true, |progress| progress.done)
+            }
+            false => {
+                response.body.append(&mut bytes);
+                false
+            }
+        };
+        if is_last || response.body.len() >= most {
+            break;
+        }
+        let read = poll_fn(|cx| scratch.read(stream, cx, <[u8]>::to_vec)).await;
+        match read {
+            Ok(more) if !more.is_empty() => {
+                *bytes_in += more.len() as u64;
+                bytes = more;
+            }
+            _ => break,
+        }
+    }
+    response.body.truncate(most);
+}
+
+struct CollectedBody<'a>(&'a mut Vec<u8>);
+
+impl Visitor for CollectedBody<'_> {
+    fn body(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
 }
 
 struct UpgradeExchange<'a> {

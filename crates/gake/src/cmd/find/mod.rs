@@ -37,8 +37,11 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
     let size = usize::try_from(descriptors::raise()).unwrap_or(usize::MAX);
     let (lab, url) = demo::target(&args.target, demo_config()?)?;
-    let command = spec::of_find(args, &url, console)?;
+    let mut command = spec::of_find(args, &url, console)?;
     check(args, &command.spec)?;
+    if agents.is_none() {
+        command.proxy_from_environment()?;
+    }
     let agents = agents.map(|agents| agents.for_scripts(command.has_scripts()));
     let redactor = redactor(&args.redaction, console)?;
     let signals = Signals::watch().map_err(Failure::signals)?;

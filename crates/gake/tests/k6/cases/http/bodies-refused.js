@@ -4,5 +4,7 @@ export default function () {
     const r = http.post(`${__ENV.URL}/echo`, body);
     console.log(r.status, r.error_code, r.error, JSON.stringify(r.body), r.url, r.request);
   }
-  try { http.file({ a: 1 }); } catch (e) { console.log(e.message); }
+  for (const data of [{ a: 1 }, [1], new Uint8Array(2), new Float64Array(2), new Uint8ClampedArray(2)]) {
+    try { http.file(data); } catch (e) { console.log(e.message); }
+  }
 }

@@ -4,6 +4,7 @@ export default function () {
   const shown = (r) => console.log(r.status, JSON.stringify(r.url), r.headers === null, JSON.stringify(r.body), r.error);
   shown(ws.connect('ws://127.0.0.1:1/', handler));
   const plain = ws.connect(`${__ENV.URL.replace('http', 'ws')}/fast`, handler);
-  console.log(plain.status, plain.error);
+  shown(plain);
+  console.log(Object.keys(plain).sort());
   shown(ws.connect('http://127.0.0.1:1/', handler));
 }
