@@ -44,7 +44,7 @@ struct JmeterPlan {
 
 const DEPTH_MAX: usize = 64;
 
-/// The number of an iteration of a user, and among those of all.
+/// The number of an iteration, counted by user and over all users.
 const ITERATIONS: [&str; 2] = ["exec.vu.iterationInScenario", "exec.scenario.iterationInTest"];
 
 /// The script of a plan: one scenario per thread group.

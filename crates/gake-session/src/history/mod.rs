@@ -40,7 +40,8 @@ pub struct HistoryEntry {
     pub plan: String,
     /// The Git commit and branch.
     pub revision: Revision,
-    /// The verdict in a word, or the kind of result of a search.
+    /// The measurement in a word, whether the target was overloaded, or the kind of result of a
+    /// search.
     pub verdict: String,
     /// Objectives that were missed.
     pub missed: u64,
@@ -80,7 +81,10 @@ impl HistoryEntry {
             target: without_hashes(&run.plan.target),
             plan: run.plan.to_string(),
             revision: Revision::current(),
-            verdict: verdict.to_owned(),
+            verdict: match summary.verdict.saturation {
+                Some(_) => format!("{verdict}, overloaded"),
+                None => verdict.to_owned(),
+            },
             missed: missed.count() as u64,
             due: counts.due(),
             ok: counts.ok,
@@ -90,6 +94,12 @@ impl HistoryEntry {
             file: Some(file),
             text: None,
         }
+    }
+
+    /// The verdict, with a missed objective.
+    #[must_use]
+    pub fn statements(&self) -> String {
+        format!("{}{}", self.verdict, if self.missed > 0 { ", missed" } else { "" })
     }
 
     /// The entry of a search that printed `text`.

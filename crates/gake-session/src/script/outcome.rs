@@ -1,5 +1,6 @@
 //! How the scripts of a run ended, apart from their figures.
 
+use gake_core::record::RunEnd;
 use gake_judge::{Evaluation, Summary, ValueUnit};
 use gake_run::script::{PreparedScript, ScriptEnd};
 
@@ -14,7 +15,8 @@ pub(crate) struct ScriptOutcome {
     profiles: Vec<String>,
 }
 
-/// Collects how the scripts ended. A script that called `exec.test.fail` missed an objective.
+/// Collects how the scripts ended. A script that called `exec.test.fail` missed an objective; one
+/// that ended the test, or failed before it, was not interrupted by the user.
 pub(crate) fn outcome(
     scripts: &[PreparedScript],
     ends: &[ScriptEnd],
@@ -25,12 +27,14 @@ pub(crate) fn outcome(
         let test = &prepared.script.test;
         if let Err(error) = &end.setup {
             outcome.errors.push(format!("setup failed, and nothing was run: {error}"));
+            summary.run.ending = RunEnd::Aborted("setup, which failed".to_owned());
         }
         if let Err(error) = &end.teardown {
             outcome.errors.push(format!("teardown failed: {error}"));
         }
         if let Some(abort) = test.aborted() {
             outcome.errors.push(format!("the script ended the test: {}", abort.reason));
+            summary.run.ending = RunEnd::Aborted("the script's request".to_owned());
         }
         if test.has_failed() {
             summary.verdict.objectives.push(Evaluation {

@@ -22,7 +22,7 @@ pub struct Origin {
     pub name: String,
     /// Its addresses at the start; never empty.
     pub addresses: Vec<Address>,
-    /// Those of later lookups, if there are any.
+    /// Its addresses by later lookups, if there are any.
     pub(crate) live: Option<Arc<LiveAddresses>>,
     /// The expected name in the certificate; `None` without TLS.
     pub(crate) server_name: Option<ServerName<'static>>,

@@ -52,7 +52,6 @@ pub(super) fn text(entries: &[HistoryEntry], baselines: &[(String, i64)]) -> Str
 fn row(entry: &HistoryEntry, baselines: &[(String, i64)]) -> [String; 10] {
     let names = baselines.iter().filter(|baseline| baseline.1 == entry.id);
     let names: String = names.map(|(name, _)| format!(" [{name}]")).collect();
-    let missed = if entry.missed > 0 { ", missed" } else { "" };
     let [p50, p99] = entry
         .times
         .map_or(["–".to_owned(), "–".to_owned()], |times| times.map(|ns| duration(ns as f64)));
@@ -73,7 +72,7 @@ fn row(entry: &HistoryEntry, baselines: &[(String, i64)]) -> [String; 10] {
         p50,
         p99,
         goodput,
-        format!("{}{missed}", entry.verdict),
+        entry.statements(),
         format!("{}{names}", entry.target),
     ]
 }

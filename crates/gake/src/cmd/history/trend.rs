@@ -37,7 +37,7 @@ fn point(entry: &HistoryEntry) -> TrendRun {
         id: entry.id,
         started: entry.when(),
         commit: entry.revision.short(),
-        verdict: entry.verdict.clone(),
+        verdict: entry.statements(),
         p50_ns: entry.times.map(|times| times[0]),
         p99_ns: entry.times.map(|times| times[1]),
         goodput: entry.file.is_some().then_some(entry.goodput),
