@@ -13,8 +13,8 @@ use super::error::{FieldPath, SpecError};
 use super::fields::Setting;
 use super::value::CountValue;
 use super::{
-    ConnectionSpec, HttpVersion, RunDraft, RunSpec, SCENARIOS_MAX, SERIES_MAX, ScenarioSpec, THREADS_MAX,
-    TlsSpec, TlsVersion, VERSION,
+    ConnectionSpec, HttpVersion, RunDraft, RunSpec, SCENARIOS_MAX, SERIES_MAX, ScenarioSpec,
+    THREADS_MAX, TlsSpec, TlsVersion, VERSION,
 };
 use crate::metric::MAX_SERIES;
 
