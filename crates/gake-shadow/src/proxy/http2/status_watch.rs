@@ -28,7 +28,15 @@ const BLOCK_MAX: usize = 1 << 20;
 /// The streams of a connection that wait for the head of their response, and whether its status has
 /// come.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ExpectedHeads(Rc<RefCell<Vec<(u32, Option<bool>)>>>);
+pub(crate) struct ExpectedHeads(Rc<RefCell<Vec<(u32, HeadStatus)>>>);
+
+/// What is known of the status of a final response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeadStatus {
+    Awaited,
+    Present,
+    Missing,
+}
 
 /// A stream that waits for the head of its response.
 #[derive(Debug)]
@@ -39,25 +47,27 @@ pub(crate) struct ExpectedHead {
 
 impl ExpectedHeads {
     pub(crate) fn expect(&self, stream: u32) -> ExpectedHead {
-        self.0.borrow_mut().push((stream, None));
+        self.0.borrow_mut().push((stream, HeadStatus::Awaited));
         ExpectedHead { heads: self.clone(), stream }
     }
 
     /// Notes a header block. Later blocks of a stream are trailers.
     fn note(&self, stream: u32, status: u16) {
-        let is_interim = (100..200).contains(&status);
-        let mut heads = self.0.borrow_mut();
-        if let Some((_, has_status @ None)) = heads.iter_mut().find(|head| head.0 == stream)
-            && !is_interim
-        {
-            *has_status = Some(status != 0);
+        let found = match status {
+            100..200 => return,
+            0 => HeadStatus::Missing,
+            _ => HeadStatus::Present,
+        };
+        let expected = (stream, HeadStatus::Awaited);
+        if let Some(head) = self.0.borrow_mut().iter_mut().find(|head| **head == expected) {
+            head.1 = found;
         }
     }
 }
 
 impl ExpectedHead {
     pub(crate) fn lacks_status(&self) -> bool {
-        self.heads.0.borrow().contains(&(self.stream, Some(false)))
+        self.heads.0.borrow().contains(&(self.stream, HeadStatus::Missing))
     }
 }
 
