@@ -184,7 +184,8 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             }
             (_, stream) => stream,
         };
-        let open = self.meter.opened(peer, permitted);
+        let followed = peer.filter(|_| self.network.follows_addresses());
+        let open = self.meter.opened(followed, permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
         // With redirects, an exchange may open several connections.

@@ -60,7 +60,7 @@ pub(crate) fn bump(counter: &Cell<u64>) {
 }
 
 impl Meter {
-    /// Counts a connection to `peer` as open for as long as the guard lives, which keeps its permit.
+    /// Counts a connection, whose address is kept if given, as open for as long as the guard lives, which keeps its permit.
     pub(crate) fn opened(
         self: &Rc<Self>,
         peer: Option<SocketAddr>,
@@ -71,6 +71,7 @@ impl Meter {
         self.peak.set(self.peak.get().max(self.open.get()));
         self.numbered.set(self.numbered.get().wrapping_add(1));
         let (meter, number) = (Rc::clone(self), self.numbered.get());
+        let peer = peer.map(Box::new);
         OpenGuard { meter, number, peer, _permitted: permitted }
     }
 
@@ -187,7 +188,7 @@ impl Meter {
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
     number: u32,
-    peer: Option<SocketAddr>,
+    peer: Option<Box<SocketAddr>>,
     _permitted: Option<PermittedConnection>,
 }
 
@@ -201,9 +202,9 @@ impl OpenGuard {
         self.number
     }
 
-    /// The address of the peer; `None` for a Unix socket.
+    /// The address of the peer, if it was given.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
-        self.peer
+        self.peer.as_deref().copied()
     }
 }
 

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn codings_are_undone_in_their_order() {
-        let text = b"some text, some text";
+        let text = &b"some text, ".repeat(20)[..];
         let gzip = |bytes: &[u8]| {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
             encoder.write_all(bytes).unwrap();
@@ -79,8 +79,8 @@ mod tests {
             (gzip(&gzip(text)), "gzip, gzip"),
             (text.to_vec(), "identity"),
         ] {
-            assert_eq!(decoded(&body, encoding, 20).as_deref(), Ok(&text[..]), "{encoding}");
-            assert!(decoded(&body, encoding, 19).is_err(), "{encoding}");
+            assert_eq!(decoded(&body, encoding, 220).as_deref(), Ok(text), "{encoding}");
+            assert!(decoded(&body, encoding, 219).is_err(), "{encoding}");
         }
         assert!(decoded(text, "gzip", 99).is_err());
         let five = (0..5).fold(text.to_vec(), |body, _| gzip(&body));
