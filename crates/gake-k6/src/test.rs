@@ -11,6 +11,7 @@ use std::{fmt, io};
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{Definition, Tags};
+use gake_script::Exception;
 use gake_script::typescript::StrippedModules;
 use gake_script::user::Builtins;
 use gake_text::redact::{Redacted, Redactor, SecretNames};
@@ -24,7 +25,6 @@ pub use crate::init_lines::InitLines;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
-use crate::user::script_user::LoadError;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
@@ -176,8 +176,8 @@ pub struct Test {
     pub tap: OnceLock<SampleTap>,
     /// The system tags of single samples.
     pub system_tags: OnceLock<Vec<String>>,
-    /// The number of the first user that could not be loaded, and why.
-    pub unloaded: OnceLock<(u64, LoadError)>,
+    /// The number of the first user that could not be loaded, and what its init code threw.
+    pub unloaded: OnceLock<(u64, Option<Exception>)>,
     /// The secrets that scripts may read. Set before any user runs.
     pub secrets: OnceLock<Secrets>,
     /// The files and modules that it has read.

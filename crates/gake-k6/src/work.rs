@@ -24,7 +24,7 @@ use crate::unattributed_samples::add_dropped;
 use crate::user::clock::UserClock;
 use crate::user::lingering::linger;
 use crate::user::requests::RequestCache;
-use crate::user::script_user::{CallEnd, ScriptUser};
+use crate::user::script_user::{CallEnd, LoadError, ScriptUser};
 use crate::user::series_index::SeriesIndex;
 use crate::user::vu::VuContext;
 
@@ -126,7 +126,11 @@ impl ScriptFactory {
         let user = ScriptUser::load(&self.stacks, parts);
         let mut user = user.map_err(|error| {
             let text = format!("user {number_in_test} could not be loaded: {error}");
-            self.load.test.unloaded.get_or_init(|| (number_in_test, error));
+            let thrown = match error {
+                LoadError::Thrown(exception) => Some(exception),
+                _ => None,
+            };
+            self.load.test.unloaded.get_or_init(|| (number_in_test, thrown));
             text
         })?;
         if let Some(data) = &self.load.data {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use gake_core::clock::SECOND;
 use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, Test};
-use gake_k6::user::script_user::LoadError;
 use gake_k6::work::stack_text;
 use gake_run::script::{ConfiguredScript, ScriptRunError};
 use gake_run::{RunOptions, SecondUpdate};
@@ -206,7 +205,7 @@ impl RunContext<'_> {
             return code::ABORTED;
         }
         let exit = match unloaded {
-            Some((_, LoadError::Thrown(exception))) => {
+            Some((_, Some(exception))) => {
                 let hint = format!("{hint} (script exception)");
                 test.log(LogLevel::Error, &stack_text(exception), &[("hint", &hint)]);
                 code::EXCEPTION

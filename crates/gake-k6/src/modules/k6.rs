@@ -157,8 +157,8 @@ fn group<'js>(
     }
     checked_name(ctx, name)?;
     let outer = Rc::clone(&vu.group.borrow());
-    // A group without a name is its outer group.
-    if !name.is_empty() {
+    // As in k6, only at the top a group without a name is its outer group.
+    if !name.is_empty() || !outer.is_empty() {
         *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
     }
     let start = vu.now();

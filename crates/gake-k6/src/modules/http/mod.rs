@@ -293,8 +293,7 @@ fn file<'js>(
     filename: Opt<Value<'js>>,
     content_type: Opt<Value<'js>>,
 ) -> rquickjs::Result<Object<'js>> {
-    if !data.is_string()
-        && !data.as_object().is_some_and(|object| object.as_array_buffer().is_some())
+    if !data.is_string() && data.as_object().is_none_or(|object| object.as_array_buffer().is_none())
     {
         // A view has the Go type of its elements: `[]uint8` for `Uint8Array`.
         let view = data.as_object().filter(|_| !data.is_array());

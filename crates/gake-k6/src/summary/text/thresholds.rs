@@ -42,7 +42,9 @@ fn line(
     let is_speed = metric.kind == MetricKind::Counter && name != "count";
     let value = match metric.kind {
         MetricKind::Trend => {
-            let own = || (name == threshold.aggregation).then_some(threshold.figure);
+            // As in k6, of the figures that the summary leaves out only percentiles are shown.
+            let is_own = name == threshold.aggregation && name.starts_with("p(");
+            let own = || is_own.then_some(threshold.figure);
             metric.value(name).or_else(own)
         }
         MetricKind::Counter => metric.value(if is_speed { "rate" } else { "count" }),
