@@ -4,11 +4,11 @@
 use crate::count::split_suffix;
 use crate::duration::parse_duration;
 
-/// Maximum rate, far beyond the few 100,000 a second of a core. Keeps the arithmetic of schedules
-/// exact.
-const HIGHEST: f64 = 1e9;
+/// Maximum rate, far beyond the few 100,000 a second of a core. A worker that cannot keep up still
+/// has to count each arrival that it drops: of 10⁹ a second it cannot.
+const HIGHEST: f64 = 1e7;
 
-/// Reads a number of arrivals a second, at most 10⁹; `None` when the text is not one.
+/// Reads a number of arrivals a second, at most 10⁷; `None` when the text is not one.
 #[must_use]
 pub fn parse_per_second(text: &str) -> Option<f64> {
     let (count, period) = text.split_once('/').unwrap_or((text, "1s"));

@@ -21,7 +21,7 @@ pub struct RateError {
 /// Reads a rate.
 ///
 /// # Errors
-/// When the text is not a rate, or the rate is not positive or is over 10⁹ a second.
+/// When the text is not a rate, or the rate is not positive or is over 10⁷ a second.
 pub fn parse_rate(text: &str) -> Result<Rate, RateError> {
     let trimmed = text.trim();
     if trimmed.eq_ignore_ascii_case("max") {
