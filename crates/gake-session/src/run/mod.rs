@@ -34,7 +34,6 @@ use crate::options::{OutputArgs, SaveArgs, WebArgs};
 use crate::origin::{origin, spec_json};
 use crate::{Console, Exit, Failure, Results, Signals, script};
 use live::RunLive;
-use unreachable::Unreachable;
 
 /// Where the figures of a run go, and how it is shown.
 #[derive(Debug, Clone, Copy)]
@@ -111,13 +110,7 @@ impl<'a> Session<'a> {
         };
         let show = |update: &SecondUpdate<'_>| {
             live.show(console, update, prepared);
-            match unreachable::after(&prepared.plan, update)? {
-                Unreachable::Waiting(note) => {
-                    console.warn(&note);
-                    None
-                }
-                Unreachable::GivenUp(reason) => Some(reason),
-            }
+            unreachable::reason(&prepared.plan, update)
         };
         let recorded = match &mut agents {
             Some(agents) => agents.run(prepared, options, show),
