@@ -46,7 +46,9 @@ pub(crate) fn script(har: &Value, options: ConvertOptions) -> ScriptDraft {
         let Some(mut request) = request(entry, &mut script.warnings) else { continue };
         for (value, from) in &values {
             if holds(&request, value) {
-                request.remarks.push(format!("The value {value:?} is {from}: take it from there."));
+                request.remarks.push(format!(
+                    "The value {value:?} is {from}: extract it instead of hard-coding it."
+                ));
                 script
                     .warnings
                     .add("a value of an earlier response is sent as it was recorded", from);

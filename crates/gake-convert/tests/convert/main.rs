@@ -131,7 +131,7 @@ fn a_har_with_a_value_that_comes_from_a_response() {
         entry("https://h/old?{{a}}", 302, "none", ""),
     ]);
     let converted = converted(&text);
-    let remark = "// The value \"abcdef123\" is data.token of the response to request 1: take it from there.";
+    let remark = "// The value \"abcdef123\" is data.token of the response to request 1: extract it instead of hard-coding it.";
     assert_lines(
         &converted.script,
         &[
@@ -146,7 +146,7 @@ fn a_har_with_a_value_that_comes_from_a_response() {
             r#"check(res, { "GET https://h/old: status 302": (r) => r.status === 302 });"#,
         ],
     );
-    assert_eq!(converted.script.matches("take it from there").count(), 1);
+    assert_eq!(converted.script.matches("extract it instead").count(), 1);
     assert_eq!(converted.script.matches("http.request").count(), 3);
     expect!["1 × a value of an earlier response is sent as it was recorded (data.token of the response to request 1)"].assert_eq(&converted.warnings.join("\n"));
 }

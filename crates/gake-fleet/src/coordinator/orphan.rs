@@ -157,7 +157,7 @@ impl Orphan {
 }
 
 /// Records in the journal of a run without a coordinator that its agents are stopped. Otherwise a
-/// process that takes over would take them for silent, and wait. `false` if the run cannot be taken
+/// process that takes over would count them as silent, and wait. `false` if the run cannot be taken
 /// over, or has a coordinator.
 pub(super) async fn note_stop(
     stream: JournalStream,

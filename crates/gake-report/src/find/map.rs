@@ -71,7 +71,7 @@ fn meaning(class: OverloadClass) -> (Paint, &'static str) {
 fn knee(overload: &Overload) -> Option<String> {
     let (low, high) = overload.knee?;
     let kind = if overload.cliff {
-        "a cliff: most are late or refused from one stair to the next"
+        "a cliff: within one step most requests become late or are refused"
     } else {
         "a knee: requests gradually become late"
     };

@@ -57,7 +57,7 @@ pub(super) struct OverloadMapJson {
     retained: Option<EstimateJson>,
     /// The two rates between which requests start to be late.
     knee: Option<(f64, f64)>,
-    /// Whether most requests are lost from one stair to the next.
+    /// Whether most requests are lost within one step.
     cliff: bool,
     /// The refused share of the overload.
     refused: f64,

@@ -72,7 +72,7 @@ pub fn check(lateness: &Result<Lateness, String>) -> Check {
             let [p50, p99, max] = [late.p50, late.p99, late.max].map(|ns| duration(ns as f64));
             let status = at_most(late.p99 as f64, 200e3, 1e6);
             Check::new(name, status, format!("p50 {p50}, p99 {p99}, max {max}")).advise(
-                "arrivals of an open loop are late by that: quieten the machine, or use --spin",
+                "arrivals of an open loop are late by that: stop other programs, or use --spin",
             )
         }
     }

@@ -35,7 +35,9 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     match args.listen {
         Some(listen) => config.listen = listen,
         None if args.config.is_none() => {
-            return Err(Failure::usage("say where clients come: --listen 127.0.0.1:8080"));
+            return Err(Failure::usage(
+                "--listen is required: the address that clients connect to, such as 127.0.0.1:8080",
+            ));
         }
         None => {}
     }
