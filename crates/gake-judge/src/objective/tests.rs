@@ -448,7 +448,7 @@ fn objective() -> impl Strategy<Value = Objective> {
         (0.0..=100.0f64).prop_map(Quantity::ErrorPercent),
         any::<u64>().prop_map(Quantity::ErrorCount),
         any::<u64>().prop_map(Quantity::SentCount),
-        (flow, 0.001..1e9f64).prop_map(|(of, bound)| Quantity::Rate { of, bound }),
+        (flow, 0.001..1e7f64).prop_map(|(of, bound)| Quantity::Rate { of, bound }),
     ];
     let operator = prop_oneof![
         Just(BoundOperator::Less),
