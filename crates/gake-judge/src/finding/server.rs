@@ -6,7 +6,7 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
-use super::{Finding, cores, database, generator};
+use super::{Finding, cores, database, generator, pattern};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -377,7 +377,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         && is_least
         && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE
         && slots >= SERIAL.0;
-    let is_queue = is_full || grows_without_gain(facts.run.series.points());
+    // At a constant rate more are in flight whenever responses take longer, for any reason.
+    let grows = !pattern::load_is_constant(facts) && grows_without_gain(facts.run.series.points());
+    let is_queue = is_full || grows;
     is_queue.then_some(ServerQueue {
         median,
         fastest,

@@ -1,15 +1,18 @@
 //! Every finding at both sides of its threshold.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::expect;
+use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::WorkKind;
+use gake_core::plan::{PlanLoad, Stage, WorkKind};
 use gake_core::record::{
     Counts, Fault, GaugeReading, LevelUnit, MACHINE, PROBE, Phase, Run, Series, SeriesPoint,
     TcpSample,
 };
+use gake_core::schedule::Process;
 
 use super::facts::RunFacts;
 use super::syns::SynLosses;
@@ -470,6 +473,10 @@ fn pool_queueing_by_growth() {
         series
     };
     run.series = series(0);
+    assert!(!ids(&run).contains(&"pool_queueing"), "at a constant rate it is no queue");
+    let stage = Stage { from: 100.0, to: 1_000.0, duration: Duration::from_secs(10) };
+    let rising = Load::Open { stages: vec![stage], process: Process::Uniform };
+    run.plan.load = PlanLoad::One(rising);
     assert_eq!(ids(&run), ["pool_queueing"]);
     run.series = series(50);
     assert!(ids(&run).is_empty());
