@@ -64,7 +64,7 @@ pub(crate) struct Dialer<C> {
 /// The addresses of origins as of a number of changes, so that connections take no lock.
 #[derive(Debug, Default)]
 struct CurrentAddresses {
-    changes: u64,
+    changes: u32,
     by_origin: Vec<Option<Arc<[Address]>>>,
 }
 
@@ -184,8 +184,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             }
             (_, stream) => stream,
         };
-        let followed = peer.filter(|_| self.network.follows_addresses());
-        let open = self.meter.opened(followed, permitted);
+        let open = self.meter.opened(permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
         // With redirects, an exchange may open several connections.
@@ -235,14 +234,14 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         upgrade: &UpgradeRequest,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
-        let DialedStream { mut stream, open, times, .. } = connected;
+        let DialedStream { mut stream, peer, open, times, .. } = connected;
         let begun = self.clock.now();
         let upgraded = upgrade::open(&mut stream, upgrade, &self.scratch).await?;
         self.meter.add_bytes(upgraded.bytes_in, upgraded.bytes_out);
         let took = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + took);
         let reply = self.network.settings.reply.clone();
-        WebSocket::new(stream, &upgraded, reply, &self.scratch, open, times)
+        WebSocket::new((stream, peer), &upgraded, reply, &self.scratch, open, times)
             .map(AnyTransport::WebSocket)
     }
 

@@ -59,8 +59,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let name = name.to_str();
         let connected = quic::connect(quic, socket, (peer, &name), early).await;
         let (opened, early) = connected.inspect_err(|_| self.has_failed(peer))?;
-        let followed = self.network.follows_addresses().then_some(peer);
-        let guard = self.meter.opened(followed, permitted);
+        let guard = self.meter.opened(permitted);
         let connect = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
         let is_early_accepted = early.as_ref().map(|end| matches!(end, EarlyEnd::Accepted(..)));

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct Lookups {
     permit: Option<Arc<ConnectionPermit>>,
     ttl: Option<Duration>,
     /// Changes of the addresses of any origin.
-    changes: AtomicU64,
+    changes: AtomicU32,
     renewed: Mutex<Vec<Arc<LiveAddresses>>>,
     /// Ends the thread of later lookups when it is dropped.
     _thread: Option<Sender<Infallible>>,
@@ -61,7 +61,7 @@ impl Lookups {
             sources: settings.sources.clone(),
             permit: settings.permit.clone(),
             ttl,
-            changes: AtomicU64::new(0),
+            changes: AtomicU32::new(0),
             renewed: Mutex::default(),
             _thread: ttl.filter(|ttl| !ttl.is_zero()).and_then(|ttl| start(all.clone(), ttl)),
         })
@@ -114,7 +114,7 @@ impl Lookups {
 
     /// How often the addresses of an origin have changed so that open connections must follow.
     #[inline]
-    pub(crate) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u32 {
         self.changes.load(Ordering::Acquire)
     }
 

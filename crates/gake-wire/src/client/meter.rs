@@ -1,7 +1,6 @@
 //! Counters of a worker's connections, outside single exchanges.
 
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use gake_codec::http2::ConnectionCounts;
@@ -60,19 +59,13 @@ pub(crate) fn bump(counter: &Cell<u64>) {
 }
 
 impl Meter {
-    /// Counts a connection, whose address is kept if given, as open for as long as the guard lives, which keeps its permit.
-    pub(crate) fn opened(
-        self: &Rc<Self>,
-        peer: Option<SocketAddr>,
-        permitted: Option<PermittedConnection>,
-    ) -> OpenGuard {
+    /// Counts a connection as open for as long as the guard lives, which keeps its permit.
+    pub(crate) fn opened(self: &Rc<Self>, permitted: Option<PermittedConnection>) -> OpenGuard {
         bump(&self.opened);
         bump(&self.open);
         self.peak.set(self.peak.get().max(self.open.get()));
         self.numbered.set(self.numbered.get().wrapping_add(1));
-        let (meter, number) = (Rc::clone(self), self.numbered.get());
-        let peer = peer.map(Box::new);
-        OpenGuard { meter, number, peer, _permitted: permitted }
+        OpenGuard { meter: Rc::clone(self), number: self.numbered.get(), _permitted: permitted }
     }
 
     /// Counts a call of connect() that took `cpu` of this thread's time.
@@ -188,7 +181,6 @@ impl Meter {
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
     number: u32,
-    peer: Option<Box<SocketAddr>>,
     _permitted: Option<PermittedConnection>,
 }
 
@@ -200,11 +192,6 @@ impl OpenGuard {
     /// The number of the connection within its worker, from 1.
     pub(crate) fn number(&self) -> u32 {
         self.number
-    }
-
-    /// The address of the peer, if it was given.
-    pub(crate) fn peer(&self) -> Option<SocketAddr> {
-        self.peer.as_deref().copied()
     }
 }
 

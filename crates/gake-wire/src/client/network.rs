@@ -300,11 +300,6 @@ impl Network {
         message.render(self.settings.version, self.settings.keepalive, proxy)
     }
 
-    /// Whether connections keep their addresses, to be counted or ended by them.
-    pub(crate) fn follows_addresses(&self) -> bool {
-        self.counts_addresses || self.lookups.are_repeated()
-    }
-
     /// Whether connections may go to a proxy.
     pub(crate) fn has_proxy(&self) -> bool {
         self.lookups.resolver.proxy.is_some()

@@ -30,10 +30,10 @@ pub(crate) struct ConnectionPool<T> {
     parked: RefCell<Vec<Rc<PooledConnection<T>>>>,
     bounds: PoolBounds,
     /// Connections being opened, and the slots expected of each.
-    dialing: Cell<usize>,
+    dialing: Cell<u32>,
     streams: Cell<usize>,
     /// Changes of addresses that its idle connections have followed.
-    changes: Cell<u64>,
+    changes: Cell<u32>,
     queue: Rc<WaitQueue>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct PooledConnection<T> {
 /// Counts a connection being opened until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DialGuard<'a> {
-    count: &'a Cell<usize>,
+    count: &'a Cell<u32>,
 }
 
 /// The number of connections open or being opened, and the queue of waiters.
@@ -132,7 +132,7 @@ impl<T: Transport> ConnectionPool<T> {
     }
 
     /// Ends the idle connections that `is_left` selects, once for each number of changes.
-    pub(crate) fn evict_idle(&self, changes: u64, is_left: impl Fn(u32, &T) -> bool) {
+    pub(crate) fn evict_idle(&self, changes: u32, is_left: impl Fn(u32, &T) -> bool) {
         if self.changes.replace(changes) == changes {
             return;
         }
@@ -148,7 +148,7 @@ impl<T: Transport> ConnectionPool<T> {
     /// to another origin is evicted for it. `None`, too, while the connections being opened are
     /// expected to have enough slots for all waiters.
     pub(crate) fn permit(&self, origin: u32) -> Option<DialPermit> {
-        let dialing = self.dialing.get();
+        let dialing = self.dialing.get() as usize;
         if dialing > 0 && self.queue.waiters(origin) + dialing < dialing * self.streams.get() {
             return None;
         }

@@ -32,7 +32,7 @@ pub(crate) enum WebSocket {
     /// A session, with a task that replies to pings between messages.
     Open(Rc<MessageSession>),
     /// The server refused the upgrade: its status is the response to the message.
-    Refused(u16, OpenGuard),
+    Refused(u16, OpenGuard, Option<SocketAddr>),
 }
 
 /// An open session, shared with its task.
@@ -48,6 +48,8 @@ pub(crate) struct MessageSession {
     end_waiter: RefCell<Option<Waker>>,
     capacity_watcher: RefCell<Option<Box<dyn Fn()>>>,
     open: OpenGuard,
+    /// `None` for a Unix socket.
+    peer: Option<SocketAddr>,
 }
 
 impl WebSocket {
@@ -57,7 +59,7 @@ impl WebSocket {
     /// # Errors
     /// The server's first frames are invalid.
     pub(crate) fn new(
-        stream: Stream,
+        (stream, peer): (Stream, Option<SocketAddr>),
         upgraded: &UpgradeResult,
         reply_rule: ReplyRule,
         scratch: &Rc<Scratch>,
@@ -65,7 +67,7 @@ impl WebSocket {
         times: (Nanos, Nanos),
     ) -> Result<Self, Fault> {
         if !upgraded.response.is_open() {
-            return Ok(Self::Refused(upgraded.response.status, open));
+            return Ok(Self::Refused(upgraded.response.status, open, peer));
         }
         bump(&open.meter().sessions);
         let mut line = SessionStream::new(stream);
@@ -83,6 +85,7 @@ impl WebSocket {
             end_waiter: RefCell::default(),
             capacity_watcher: RefCell::default(),
             open,
+            peer,
         });
         tokio::task::spawn_local(attend(Rc::downgrade(&session), Rc::clone(scratch)));
         Ok(Self::Open(session))
@@ -94,8 +97,8 @@ impl WebSocket {
 
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         match self {
-            Self::Open(session) => session.open.peer(),
-            Self::Refused(_, open) => open.peer(),
+            Self::Open(session) => session.peer,
+            Self::Refused(_, _, peer) => *peer,
         }
     }
 
@@ -213,7 +216,7 @@ impl Transport for WebSocket {
     ) -> Result<ResponseSummary, TransportError> {
         let session = match self {
             Self::Open(session) => session,
-            Self::Refused(status, open) => {
+            Self::Refused(status, open, _) => {
                 exchange.connection = open.number();
                 exchange.written = false;
                 (exchange.first_byte, exchange.done) = (Some(timing.write), timing.write);
