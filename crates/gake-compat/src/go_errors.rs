@@ -56,10 +56,7 @@ pub fn cause(fault: Fault, address: &str) -> String {
         Fault::Timeout(Phase::Body) => "context deadline exceeded (Client.Timeout or context \
                                         cancellation while reading body)"
             .to_owned(),
-        Fault::Tls(reason) => match gake_wire::fault::go_tls_text(reason) {
-            Some(text) => text.to_owned(),
-            None => format!("tls: {reason}"),
-        },
+        Fault::Tls(reason) => gake_wire::fault::go_tls_error(reason),
         Fault::Write => format!("write tcp {address}: write: broken pipe"),
         Fault::Reset => format!("read tcp {address}: read: connection reset by peer"),
         Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),

@@ -212,9 +212,7 @@ impl HeyOptions {
             ..RunSpec::new(scenario)
         }
     }
-}
 
-impl HeyOptions {
     /// The URL with `-host` as its host, and a rule that connects to its own: hey's TLS names the
     /// former to the server.
     fn url_of_server_name(&self) -> (String, Vec<String>) {

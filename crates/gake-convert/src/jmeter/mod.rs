@@ -44,8 +44,10 @@ struct JmeterPlan {
 
 const DEPTH_MAX: usize = 64;
 
-/// The number of an iteration, counted by user and over all users.
-const ITERATIONS: [&str; 2] = ["exec.vu.iterationInScenario", "exec.scenario.iterationInTest"];
+/// The number of an iteration of a user.
+const USERS_ITERATION: &str = "exec.vu.iterationInScenario";
+/// The number of an iteration over all users.
+const ITERATION: &str = "exec.scenario.iterationInTest";
 
 /// The script of a plan: one scenario per thread group.
 pub(crate) fn script(text: &str) -> Result<ScriptDraft, ConvertError> {
@@ -199,8 +201,8 @@ impl JmeterPlan {
             quoted(delimiter)
         ));
         let index = match element.text("shareMode") {
-            Some("shareMode.thread") => ITERATIONS[0],
-            _ => ITERATIONS[1],
+            Some("shareMode.thread") => USERS_ITERATION,
+            _ => ITERATION,
         };
         // Without names in the plan, the first row has them.
         let (count, first) = match names.is_empty() {
@@ -230,8 +232,8 @@ impl JmeterPlan {
             (self.number(text("CounterConfig.start")), self.number(text("CounterConfig.incr")));
         let step = if text("CounterConfig.incr").is_empty() { "1".to_owned() } else { step };
         let index = match element.is("CounterConfig.per_user") {
-            true => ITERATIONS[0],
-            false => ITERATIONS[1],
+            true => USERS_ITERATION,
+            false => ITERATION,
         };
         let name = crate::template::variable_name(text("CounterConfig.name"));
         self.start.push(format!("vars.{name} = {start} + {index} * {step};"));

@@ -1,6 +1,6 @@
 //! Thread groups as scenarios.
 
-use super::{Element, ITERATIONS, JmeterPlan, SamplerScope};
+use super::{Element, ITERATION, JmeterPlan, SamplerScope, USERS_ITERATION};
 use crate::script::{ScriptFunction, ScriptNode};
 use crate::template::variable_name;
 
@@ -23,9 +23,7 @@ impl JmeterPlan {
             "SetupThreadGroup" | "PostThreadGroup" => {
                 // They run once, outside of any scenario.
                 for line in &mut start {
-                    for index in ITERATIONS {
-                        *line = line.replace(index, "0");
-                    }
+                    *line = line.replace(USERS_ITERATION, "0").replace(ITERATION, "0");
                 }
                 let is_setup = tag == "SetupThreadGroup";
                 format!("function {}()", if is_setup { "setup" } else { "teardown" })

@@ -132,10 +132,7 @@ fn go_text(url: &str, error: &SendError) -> String {
             format!("dial tcp {host}:{port}: connect: connection refused")
         }
         SendError::Fault(Fault::ConnectTimeout) => format!("dial tcp {host}:{port}: i/o timeout"),
-        SendError::Fault(Fault::Tls(reason)) => match gake_wire::fault::go_tls_text(reason) {
-            Some(text) => text.to_owned(),
-            None => format!("tls: {reason}"),
-        },
+        SendError::Fault(Fault::Tls(reason)) => gake_wire::fault::go_tls_error(reason),
         SendError::Fault(fault) => fault.to_string(),
         SendError::Other(why) => why.clone(),
     };

@@ -41,14 +41,8 @@ pub fn decoded(body: &[u8], codings: &str, most: u64) -> Result<Vec<u8>, String>
 }
 
 fn read(decoder: impl Read, most: u64) -> Result<Vec<u8>, String> {
-    let mut decoded = Vec::new();
-    match decoder.take(most.saturating_add(1)).read_to_end(&mut decoded) {
-        Ok(length) if length as u64 > most => {
-            Err(format!("the decoded body is larger than {} MiB", most >> 20))
-        }
-        Ok(_) => Ok(decoded),
-        Err(error) => Err(error.to_string()),
-    }
+    let decoded = gake_files::bounded(decoder, most).map_err(|error| error.to_string())?;
+    decoded.ok_or_else(|| format!("the decoded body is larger than {} MiB", most >> 20))
 }
 
 #[cfg(test)]

@@ -89,6 +89,12 @@ pub fn go_tls_text(reason: &str) -> Option<&'static str> {
     })
 }
 
+/// As [`go_tls_text`]; where Go has no such case, `tls: REASON`.
+#[must_use]
+pub fn go_tls_error(reason: &str) -> String {
+    go_tls_text(reason).map_or_else(|| format!("tls: {reason}"), str::to_owned)
+}
+
 const UNKNOWN_ISSUER: &str = "the certificate's issuer is not trusted";
 const OF_CA: &str = "the certificate is one of a CA and not trusted itself";
 const NO_TLS: &str = "the peer does not speak TLS";

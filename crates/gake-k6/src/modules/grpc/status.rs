@@ -1,10 +1,8 @@
 //! The status of a call without one from the server, as gRPC for Go derives it.
 
 use gake_core::record::{ErrorCode, ExchangeEnd, Fault, GrpcStatus};
-use gake_wire::percent_decoded;
+use gake_wire::{lookup, percent_decoded};
 use http::StatusCode;
-
-use gake_wire::lookup;
 
 pub(super) const CANCELED: GrpcStatus = GrpcStatus::new(1);
 const PERMISSION_DENIED: GrpcStatus = GrpcStatus::new(7);

@@ -3,10 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gake_core::record::{ErrorCode, Fault, Phase};
-use url::Url;
-
 use gake_wire::fault::{self, OTHER_NAME, PROXY_REFUSED};
 use gake_wire::lookup::{self, LookupError};
+use url::Url;
 
 /// The `error_code` and `error` of a response for a fault of a request to `url`.
 pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use gake_codec::websocket::UpgradeResponse;
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
+use gake_wire::fault::{PROXY_REFUSED, go_tls_error};
+use gake_wire::lookup::{self, LookupError};
 use gake_wire::{Deadline, HttpRequest, WebSocketSession};
 use url::{Position, Url};
 
@@ -18,8 +20,6 @@ use crate::modules::http::{
 use crate::user::request_tags::RequestTags;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
-use gake_wire::fault::PROXY_REFUSED;
-use gake_wire::lookup::{self, LookupError};
 
 /// Timeout of the upgrade.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -124,10 +124,7 @@ fn go_text(fault: Fault, url: &Url) -> String {
         },
         Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),
         Fault::Malformed(_) => BAD_HANDSHAKE.to_owned(),
-        Fault::Tls(reason) => match gake_wire::fault::go_tls_text(reason) {
-            Some(text) => text.to_owned(),
-            None => fault.to_string(),
-        },
+        Fault::Tls(reason) => go_tls_error(reason),
         Fault::Proxy(PROXY_REFUSED) => "dial tcp: connect: connection refused".to_owned(),
         Fault::Proxy(reason) => proxy_error(reason),
         other => other.to_string(),

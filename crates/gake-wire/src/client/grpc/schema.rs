@@ -282,6 +282,7 @@ impl GrpcMethod {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use gake_core::random::SplitMix64;
 
     use super::*;
 
@@ -433,22 +434,22 @@ mod tests {
     "#;
 
     /// A file with a few bytes or runs of bytes changed.
-    fn mutant(original: &[u8], random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+    fn mutant(original: &[u8], random: &mut SplitMix64) -> Vec<u8> {
         let mut bytes = original.to_vec();
-        for _ in 0..=random(4) {
-            let at = random(bytes.len() + 1);
-            let end = bytes.len().min(at + random(20));
-            match random(6) {
-                0 if at < bytes.len() => bytes[at] ^= 1 << random(8),
-                1 if at < bytes.len() => bytes[at] = random(256) as u8,
-                2 => bytes.insert(at, random(256) as u8),
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len() + 1);
+            let end = bytes.len().min(at + random.below(20));
+            match random.below(6) {
+                0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+                1 if at < bytes.len() => bytes[at] = random.below(256) as u8,
+                2 => bytes.insert(at, random.below(256) as u8),
                 3 => drop(bytes.drain(at..end)),
                 4 => {
                     let run = bytes[at..end].to_vec();
-                    let to = random(bytes.len() + 1);
+                    let to = random.below(bytes.len() + 1);
                     bytes.splice(to..to, run);
                 }
-                _ if random(20) == 0 => bytes.truncate(at),
+                _ if random.below(20) == 0 => bytes.truncate(at),
                 _ => {}
             }
         }
@@ -462,13 +463,7 @@ mod tests {
             GrpcSchema::compile(&name, move |name| (name == "rich.proto").then(|| source.clone()))
         };
         let set = compile(RICH.to_owned()).unwrap().pool.encode_to_vec();
-        let mut state = 43_u64;
-        let mut random = |below: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % below
-        };
+        let mut random = SplitMix64::new(43);
         let mut read = 0;
         for number in 0..5_000 {
             let mut schema = GrpcSchema::default();
