@@ -49,7 +49,7 @@ async function follow(browser) {
   assert.notEqual(await place.textContent(), "", "the cursor is still there");
   assert(await canvas.evaluate((canvas) => canvas.isConnected), "the chart was not made again");
   if (shots) await picture(page, "live-running");
-  // Whoever loads it again sees everything so far, and may still stop the run.
+  // After a reload the page shows everything so far, and can still stop the run.
   await page.reload();
   await traffic.locator(".u-over").waitFor();
   assert((await sent(page)) >= before);

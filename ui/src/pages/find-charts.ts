@@ -23,6 +23,7 @@ const OUTCOMES: [Step["outcome"], string, string][] = [
   ["inconclusive", "inconclusive", "orange"],
   ["limited", "limited", "grey"],
   ["contaminated", "contaminated", "purple"],
+  ["cold", "cold", "blue"],
 ];
 
 /** Whether a step only explores where to measure. */

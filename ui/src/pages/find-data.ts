@@ -86,7 +86,7 @@ export interface Step {
   of_allowed: (number | null)[];
   /** For each objective on a percentile, its value in seconds. */
   percentiles_s: (number | null)[];
-  outcome: "pass" | "fail" | "inconclusive" | "limited" | "contaminated";
+  outcome: "pass" | "fail" | "inconclusive" | "limited" | "contaminated" | "cold";
   limited: string | null;
 }
 

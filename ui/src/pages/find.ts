@@ -16,6 +16,7 @@ const OUTCOMES: Record<Step["outcome"], string> = {
   inconclusive: "inconclusive",
   limited: "limited",
   contaminated: "contaminated",
+  cold: "cold",
 };
 
 /** Draws the page. */

@@ -9,10 +9,10 @@ import { copier, facts, section } from "./elements";
 import type { Difference, Endpoint, Report, ShadowData, Verdict } from "./shadow-data";
 
 const VERDICTS: [Verdict, string, string][] = [
-  ["real", "Real differences", "The shadow differs more often than the master from itself."],
+  ["real", "Real differences", "The shadow differs from the master more often than two masters do."],
   ["untested", "Differences", "Not tested against noise: there was no second instance of the master."],
-  ["unproven", "Unproven", "Never between master and master, but too rare to exclude chance."],
-  ["noise", "Noise", "The master differs from itself in these as well."],
+  ["unproven", "Unproven", "Two masters never differ here, but there are too few to exclude chance."],
+  ["noise", "Noise", "Two masters differ in these as well."],
 ];
 
 /** Draws the page. */

@@ -100,7 +100,7 @@ impl Search {
         for index in (0..self.steps.len()).rev() {
             let step = &self.steps[index];
             if matches!(step.trial.purpose, Purpose::Probe | Purpose::Ladder)
-                || matches!(step.outcome, StepOutcome::Limited | StepOutcome::Contaminated)
+                || !step.outcome.is_evidence()
             {
                 continue;
             }

@@ -65,6 +65,8 @@ pub(super) struct Ladder {
     /// The ratio of users between rungs.
     factor: usize,
     budget: f64,
+    /// Seconds of the search at which the ladder ends.
+    end: f64,
     /// The latency limit, in seconds.
     limit: Option<f64>,
     highest: f64,
@@ -98,6 +100,7 @@ impl Ladder {
             warmup_part: WARMUP_PART,
             factor: FACTOR.0,
             budget: BUDGET_PART * options.budget.as_secs_f64(),
+            end: BUDGET_PART * options.budget.as_secs_f64(),
             limit,
             highest,
             rungs: Vec::new(),
@@ -105,6 +108,13 @@ impl Ladder {
             grows: true,
             passed: 0.0,
         }
+    }
+
+    /// The same ladder, begun after these seconds of the search.
+    pub(super) fn after(mut self, spent: f64) -> Self {
+        self.budget -= BUDGET_PART * spent;
+        self.end = spent + self.budget;
+        self
     }
 
     /// The highest load at which every clause held, if it is a level of `dimension`.
@@ -215,7 +225,7 @@ impl Search {
     /// Handles a rung, and proceeds to the floor after the last one.
     pub(super) fn climb(&mut self, step: &SearchStep) {
         let is_last = self.ladder.climb(step);
-        if !is_last && self.spent < BUDGET_PART * self.budget() {
+        if !is_last && self.spent < self.ladder.end {
             return;
         }
         let first = self.ladder.rungs.first().copied();

@@ -13,6 +13,8 @@
 //! 5. **Guard** (`guard.rs`): when a level that should pass fails badly, checks whether the target
 //!    is in a worse state.
 //!
+//! A target that gets much faster meanwhile was cold: the search starts again (`warm_up.rs`).
+//!
 //! It stops when the 95 % interval is as narrow as requested, or when the budget is spent.
 
 mod grid;
@@ -26,6 +28,7 @@ mod share;
 mod stages;
 mod step;
 mod trial;
+mod warm_up;
 
 use std::time::Duration;
 
@@ -35,6 +38,7 @@ pub use step::{Rung, SearchStep, StepOutcome};
 pub use trial::{
     ClauseCounts, Dimension, Observation, Purpose, SearchAction, Trial, TrialLoad, TrialSecond,
 };
+pub use warm_up::WarmUp;
 
 use crate::objective::{Clause, ClauseBound};
 use guard::StateGuard;
@@ -101,6 +105,14 @@ struct Ceiling {
     why: String,
 }
 
+impl Ceiling {
+    /// The highest level that the options allow.
+    fn allowed(options: &SearchOptions) -> Option<Self> {
+        let why = |level| format!("{level} is the highest {} allowed", options.dimension.name());
+        options.highest.map(|level| Self { level, why: why(level) })
+    }
+}
+
 /// A search in progress.
 #[derive(Debug, Clone)]
 pub struct Search {
@@ -128,6 +140,7 @@ pub struct Search {
     /// Consecutive trials without a response.
     silent: u32,
     hysteresis: Option<Hysteresis>,
+    warm_up: Option<WarmUp>,
 }
 
 const TRIAL_MAX: f64 = 600.0;
@@ -141,10 +154,7 @@ impl Search {
     #[must_use]
     pub fn new(clauses: Vec<Clause>, options: SearchOptions) -> Self {
         let ladder = Ladder::new(&clauses, &options);
-        let ceiling = options.highest.map(|level| Ceiling {
-            level,
-            why: format!("{level} is the highest {} allowed", options.dimension.name()),
-        });
+        let ceiling = Ceiling::allowed(&options);
         Self {
             clauses,
             options,
@@ -164,6 +174,7 @@ impl Search {
             limited: 0,
             silent: 0,
             hysteresis: None,
+            warm_up: None,
         }
     }
 
@@ -204,6 +215,9 @@ impl Search {
         self.steps.push(step.clone());
         if self.is_gone(&step) {
             self.stage = SearchStage::Over(StopReason::Gone);
+            return;
+        }
+        if self.restarts_warm(&step) {
             return;
         }
         if step.trial.purpose == Purpose::Ladder {
@@ -319,7 +333,7 @@ impl Search {
     fn counted(&self) -> impl Iterator<Item = &SearchStep> {
         self.steps.iter().filter(|step| {
             matches!(step.trial.purpose, Purpose::Floor | Purpose::Bracket | Purpose::Refine)
-                && !matches!(step.outcome, StepOutcome::Limited | StepOutcome::Contaminated)
+                && step.outcome.is_evidence()
                 && step.seen.due > 0
         })
     }

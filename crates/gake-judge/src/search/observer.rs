@@ -190,6 +190,7 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
     let sent = RunRates::of(run).sent;
     if let Some(asked) = run.asked_rate
         && sent < 0.95 * asked
+        && !is_chance(counts.sent as f64, counts.sent as f64 * asked / sent)
         && waited < 0.01
         && counts.dropped == 0
     {
@@ -199,6 +200,11 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
         return Some("this machine ran out of ports, descriptors or memory".to_owned());
     }
     own_limit(run, clauses).or_else(|| clauses.iter().find_map(|clause| own_delay(run, clause)))
+}
+
+/// Whether arrivals of a Poisson process are so few by chance: within three standard deviations.
+fn is_chance(seen: f64, expected: f64) -> bool {
+    expected - seen <= 3.0 * expected.sqrt()
 }
 
 /// All connections were busy although the target met every latency objective: more connections
@@ -305,6 +311,8 @@ mod tests {
         assert!(
             seen(RunBuilder::of(900, 5 * MS).asked(1_000.0).run()).unwrap().contains("were sent")
         );
+        // Five of 6.7 arrivals are as many as chance has.
+        assert_eq!(seen(RunBuilder::of(5, 5 * MS).asked(6.7).run()), None);
         // A closed loop has no due instant.
         assert_eq!(seen(RunBuilder::of(900, 5 * MS).closed().run()), None);
     }

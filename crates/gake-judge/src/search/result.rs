@@ -1,6 +1,6 @@
 //! The result of a search.
 
-use super::{Rung, Search, SearchStage};
+use super::{Rung, Search, SearchStage, WarmUp};
 use crate::objective::Clause;
 use crate::usl;
 
@@ -125,6 +125,8 @@ pub struct SearchResult {
     pub noise: f64,
     /// A period in a worse state, if there was one.
     pub hysteresis: Option<Hysteresis>,
+    /// The target got much faster during the search.
+    pub warm_up: Option<WarmUp>,
     /// The highest throughput of the ladder, per second.
     pub throughput_max: f64,
     /// Mean response time without load, in seconds.
@@ -160,6 +162,7 @@ impl Search {
             flat: pool.as_ref().is_some_and(|pool| pool.steepness() < FLAT),
             noise: pool.as_ref().map_or(0.0, super::CapacityPosterior::noise),
             hysteresis: self.hysteresis,
+            warm_up: self.warm_up(),
             throughput_max: self.ladder.best,
             unloaded: self.base,
             rungs: self.ladder.rungs.clone(),
@@ -215,23 +218,11 @@ impl Search {
     }
 }
 
-/// A target that responds this many times faster under more load was cold before: a queue can only
-/// make it slower.
-const WARMED_UP: f64 = 3.0;
-
 impl SearchResult {
     /// The scalability law fitted to the ladder; `None` with too few rungs.
     #[must_use]
     pub fn scaling(&self) -> Option<usl::Usl> {
         usl::fit(&self.rungs.iter().map(Rung::point).collect::<Vec<_>>())
-    }
-
-    /// The mean response times of the lightest load, in seconds, and of the fastest heavier one, if
-    /// the target got so much faster under load that it must have warmed up meanwhile.
-    #[must_use]
-    pub fn warmed_up(&self) -> Option<(f64, f64)> {
-        let responses: Vec<_> = self.rungs.iter().map(|rung| rung.response).collect();
-        warmed_up(&responses)
     }
 
     /// The pool that explains the ladder's plateau, if there is one.
@@ -249,25 +240,5 @@ pub(super) fn estimate(pool: &super::CapacityPosterior) -> CapacityEstimate {
         low: pool.quantile(LOW),
         high: pool.quantile(HIGH),
         safe: pool.quantile(SAFE),
-    }
-}
-
-/// The first of the response times and the least of the others, if it is [`WARMED_UP`] times faster.
-fn warmed_up(responses: &[f64]) -> Option<(f64, f64)> {
-    let (first, later) = responses.split_first()?;
-    let fastest = later.iter().copied().filter(|time| *time > 0.0).min_by(f64::total_cmp)?;
-    (*first >= WARMED_UP * fastest).then_some((*first, fastest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_target_that_gets_faster_under_load_was_cold() {
-        assert_eq!(warmed_up(&[0.1, 0.1, 0.01, 0.02]), Some((0.1, 0.01)));
-        assert_eq!(warmed_up(&[0.02, 0.015, 0.03]), None);
-        assert_eq!(warmed_up(&[0.02, 0.0]), None, "no response is not a fast one");
-        assert_eq!((warmed_up(&[0.02]), warmed_up(&[])), (None, None));
     }
 }

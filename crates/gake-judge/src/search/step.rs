@@ -32,9 +32,17 @@ pub enum StepOutcome {
     Limited,
     /// The target was in a worse state.
     Contaminated,
+    /// The target was still warming up.
+    Cold,
 }
 
 impl StepOutcome {
+    /// Whether a step of this outcome is evidence on the capacity.
+    #[must_use]
+    pub fn is_evidence(self) -> bool {
+        matches!(self, Self::Pass | Self::Fail | Self::Inconclusive)
+    }
+
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -44,6 +52,7 @@ impl StepOutcome {
             Self::Inconclusive => "inconclusive",
             Self::Limited => "limited",
             Self::Contaminated => "contaminated",
+            Self::Cold => "cold",
         }
     }
 }

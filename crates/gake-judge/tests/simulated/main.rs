@@ -16,8 +16,8 @@ use std::time::Duration;
 use gake_judge::Clause;
 use gake_judge::overload::{self, Overload, OverloadClass, Recovery};
 use gake_judge::search::{
-    CapacityResult, Dimension, Search, SearchAction, SearchOptions, SearchResult, StopReason,
-    TrialLoad, TrialSecond,
+    CapacityResult, Dimension, Search, SearchAction, SearchOptions, SearchResult, StepOutcome,
+    StopReason, TrialLoad, TrialSecond,
 };
 use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
@@ -202,6 +202,52 @@ fn a_small_budget_invents_no_capacity() {
             result.found
         );
     }
+}
+
+/// A queue whose services take twenty times as long for some seconds; its objective fails then.
+#[test]
+fn a_target_that_warms_up_is_searched_again_and_its_cold_steps_do_not_count() {
+    let warm = case("mmc");
+    for (until, cold_steps) in [(6.0, true), (12.0, true), (0.0, false)] {
+        let model = Model { cold: (until, 20.0), ..warm.model.clone() };
+        let case = Case { model, ..case("mmc") };
+        let mut server = Server::new(case.model.clone(), 3);
+        let mut search = Search::new(case.clauses(), SearchOptions::default());
+        trial::run(&mut search, &mut server);
+        let cold = search.steps().iter().filter(|step| step.outcome == StepOutcome::Cold);
+        assert_eq!(cold.count() > 0, cold_steps, "{until}");
+        let result = search.result();
+        assert_eq!(result.warm_up.is_some(), cold_steps, "{result:?}");
+        let CapacityResult::Capacity(e) = result.found else { panic!("{until}: {result:?}") };
+        assert!(0.9 * e.low <= case.truth && case.truth <= 1.1 * e.high, "{until}: {e:?}");
+        assert!(result.spent <= 125.0, "{}", result.spent);
+    }
+}
+
+/// Acknowledgements that a server delays, for example, cost a single user 40 ms, and many none.
+#[test]
+fn a_light_load_that_is_slow_by_nature_is_no_warm_up() {
+    let case = case("mmc");
+    let mut server = Server::new(case.model.clone(), 3);
+    let mut search = Search::new(case.clauses(), SearchOptions::default());
+    loop {
+        match search.next() {
+            SearchAction::Trial(trial) => {
+                let mut seen = trial::observe(&mut server, &trial, search.clauses());
+                if trial.load == TrialLoad::Users(1) {
+                    seen.response = 5.0 * case.model.service;
+                }
+                search.tell(seen);
+            }
+            SearchAction::Rest(_) => {}
+            SearchAction::Done => break,
+        }
+    }
+    let cold = search.steps().iter().filter(|step| step.outcome == StepOutcome::Cold);
+    assert!(cold.count() <= 3, "{:?}", search.steps());
+    let result = search.result();
+    assert_eq!(result.warm_up, None);
+    assert!(matches!(result.found, CapacityResult::Capacity(_)), "{result:?}");
 }
 
 #[test]

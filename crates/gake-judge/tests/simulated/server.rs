@@ -56,6 +56,8 @@ pub struct Model {
     /// Length of a stall, about every 9.9 s; 0 for none.
     pub stall: f64,
     pub metastable: Option<Metastable>,
+    /// Seconds of wall time in which services take this many times as long.
+    pub cold: (f64, f64),
     /// Standard deviation of the logarithm of a random factor per trial.
     pub drift: f64,
 }
@@ -71,6 +73,7 @@ impl Default for Model {
             kappa: 0.0,
             stall: 0.0,
             metastable: None,
+            cold: (0.0, 1.0),
             drift: 0.0,
         }
     }
@@ -266,7 +269,9 @@ impl Server {
     }
 
     fn draw_service(&mut self) -> f64 {
-        let mean = self.model.service * self.factor;
+        let (until, times) = self.model.cold;
+        let cold = if self.now < until { times } else { 1.0 };
+        let mean = self.model.service * self.factor * cold;
         match self.model.kind {
             Service::Exponential => mean * self.exponential(),
             Service::Fixed => mean,

@@ -195,8 +195,8 @@ struct SearchStepJson {
     /// to 1); absent without such objectives.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     levels: BTreeMap<String, f64>,
-    /// `pass`, `fail`, `inconclusive`, `limited` (by the generator) or `contaminated` (while the
-    /// target was in another state).
+    /// `pass`, `fail`, `inconclusive`, `limited` (by the generator), `contaminated` (while the
+    /// target was in another state) or `cold` (while it was warming up).
     outcome: &'static str,
     /// How the generator may have decided it.
     limited: Option<String>,

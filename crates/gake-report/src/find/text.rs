@@ -268,11 +268,17 @@ pub(crate) fn cautions(result: &SearchResult) -> Vec<String> {
             units::percent(result.noise)
         ));
     }
-    if let Some((cold, warm)) = result.warmed_up() {
-        let [cold, warm] = [cold, warm].map(|time| units::duration(time * 1e9));
+    if let Some(warm_up) = &result.warm_up {
+        let [cold, warm] = [warm_up.cold, warm_up.warm].map(|time| units::duration(time * 1e9));
+        let action = match warm_up.restarted {
+            Some(after) => format!(
+                "The search began again after {}; steps before that do not count.",
+                units::duration(after * 1e9)
+            ),
+            None => "Search again now that it is warm, or with --warmup.".to_owned(),
+        };
         notes.push(format!(
-            "The target got faster during the search: a response took {cold} at first and {warm} \
-             under more load. It was warming up: search again now that it is warm."
+            "The target was warming up: a response took {cold} at first and {warm} later. {action}"
         ));
     }
     if let Some(h) = &result.hysteresis {
@@ -312,6 +318,7 @@ fn steps(page: &mut TextPage, report: &FindReport) {
     for step in &report.steps {
         let line = row(report, step);
         let (paint, word) = match step.outcome {
+            StepOutcome::Cold => (Paint::Quiet, "cold"),
             _ if step.trial.purpose.is_exploring() => (Paint::Quiet, ""),
             StepOutcome::Pass => (Paint::Good, "pass"),
             StepOutcome::Fail => (Paint::Bad, "fail"),
@@ -337,6 +344,7 @@ fn meaning(word: &str) -> Option<&'static str> {
     match word {
         "inconclusive" => Some("inconclusive: as likely within the bound as beyond it"),
         "limited" => Some("limited: the generator was at its limit, so the step decides nothing"),
+        "cold" => Some("cold: the target was still warming up, so the step does not count"),
         "contaminated" => Some("contaminated: the target had not recovered from an earlier step"),
         _ => None,
     }

@@ -31,6 +31,9 @@ impl Trials<'_> {
         let mut clauses = clauses.map_err(|why| RunError::spec(FieldPath::root(), why))?;
         let needs_defaults = given.iter().all(Objective::is_about_target);
         self.reach()?;
+        if !self.options.warmup.is_zero() {
+            self.unjudged(&one_user(self.options.warmup))?;
+        }
         if needs_defaults {
             clauses.extend(self.default_clauses()?);
         }
@@ -41,16 +44,7 @@ impl Trials<'_> {
     fn default_clauses(&mut self) -> Result<Vec<Clause>, RunError> {
         let mut p99 = None;
         for seconds in ATTEMPTS {
-            let trial = Trial {
-                number: 0,
-                purpose: Purpose::Ladder,
-                load: TrialLoad::Users(1),
-                warmup: Duration::ZERO,
-                duration: Duration::from_secs(seconds),
-                seed: 0,
-                enough: Vec::new(),
-            };
-            let run = self.unjudged(&trial)?;
+            let run = self.unjudged(&one_user(Duration::from_secs(seconds)))?;
             let counts = run.tally.counts;
             if counts.ok > 0 {
                 p99 = Some(run.tally.latency.response().quantile(0.99));
@@ -78,6 +72,18 @@ impl Trials<'_> {
             objective.clause().map_err(RunError::cannot)
         };
         texts.iter().map(clause).collect()
+    }
+}
+
+fn one_user(duration: Duration) -> Trial {
+    Trial {
+        number: 0,
+        purpose: Purpose::Ladder,
+        load: TrialLoad::Users(1),
+        warmup: Duration::ZERO,
+        duration,
+        seed: 0,
+        enough: Vec::new(),
     }
 }
 

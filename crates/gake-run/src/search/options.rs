@@ -1,5 +1,7 @@
 //! The options of a search, and how many connections its trials can have.
 
+use std::time::Duration;
+
 use gake_core::plan::{OTHER_DESCRIPTORS, tables_hold};
 use gake_core::schedule::Process;
 use gake_judge::search::SearchOptions;
@@ -12,6 +14,8 @@ use crate::Interrupt;
 pub struct CapacityOptions {
     /// The quantity to search, the time budget, and the precision.
     pub search: SearchOptions,
+    /// Load of one user before the search, whose figures do not count.
+    pub warmup: Duration,
     /// The arrival process of an open loop.
     pub arrivals: Process,
     /// Connections of an open loop, or users of a script; as many as the objectives require if
@@ -32,6 +36,7 @@ impl Default for CapacityOptions {
     fn default() -> Self {
         Self {
             search: SearchOptions::default(),
+            warmup: Duration::ZERO,
             arrivals: Process::Poisson,
             connections: None,
             connections_max: connections_max(gake_files::table_size(), true, None),

@@ -21,7 +21,7 @@ pub fn text(report: &ShadowReport) -> String {
         (
             FieldVerdict::Real,
             "Real differences",
-            "the shadow differs more often than the master from itself",
+            "the shadow differs from the master more often than two masters do",
         ),
         (
             FieldVerdict::Untested,
@@ -31,9 +31,9 @@ pub fn text(report: &ShadowReport) -> String {
         (
             FieldVerdict::Unproven,
             "Unproven",
-            "the master never differs from itself here, but too rare to exclude chance",
+            "two masters never differ here, but there are too few to exclude chance",
         ),
-        (FieldVerdict::Noise, "Noise", "the master differs from itself as well"),
+        (FieldVerdict::Noise, "Noise", "two masters differ as well"),
     ] {
         let all: Vec<_> = report.of(verdict).collect();
         if all.is_empty() {
@@ -117,7 +117,7 @@ fn difference(found: &FieldDifference, out: &mut String) {
     if found.paired > 0 {
         // Writing to a String cannot fail.
         let (own, paired) = (count(found.secondary), count(found.paired));
-        let _ = write!(facts, ", the master from itself {own} of {paired}");
+        let _ = write!(facts, ", two masters {own} of {paired}");
     }
     if let Some(q) = found.q.filter(|_| found.verdict == FieldVerdict::Real) {
         let _ = write!(facts, ", q {}", small(q));

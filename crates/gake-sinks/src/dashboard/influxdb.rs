@@ -92,7 +92,7 @@ fn over_time() -> Vec<DashboardPanel> {
             Visualization::Series,
             "Requests a second",
             "reqps",
-            "Asked: due by the plan. Sent: as they left. Goodput: ended ok.",
+            "Asked: planned. Sent: those that left. Goodput: with the expected response.",
         )
         .query("asked", rate("asked"))
         .query("sent", rate("fired"))

@@ -79,8 +79,8 @@ fn over_time() -> Vec<DashboardPanel> {
             Visualization::Series,
             "Requests a second",
             "reqps",
-            "Asked: due by the plan. Completed: as they ended, with a response or a fault. \
-             Goodput: ended ok.",
+            "Asked: planned. Completed: with a response or an error. \
+             Goodput: with the expected response.",
         )
         .query("asked", "sum(gake_asked_rate)")
         .query("completed", rate(ended))

@@ -93,6 +93,11 @@ pub struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "2m")]
     pub budget: Duration,
 
+    /// Load of one user before the search, which does not count (a target that warms up later starts
+    /// the search again)
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "0s", hide_default_value = true)]
+    pub warmup: Duration,
+
     /// Stop when half the 95 % interval is this narrow
     #[arg(long, value_name = "PERCENT", value_parser = values::precision, default_value = "5%")]
     pub precision: f64,

@@ -50,6 +50,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let most = connections_max(size, has_one_table, agents.as_ref().map(FleetMaker::agents));
     let options = CapacityOptions {
         search: search_options(args),
+        warmup: args.search.warmup,
         arrivals: match args.search.arrivals {
             Arrivals::Uniform => Process::Uniform,
             Arrivals::Poisson => Process::Poisson,

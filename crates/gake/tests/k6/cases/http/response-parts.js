@@ -1,4 +1,4 @@
-// A response has its parts itself, also those that nobody has read.
+// A response has its parts itself, also those not read yet.
 import http from 'k6/http';
 export default function () {
   const response = http.get(`${__ENV.URL}/fast`);

@@ -1,4 +1,4 @@
-// Without their system tags, groups and expected responses are told apart nowhere.
+// Without their system tags, groups and expected responses are not distinguished.
 import { check, group } from 'k6';
 import http from 'k6/http';
 
