@@ -1,7 +1,6 @@
-// Bundles strip.js, compressed, with the licences of what is in it.
+// Bundles strip.js with the licences of what is in it.
 import { build } from "esbuild";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
 
 const bundled = await build({
   entryPoints: ["strip.js"],
@@ -23,4 +22,4 @@ const licences = packages.map((name) => {
 });
 const text = `/*\n${licences.join("\n").replaceAll("*/", "* /")}*/\n${bundled.outputFiles[0].text}`;
 mkdirSync("dist", { recursive: true });
-writeFileSync("dist/typescript.js.gz", gzipSync(text, { level: 9 }));
+writeFileSync("dist/typescript.js", text);

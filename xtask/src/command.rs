@@ -1,5 +1,6 @@
 //! Running a command the way a person would: shown first, its output untouched.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -14,14 +15,24 @@ pub fn run(program: &str, args: &[&str]) -> Result<Duration> {
 
 /// The same with environment variables, which are shown too.
 pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<Duration> {
+    println!("$ {}", shown(program, args, env));
+    run_in(workspace::root(), program, args, env)
+}
+
+/// The same in another folder; the caller has shown it.
+pub fn run_in(
+    folder: &Path,
+    program: &str,
+    args: &[&str],
+    env: &[(&str, &str)],
+) -> Result<Duration> {
     let shown = shown(program, args, env);
-    println!("$ {shown}");
     let started = Instant::now();
     let real = if program == "cargo" { workspace::cargo() } else { program.to_owned() };
     let status = Command::new(real)
         .args(args)
         .envs(env.iter().copied())
-        .current_dir(workspace::root())
+        .current_dir(folder)
         .status()
         .with_context(|| format!("`{program}` could not be started"))?;
     if !status.success() {

@@ -13,6 +13,7 @@ mod suite;
 mod test;
 mod tidy;
 mod tools;
+mod ui;
 mod vendored;
 pub mod workspace;
 
@@ -28,6 +29,8 @@ usage: cargo xtask TASK
   nextest ARGS       cargo-nextest: `nextest run` runs the tests that need no other program
   servers            builds the servers in Go that tests run against
   tidy               the walls between the crates and the rules of the house
+  ui [--check]       makes the HTML page of ui/ and the TypeScript stripper of typescript/, with
+                     Node.js, or checks that those in the tree are up to date
   deny               licences, bans and sources of the dependencies; the vendored code
   docs               the documentation as a site, in target/docs
   dist [--target T] [--binary FILE] [--repository URL] [--check]
@@ -65,6 +68,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "nextest" => tools::NEXTEST.run(&strs(rest), &[]),
         "servers" => golang::main(rest),
         "tidy" => tidy::main(rest),
+        "ui" => ui::main(rest),
         "deny" => deny(rest),
         "docs" => docs(),
         "bench" => of_package("gake-bench", &[], rest),

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use gake_testkit::PROGRAMS;
 
-use crate::{command, debian, features, golang, suite, tidy};
+use crate::{command, debian, features, golang, suite, tidy, ui};
 
 /// How a step is done.
 enum Action {
     Packages,
     Tidy,
     Deny,
+    /// The files that Node.js makes.
+    Bundles,
     /// Builds without default features.
     Features,
     Cargo(&'static [&'static str]),
@@ -47,6 +49,7 @@ const STEPS: &[Step] = &[
     Step { name: "lints", when: When::Always, action: Action::Cargo(LINTS) },
     Step { name: "tidy", when: When::Always, action: Action::Tidy },
     Step { name: "dependencies", when: When::Always, action: Action::Deny },
+    Step { name: "bundles", when: When::Whole, action: Action::Bundles },
     Step { name: "features", when: When::Whole, action: Action::Features },
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
     Step { name: "servers", when: When::Whole, action: Action::Servers },
@@ -109,6 +112,10 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
         Action::Deny => {
             println!("$ cargo xtask deny");
             crate::deny(&[])
+        }
+        Action::Bundles => {
+            println!("$ cargo xtask ui --check");
+            ui::main(&["--check".to_owned()])
         }
         Action::Features => features::check(),
         Action::Cargo(args) => command::run("cargo", args).map(drop),

@@ -91,7 +91,7 @@ impl fmt::Display for Format {
 /// Writes a summary in a format; `style` applies to text.
 ///
 /// # Errors
-/// The writer's; [`html::NoUi`] for HTML when gake was built without the page.
+/// The writer's.
 pub fn write(
     summary: &Summary,
     format: Format,
@@ -104,7 +104,7 @@ pub fn write(
         Format::CsvSummary => return csv_summary::write(&summary.run, out),
         Format::Text => text::render(summary, style),
         Format::Markdown => markdown::render(summary),
-        Format::Html => html::run(summary).map_err(io::Error::other)?,
+        Format::Html => html::run(summary),
         Format::Junit => junit::render(summary),
         Format::OpenMetrics => openmetrics::render(summary),
         Format::Hdrplot => hdrplot::render(&summary.run.tally.latency.response()),

@@ -1,16 +1,14 @@
 //! Strips types from TypeScript, once for all users; lines stay the same.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
-use flate2::read::GzDecoder;
 use rquickjs::{CatchResultExt, CaughtError, Context, Function, Object, Runtime};
 
-/// `typescript/` as one compressed script; empty if it was built without Node.js.
-const STRIPPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/typescript.js.gz"));
+/// `typescript/` as one script, made by `cargo xtask ui`.
+const STRIPPER: &str = include_str!("typescript.js");
 
 /// Bytes of the thread's stack: the parser is recursive.
 const STACK_BYTES: usize = 16 << 20;
@@ -23,8 +21,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Why a module cannot be converted to JavaScript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeScriptError {
-    /// This gake was built without the stripper.
-    Absent,
     /// It is not valid TypeScript. Line and column begin at 1.
     Syntax {
         /// What the parser found.
@@ -42,10 +38,6 @@ impl fmt::Display for TypeScriptError {
     /// The rest of a message that begins with the name of the module.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent => f.write_str(
-                ": this gake was built without Node.js and cannot run TypeScript: build it again \
-                 where Node.js is installed, or convert the script with esbuild",
-            ),
             Self::Syntax { message, line, column } => write!(f, ":{line}:{column}: {message}"),
             Self::Failed(why) => write!(f, ": the types cannot be stripped: {why}"),
         }
@@ -80,9 +72,6 @@ impl StrippedModules {
 }
 
 fn strip(text: &str) -> Result<String, TypeScriptError> {
-    if STRIPPER.is_empty() {
-        return Err(TypeScriptError::Absent);
-    }
     // The caller may be on the small stack of a user.
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("typescript".to_owned()).stack_size(STACK_BYTES);
@@ -95,8 +84,6 @@ fn strip(text: &str) -> Result<String, TypeScriptError> {
 
 fn strip_here(text: &str) -> Result<String, TypeScriptError> {
     let failed = |error: &dyn fmt::Display| TypeScriptError::Failed(error.to_string());
-    let mut stripper = Vec::new();
-    GzDecoder::new(STRIPPER).read_to_end(&mut stripper).map_err(|error| failed(&error))?;
     let runtime = Runtime::new().map_err(|error| failed(&error))?;
     runtime.set_memory_limit(PARSER_HEAP_BYTES);
     runtime.set_max_stack_size(PARSER_STACK_BYTES);
@@ -105,7 +92,7 @@ fn strip_here(text: &str) -> Result<String, TypeScriptError> {
     let context = Context::full(&runtime).map_err(|error| failed(&error))?;
     context.with(|ctx| {
         let run = || -> rquickjs::Result<String> {
-            ctx.eval::<(), _>(stripper)?;
+            ctx.eval::<(), _>(STRIPPER)?;
             let stripper: Object<'_> = ctx.globals().get("typescript")?;
             stripper.get::<_, Function<'_>>("strip")?.call((text,))
         };
@@ -148,10 +135,6 @@ mod tests {
 
     #[test]
     fn types_are_stripped() {
-        if STRIPPER.is_empty() {
-            assert_eq!(strip("1"), Err(TypeScriptError::Absent));
-            return;
-        }
         let text = "import { Options } from 'k6/options';
             import type { A } from './a.ts';
             enum Color { Red, Green = 'g', Blue = 4, Next }
@@ -176,9 +159,6 @@ mod tests {
 
     #[test]
     fn namespaces_become_objects() {
-        if STRIPPER.is_empty() {
-            return;
-        }
         let text = "namespace N {
                 export const a = 1, q = { b: 2 };
                 export function g(): number { return a + hidden }
@@ -205,9 +185,6 @@ mod tests {
 
     #[test]
     fn a_syntax_error_has_its_location() {
-        if STRIPPER.is_empty() {
-            return;
-        }
         let error = strip("const a: number = 1;\n\nconst b: = 3;").unwrap_err();
         let expected =
             TypeScriptError::Syntax { message: "Unexpected token".to_owned(), line: 3, column: 10 };
@@ -217,9 +194,6 @@ mod tests {
 
     #[test]
     fn deep_nesting_ends_with_an_error() {
-        if STRIPPER.is_empty() {
-            return;
-        }
         let deep = "(".repeat(200_000);
         assert!(matches!(strip(&deep), Err(TypeScriptError::Failed(_))));
     }

@@ -1,6 +1,5 @@
 //! Compares run files and prints the comparison.
 
-use std::io;
 use std::path::Path;
 
 use gake_core::record::Run;
@@ -38,9 +37,7 @@ pub fn put(results: Results, report: &CompareReport<'_>, console: &Console) -> R
         let text = match format {
             ResultFormat::Summary(Format::Json) => json(report)?,
             ResultFormat::Summary(Format::Markdown) => markdown(report),
-            ResultFormat::Summary(Format::Html) => {
-                html::compare(report).map_err(io::Error::other)?
-            }
+            ResultFormat::Summary(Format::Html) => html::compare(report),
             _ => text(report, style),
         };
         Ok(text.into_bytes())

@@ -61,9 +61,6 @@ impl Results {
         }
         let mut results = Self { printed: None, files: Vec::new(), style };
         for output in outputs {
-            if output.format == ResultFormat::Summary(Format::Html) {
-                gake_report::html::check().map_err(Failure::could_not)?;
-            }
             match &output.file {
                 None if results.printed.is_some() => {
                     return Err(Failure::usage(

@@ -7,8 +7,8 @@ use super::table::{WORDS, Words};
 /// The words of the table that stand where they may not.
 pub fn check(source: &Source, is_test: bool) -> Vec<Complaint> {
     let name = source.name();
-    // A build script speaks to cargo through stdout; node.rs is a part of two.
-    if is_test || name.ends_with("/build.rs") || name.ends_with("/node.rs") {
+    // A build script speaks to cargo through stdout.
+    if is_test || name.ends_with("/build.rs") {
         return Vec::new();
     }
     let covers = |rule: &&Words| {

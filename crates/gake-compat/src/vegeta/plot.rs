@@ -38,7 +38,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
         series: series(&mut results, console)?,
         threshold: threshold.unwrap_or(Plot::default().threshold),
     };
-    let page = html::plot(&plot).map_err(Failure::could_not)?;
+    let page = html::plot(&plot);
     let name = parsed.last("output").unwrap_or("stdout");
     let mut out = files::create(name, console)?;
     out.write_all(page.as_bytes())

@@ -67,6 +67,9 @@ impl LatencyMetric {
     }
 }
 
+/// From this share of other responses on, the ok ones have percentiles of their own.
+const OTHERS_MIN: f64 = 0.01;
+
 /// The histograms of a tally.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Latency {
@@ -123,5 +126,15 @@ impl Latency {
         let mut all = ok.clone();
         all.merge(other);
         Cow::Owned(all)
+    }
+
+    /// The response time of ok requests, if 1 % or more of all ended otherwise: fast failures make
+    /// the percentiles of all look good.
+    #[must_use]
+    pub fn distinct_ok(&self) -> Option<&Histogram> {
+        let ok = self.of(LatencyMetric::OkResponse);
+        let others = self.of(LatencyMetric::OtherResponse).count();
+        let is_distinct = others > 0 && others as f64 >= OTHERS_MIN * (ok.count() + others) as f64;
+        (is_distinct && !ok.is_empty()).then_some(ok)
     }
 }

@@ -10,20 +10,12 @@ pub(super) const COLUMNS: [(&str, f64); 5] =
 
 pub(super) const HEADLINE: &str = "response";
 
-/// From this share of other responses on, the ok ones have a row of their own: fast failures make
-/// the percentiles of all look good.
-const OTHERS_MIN: f64 = 0.01;
-
 /// The rows with samples, the headline first.
 pub(super) fn rows(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)> {
     let of = |metric| Cow::Borrowed(latency.of(metric));
-    let response = latency.response();
-    let ok = latency.of(LatencyMetric::OkResponse);
-    let others = response.count().saturating_sub(ok.count());
-    let has_ok = others as f64 >= OTHERS_MIN * response.count() as f64 && others > 0;
     let rows = [
-        (HEADLINE, response),
-        ("ok only", if has_ok { Cow::Borrowed(ok) } else { Cow::default() }),
+        (HEADLINE, latency.response()),
+        ("ok only", latency.distinct_ok().map(Cow::Borrowed).unwrap_or_default()),
         ("service", of(LatencyMetric::Service)),
         ("lateness", of(LatencyMetric::Lateness)),
         ("blocked", of(LatencyMetric::Blocked)),

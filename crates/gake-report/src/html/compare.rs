@@ -4,7 +4,7 @@ use gake_judge::Summary;
 use serde::Serialize;
 
 use super::run::{POINTS_MAX, RunJson};
-use super::{NoUi, SCHEMA, bounded, cut};
+use super::{SCHEMA, bounded, cut};
 use crate::compare::json::ComparisonJson;
 use crate::compare::{CompareReport, legend};
 
@@ -23,10 +23,8 @@ struct ComparePageJson {
 }
 
 /// The page of a comparison as one file.
-///
-/// # Errors
-/// When gake was built without the page.
-pub fn compare(report: &CompareReport<'_>) -> Result<String, NoUi> {
+#[must_use]
+pub fn compare(report: &CompareReport<'_>) -> String {
     let [a, b] = report.sides.map(|run| Summary::as_recorded(run.clone()).0);
     bounded(POINTS_MAX, |points| ComparePageJson {
         schema: SCHEMA,

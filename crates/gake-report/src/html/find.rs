@@ -9,7 +9,7 @@ use gake_text::duration::format_duration;
 use gake_text::units;
 use serde::Serialize;
 
-use super::{NoUi, SCHEMA, bounded, cut, instant};
+use super::{SCHEMA, bounded, cut, instant};
 use crate::find::FindReport;
 use crate::find::json::{CauseJson, FindJson};
 use crate::find::{map, text};
@@ -48,10 +48,8 @@ struct StatementJson {
 }
 
 /// The page of a search as one file.
-///
-/// # Errors
-/// When gake was built without the page.
-pub fn find(report: &FindReport) -> Result<String, NoUi> {
+#[must_use]
+pub fn find(report: &FindReport) -> String {
     bounded(STEPS_MAX, |steps| FindPageJson::new(report, steps))
 }
 
@@ -162,7 +160,7 @@ mod tests {
         long.target = "<".repeat(100_000);
         long.clauses[0].text = "<".repeat(10_000);
         long.clauses = vec![long.clauses[0].clone(); 100];
-        let html = find(&long).unwrap();
+        let html = find(&long);
         assert!(html.len() <= 500_000, "{}", html.len());
         let form = FindPageJson::new(&long, 100);
         assert_eq!(form.more_steps, 19_900);

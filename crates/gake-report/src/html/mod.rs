@@ -22,8 +22,8 @@ pub use run::{PageControl, run, run_over};
 pub use shadow::shadow;
 pub use trend::{TrendRun, trend};
 
-/// The page built from `ui/` by the build script; empty when it could not be built.
-const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
+/// The page of `ui/`, made by `cargo xtask ui`.
+const PAGE: &str = include_str!("page.html");
 
 /// The placeholder of the data: a JSON string, so that the page is valid without data.
 const PLACE: &str = "\"@gake-page@\"";
@@ -37,31 +37,14 @@ const PAGE_MAX: usize = 500_000;
 /// Most characters shown of a sentence, as it may contain text from outside.
 const TEXT_MAX: usize = 400;
 
-/// Gake was built without the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this gake was built without the HTML page: build it again with Node.js 20.19 or newer and npm \
-     installed, or with GAKE_UI_DIST naming a folder with a ready-made page"
-)]
-pub struct NoUi;
-
-/// Whether gake was built with the page, to be checked before a run.
-///
-/// # Errors
-/// When it was not.
-pub fn check() -> Result<(), NoUi> {
-    if PAGE.is_empty() { Err(NoUi) } else { Ok(()) }
-}
-
 /// The page with `data` in it.
-fn page(data: &impl Serialize) -> Result<String, NoUi> {
+fn page(data: &impl Serialize) -> String {
     assemble(PAGE, &json(data))
 }
 
 /// The page with a JSON text inlined.
-fn assemble(page: &str, json: &str) -> Result<String, NoUi> {
-    let (before, after) = page.split_once(PLACE).ok_or(NoUi)?;
-    Ok([before, json, after].concat())
+fn assemble(page: &str, json: &str) -> String {
+    page.replacen(PLACE, json, 1)
 }
 
 /// Data as JSON in which no text can close the surrounding element.
@@ -72,7 +55,7 @@ fn json(data: &impl Serialize) -> String {
 
 /// The page of the data that `of` makes with a bound on the length of its lists: `most`, or smaller
 /// until the page is within its limit.
-fn bounded<D: Serialize>(most: usize, of: impl Fn(usize) -> D) -> Result<String, NoUi> {
+fn bounded<D: Serialize>(most: usize, of: impl Fn(usize) -> D) -> String {
     assemble(PAGE, &bounded_json(most, of))
 }
 
@@ -116,7 +99,6 @@ mod tests {
 
     #[test]
     fn the_page_has_one_script_and_asks_for_nothing() {
-        assert!(!PAGE.is_empty(), "{NoUi}");
         assert_eq!(PAGE.matches(PLACE).count(), 1);
         // One for the data, one for the code.
         assert_eq!(PAGE.matches("<script").count(), 2);
@@ -130,14 +112,9 @@ mod tests {
     #[test]
     fn data_cannot_leave_its_element() {
         let hostile = "</script><script>alert(1)</script><!-- \u{2028}";
-        let page = assemble("<x>\"@gake-page@\"</x>", &json(&hostile)).unwrap();
+        let page = assemble("<x>\"@gake-page@\"</x>", &json(&hostile));
         let inside = page.strip_prefix("<x>").unwrap().strip_suffix("</x>").unwrap();
         assert!(!inside.contains('<'));
         assert_eq!(serde_json::from_str::<String>(inside).unwrap(), hostile);
-    }
-
-    #[test]
-    fn without_a_page_there_is_one_sentence() {
-        assert_eq!(assemble("", "1"), Err(NoUi));
     }
 }

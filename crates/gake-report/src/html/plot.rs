@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{NoUi, lttb, page};
+use super::{lttb, page};
 
 /// Latencies over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,10 +47,8 @@ struct PlotSeriesJson<'a> {
 }
 
 /// The page of a plot.
-///
-/// # Errors
-/// When gake was built without the page.
-pub fn plot(plot: &Plot) -> Result<String, NoUi> {
+#[must_use]
+pub fn plot(plot: &Plot) -> String {
     let series = plot.series.iter().map(|series| {
         let points = lttb(&series.points, plot.threshold);
         PlotSeriesJson {
@@ -75,7 +73,7 @@ mod tests {
             (0..200_000).map(|i| (i as f64 / 1e3, ((i * 7919 + n) % 1_000) as f64 / 3.0)).collect()
         };
         let series = (0..2).map(|n| PlotSeries { name: name(n), points: points(n) }).collect();
-        let html = plot(&Plot { title: "a <b>".to_owned(), series, ..Plot::default() }).unwrap();
+        let html = plot(&Plot { title: "a <b>".to_owned(), series, ..Plot::default() });
         assert!(html.len() < 500_000, "{}", html.len());
         assert_eq!(html.matches("</script").count(), 2);
         assert!(html.contains("\"title\":\"a \\u003cb>\""));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{NoUi, SCHEMA, bounded, cut};
+use super::{SCHEMA, bounded, cut};
 
 const RUNS_MAX: usize = 2_000;
 
@@ -39,10 +39,8 @@ struct TrendJson<'a> {
 }
 
 /// The page of the runs of a target, the newest last.
-///
-/// # Errors
-/// When gake was built without the page.
-pub fn trend(target: &str, runs: Vec<TrendRun>) -> Result<String, NoUi> {
+#[must_use]
+pub fn trend(target: &str, runs: Vec<TrendRun>) -> String {
     bounded(RUNS_MAX, |most| TrendJson {
         schema: SCHEMA,
         kind: "trend",

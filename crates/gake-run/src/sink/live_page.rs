@@ -46,7 +46,7 @@ impl LivePage {
         controls: Option<LiveControls>,
         rate: Option<RateControl>,
     ) -> Result<Self, RunError> {
-        let [before, after] = html::frame().map_err(RunError::cannot)?;
+        let [before, after] = html::frame();
         let has_stop = controls.is_some();
         let server = LiveServer::bind(address, PageFrame { before, after }, controls)
             .map_err(RunError::Sink)?;

@@ -80,9 +80,10 @@ fn progress(state: &TuiState, elapsed: Duration, width: u16, time: &str) -> Line
 
 /// The figures so far: counts, rates, percentiles, objectives.
 fn figures(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
+    let has_ok = state.quantiles.iter().any(|(_, _, ok)| ok.is_some());
+    let middle = Constraint::Length(if has_ok { 29 } else { 20 });
     let [left, middle, right] =
-        Layout::horizontal([Constraint::Min(26), Constraint::Length(20), Constraint::Fill(1)])
-            .areas(area);
+        Layout::horizontal([Constraint::Min(26), middle, Constraint::Fill(1)]).areas(area);
     let counts = &state.counts;
     let last = state.seconds.back().copied().unwrap_or_default();
     let lost = counts.due().saturating_sub(counts.ok + counts.unfinished);
@@ -99,14 +100,19 @@ fn figures(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     lines.push(row("in flight", format!("{:.1}", state.in_flight)));
     lines.push(row("open", format!("{} connections", count(state.open))));
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" requests ")), left);
-    let quantiles = state.quantiles.iter();
-    let lines: Vec<_> =
-        quantiles.map(|(name, ns)| Line::from(format!("{name:<7}{:>9}", time_of(*ns)))).collect();
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" response ")), middle);
+    let lines: Vec<_> = state.quantiles.iter().map(quantile).collect();
+    let title = if has_ok { " response        ok only " } else { " response " };
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), middle);
     frame.render_widget(
         Paragraph::new(objectives(state)).block(Block::bordered().title(" objectives ")),
         right,
     );
+}
+
+/// A percentile of all responses, and of the ok ones if they differ.
+fn quantile((name, all, ok): &(&str, u64, Option<u64>)) -> Line<'static> {
+    let ok = ok.map_or(String::new(), |ok| format!("{:>9}", time_of(ok)));
+    Line::from(format!("{name:<7}{:>9}{ok}", time_of(*all)))
 }
 
 fn rates_of(last: &ChartPoint) -> String {
@@ -307,7 +313,8 @@ mod tests {
             "900 (9.1 %)",
             "990/s of 1,000/s",
             "50 connections",
-            "p99.9",
+            "response        ok only",
+            "max      90.0 ms  90.0 ms",
             "✘ p99<50ms  90.0 ms",
             "✔ rate>900/s  990/s",
             "· cpu<80%",

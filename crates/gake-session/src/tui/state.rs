@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Histogram};
+use gake_core::record::{Counts, Histogram, Latency};
 use gake_run::{ResolvedRun, SecondUpdate};
 use gake_text::foreign;
 
@@ -61,8 +61,8 @@ pub(super) struct TuiState {
     pub(super) counts: Counts,
     pub(super) open: u64,
     pub(super) in_flight: f64,
-    /// Names and nanoseconds.
-    pub(super) quantiles: Vec<(&'static str, u64)>,
+    /// Names and nanoseconds: of all, and of the ok responses if they differ.
+    pub(super) quantiles: Vec<(&'static str, u64, Option<u64>)>,
     pub(super) bars: Vec<HistogramBar>,
     /// Status, count, whether it is expected.
     pub(super) statuses: Vec<(u16, u64, bool)>,
@@ -114,7 +114,7 @@ impl TuiState {
         let tally = update.so_far.tally();
         (self.counts, self.open) = (tally.counts, second.gauges.open);
         self.in_flight = second.point.in_flight;
-        self.measure(&tally.latency.response());
+        self.measure(&tally.latency);
         let expect = &prepared.plan.expect;
         let statuses = tally.statuses().iter();
         self.statuses = statuses.map(|&(code, n)| (code, n, expect.accepts(code))).collect();
@@ -138,14 +138,18 @@ impl TuiState {
     }
 
     /// Updates percentiles and bars from the histogram so far.
-    pub(super) fn measure(&mut self, response: &Histogram) {
+    pub(super) fn measure(&mut self, latency: &Latency) {
+        let response = latency.response();
         if response.is_empty() {
             return;
         }
-        let of = |(name, quantile)| (name, response.quantile(quantile));
+        let ok = latency.distinct_ok();
+        let of = |(name, quantile)| {
+            (name, response.quantile(quantile), ok.map(|ok| ok.quantile(quantile)))
+        };
         self.quantiles = QUANTILES.into_iter().map(of).collect();
-        self.quantiles.push(("max", response.max()));
-        self.bars = bars(response);
+        self.quantiles.push(("max", response.max(), ok.map(Histogram::max)));
+        self.bars = bars(&response);
     }
 }
 
@@ -174,6 +178,7 @@ fn bars(response: &Histogram) -> Vec<HistogramBar> {
 pub(super) mod tests {
     use gake_core::Load;
     use gake_core::plan::Plan;
+    use gake_core::record::LatencyMetric;
 
     use super::*;
 
@@ -185,15 +190,15 @@ pub(super) mod tests {
             ..Plan::new("http://localhost:8080/", load)
         };
         let mut state = TuiState::new(&plan, false);
-        let mut response = Histogram::default();
+        let mut latency = Latency::default();
         for at in 1..=10u64 {
             let (p50, p99) = (at * 1_000_000, at * 9_000_000);
             let asked = Some(1_000.0);
             state.add(ChartPoint { at, asked, sent: 990, ok: 900, failed: 90, p50, p99 });
-            response.record(p50);
-            response.record(p99);
+            latency.of_mut(LatencyMetric::OkResponse).record(p99);
+            latency.of_mut(LatencyMetric::OtherResponse).record(p50);
         }
-        state.measure(&response);
+        state.measure(&latency);
         state.counts =
             Counts { started: 9_900, sent: 9_900, ok: 9_000, failed: 900, ..Counts::default() };
         (state.open, state.in_flight) = (50, 49.5);

@@ -84,6 +84,8 @@ const TIPS: &[(&[&str], Option<&str>, &str)] = &[
         Some("format"),
         "is -o here: -o json, or -o json=FILE",
     ),
+    (&["--junit", "--junit-xml"], Some("format"), "is -o here: -o junit=FILE"),
+    (&["--markdown", "--md"], Some("format"), "is -o here: -o markdown, or -o markdown=FILE"),
     (&["-m"], Some("method"), "is -X here: -X POST"),
     (&["-A", "-T"], Some("header"), "is a header line here: -H 'Name: value'"),
     (&["-b"], Some("data"), "is --data here (a body), or -H 'Cookie: NAME=VALUE'"),

@@ -114,7 +114,7 @@ fn trend(directory: &Path) -> PathBuf {
         capacity: (id == 6).then_some([900.0, 850.0, 1_000.0]),
     };
     let page = gake_report::html::trend("http://shop.example/", (1..=12).map(run).collect());
-    fs::write(&html, page.unwrap()).unwrap();
+    fs::write(&html, page).unwrap();
     html
 }
 
@@ -179,7 +179,7 @@ fn pages_work_in_a_browser() {
 
     let shadow = compared(directory);
     let search = directory.join("find.html");
-    fs::write(&search, gake_report::html::find(&search::report()).unwrap()).unwrap();
+    fs::write(&search, gake_report::html::find(&search::report())).unwrap();
     let trend = trend(directory);
     let pages = [
         &ten, &second, &failures, &mixed, &js, &hour, &empty, &plot, &shadow, &search, &over,

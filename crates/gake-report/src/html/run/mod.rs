@@ -17,7 +17,7 @@ use self::metrics::{MetricJson, metrics};
 use self::series::{CurveJson, PageHistogramJson, PageSeriesJson, curves, histogram};
 use self::setup::{PageObjectiveJson, PageOriginJson, StageJson, objectives, stages};
 use self::target::TargetJson;
-use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
+use super::{SCHEMA, bounded, cut, cut_to, instant};
 use crate::formats::headline::{self, Tone};
 
 /// Most points of the series: about as many as a chart on a wide screen has columns.
@@ -186,18 +186,14 @@ struct PageEventJson {
 }
 
 /// The page of a run as one file. A page over its limit shows longer intervals.
-///
-/// # Errors
-/// When gake was built without the page.
-pub fn run(summary: &Summary) -> Result<String, NoUi> {
+#[must_use]
+pub fn run(summary: &Summary) -> String {
     bounded(POINTS_MAX, |points| RunJson::new(summary, points))
 }
 
 /// The page of a run with another one, called `name`, behind it on every chart.
-///
-/// # Errors
-/// When gake was built without the page.
-pub fn run_over(summary: &Summary, name: &str, over: &Summary) -> Result<String, NoUi> {
+#[must_use]
+pub fn run_over(summary: &Summary, name: &str, over: &Summary) -> String {
     bounded(POINTS_MAX, |points| RunJson::over(summary, points, name, over))
 }
 

@@ -2,7 +2,6 @@
 
 mod live;
 
-use std::io;
 use std::path::Path;
 
 use gake_core::schedule::Process;
@@ -168,7 +167,7 @@ fn show(report: &FindReport, results: Results, console: &Console) -> Result<(), 
     results.put(console, |format, style| {
         Ok(match format {
             ResultFormat::Summary(Format::Json) => gake_report::find::json(report)?,
-            ResultFormat::Summary(Format::Html) => html::find(report).map_err(io::Error::other)?,
+            ResultFormat::Summary(Format::Html) => html::find(report),
             _ => gake_report::find::text(report, style),
         }
         .into_bytes())

@@ -22,8 +22,7 @@ pub(super) fn show(
     console: &Console,
 ) -> Result<Exit, Failure> {
     if let Some(path) = html {
-        let page =
-            trend(target, entries.iter().map(point).collect()).map_err(Failure::could_not)?;
+        let page = trend(target, entries.iter().map(point).collect());
         gake_files::create(path, Access::Mask)
             .and_then(|mut file| file.write_all(page.as_bytes()))
             .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;

@@ -1,6 +1,6 @@
 //! `gake shadow report` and `gake shadow convert`.
 
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use gake_files::Access;
@@ -49,7 +49,7 @@ pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failur
             ResultFormat::Summary(Format::Json) => serde_json::to_string_pretty(&reports)? + "\n",
             ResultFormat::Summary(Format::Html) => {
                 let page = |rows| reports.iter().map(|report| shown(report, rows)).collect();
-                html::shadow::<serde_json::Value>(page).map_err(io::Error::other)?
+                html::shadow::<serde_json::Value>(page)
             }
             _ => text(&reports),
         }

@@ -1,1 +1,0 @@
-../gake-report/node.rs
