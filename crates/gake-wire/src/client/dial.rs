@@ -35,7 +35,7 @@ use crate::net::fault;
 use crate::net::ports::LocalPorts;
 use crate::net::scratch::Scratch;
 use crate::net::sockopt;
-use crate::net::stream::Stream;
+use crate::net::stream::{Link, Stream};
 use crate::tls::facts::ConnectionFacts;
 use crate::tls::handshakes::Handshake;
 use crate::tls::protocol::Protocol;
@@ -165,7 +165,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         let (address, turn) = self.address(number, origin).await?;
         let permitted = self.network.permitted()?;
-        let (stream, peer) = match address {
+        let (link, peer) = match address {
             Address::Tcp(address) => {
                 let opened = self.open_tcp(address, turn).await;
                 let opened = opened.inspect_err(|_| self.has_failed(address));
@@ -174,15 +174,19 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Address::Unix(path) => (open_unix(&path).await?, None),
         };
         let has_tunnel = origin.server_name.is_some() || is_tunnelled;
-        let stream = match (&origin.proxy, stream) {
-            (Some(proxy), Stream::Tcp(mut tcp)) if has_tunnel || !proxy.takes_requests() => {
-                proxy.tunnel(&mut tcp, &origin.tunnel_authority()).await?;
-                Stream::Tcp(tcp)
+        let link = match (&origin.proxy, link) {
+            (Some(proxy), Link::Tcp(tcp)) => {
+                let is_clear = !has_tunnel && proxy.takes_requests();
+                if is_clear && self.network.settings.protocol == Protocol::Http2 {
+                    return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
+                }
+                let mut link = proxy.link(tcp, self.network.proxy_tls.as_ref()).await?;
+                if !is_clear {
+                    proxy.tunnel(&mut link, &origin.tunnel_authority()).await?;
+                }
+                link
             }
-            (Some(_), _) if self.network.settings.protocol == Protocol::Http2 => {
-                return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
-            }
-            (_, stream) => stream,
+            (_, link) => link,
         };
         let open = self.meter.opened(permitted);
         let connected = self.clock.now();
@@ -192,10 +196,10 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let (stream, early) = match (&origin.server_name, tls) {
             (Some(name), Some(config)) => {
                 let request = request.map(EarlyRequest::new);
-                self.secure(stream, (name, config), request, connected, exchange).await?
+                self.secure(link, (name, config), request, connected, exchange).await?
             }
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
-            (None, _) => (stream, 0),
+            (None, _) => (Stream::Plain(link), 0),
         };
         Ok(DialedStream { stream, peer, open, times: (connected, connect), early })
     }
@@ -203,7 +207,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     /// Makes a handshake, which begins at `connected`. Returns the bytes accepted as early data, too.
     async fn secure(
         &self,
-        stream: Stream,
+        link: Link,
         (name, config): (&ServerName<'static>, &Arc<ClientConfig>),
         mut request: Option<EarlyRequest<'_>>,
         connected: Nanos,
@@ -214,7 +218,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
                 request.send(session, exchange, connected);
             }
         };
-        let (stream, is_stapled) = stapling::watched(secure(name, config, stream, begin)).await;
+        let (stream, is_stapled) = stapling::watched(secure(name, config, link, begin)).await;
         let stream = stream?;
         let handshake = self.clock.now() - connected;
         exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
@@ -340,7 +344,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         Rc::clone(&known[number])
     }
 
-    async fn open_tcp(&self, address: SocketAddr, turn: usize) -> Result<Stream, Fault> {
+    async fn open_tcp(&self, address: SocketAddr, turn: usize) -> Result<Link, Fault> {
         let own = &self.network.settings.sources.addresses;
         let sources = match own.is_empty() && is_loopback(address.ip()) {
             true => &self.network.loopback_sources,
@@ -370,11 +374,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         Err(Fault::NoLocalPort)
     }
 
-    async fn connect_from(
-        &self,
-        address: SocketAddr,
-        source: Option<IpAddr>,
-    ) -> io::Result<Stream> {
+    async fn connect_from(&self, address: SocketAddr, source: Option<IpAddr>) -> io::Result<Link> {
         let socket = self.network.settings.sources.socket(address.ip(), source)?;
         if let Some(range) = self.network.ports.and_then(LocalPorts::own_range) {
             // Optional: without it the search is slower.
@@ -396,7 +396,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         stream.writable().await?;
         match stream.take_error()? {
             Some(error) => Err(error),
-            None => Ok(Stream::Tcp(stream)),
+            None => Ok(Link::Tcp(stream)),
         }
     }
 }
@@ -416,28 +416,18 @@ fn of_proxy(fault: Fault, origin: &Origin) -> Fault {
     }
 }
 
-/// Makes a handshake over `stream`; `begin` gets the session before its first byte.
+/// Makes a handshake over `link`; `begin` gets the session before its first byte.
 async fn secure(
     name: &ServerName<'static>,
     config: &Arc<ClientConfig>,
-    stream: Stream,
+    link: Link,
     begin: impl FnOnce(&mut ClientConnection),
 ) -> Result<Stream, Fault> {
     let connector = TlsConnector::from(Arc::clone(config));
-    let secured = match stream {
-        Stream::Tcp(tcp) => {
-            let secured = connector.connect_with(name.clone(), tcp, begin).await;
-            secured.map(|stream| Stream::TcpTls(Box::new(stream)))
-        }
-        Stream::Unix(unix) => {
-            let secured = connector.connect_with(name.clone(), unix, begin).await;
-            secured.map(|stream| Stream::UnixTls(Box::new(stream)))
-        }
-        secured => Ok(secured),
-    };
-    secured.map_err(|error| fault::of_handshake(&error))
+    let secured = connector.connect_with(name.clone(), link, begin).await;
+    secured.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| fault::of_handshake(&error))
 }
 
-async fn open_unix(path: &Path) -> Result<Stream, Fault> {
-    UnixStream::connect(path).await.map(Stream::Unix).map_err(|error| fault::of_connect(&error))
+async fn open_unix(path: &Path) -> Result<Link, Fault> {
+    UnixStream::connect(path).await.map(Link::Unix).map_err(|error| fault::of_connect(&error))
 }

@@ -45,6 +45,8 @@ pub struct Network {
     /// Sentences for the user to read before the run.
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
+    /// For proxies behind TLS.
+    pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
     pub(crate) quic: Option<QuicSettings>,
     pub(crate) early: EarlySettings,
     pub(crate) upgrade: Option<Arc<UpgradeRequest>>,
@@ -88,6 +90,8 @@ impl Network {
             _ => Vec::new(),
         };
         let lookups = Lookups::new(resolver.clone(), &settings);
+        let has_tls_proxy = resolver.proxy.as_ref().is_some_and(ProxyRules::has_tls);
+        let proxy_tls = has_tls_proxy.then(|| tls.for_proxy().config(Protocol::Http1));
         let network = Self {
             ports,
             loopback_sources,
@@ -95,6 +99,7 @@ impl Network {
             fields: Vec::new(),
             notes: Vec::new(),
             tls: None,
+            proxy_tls: proxy_tls.transpose()?,
             quic: None,
             early: EarlySettings::default(),
             upgrade: None,
@@ -178,6 +183,7 @@ impl Network {
             fields: Vec::new(),
             notes: Vec::new(),
             tls,
+            proxy_tls: self.proxy_tls.clone(),
             quic: None,
             early: EarlySettings::default(),
             upgrade: None,

@@ -1,20 +1,26 @@
 //! A forward proxy. With HTTP, requests in clear text are sent to it in absolute form, and TLS goes
-//! through a tunnel (RFC 9110, sections 9.3.6 and 7.3.2); with SOCKS, everything does.
+//! through a tunnel (RFC 9110, sections 9.3.6 and 7.3.2); with SOCKS, everything does. An HTTP proxy
+//! may itself be behind TLS.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use gake_core::record::Fault;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use crate::net::location::{Location, Scheme, basic_authorization};
 use crate::net::socks;
+use crate::net::stream::Link;
 
 /// Maximum bytes of the response head to CONNECT.
 const HEAD_MAX: usize = 16 * 1024;
 
-/// A proxy, reached without TLS. It resolves names.
+/// A proxy. It resolves names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardProxy {
     protocol: ProxyProtocol,
@@ -27,6 +33,8 @@ pub struct ForwardProxy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProxyProtocol {
     Http,
+    /// HTTP over TLS.
+    Https,
     Socks5,
 }
 
@@ -38,12 +46,12 @@ const SOCKS_PORT: u16 = 1080;
 pub enum ProxyError {
     /// Not a URL of this kind.
     #[error(
-        "a proxy is written http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST \
-         if needed"
+        "a proxy is written http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, with \
+         USER:PASSWORD@ before HOST if needed"
     )]
     Url,
     /// Another protocol.
-    #[error("a proxy is reached over http:// or socks5://, not {0}://")]
+    #[error("a proxy is reached over http://, https:// or socks5://, not {0}://")]
     Scheme(String),
 }
 
@@ -54,6 +62,7 @@ impl FromStr for ForwardProxy {
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
         let protocol = match scheme.to_ascii_lowercase().as_str() {
             "http" => ProxyProtocol::Http,
+            "https" => ProxyProtocol::Https,
             "socks5" | "socks5h" => ProxyProtocol::Socks5,
             _ => return Err(ProxyError::Scheme(scheme.to_owned())),
         };
@@ -65,6 +74,7 @@ impl FromStr for ForwardProxy {
             location.port != Scheme::Http.port() || rest.trim_end_matches('/').ends_with(":80");
         let port = match protocol {
             ProxyProtocol::Socks5 if !has_port => SOCKS_PORT,
+            ProxyProtocol::Https if !has_port => Scheme::Https.port(),
             _ => location.port,
         };
         Ok(Self { protocol, host: location.host, port, user: location.user })
@@ -74,7 +84,34 @@ impl FromStr for ForwardProxy {
 impl ForwardProxy {
     /// Whether requests in clear text go through it in absolute form, without a tunnel.
     pub(crate) fn takes_requests(&self) -> bool {
-        self.protocol == ProxyProtocol::Http
+        self.protocol != ProxyProtocol::Socks5
+    }
+
+    /// Whether it is reached over TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.protocol == ProxyProtocol::Https
+    }
+
+    /// The link that a connection to the proxy is: with TLS if the proxy is behind it.
+    ///
+    /// # Errors
+    /// The handshake failed.
+    pub(crate) async fn link(
+        &self,
+        tcp: TcpStream,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> Result<Link, Fault> {
+        if !self.is_tls() {
+            return Ok(Link::Tcp(tcp));
+        }
+        let name = ServerName::try_from(self.host.clone());
+        let (Some(tls), Ok(name)) = (tls, name) else {
+            return Err(Fault::Proxy("TLS to it was not set up"));
+        };
+        let stream = TlsConnector::from(Arc::clone(tls)).connect(name, tcp).await;
+        stream
+            .map(|stream| Link::Proxy(Box::new(stream)))
+            .map_err(|_| Fault::Proxy("the TLS handshake with it failed: --cacert, or --insecure"))
     }
 
     /// The `Proxy-Authorization` header, if the proxy has a user.
@@ -87,24 +124,21 @@ impl ForwardProxy {
     ///
     /// # Errors
     /// The proxy refused or closed the connection.
-    pub(crate) async fn tunnel(
-        &self,
-        stream: &mut TcpStream,
-        authority: &str,
-    ) -> Result<(), Fault> {
+    pub(crate) async fn tunnel(&self, stream: &mut Link, authority: &str) -> Result<(), Fault> {
         match self.protocol {
-            ProxyProtocol::Http => self.connect(stream, authority).await,
+            ProxyProtocol::Http | ProxyProtocol::Https => self.connect(stream, authority).await,
             ProxyProtocol::Socks5 => socks::connect(stream, authority, self.user.as_deref()).await,
         }
     }
 
-    async fn connect(&self, stream: &mut TcpStream, authority: &str) -> Result<(), Fault> {
+    async fn connect(&self, stream: &mut Link, authority: &str) -> Result<(), Fault> {
         let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
         if let Some((name, value)) = self.header() {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         request.push_str("\r\n");
         stream.write_all(request.as_bytes()).await.map_err(|_| Fault::Proxy(SILENT))?;
+        stream.flush().await.map_err(|_| Fault::Proxy(SILENT))?;
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             // One byte at a time: bytes after the head belong to the origin.
@@ -123,6 +157,7 @@ impl fmt::Display for ForwardProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.protocol {
             ProxyProtocol::Http => "http",
+            ProxyProtocol::Https => "https",
             ProxyProtocol::Socks5 => "socks5",
         };
         match self.host.contains(':') {
@@ -163,14 +198,14 @@ mod tests {
         assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
         assert_eq!(proxy.header().unwrap().1, "Basic bWU6c2VjcmV0");
         assert_eq!("127.0.0.1:8080".parse::<ForwardProxy>().unwrap().port, 8080);
-        let bad = ["https://me:secret@h:1", "socks4://me:secret@h:1", "http://me:secret@h:1/path"];
+        let bad = ["ftp://me:secret@h:1", "socks4://me:secret@h:1", "http://me:secret@h:1/path"];
         let errors =
             bad.map(|text| text.parse::<ForwardProxy>().unwrap_err().to_string()).join("\n");
         assert!(!errors.contains("secret"));
         expect![[r#"
-            a proxy is reached over http:// or socks5://, not https://
-            a proxy is reached over http:// or socks5://, not socks4://
-            a proxy is written http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST if needed"#]]
+            a proxy is reached over http://, https:// or socks5://, not ftp://
+            a proxy is reached over http://, https:// or socks5://, not socks4://
+            a proxy is written http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before HOST if needed"#]]
         .assert_eq(&errors);
         assert_eq!("http://".parse::<ForwardProxy>(), Err(ProxyError::Url));
         for (text, shown) in [
@@ -178,6 +213,7 @@ mod tests {
             ("socks5h://h:80", "socks5://h:80"),
             ("SOCKS5://[::1]:9/", "socks5://[::1]:9"),
             ("http://me:secret@h", "http://h:80"),
+            ("https://me:secret@h", "https://h:443"),
         ] {
             assert_eq!(text.parse::<ForwardProxy>().unwrap().to_string(), shown);
         }

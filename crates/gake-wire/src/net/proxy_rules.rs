@@ -83,6 +83,18 @@ impl ProxyRules {
     }
 }
 
+impl ProxyRules {
+    /// Whether a proxy is reached over TLS.
+    pub(crate) fn has_tls(&self) -> bool {
+        match self {
+            Self::Single(proxy) => proxy.is_tls(),
+            Self::PerScheme { http, https, .. } => {
+                http.iter().chain(https).any(ForwardProxy::is_tls)
+            }
+        }
+    }
+}
+
 impl FromStr for ProxyRules {
     type Err = ProxyError;
 

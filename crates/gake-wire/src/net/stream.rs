@@ -1,4 +1,4 @@
-//! A byte stream: TCP, a Unix socket, or TLS over either.
+//! A byte stream: a link, or TLS over one. A link is TCP, a Unix socket, or TLS to a proxy.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,12 +11,99 @@ use tokio_rustls::client::TlsStream;
 
 use crate::tls::facts::TlsFacts;
 
+/// What carries the bytes of an origin.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) enum Link {
     Tcp(TcpStream),
     Unix(UnixStream),
-    TcpTls(Box<TlsStream<TcpStream>>),
-    UnixTls(Box<TlsStream<UnixStream>>),
+    /// TLS to a proxy.
+    Proxy(Box<TlsStream<TcpStream>>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Plain(Link),
+    Tls(Box<TlsStream<Link>>),
+}
+
+impl Link {
+    /// The TCP socket; `None` for a Unix socket.
+    fn tcp(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(stream) => Some(stream.as_fd()),
+            Self::Unix(_) => None,
+            Self::Proxy(stream) => Some(stream.get_ref().0.as_fd()),
+        }
+    }
+}
+
+impl AsyncRead for Link {
+    #[inline]
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Proxy(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Link {
+    #[inline]
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            // Nearly always the kernel takes the whole request, and no waker is needed.
+            Self::Tcp(stream) => match stream.try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Pin::new(stream).poll_write(cx, bytes)
+                }
+                written => Poll::Ready(written),
+            },
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Proxy(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    #[inline]
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::Proxy(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
+            Self::Proxy(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Proxy(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
 }
 
 impl Stream {
@@ -28,10 +115,8 @@ impl Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::TcpTls(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::UnixTls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Plain(link) => Pin::new(link).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 
@@ -42,16 +127,8 @@ impl Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            // Nearly always the kernel takes the whole request, and no waker is needed.
-            Self::Tcp(stream) => match stream.try_write(bytes) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    Pin::new(stream).poll_write(cx, bytes)
-                }
-                written => Poll::Ready(written),
-            },
-            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::TcpTls(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::UnixTls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Plain(link) => Pin::new(link).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
@@ -63,40 +140,8 @@ impl Stream {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
-            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
-            Self::TcpTls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
-            Self::UnixTls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
-        }
-    }
-
-    /// Whether bytes go to the kernel as they are: if none were written, the peer has seen none.
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(self, Self::Tcp(_) | Self::Unix(_))
-    }
-
-    /// The protocol negotiated by ALPN.
-    pub(crate) fn alpn(&self) -> Option<&[u8]> {
-        match self {
-            Self::Tcp(_) | Self::Unix(_) => None,
-            Self::TcpTls(stream) => stream.get_ref().1.alpn_protocol(),
-            Self::UnixTls(stream) => stream.get_ref().1.alpn_protocol(),
-        }
-    }
-
-    pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
-        match self {
-            Self::Tcp(_) | Self::Unix(_) => None,
-            Self::TcpTls(stream) => TlsFacts::of(stream.get_ref().1),
-            Self::UnixTls(stream) => TlsFacts::of(stream.get_ref().1),
-        }
-    }
-
-    pub(crate) fn is_early_data_accepted(&self) -> bool {
-        match self {
-            Self::Tcp(_) | Self::Unix(_) => false,
-            Self::TcpTls(stream) => stream.get_ref().1.is_early_data_accepted(),
-            Self::UnixTls(stream) => stream.get_ref().1.is_early_data_accepted(),
+            Self::Plain(link) => Pin::new(link).poll_write_vectored(cx, buffers),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
         }
     }
 
@@ -104,18 +149,53 @@ impl Stream {
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
-            Self::TcpTls(stream) => Pin::new(stream).poll_flush(cx),
-            Self::UnixTls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Plain(link) => Pin::new(link).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    /// Reads without waiting, and without a waker; `None` where bytes of TLS itself may come at any
+    /// time, such as session tickets.
+    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        match self {
+            Self::Plain(Link::Tcp(stream)) => Some(stream.try_read(buffer)),
+            Self::Plain(Link::Unix(stream)) => Some(stream.try_read(buffer)),
+            Self::Plain(Link::Proxy(_)) | Self::Tls(_) => None,
+        }
+    }
+
+    /// Whether bytes go to the kernel as they are: if none were written, the peer has seen none.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(Link::Tcp(_) | Link::Unix(_)))
+    }
+
+    /// The protocol negotiated by ALPN.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+        }
+    }
+
+    pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => TlsFacts::of(stream.get_ref().1),
+        }
+    }
+
+    pub(crate) fn is_early_data_accepted(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.get_ref().1.is_early_data_accepted(),
         }
     }
 
     /// The TCP socket; `None` for a Unix socket.
     pub(crate) fn tcp(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Tcp(stream) => Some(stream.as_fd()),
-            Self::TcpTls(stream) => Some(stream.get_ref().0.as_fd()),
-            Self::Unix(_) | Self::UnixTls(_) => None,
+            Self::Plain(link) => link.tcp(),
+            Self::Tls(stream) => stream.get_ref().0.tcp(),
         }
     }
 }

@@ -116,6 +116,12 @@ pub enum TlsError {
 }
 
 impl TlsOptions {
+    /// The options for a proxy: the same trust, and nothing that is meant for the target.
+    pub(crate) fn for_proxy(&self) -> Self {
+        let Self { insecure, cacert, version, suites, ciphers, key_log, .. } = self.clone();
+        Self { insecure, cacert, version, suites, ciphers, key_log, ..Self::default() }
+    }
+
     /// The client settings for connections that speak `protocol`.
     ///
     /// # Errors

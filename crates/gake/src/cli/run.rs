@@ -395,8 +395,8 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
 
-    /// Send everything through a proxy: http://HOST:PORT (absolute URLs for http, CONNECT for https)
-    /// or socks5://HOST:PORT; or one per scheme: http=URL;https=URL;no=HOST,...
+    /// Send everything through a proxy: http(s)://HOST:PORT (absolute URLs for http, CONNECT for
+    /// https) or socks5://HOST:PORT; or one per scheme: http=URL;https=URL;no=HOST,...
     #[arg(short = 'x', long, value_name = "URL", conflicts_with = "unix_socket")]
     pub proxy: Option<String>,
 

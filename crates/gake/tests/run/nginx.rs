@@ -51,7 +51,7 @@ impl Nginx {
         Self { nginx, port, tls_port, h2c_port }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.nginx.path(name).to_str().unwrap().to_owned()
     }
 

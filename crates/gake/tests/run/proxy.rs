@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -130,4 +131,42 @@ fn a_proxy_is_not_asked_for_http2_in_clear() {
     let line = ["run", "http://shop.test/", "--proxy", &url, "--http2", "-n", "4", "-c", "1"];
     let json = ran(&[&line[..], &["-o", "json"]].concat()).json();
     assert_eq!((json.count("faults.proxy"), json.count("requests.ok")), (4, 0), "{}", json.0);
+}
+
+/// Ends TLS in front of a proxy: key and certificate in PEM, the port of the proxy.
+const TLS_FRONT: &str = "
+const [key, cert, port] = process.argv.slice(1);
+const read = require('fs').readFileSync;
+const server = require('tls').createServer({ key: read(key), cert: read(cert) }, (client) => {
+  const proxy = require('net').connect(port, '127.0.0.1');
+  for (const side of [client, proxy]) side.on('error', () => { client.destroy(); proxy.destroy(); });
+  client.pipe(proxy).pipe(client);
+});
+server.listen(0, '127.0.0.1', () => console.log(`https://localhost:${server.address().port}`));
+";
+
+#[test]
+fn a_proxy_may_be_behind_tls() {
+    let nginx = Nginx::start();
+    let proxy = Proxy::start(nginx.port, nginx.tls_port);
+    let port = proxy.url.rsplit(':').next().unwrap();
+    let (key, certificate) = (nginx.path("server.key"), nginx.path("server.pem"));
+    let front = Peer::start(Command::new("node").args(["-e", TLS_FRONT, &key, &certificate, port]));
+    let url = front.url.replace("://", "://me:secret@");
+    let ca = nginx.path("ca.pem");
+    // TLS to the target goes through TLS to the proxy, whose certificate is checked as well.
+    for (target, trust) in
+        [("http://shop.test/", &["--cacert", &ca][..]), ("https://shop.test/", &["-k"])]
+    {
+        let line = [&[target, "-n", "20", "-c", "2", "-x", &url], trust].concat();
+        let json = run(&line);
+        let opened = (json.count("requests.ok"), json.count("connections.opened"));
+        assert_eq!(opened, (20, 2), "{target}: {}", json.0);
+        assert!(!json.0.to_string().contains("secret"), "{}", json.0);
+    }
+    let asked = ["GET http://shop.test/ HTTP/1.1", "CONNECT shop.test:443 HTTP/1.1"];
+    assert_eq!(proxy.asked(), [asked[0], asked[0], asked[1], asked[1]]);
+    let line = ["run", "http://shop.test/", "-n", "2", "-c", "1", "-x", &url, "-o", "json"];
+    let json = ran(&line).json();
+    assert_eq!((json.count("faults.proxy"), json.count("requests.ok")), (2, 0), "{}", json.0);
 }

@@ -44,17 +44,13 @@ impl Http1Connection {
     pub(super) fn idle_state(&mut self, scratch: &Scratch) -> IdleState {
         // The next transaction registers its waker.
         let mut cx = Context::from_waker(Waker::noop());
-        let read = match &self.stream {
+        let read = match self.stream.try_read(&mut [0]) {
             // Any readable byte is unsolicited.
-            Stream::Tcp(stream) => stream.try_read(&mut [0]),
-            Stream::Unix(stream) => stream.try_read(&mut [0]),
-            // Session tickets may come at any time.
-            Stream::TcpTls(_) | Stream::UnixTls(_) => {
-                match scratch.read(&mut self.stream, &mut cx, <[u8]>::len) {
-                    Poll::Ready(read) => read,
-                    Poll::Pending => return IdleState::Usable,
-                }
-            }
+            Some(read) => read,
+            None => match scratch.read(&mut self.stream, &mut cx, <[u8]>::len) {
+                Poll::Ready(read) => read,
+                Poll::Pending => return IdleState::Usable,
+            },
         };
         match read {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => IdleState::Usable,
