@@ -32,7 +32,7 @@ pub use error::{FieldPath, SpecError};
 pub use fields::{Layer, SpecField};
 pub use file::{FileError, Syntax};
 pub use request::{
-    BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
+    BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, RowsSpec, ScriptSpec,
     WebSocketSpec,
 };
 pub use settings::{
