@@ -192,8 +192,7 @@ mod tests {
         let data = "id, name\n1,Ann\n2,\"B, c\"\n";
         let headers = [("X-Name".to_owned(), "<${name}>".to_owned())];
         let url = "http://h/${id}?n=${name}";
-        let template =
-            RowRequest { method: "PUT", url, headers: &headers, body: Some("{${id}}") };
+        let template = RowRequest { method: "PUT", url, headers: &headers, body: Some("{${id}}") };
         let made = requests(&template, data).unwrap();
         assert_eq!(made.len(), 2);
         let request = &made[1].request;

@@ -260,9 +260,7 @@ impl RequestReader<'_, '_> {
             Box::new(BufReader::with_capacity(1 << 18, file))
         };
         let name = if is_stdin { "standard input".to_owned() } else { shown };
-        let wrong = |error: &dyn Display| {
-            RunError::spec(field.clone(), format!("{name}: {error}"))
-        };
+        let wrong = |error: &dyn Display| RunError::spec(field.clone(), format!("{name}: {error}"));
         let targets = Targets::detect(reader).map_err(|error| wrong(&error))?;
         let format = targets.format();
         let headers = headers(&self.scenario.request);

@@ -53,7 +53,10 @@ impl Requests {
         let fault = Arc::default();
         let (source, known) = if options.lazy {
             let first = reading.next().transpose()?.ok_or_else(|| reading.empty())?;
-            (lazy(reading, first.clone(), Arc::clone(&fault))?, Arc::new([first].into_iter().collect()))
+            (
+                lazy(reading, first.clone(), Arc::clone(&fault))?,
+                Arc::new([first].into_iter().collect()),
+            )
         } else {
             let mut requests = RequestList::default();
             while let Some(request) = reading.next().transpose()? {

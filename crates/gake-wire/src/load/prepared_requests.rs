@@ -292,3 +292,105 @@ fn write_name(request: &HttpRequest, location: &Location, name: &mut String) {
     name.push(' ');
     name.push_str(location.target.split('?').next().unwrap_or_default());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::feed::WeightedRequest;
+
+    const MANY: usize = READY_MAX + 100;
+
+    fn prepared(requests: Vec<WeightedRequest>, protocol: Protocol) -> PreparedRequests {
+        let settings = ClientSettings { protocol, ..ClientSettings::default() };
+        let (resolver, tls) = (Resolver::default(), TlsOptions::default());
+        PreparedRequests::prepare(&requests.into(), &resolver, &tls, settings).unwrap()
+    }
+
+    /// Requests of several methods, origins, labels and bodies.
+    fn requests() -> Vec<WeightedRequest> {
+        let large: Arc<[u8]> = Arc::from(vec![b'x'; 20_000]);
+        let request = |number: usize| {
+            let url = format!("http://127.0.0.{}:80/{number}?q", 1 + number % 2);
+            let method = ["GET", "HEAD", "POST"][number % 3];
+            let body = (method == "POST").then(|| match number % 2 {
+                0 => Arc::clone(&large),
+                _ => Arc::from(format!("body {number}").into_bytes()),
+            });
+            let headers = vec![("X-Number".to_owned(), number.to_string())];
+            let request = HttpRequest { headers, body, ..HttpRequest::new(method, url) };
+            let label = (number % 5 == 0).then(|| "fifth".to_owned());
+            WeightedRequest { request, label, weight: 1 + (number % 7 == 0) as u32 }
+        };
+        (0..MANY).map(request).collect()
+    }
+
+    fn shown(one: &LabelledRequest) -> (u32, u16, Vec<u8>, [bool; 4]) {
+        let PreparedRequest { origin, rendered, .. } = &one.request;
+        let flags = [rendered.is_head, rendered.idempotent, rendered.replayable, rendered.closes];
+        (*origin, one.label, one.request.as_http1(), flags)
+    }
+
+    #[test]
+    fn packed_requests_are_those_that_a_small_load_sends() {
+        let requests = requests();
+        let packed = prepared(requests.clone(), Protocol::Http1);
+        assert!(matches!(&packed.requests, RequestStore::Packed(_)));
+        assert_eq!(packed.requests(), MANY);
+        let mut made = None;
+        // The first part is ready in a load of its own, and has the same origins and labels.
+        let ready = prepared(requests[..READY_MAX].to_vec(), Protocol::Http1);
+        let RequestStore::Ready(ready) = &ready.requests else { panic!("{ready:?}") };
+        let RequestStore::Packed(all) = &packed.requests else { panic!("{packed:?}") };
+        for (number, ready) in ready.iter().enumerate().rev() {
+            assert_eq!(shown(all.unpack(number, &mut made)), shown(ready), "{number}");
+        }
+        let first = packed.first().unwrap().as_http1();
+        assert_eq!(first, packed.request(0, &mut made).request.as_http1());
+        assert!(!packed.is_idempotent());
+        let last = MANY as u32 - 1;
+        let ordered = packed.in_order(vec![last, 1]).unwrap();
+        assert_eq!(ordered.first().unwrap().as_http1(), shown(ordered.request(2, &mut made)).2);
+        assert!(shown(ordered.request(3, &mut made)).2.starts_with(b"HEAD /1?q"));
+    }
+
+    #[test]
+    fn unpacking_reuses_the_memory_of_the_lane() {
+        let packed = prepared(requests(), Protocol::Http1);
+        let mut made = None;
+        let mut rooms = [0, 1].map(|_| {
+            let rooms = (0..2 * MANY as u64).map(|number| {
+                let one = packed.request(number, &mut made);
+                (std::ptr::from_ref(one), one.request.rendered.first.capacity())
+            });
+            rooms.collect::<Vec<_>>()
+        });
+        rooms[1].dedup();
+        assert_eq!(rooms[1].len(), 1, "no memory moves once each request has been sent");
+        assert_eq!(rooms[0].last(), rooms[1].last());
+    }
+
+    #[test]
+    fn labels_of_packed_requests_are_renumbered() {
+        let mut packed = prepared(requests(), Protocol::Http1);
+        let name = |packed: &PreparedRequests, number| {
+            let label = packed.request(number, &mut None).label;
+            packed.labels[usize::from(label)].clone()
+        };
+        let names: Vec<_> = (0..20).map(|number| name(&packed, number)).collect();
+        packed.number_labels(&mut vec!["another load's".to_owned()]);
+        assert_eq!((0..20).map(|number| name(&packed, number)).collect::<Vec<_>>(), names);
+    }
+
+    #[test]
+    fn requests_that_may_be_sent_over_http2_are_not_packed() {
+        let mut with_https = requests();
+        with_https[MANY / 2].request.url = "https://127.0.0.1/".to_owned();
+        let mixed = prepared(with_https, Protocol::Negotiated);
+        let RequestStore::Ready(ready) = &mixed.requests else { panic!("{mixed:?}") };
+        let is_https = |one: &LabelledRequest| one.request.http2.is_some();
+        assert_eq!(ready.iter().position(is_https), Some(MANY / 2));
+        assert_eq!(ready.len(), MANY);
+        let clear = prepared(requests(), Protocol::Negotiated);
+        assert!(matches!(&clear.requests, RequestStore::Packed(_)));
+    }
+}

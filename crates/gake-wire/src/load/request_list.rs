@@ -110,11 +110,14 @@ impl RequestList {
         let own = body.as_ref().filter(is_own);
         put(text, headers.len());
         put(text, opaque.len());
-        put(text, match body {
-            None => 0,
-            Some(_) if own.is_some() => 1,
-            Some(body) => 2 + self.number_of_body(body),
-        });
+        put(
+            text,
+            match body {
+                None => 0,
+                Some(_) if own.is_some() => 1,
+                Some(body) => 2 + self.number_of_body(body),
+            },
+        );
         let headers = headers.iter().flat_map(|(name, value)| [name, value]);
         for one in [method, url].into_iter().chain(headers) {
             text.extend_from_slice(one.as_bytes());

@@ -354,10 +354,32 @@ mod tests {
     #[test]
     fn a_parser_of_many_urls_parses_each_like_a_single_one() {
         let urls = [
-            "http://h/a", "http://h/b?c#d", "http://h/é", "http://h/\"", "http://h", " http://h/x ",
-            "http://h?y", "http://h/z", "http://h:81/", "https://h/", "http://u:p@h/1", "http://u@h/2",
-            "http://h /", "h/3", "h/4", "/5", "http://h#f", "http://h/6", "ftp://h/", "http://h/7 ",
-            "http://H/8", "http://h/9", "http://h:0/", "http://h/10\t", "http://[::1]/", "http://[::1]/b",
+            "http://h/a",
+            "http://h/b?c#d",
+            "http://h/é",
+            "http://h/\"",
+            "http://h",
+            " http://h/x ",
+            "http://h?y",
+            "http://h/z",
+            "http://h:81/",
+            "https://h/",
+            "http://u:p@h/1",
+            "http://u@h/2",
+            "http://h /",
+            "h/3",
+            "h/4",
+            "/5",
+            "http://h#f",
+            "http://h/6",
+            "ftp://h/",
+            "http://h/7 ",
+            "http://H/8",
+            "http://h/9",
+            "http://h:0/",
+            "http://h/10\t",
+            "http://[::1]/",
+            "http://[::1]/b",
         ];
         let mut parser = LocationParser::default();
         for first in urls {

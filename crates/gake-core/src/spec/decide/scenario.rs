@@ -6,8 +6,7 @@ use super::super::error::{FieldPath, SpecError};
 use super::super::value::{CountValue, HeaderValue, OverflowValue, TimeValue};
 use super::super::{
     ConnectionSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource, RequestSpec,
-    RowsSpec,
-    STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
+    RowsSpec, STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
 };
 use super::{at_least_one, named};
 use crate::Load;
