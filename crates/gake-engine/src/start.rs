@@ -25,8 +25,12 @@ use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
 use crate::takeover::Takeover;
 use crate::worker_tables::{WorkerTables, WorkersAlive};
 
-/// Time until the epoch when workers are notified, so that all start together.
-const LEAD: Nanos = 2_000_000;
+/// The epoch of workers that are notified now: a wake-up takes some 50 µs, and all start together.
+fn epoch(workers: usize) -> Nanos {
+    monotonic_now() + (500_000 + 50_000 * workers as Nanos).min(LEAD_MAX)
+}
+
+const LEAD_MAX: Nanos = 2_000_000;
 
 /// Starts a run on `plan.threads` workers, no more than lanes; or on at least `plan.tables` workers
 /// with descriptor tables of their own. `make` makes a factory for each scenario on the worker's
@@ -50,7 +54,8 @@ where
         return start_apart(plan, seed, log, make);
     }
     let ready = prepare(plan, seed, Slice::WHOLE, log, make)?;
-    Ok(ready.start_at(monotonic_now() + LEAD))
+    let epoch = epoch(ready.workers());
+    Ok(ready.start_at(epoch))
 }
 
 /// Starts workers with descriptor tables of their own.
@@ -84,7 +89,7 @@ where
             prepare_workers(&plan, seed, (Slice::WHOLE, workers), log, make, Some(tables))
         });
         let running = match ready {
-            Ok(ready) => ready.start_at(monotonic_now() + LEAD),
+            Ok(ready) => ready.start_at(epoch(workers)),
             Err(error) => {
                 let _ = started_sender.send(Err(error));
                 return;

@@ -248,6 +248,7 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
                 }
             }
             RequestSource::Targets(_) => return file("a list of targets"),
+            RequestSource::Rows(_) => return file("a data file"),
             RequestSource::Given(_) => {
                 return Err("its requests are made on this machine".to_owned());
             }
@@ -264,7 +265,7 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::spec::{GrpcSpec, RequestSpec, ScenarioSpec};
+    use gake_core::spec::{GrpcSpec, RequestSpec, RowsSpec, ScenarioSpec};
     use gake_run::Inputs;
 
     use super::*;
@@ -365,6 +366,10 @@ mod tests {
         let body = || Some(BodySpec::File("/etc/passwd".into()));
         for refused in [
             changed(&|spec| spec.scenarios[0].source = RequestSource::Targets("/etc/hosts".into())),
+            changed(&|spec| {
+                let rows = RowsSpec { url: "http://h/${x}".to_owned(), path: "/etc/hosts".into() };
+                spec.scenarios[0].source = RequestSource::Rows(rows);
+            }),
             changed(&|spec| spec.scenarios[0].request.body = body()),
             changed(&|spec| {
                 let request = RequestSpec { body: body(), ..RequestSpec::new("http://h/") };

@@ -26,6 +26,7 @@ pub(crate) fn settings(
         sources.add(source).map_err(|error| RunError::spec(list.index(i), error))?;
     }
     Ok(ClientSettings {
+        labels: false,
         timeouts: spec.timeouts(),
         keepalive: spec.keepalive,
         pooled,

@@ -30,7 +30,7 @@ fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
     let is_websocket = matches!(scenario.source, RequestSource::WebSocket(_));
     let is_made_later =
         is_websocket || set.order.is_some() || set.trace.is_some() || set.feed.is_some();
-    if is_made_later || set.requests.iter().any(|one| !one.request.opaque.is_empty()) {
+    if is_made_later || set.requests.has_opaque() {
         return scenario.clone();
     }
     // A check of reply messages needs the definitions.
@@ -58,14 +58,14 @@ fn defined(scenario: &ScenarioSpec, grpc: &GrpcSpec, call: &GrpcCall) -> Scenari
     scenario
 }
 
-fn request(one: &WeightedRequest) -> RequestSpec {
-    let request = &one.request;
+fn request(one: WeightedRequest) -> RequestSpec {
+    let request = one.request;
     RequestSpec {
-        name: one.label.clone(),
-        method: Some(request.method.clone()),
-        url: request.url.clone(),
-        headers: request.headers.clone(),
-        body: request.body.clone().map(BodySpec::Bytes),
+        name: one.label,
+        method: Some(request.method),
+        url: request.url,
+        headers: request.headers,
+        body: request.body.map(BodySpec::Bytes),
         weight: one.weight,
     }
 }

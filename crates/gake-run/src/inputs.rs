@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::schedule::Trace;
 use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
-use gake_wire::{RequestFeed, WeightedRequest};
+use gake_wire::{RequestFeed, RequestList};
 
 use crate::RunError;
 use crate::script::ConfiguredScript;
@@ -38,7 +38,7 @@ pub struct GivenRequests {
     pub name: String,
     /// The requests known before the run. They define the destinations and labels of requests from
     /// `feed`.
-    pub requests: Vec<WeightedRequest>,
+    pub requests: Arc<RequestList>,
     /// Makes each request when it is fired, in place of `requests`.
     pub feed: Option<Arc<dyn RequestFeed>>,
 }
@@ -68,10 +68,10 @@ pub trait Recordings {
 }
 
 /// A recording that has been read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Replay {
     /// Its distinct requests.
-    pub requests: Vec<WeightedRequest>,
+    pub requests: RequestList,
     /// The request of each arrival, as an index into `requests`.
     pub order: Vec<u32>,
     /// When each arrival is due.

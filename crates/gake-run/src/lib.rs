@@ -31,6 +31,7 @@
 mod abort;
 mod bodies;
 mod connection;
+mod data_file;
 mod drive;
 mod error;
 mod first_exchange;
@@ -61,6 +62,7 @@ pub mod targets;
 mod user_control;
 
 pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
+pub use data_file::{percent_encoded, without_password};
 pub use drive::{RecordedRun, RunOptions, unix_now};
 pub use error::RunError;
 pub use first_exchange::{FirstExchange, send_first};

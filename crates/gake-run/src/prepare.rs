@@ -9,8 +9,8 @@ use gake_judge::Objective;
 use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, ClientSettings, Location, PreparedRequests, Protocol, Resolver, Scheme, TlsOptions,
-    Tracer, WeightedRequest, WireError, address_metrics, handshake_metrics, stream_metrics,
+    BodyCheck, ClientSettings, PreparedRequests, Protocol, Resolver, TlsOptions, Tracer, WireError,
+    address_metrics, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -70,10 +70,7 @@ impl LoadedRequests {
                 connection::reply_rule(websocket, &at)?;
             }
         }
-        let mut sets = requests::read(spec, &mut inputs)?;
-        if sets.len() > 1 {
-            sets.iter_mut().flatten().flat_map(|set| &mut set.requests).for_each(label);
-        }
+        let sets = requests::read(spec, &mut inputs)?;
         let scripts = scenario::read(spec, inputs.scripts)?;
         let tls = TlsOptions { key_log: connection::key_log(&spec.tls)?, ..tls };
         Ok(Self { sets, scripts, resolver, tls })
@@ -108,10 +105,7 @@ impl LoadedRequests {
     /// Whether every request goes over TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
-        let is_https =
-            |url: &str| Location::parse(url).is_ok_and(|location| location.scheme == Scheme::Https);
-        let mut requests = self.sets.iter().flatten().flat_map(|set| &set.requests);
-        self.scripts.is_empty() && requests.all(|one| is_https(&one.request.url))
+        self.scripts.is_empty() && self.sets.iter().flatten().all(|set| set.requests.is_secure())
     }
 
     /// Hides secrets in names of targets.
@@ -200,6 +194,7 @@ impl LoadedRequests {
         mut settings: ClientSettings,
     ) -> Result<PreparedRequests, RunError> {
         settings.feed.clone_from(&set.feed);
+        settings.labels = self.sets.len() > 1;
         let wire = PreparedRequests::prepare(&set.requests, &self.resolver, &self.tls, settings);
         let wire = match &set.order {
             Some(order) => wire.and_then(|wire| wire.in_order(order.clone())),
@@ -361,17 +356,6 @@ fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
         }
     }
     plan
-}
-
-/// Labels a request without a name: requests of several scenarios are distinguished by label.
-fn label(request: &mut WeightedRequest) {
-    if request.label.is_none()
-        && let url = &request.request.url
-        && let Ok(location) = Location::parse(url).or_else(|_| Location::parse_websocket(url))
-    {
-        let path = location.target.split('?').next().unwrap_or_default();
-        request.label = Some(format!("{} {path}", request.request.method));
-    }
 }
 
 /// Parses the sources to watch. Errors must not quote them, since they may contain passwords.

@@ -1,5 +1,6 @@
 //! The requests of each scenario, read from the source that the spec names.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,14 +8,16 @@ use std::sync::Arc;
 
 use gake_core::schedule::Trace;
 use gake_core::spec::{
-    BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
+    BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RowsSpec, RunSpec,
     ScenarioSpec, WebSocketSpec,
 };
 use gake_wire::{
-    GrpcMethod, HttpRequest, Location, RequestFeed, WeightedRequest, basic_authorization,
+    GrpcMethod, HttpRequest, Location, LocationParser, RequestFeed, RequestList, WeightedRequest,
+    basic_authorization,
 };
 
 use crate::bodies::Bodies;
+use crate::data_file::{self, RowRequest, without_password};
 use crate::grpc::GrpcTarget;
 use crate::targets::{Target, TargetBody, TargetFormat, Targets};
 use crate::{Inputs, RunError};
@@ -25,7 +28,7 @@ const TARGETS_MAX: usize = 1_000_000;
 /// The requests of one scenario.
 #[derive(Debug)]
 pub(crate) struct RequestSet {
-    pub(crate) requests: Vec<WeightedRequest>,
+    pub(crate) requests: Arc<RequestList>,
     /// The request of each arrival; `None` if they are sent in turn.
     pub(crate) order: Option<Vec<u32>>,
     /// When each arrival is due, in a recording.
@@ -52,7 +55,8 @@ pub(crate) struct GrpcCall {
 }
 
 impl RequestSet {
-    fn new(requests: Vec<WeightedRequest>, name: String, field: FieldPath) -> Self {
+    fn new(requests: impl Into<Arc<RequestList>>, name: String, field: FieldPath) -> Self {
+        let requests = requests.into();
         let (order, trace, feed, file) = (None, None, None, None);
         let (notes, is_stream, call) = (Vec::new(), false, None);
         Self { requests, order, trace, feed, name, notes, is_stream, call, file, field }
@@ -91,6 +95,7 @@ impl RequestReader<'_, '_> {
     fn read(mut self) -> Result<RequestSet, RunError> {
         match &self.scenario.source {
             RequestSource::Url(url) => self.url(url),
+            RequestSource::Rows(rows) => self.rows(rows),
             RequestSource::WebSocket(websocket) => self.websocket(websocket),
             RequestSource::Grpc(grpc) => self.grpc(grpc),
             RequestSource::Requests(requests) => self.listed(requests),
@@ -129,11 +134,39 @@ impl RequestReader<'_, '_> {
         let location =
             Location::parse(url).map_err(|error| RunError::spec(field.clone(), error))?;
         let request = self.request(&RequestSpec::new(url))?;
-        let mut set = RequestSet::new(vec![request], location.to_string(), field);
+        let mut set = RequestSet::new(only(request), location.to_string(), field);
         if location.scheme_assumed {
             set.notes.push(format!("{url} has no scheme: http is assumed"));
         }
         Ok(set)
+    }
+
+    /// A request for each row of a data file.
+    fn rows(&mut self, rows: &RowsSpec) -> Result<RequestSet, RunError> {
+        let field = self.at.key("data_file");
+        let data = data_file::open(&rows.path).map_err(RunError::Cannot)?;
+        let template = self.request(&RequestSpec::new(&rows.url))?.request;
+        let body = template.body.as_deref().map(str::from_utf8).transpose();
+        let body = body.map_err(|_| {
+            RunError::spec(self.at.key("body"), "a body with ${name} must be UTF-8")
+        })?;
+        let template = RowRequest {
+            method: &template.method,
+            url: &template.url,
+            headers: &template.headers,
+            body,
+        };
+        let mut parser = LocationParser::default();
+        let check = |url: &str| parser.parse(url).map(drop).map_err(|error| error.to_string());
+        let name = rows.path.display();
+        let requests = template
+            .requests(data, check)
+            .map_err(|problem| RunError::spec(field.clone(), format!("{name}: {problem}")))?;
+        let target = match requests.len() {
+            1 => requests.get(0).request.url,
+            several => format!("{} ({several} requests)", rows.url),
+        };
+        Ok(RequestSet::new(requests, without_password(&target), field))
     }
 
     /// The upgrade request, with the message as its body.
@@ -146,7 +179,7 @@ impl RequestReader<'_, '_> {
             Some(message) => Some(self.body(message)?),
             None => None,
         };
-        Ok(RequestSet::new(vec![request], location.websocket_url(), field))
+        Ok(RequestSet::new(only(request), location.websocket_url(), field))
     }
 
     /// The gRPC call, with the messages as its body.
@@ -160,7 +193,7 @@ impl RequestReader<'_, '_> {
         let set = grpc.proto_set.as_ref().map(|set| self.body(set)).transpose()?;
         let (request, method) = target.call(&headers(common), set.as_deref(), &json)?;
         let request = WeightedRequest { request, label: None, weight: 1 };
-        let mut set = RequestSet::new(vec![request], target.name(), field);
+        let mut set = RequestSet::new(only(request), target.name(), field);
         set.is_stream = method.is_server_streaming();
         set.call = Some(GrpcCall { method, json });
         Ok(set)
@@ -168,11 +201,11 @@ impl RequestReader<'_, '_> {
 
     fn listed(&mut self, requests: &[RequestSpec]) -> Result<RequestSet, RunError> {
         let field = self.at.key("request");
-        let mut all = Vec::with_capacity(requests.len());
+        let mut all = RequestList::default();
         for (i, request) in requests.iter().enumerate() {
             Location::parse(&request.url)
                 .map_err(|error| RunError::spec(field.index(i).key("url"), error))?;
-            all.push(self.request(request)?);
+            all.push(&self.request(request)?);
         }
         let first = requests.first().and_then(|request| request.name.as_ref());
         let is_one = requests.iter().all(|request| request.name.as_ref() == first);
@@ -227,13 +260,11 @@ impl RequestReader<'_, '_> {
             Box::new(BufReader::with_capacity(1 << 18, file))
         };
         let name = if is_stdin { "standard input".to_owned() } else { shown };
-        let wrong = |error: &dyn std::fmt::Display| {
-            RunError::spec(field.clone(), format!("{name}: {error}"))
-        };
+        let wrong = |error: &dyn Display| RunError::spec(field.clone(), format!("{name}: {error}"));
         let targets = Targets::detect(reader).map_err(|error| wrong(&error))?;
         let format = targets.format();
         let headers = headers(&self.scenario.request);
-        let mut requests = Vec::new();
+        let (mut requests, mut parser) = (RequestList::default(), LocationParser::default());
         for target in targets {
             let target = target.map_err(|error| wrong(&error))?;
             if requests.len() == TARGETS_MAX {
@@ -245,9 +276,10 @@ impl RequestReader<'_, '_> {
                 headers: &headers,
                 body: body.as_ref(),
             };
-            let request = of_target(target, &defaults, self.bodies)
-                .map_err(|error| wrong(&format!("line {line}: {error}")))?;
-            requests.push(request);
+            let problem = |error: &dyn Display| wrong(&format!("line {line}: {error}"));
+            parser.parse(&target.url).map_err(|error| problem(&error))?;
+            let request = of_target(target, &defaults, self.bodies);
+            requests.push(&request.map_err(|error| problem(&error))?);
         }
         if requests.is_empty() {
             let example = match format {
@@ -260,6 +292,10 @@ impl RequestReader<'_, '_> {
         set.file = Some(set.name.clone());
         Ok(set)
     }
+}
+
+fn only(request: WeightedRequest) -> RequestList {
+    [request].into_iter().collect()
 }
 
 fn headers(common: &RequestDefaults) -> Vec<(String, String)> {
@@ -286,7 +322,6 @@ fn of_target(
     defaults: &TargetDefaults<'_>,
     bodies: &mut Bodies,
 ) -> Result<WeightedRequest, String> {
-    Location::parse(&target.url).map_err(|error| error.to_string())?;
     let own = match target.body {
         TargetBody::None => None,
         TargetBody::Bytes(bytes) => Some(Arc::from(bytes)),

@@ -15,6 +15,9 @@ use crate::{ResolvedRun, RunError};
 /// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// First readings of this age at most are those of the start of a run, too.
+const FRESH: Nanos = 20_000_000;
+
 /// How long a run waits for readings at its start and end.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -81,8 +84,12 @@ impl TargetWatcher {
     /// which are the baseline of the run. Returns the settings known so far, and those counters.
     pub(crate) fn begin(&mut self) -> (&[TargetSetting], NewReadings) {
         let Some(sampler) = &self.sampler else { return (&[], NewReadings::default()) };
+        let batches = match sampler.now() <= FRESH {
+            true => sampler.batches.try_iter().collect(),
+            false => sampler.refresh(PATIENCE),
+        };
         let mut first = Vec::new();
-        for batch in sampler.refresh(PATIENCE) {
+        for batch in batches {
             match batch {
                 WatchEvent::Settings(settings) => self.settings.extend(settings),
                 batch => first.push(batch),

@@ -13,7 +13,7 @@ use gake_run::{Inputs, Recordings, Replay, RunError};
 use gake_shadow::compare::rules::Glob;
 use gake_shadow::compare::template::Templates;
 use gake_shadow::traffic::{Record, Traffic, TrafficError};
-use gake_wire::{HttpRequest, Location, WeightedRequest, basic_authorization};
+use gake_wire::{HttpRequest, Location, RequestList, WeightedRequest, basic_authorization};
 
 use crate::exit::Failure;
 
@@ -103,7 +103,7 @@ struct ReplayBuilder<'a> {
     /// Headers of the spec, which override recorded ones.
     headers: Vec<(String, String)>,
     templates: Templates,
-    requests: Vec<WeightedRequest>,
+    requests: RequestList,
     known: HashMap<u128, u32>,
     bytes: usize,
     order: Vec<u32>,
@@ -152,7 +152,7 @@ impl<'a> ReplayBuilder<'a> {
             select: recording.select.iter().map(|glob| Glob::new(glob)).collect(),
             headers,
             templates: Templates::default(),
-            requests: Vec::new(),
+            requests: RequestList::default(),
             known: HashMap::new(),
             bytes: 0,
             order: Vec::new(),
@@ -251,7 +251,7 @@ impl<'a> ReplayBuilder<'a> {
             body: (!record.body.is_empty()).then(|| Arc::from(record.body)),
             method: record.method,
         };
-        self.requests.push(WeightedRequest { request, label: Some(label), weight: 1 });
+        self.requests.push(&WeightedRequest { request, label: Some(label), weight: 1 });
         self.known.insert(key, number);
         Ok(number)
     }
@@ -274,8 +274,8 @@ impl<'a> ReplayBuilder<'a> {
             return Err(RunError::spec(at.key("recording"), problem));
         }
         // Later requests may have shown that a path segment is a variable: relabel earlier ones.
-        for request in &mut self.requests {
-            request.label = request.label.as_deref().map(|label| self.templates.rename(label));
+        for label in self.requests.labels_mut() {
+            *label = self.templates.rename(label);
         }
         let whole = self.scenario.duration.filter(|_| self.cut);
         let trace = self.trace.finish(whole.map(|whole| whole.as_nanos() as u64));

@@ -33,11 +33,11 @@ pub struct RequestParts<'a> {
     pub version: Version,
 }
 
-/// The bytes of a request. Cloning shares them.
+/// The bytes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedRequest {
     /// The head, and the body after it when that is at most [`JOINED_BODY`].
-    pub first: Arc<[u8]>,
+    pub first: Vec<u8>,
     /// The body if it is larger, written with `first` in one vectored write.
     pub rest: Option<Arc<[u8]>>,
     /// Whether the method is HEAD, so that the response has no body.
@@ -83,7 +83,8 @@ impl RenderedRequest {
         first.extend_from_slice(head);
         line(&mut first, name, value);
         first.extend_from_slice(rest);
-        Some(Self { first: first.into(), ..self.clone() })
+        let Self { is_head, idempotent, replayable, closes, .. } = *self;
+        Some(Self { first, rest: self.rest.clone(), is_head, idempotent, replayable, closes })
     }
 }
 
@@ -295,23 +296,23 @@ fn line(head: &mut Vec<u8>, name: &str, value: &str) {
     head.extend_from_slice(b"\r\n");
 }
 
-type Parts = (Arc<[u8]>, Option<Arc<[u8]>>);
+type Parts = (Vec<u8>, Option<Arc<[u8]>>);
 
 /// The head with the body of `spec`, which is shared, not copied, when it is large.
 fn join(head: Vec<u8>, spec: &RequestParts<'_>) -> Parts {
     match &spec.body {
-        Some(body) if body.len() > JOINED_BODY => (head.into(), Some(Arc::clone(body))),
+        Some(body) if body.len() > JOINED_BODY => (head, Some(Arc::clone(body))),
         Some(body) => attach(head, body.to_vec()),
-        None => (head.into(), None),
+        None => (head, None),
     }
 }
 
 fn attach(mut head: Vec<u8>, body: Vec<u8>) -> Parts {
     if body.len() > JOINED_BODY {
-        return (head.into(), Some(body.into()));
+        return (head, Some(body.into()));
     }
     head.extend_from_slice(&body);
-    (head.into(), None)
+    (head, None)
 }
 
 /// The body as a chunk and the last chunk (RFC 9112, section 7.1).

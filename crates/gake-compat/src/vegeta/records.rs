@@ -30,7 +30,7 @@ impl Records {
     pub fn of(&self, outcome: &Outcome) -> VegetaRecord {
         let nanos = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let sent = self.requests.sent(outcome.arrival.number);
-        let request = sent.as_deref().map(|sent| &sent.request);
+        let request = sent.as_ref().map(|sent| &sent.request);
         let due = self.started_unix_ns.saturating_add(outcome.arrival.due);
         let mut record = VegetaRecord {
             attack: self.name.clone(),

@@ -9,7 +9,9 @@ use std::thread;
 
 use gake_run::Bodies;
 use gake_run::targets::{Target, TargetBody, Targets};
-use gake_wire::{HttpRequest, Location, NextRequest, RequestFeed, WeightedRequest};
+use gake_wire::{
+    HttpRequest, LocationParser, NextRequest, RequestFeed, RequestList, WeightedRequest,
+};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::options::VegetaOptions;
@@ -30,7 +32,7 @@ const USER_AGENT: (&str, &str) = ("User-Agent", "Go-http-client/1.1");
 pub struct Requests {
     source: Source,
     /// The requests of a lazy attack by number, until the result is written.
-    sent: Mutex<HashMap<u64, Arc<WeightedRequest>>>,
+    sent: Mutex<HashMap<u64, WeightedRequest>>,
     /// Why reading targets ended early.
     fault: Arc<Mutex<Option<String>>>,
 }
@@ -38,7 +40,7 @@ pub struct Requests {
 #[derive(Debug)]
 enum Source {
     /// A fixed list, in turn.
-    Fixed(Vec<Arc<WeightedRequest>>),
+    Fixed(Arc<RequestList>),
     /// Targets as they are read. A waiting task holds the lock.
     Lazy(tokio::sync::Mutex<Receiver<WeightedRequest>>),
 }
@@ -46,14 +48,17 @@ enum Source {
 impl Requests {
     /// Opens the targets and reads all of them, or the first one of a lazy attack. Returns these,
     /// too.
-    pub fn open(options: &VegetaOptions) -> Result<(Self, Vec<WeightedRequest>), Failure> {
+    pub fn open(options: &VegetaOptions) -> Result<(Self, Arc<RequestList>), Failure> {
         let mut reading = TargetReader::open(options)?;
         let fault = Arc::default();
         let (source, known) = if options.lazy {
             let first = reading.next().transpose()?.ok_or_else(|| reading.empty())?;
-            (lazy(reading, first.clone(), Arc::clone(&fault))?, vec![first])
+            (
+                lazy(reading, first.clone(), Arc::clone(&fault))?,
+                Arc::new([first].into_iter().collect()),
+            )
         } else {
-            let mut requests = Vec::new();
+            let mut requests = RequestList::default();
             while let Some(request) = reading.next().transpose()? {
                 if requests.len() == TARGETS_MAX {
                     return Err(Failure::usage(format!(
@@ -61,21 +66,22 @@ impl Requests {
                         options.targets
                     )));
                 }
-                requests.push(request);
+                requests.push(&request);
             }
             if requests.is_empty() {
                 return Err(reading.empty());
             }
-            (Source::Fixed(requests.iter().cloned().map(Arc::new).collect()), requests)
+            let requests = Arc::new(requests);
+            (Source::Fixed(Arc::clone(&requests)), requests)
         };
         let requests = Self { source, sent: Mutex::default(), fault };
         Ok((requests, known))
     }
 
     /// The request of arrival `number`; available once in a lazy attack.
-    pub fn sent(&self, number: u64) -> Option<Arc<WeightedRequest>> {
+    pub fn sent(&self, number: u64) -> Option<WeightedRequest> {
         match &self.source {
-            Source::Fixed(requests) => Some(Arc::clone(in_turn(requests, number))),
+            Source::Fixed(requests) => Some(in_turn(requests, number)),
             Source::Lazy(_) => lock(&self.sent).remove(&number),
         }
     }
@@ -89,24 +95,22 @@ impl Requests {
 impl RequestFeed for Requests {
     fn next(&self, number: u64) -> NextRequest<'_> {
         Box::pin(async move {
-            let request = match &self.source {
-                Source::Fixed(requests) => Arc::clone(in_turn(requests, number)),
+            let mut next = match &self.source {
+                Source::Fixed(requests) => in_turn(requests, number),
                 Source::Lazy(receiver) => {
                     let request = receiver.lock().await.recv().await?;
-                    let request = Arc::new(request);
-                    lock(&self.sent).insert(number, Arc::clone(&request));
+                    lock(&self.sent).insert(number, request.clone());
                     request
                 }
             };
-            let mut next = WeightedRequest::clone(&request);
             next.request.headers.push(("X-Vegeta-Seq".to_owned(), number.to_string()));
             Some(next)
         })
     }
 }
 
-fn in_turn(requests: &[Arc<WeightedRequest>], number: u64) -> &Arc<WeightedRequest> {
-    &requests[(number % requests.len() as u64) as usize]
+fn in_turn(requests: &RequestList, number: u64) -> WeightedRequest {
+    requests.get((number % requests.len() as u64) as usize)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -148,6 +152,7 @@ struct TargetReader {
     headers: Vec<(String, String)>,
     body: Option<Arc<[u8]>>,
     bodies: Bodies,
+    parser: LocationParser,
 }
 
 impl TargetReader {
@@ -171,6 +176,7 @@ impl TargetReader {
             headers: options.headers.clone(),
             body: body.map_err(Failure::could_not)?,
             bodies,
+            parser: LocationParser::default(),
         })
     }
 
@@ -184,7 +190,7 @@ impl TargetReader {
     fn request_of(&mut self, target: Target) -> Result<WeightedRequest, String> {
         // `http://:80` means this machine, as in Go.
         let url = target.url.replacen("://:", "://localhost:", 1);
-        Location::parse(&url).map_err(|error| error.to_string())?;
+        self.parser.parse(&url).map_err(|error| error.to_string())?;
         let own = match target.body {
             TargetBody::None => None,
             TargetBody::Bytes(bytes) => Some(Arc::from(bytes)),

@@ -52,6 +52,8 @@ fields! {
 
         /// the URL of its one request; `demo` is the built-in server
         url: Option<String>;
+        /// a CSV file whose rows, in turn, replace `${column}` in URL, headers and body
+        data_file: Option<PathBuf> ["--data-file"];
         /// a targets file; `-` is standard input
         targets: Option<PathBuf>;
         /// a recording
@@ -167,6 +169,7 @@ impl ScenarioDraft {
     /// The keys of request sources: a layer that sets one of [`Self::SOURCES`] replaces all.
     const SOURCE_KEYS: &'static [&'static str] = &[
         "url",
+        "data_file",
         "targets",
         "recording",
         "to",

@@ -32,8 +32,8 @@ pub use error::{FieldPath, SpecError};
 pub use fields::{Layer, SpecField};
 pub use file::{FileError, Syntax};
 pub use request::{
-    BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
-    WebSocketSpec,
+    BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, RowsSpec,
+    ScriptSpec, WebSocketSpec,
 };
 pub use settings::{
     ConnectionDraft, ConnectionSpec, HttpVersion, IpFamily, TlsDraft, TlsSpec, TlsVersion,

@@ -93,6 +93,10 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec)
 fn source(source: &RequestSource, draft: &mut ScenarioDraft) {
     match source {
         RequestSource::Url(url) => draft.url = Some(url.clone()),
+        RequestSource::Rows(rows) => {
+            draft.url = Some(rows.url.clone());
+            draft.data_file = Some(rows.path.clone());
+        }
         RequestSource::WebSocket(websocket) => {
             draft.url = Some(websocket.url.clone());
             draft.ws_message = body(websocket.message.as_ref());

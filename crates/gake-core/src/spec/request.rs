@@ -16,6 +16,8 @@ const GRPC_OK: u16 = 200;
 pub enum RequestSource {
     /// One request.
     Url(String),
+    /// A request for each row of a data file, in turn.
+    Rows(RowsSpec),
     /// Messages in sessions of a WebSocket.
     WebSocket(WebSocketSpec),
     /// Calls of a gRPC method; the body of the scenario is the message, in JSON.
@@ -43,6 +45,15 @@ impl RequestSource {
             _ => ExpectedStatus::default(),
         }
     }
+}
+
+/// Requests from the rows of a data file: its values replace `${column}` in URL, headers and body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowsSpec {
+    /// The URL.
+    pub url: String,
+    /// The file: comma-separated values whose first line names the columns.
+    pub path: PathBuf,
 }
 
 /// Messages in sessions of a WebSocket (RFC 6455).

@@ -130,6 +130,8 @@ fn source() -> impl Strategy<Value = RequestSource> {
         vec(request, 1..4).prop_map(RequestSource::Requests),
         text().prop_map(|path| RequestSource::Targets(path.into())),
         text().prop_map(RequestSource::Given),
+        (text(), text())
+            .prop_map(|(url, path)| RequestSource::Rows(RowsSpec { url, path: path.into() })),
         script,
     ]
 }

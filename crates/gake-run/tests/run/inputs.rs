@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use gake_core::exact;
 use gake_run::spec::{
@@ -154,7 +155,7 @@ fn a_program_gives_requests_beside_the_spec() {
     let request = HttpRequest::new("GET", format!("http://{}/fast", lab.addr()));
     let given = GivenRequests {
         name: "of the program".to_owned(),
-        requests: vec![WeightedRequest::from(request)],
+        requests: Arc::new(vec![WeightedRequest::from(request)].into()),
         feed: None,
     };
     let inputs = Inputs { given: vec![("mine".to_owned(), given)], ..Inputs::default() };

@@ -18,7 +18,7 @@ use crate::client::origin::{DiscoveredOrigins, Origin};
 use crate::client::request::{HttpMessage, HttpRequest, PreparedRequest};
 use crate::client::settings::ClientSettings;
 use crate::net::address::{Address, Resolver};
-use crate::net::location::{Location, LocationError, Scheme};
+use crate::net::location::{Location, LocationError, LocationParser, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
 use crate::net::proxy_rules::ProxyRules;
@@ -202,15 +202,19 @@ impl Network {
     /// # Errors
     /// The request is invalid, or its origin cannot be resolved.
     pub fn prepare(&mut self, request: &HttpRequest) -> Result<PreparedRequest, WireError> {
-        let location = self.location(&request.url)?;
+        let location = self.location(&request.url, &mut LocationParser::default())?;
         self.prepare_at(request, location)
     }
 
     /// Parses the URL of a request, or of a WebSocket if that is the protocol.
-    pub(crate) fn location(&self, url: &str) -> Result<Location, LocationError> {
+    pub(crate) fn location(
+        &self,
+        url: &str,
+        parser: &mut LocationParser,
+    ) -> Result<Location, LocationError> {
         match self.settings.protocol {
             Protocol::WebSocket => Location::parse_websocket(url),
-            _ => Location::parse(url),
+            _ => parser.parse(url).cloned(),
         }
     }
 
@@ -394,6 +398,9 @@ impl Network {
     }
 
     fn origin(&mut self, location: &Location) -> Result<u32, WireError> {
+        if self.origins.last().is_some_and(|last| last.holds(location)) {
+            return Ok(self.origins.len() as u32 - 1);
+        }
         let key = (location.scheme, location.host.clone(), location.port);
         if let Some(&known) = self.numbers.get(&key) {
             return Ok(known);

@@ -1,5 +1,6 @@
 //! Requests: as described, and prepared for sending.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gake_codec::http1::Version;
@@ -70,7 +71,7 @@ impl PreparedRequest {
     }
 
     /// One or several whole requests in HTTP/1.1 to an origin of the network, sent as they are.
-    pub(crate) fn raw(origin: u32, bytes: Arc<[u8]>) -> Self {
+    pub(crate) fn raw(origin: u32, bytes: Vec<u8>) -> Self {
         let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
         let idempotent = matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE");
         let is_head = method == b"HEAD";
@@ -126,10 +127,11 @@ impl HttpMessage {
         // Requests through a tunnel go to the origin itself.
         let is_clear = self.location.scheme == Scheme::Http;
         let proxy = proxy.filter(|proxy| is_clear && proxy.takes_requests());
-        let (mut target, mut headers) = (self.location.target.clone(), self.headers.clone());
+        let mut target = Cow::Borrowed(self.location.target.as_str());
+        let mut headers = Cow::Borrowed(self.headers.as_slice());
         if let Some(proxy) = proxy {
-            target = format!("http://{authority}{target}");
-            headers.extend(proxy.header());
+            target = Cow::Owned(format!("http://{authority}{target}"));
+            headers.to_mut().extend(proxy.header());
         }
         render(&RequestParts {
             method: &self.method,

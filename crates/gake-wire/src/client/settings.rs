@@ -34,6 +34,8 @@ pub struct ClientSettings {
     pub sources: SourceAddresses,
     /// Limits on responses.
     pub limits: ResponseLimits,
+    /// Whether even a single request without a label has one: several loads are distinguished.
+    pub labels: bool,
     /// Maximum redirects followed for one request; if 0, a redirect is a response like any other.
     pub max_redirects: u32,
     /// Limits on kept responses; `None` keeps none.
@@ -107,6 +109,7 @@ impl Default for ClientSettings {
             connect_rate: None,
             sources: SourceAddresses::default(),
             limits: ResponseLimits::default(),
+            labels: false,
             max_redirects: 0,
             keep: None,
             inspect: None,

@@ -245,7 +245,7 @@ mod tests {
     fn wire(request: HttpRequest) -> PreparedRequests {
         let settings = ClientSettings { protocol: Protocol::Http2, ..ClientSettings::default() };
         let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-        PreparedRequests::prepare(&[request.into()], &resolver, &tls, settings).unwrap()
+        PreparedRequests::prepare(&vec![request.into()].into(), &resolver, &tls, settings).unwrap()
     }
 
     fn recorder() -> Recorder {
@@ -265,10 +265,11 @@ mod tests {
         let worker = WorkerTracer::new(Arc::new(tracer), Slice::WHOLE);
         let recorder = recorder();
         let iteration = Iteration::new(Arrival { number: 7, due: 5 }, 0, 6, &recorder);
-        let plain = wire.request(7);
+        let mut made = None;
+        let plain = wire.request(7, &mut made);
         let open = worker.begin(&iteration, plain).unwrap();
         let first = |labelled: &LabelledRequest| {
-            String::from_utf8(labelled.request.rendered.first.to_vec()).unwrap()
+            String::from_utf8(labelled.request.rendered.first.clone()).unwrap()
         };
         let (before, after) = (first(plain), first(&open.request));
         let (head, body) = before.split_once("\r\n\r\n").unwrap();
@@ -294,7 +295,7 @@ mod tests {
         let recorder = recorder();
         let begin = |number, now| {
             let iteration = Iteration::new(Arrival { number, due: now }, 0, now, &recorder);
-            worker.begin(&iteration, wire.request(number))
+            worker.begin(&iteration, wire.request(number, &mut None))
         };
         let mut ids = HashSet::new();
         for second in 0..3 {

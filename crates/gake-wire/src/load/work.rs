@@ -35,6 +35,8 @@ pub struct HttpWork<C> {
     client: Client<C>,
     inspector: Option<Inspector>,
     exchange: Exchange,
+    /// The request in flight, if requests are packed.
+    made: Option<Box<LabelledRequest>>,
     /// Its span, if it is sampled.
     span: Option<Box<OpenSpan>>,
     /// Whether an exchange is in flight.
@@ -45,7 +47,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     pub(crate) fn new(load: Rc<WorkerLoad>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
         let exchange = Exchange::unfinished(0);
-        Self { load, client, inspector, exchange, span: None, is_fired: false }
+        Self { load, client, inspector, exchange, made: None, span: None, is_fired: false }
     }
 
     /// Sends the request with this number at `now` and returns its exchange; `None` at the end of the
@@ -64,7 +66,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     ) -> Result<(), Exhausted> {
         self.is_fired = true;
         self.exchange = Exchange::unfinished(now);
-        let Self { load, client, inspector, exchange, span, .. } = self;
+        let Self { load, client, inspector, exchange, made, span, .. } = self;
         let whole = iteration;
         let iteration = iteration.filter(|_| load.wire.network.settings.stream);
         let stream = iteration.map(|iteration| {
@@ -75,7 +77,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         let lane = LaneExchange { client, inspector: inspector.as_mut(), stream, exchange };
         let ended = match &load.wire.network.settings.feed {
             None => {
-                let request = load.wire.request(number);
+                let request = load.wire.request(number, made);
                 let begin = |tracer: &WorkerTracer| tracer.begin(whole?, request);
                 *span = load.tracer.as_ref().and_then(begin);
                 let request = span.as_deref().map_or(request, |span| &span.request);

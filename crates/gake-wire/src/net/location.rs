@@ -171,6 +171,44 @@ impl Location {
     }
 }
 
+/// Parses URLs one after the other; one with the origin of the last one costs little.
+#[derive(Debug, Default)]
+pub struct LocationParser {
+    /// The last URL up to the end of its authority.
+    origin: String,
+    last: Option<Location>,
+}
+
+impl LocationParser {
+    /// Parses a URL, as [`Location::parse`] does.
+    ///
+    /// # Errors
+    /// The text is not an `http` or `https` URL.
+    pub fn parse(&mut self, url: &str) -> Result<&Location, LocationError> {
+        let path = url.strip_prefix(self.origin.as_str()).filter(|path| {
+            path.starts_with('/') && path.bytes().all(|byte| byte != b'#' && is_legal(byte))
+        });
+        let known = self.last.as_mut().filter(|_| !self.origin.is_empty());
+        if let (Some(last), Some(path)) = (known, path) {
+            last.target.clear();
+            last.target.push_str(path);
+        } else {
+            let location = Location::parse(url)?;
+            self.origin.clear();
+            self.origin.push_str(origin(url));
+            self.last = Some(location);
+        }
+        self.last.as_ref().ok_or_else(|| LocationError::Host(url.to_owned()))
+    }
+}
+
+/// A URL up to the end of its authority; empty without a scheme or without anything after it.
+fn origin(url: &str) -> &str {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let end = rest.and_then(|rest| Some(url.len() - rest.len() + rest.find(['/', '?', '#'])?));
+    &url[..end.unwrap_or(0)]
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {
@@ -263,7 +301,6 @@ pub(crate) fn ascii_host(host: &str) -> Option<String> {
 /// Percent-encodes everything that no URL may contain (RFC 3986, section 2): other letters than
 /// ASCII, quotes, brackets that are not square.
 fn ascii(target: &str) -> String {
-    let is_legal = |byte: u8| byte.is_ascii() && !b"\"<>\\^`{|}".contains(&byte);
     if target.bytes().all(is_legal) {
         return target.to_owned();
     }
@@ -276,6 +313,11 @@ fn ascii(target: &str) -> String {
         }
     }
     encoded
+}
+
+/// Whether a URL may contain this byte.
+fn is_legal(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
 }
 
 /// The `Authorization` header for `USER:PASSWORD`; `USER` has an empty password (RFC 7617, section
@@ -307,6 +349,47 @@ mod tests {
         assert_eq!(basic_authorization("bob").1, "Basic Ym9iOg==");
         assert_eq!(basic_authorization("bob:").1, "Basic Ym9iOg==");
         assert_eq!(basic_authorization("bob:a:b").1, "Basic Ym9iOmE6Yg==");
+    }
+
+    #[test]
+    fn a_parser_of_many_urls_parses_each_like_a_single_one() {
+        let urls = [
+            "http://h/a",
+            "http://h/b?c#d",
+            "http://h/é",
+            "http://h/\"",
+            "http://h",
+            " http://h/x ",
+            "http://h?y",
+            "http://h/z",
+            "http://h:81/",
+            "https://h/",
+            "http://u:p@h/1",
+            "http://u@h/2",
+            "http://h /",
+            "h/3",
+            "h/4",
+            "/5",
+            "http://h#f",
+            "http://h/6",
+            "ftp://h/",
+            "http://h/7 ",
+            "http://H/8",
+            "http://h/9",
+            "http://h:0/",
+            "http://h/10\t",
+            "http://[::1]/",
+            "http://[::1]/b",
+        ];
+        let mut parser = LocationParser::default();
+        for first in urls {
+            for url in urls {
+                for url in [first, url] {
+                    let one = parser.parse(url).cloned();
+                    assert_eq!(one, Location::parse(url), "{url:?} after {first:?}");
+                }
+            }
+        }
     }
 
     #[test]

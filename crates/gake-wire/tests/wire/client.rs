@@ -92,7 +92,8 @@ impl Setup {
     }
 
     pub fn prepare(&self) -> Result<PreparedRequests, WireError> {
-        PreparedRequests::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
+        let requests = self.requests.clone().into();
+        PreparedRequests::prepare(&requests, &self.resolver, &self.tls, self.settings.clone())
     }
 
     /// Runs `doing` with a client on a new runtime.

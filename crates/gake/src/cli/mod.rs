@@ -283,9 +283,7 @@ fn with_run(mut args: Vec<OsString>) -> Vec<OsString> {
         return args;
     }
     let first = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default();
-    let command = Cli::command();
-    let known =
-        |arg: &str| arg == "help" || command.get_subcommands().any(|one| one.get_name() == arg);
+    let known = |arg: &str| arg == "help" || COMMANDS.names().any(|name| name == arg);
     let is_run = if first == "-" || first.parse::<u16>().is_ok() {
         true
     } else if first.starts_with('-') {

@@ -1,5 +1,7 @@
 //! `gake run`: plan, fire, record, judge, show.
 
+use std::borrow::Cow;
+
 use gake_session::fleet::FleetMaker;
 use gake_session::redaction::redactor;
 use gake_session::run::{Reconciliation, Session, SinkDrain, assemble, start_traces};
@@ -63,8 +65,11 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
             let descriptors = (!has_agents).then_some(descriptors);
             gake_session::announce::announce(&prepared, &command.spec, descriptors, console);
         }
-        let spec = loaded.inlined(&command.spec);
-        let what = (&spec, script.as_ref());
+        let spec = match has_agents {
+            true => Cow::Owned(loaded.inlined(&command.spec)),
+            false => Cow::Borrowed(&command.spec),
+        };
+        let what = (&*spec, script.as_ref());
         let agents = assemble(agents.as_ref(), what, &prepared, quiet, console)?;
         let rows = args.judge.reconcile.as_deref();
         let rows = rows.map(|text| Reconciliation::begin(text, &command.spec)).transpose()?;

@@ -28,9 +28,6 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     if let Some(pattern) = &args.rand_url {
         scenario.request = generated_requests::of_pattern(pattern, load.seed.unwrap_or(1))?;
     }
-    if let Some(path) = &args.request.data_file {
-        generated_requests::of_data(path, &mut scenario)?;
-    }
     scenario.to.clone_from(&args.replay.target);
     scenario.speed = args.replay.speed;
     scenario.select.clone_from(&args.replay.select);
@@ -80,9 +77,6 @@ pub fn of_find(args: &FindArgs, target: &str) -> Result<RunDraft, Failure> {
         scenario.script = Some(target.into());
     } else {
         url_or_targets(&args.request, target, &mut scenario)?;
-    }
-    if let Some(path) = &args.request.data_file {
-        generated_requests::of_data(path, &mut scenario)?;
     }
     let mut draft = connection(&args.connection);
     draft.threads = args.search.threads.map(count);
@@ -226,6 +220,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         Some(path) => BodyValue(BodySpec::File(path.into())),
     };
     let mut scenario = ScenarioDraft {
+        data_file: args.data_file.clone(),
         method: args.method.clone(),
         headers: args.header.clone(),
         body: match args.data.as_slice() {

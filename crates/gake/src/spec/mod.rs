@@ -283,6 +283,7 @@ impl CommandSpec {
     pub fn files(&self, spec: Option<&Path>) -> Vec<PathBuf> {
         let scenarios = self.spec.scenarios.iter().flat_map(|scenario| match &scenario.source {
             RequestSource::Targets(path) => vec![path.clone()],
+            RequestSource::Rows(rows) => vec![rows.path.clone()],
             RequestSource::Recording(recording) => vec![recording.path.clone()],
             RequestSource::Script(script) => vec![script.path.clone()],
             RequestSource::Grpc(grpc) => grpc.proto.clone(),

@@ -19,7 +19,7 @@ fn load(text: &str, line: &str) -> Result<LuaScript, String> {
 }
 
 fn request(script: &LuaScript, thread: usize) -> String {
-    String::from_utf8(script.threads[thread].request().unwrap().to_vec()).unwrap()
+    String::from_utf8(script.threads[thread].request().unwrap()).unwrap()
 }
 
 #[test]

@@ -40,9 +40,9 @@ impl ThreadState {
     }
 
     /// The bytes of the next request.
-    pub(super) fn request(&self) -> mlua::Result<Arc<[u8]>> {
+    pub(super) fn request(&self) -> mlua::Result<Vec<u8>> {
         let bytes: mlua::String = self.request.call(())?;
-        Ok(Arc::from(&*bytes.as_bytes()))
+        Ok(bytes.as_bytes().to_vec())
     }
 
     /// The milliseconds before the next request.

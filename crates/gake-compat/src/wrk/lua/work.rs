@@ -46,7 +46,7 @@ impl LuaFactory {
         let network = Arc::new(wire.network.at(thread.address()));
         let client = Client::new(network, context.slice, context.clock.clone());
         let bytes = match script.is_dynamic {
-            true => Ok(Arc::default()),
+            true => Ok(Vec::new()),
             false => thread.request(),
         };
         if let Err(error) = &bytes {

@@ -6,7 +6,7 @@ use super::super::error::{FieldPath, SpecError};
 use super::super::value::{CountValue, HeaderValue, OverflowValue, TimeValue};
 use super::super::{
     ConnectionSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource, RequestSpec,
-    STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
+    RowsSpec, STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
 };
 use super::{at_least_one, named};
 use crate::Load;
@@ -108,7 +108,16 @@ impl ScenarioResolver<'_> {
         let grpc = self.grpc()?;
         // Also without a URL: it rejects fields of WebSockets.
         let url = self.url()?;
-        let url = grpc.or(url);
+        let url = match (grpc.or(url), self.draft.data_file.take()) {
+            (Some(RequestSource::Url(url)), Some(path)) => {
+                Some(RequestSource::Rows(RowsSpec { url, path }))
+            }
+            (_, Some(_)) => {
+                let problem = "it fills in ${column} in a URL: http://HOST:PORT/${column}";
+                return Err(self.refuse("data_file", problem));
+            }
+            (url, None) => url,
+        };
         let draft = &mut self.draft;
         let mut all = vec![
             ("url", url),
