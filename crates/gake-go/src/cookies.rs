@@ -6,6 +6,12 @@ use std::str::FromStr;
 use cookie_store::{CookieStore, RawCookie};
 use url::Url;
 
+/// Bytes of the cookies of a store: a server may set new ones with each response.
+const STORE_MAX: usize = 2 << 20;
+
+/// Bytes of a cookie beside its name and value, about.
+const OVERHEAD: usize = 512;
+
 /// A `Set-Cookie` header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseCookie<'a> {
@@ -96,7 +102,16 @@ impl ResponseCookie<'_> {
 /// Stores a `Set-Cookie` header of a response of `url`; cookies of other hosts are dropped.
 pub fn keep(store: &mut CookieStore, line: &str, url: &Url) {
     if let Some(cookie) = read(line) {
-        let _ = store.insert_raw(&cookie.raw(), url);
+        put(store, &cookie.raw(), url);
+    }
+}
+
+/// Stores a cookie for `url`, unless it is of another host or the store is full.
+pub fn put(store: &mut CookieStore, cookie: &RawCookie<'_>, url: &Url) {
+    let bytes = |name: &str, value: &str| name.len() + value.len() + OVERHEAD;
+    let held: usize = store.iter_any().map(|cookie| bytes(cookie.name(), cookie.value())).sum();
+    if held + bytes(cookie.name(), cookie.value()) <= STORE_MAX {
+        let _ = store.insert_raw(cookie, url);
     }
 }
 

@@ -270,7 +270,8 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
         }
         self.follow_rates();
         if !self.running.abandoned().is_empty() {
-            self.collector.abandon(self.running.abandoned().len());
+            let calls = self.running.blocked_calls();
+            self.collector.abandon(self.running.abandoned().len(), calls);
         }
         self.running.join();
         (self.collector, self.reason, self.changes)
