@@ -163,6 +163,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_server_cannot_fill_the_memory_with_cookies() {
+        let (mut store, url) = (CookieStore::default(), Url::parse("http://h/").unwrap());
+        let value = "x".repeat(STORE_MAX / 8);
+        for number in 0..20 {
+            keep(&mut store, &format!("c{number}={value}"), &url);
+        }
+        assert_eq!(store.iter_any().count(), 7);
+        keep(&mut store, "small=1", &url);
+        assert!(store.iter_any().any(|cookie| cookie.name() == "small"));
+    }
+
+    #[test]
     fn set_cookie_headers_are_read_as_by_go() {
         let all = "id=\"a b\"; Path=/x; Domain=h.test; Max-Age=0; HttpOnly; SECURE; Odd";
         let cookie = read(all).unwrap();

@@ -32,9 +32,6 @@ const LINE_MAX: usize = 1 << 20;
 /// Bytes of a text that are read for them: redaction takes time.
 pub(crate) const READ_MAX: usize = 4 * LINE_MAX;
 
-/// Bytes at the end of a longer text that are not written: a secret may be cut there.
-const CUT: usize = LINE_MAX / 16;
-
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -397,9 +394,9 @@ impl Test {
                 false => redactor.text(&text),
             };
             // After the redaction, which does not recognise half a secret.
-            let is_cut = whole.len() > READ_MAX;
-            let length = if is_cut { text.len().saturating_sub(CUT) } else { LINE_MAX };
-            text.cut(length.min(LINE_MAX), "");
+            // Nor where it was cut before.
+            let unsure = if whole.len() > READ_MAX { LINE_MAX / 16 } else { 0 };
+            text.cut(text.len().saturating_sub(unsure).min(LINE_MAX), "");
             text
         };
         let fields = fields.iter().map(|(key, value)| (*key, shown(value))).collect();

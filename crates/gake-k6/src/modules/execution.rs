@@ -9,16 +9,13 @@ use rquickjs::function::{Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
-use super::value::{self, given};
+use super::value::{self, PAIR, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
-
-/// Bytes of two strings beside their content.
-const PAIR: usize = 2 * size_of::<String>();
 
 /// A substring of stack frames of a script.
 const FILE: &str = "file://";

@@ -30,12 +30,12 @@ pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<
     Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0)
 }
 
-/// Bytes up to which a copy outside of a script's heap needs no room in it.
-const COPIED: usize = 1 << 20;
+/// Bytes of two strings beside their content.
+pub(crate) const PAIR: usize = 2 * size_of::<String>();
 
-/// A copy of bytes of a script, if its heap has room for it.
+/// A copy of bytes of a script; a large one only if its heap has room for it.
 fn copied(ctx: &Ctx<'_>, bytes: &[u8]) -> rquickjs::Result<Vec<u8>> {
-    if bytes.len() > COPIED {
+    if bytes.len() > 1 << 20 {
         drop(HeapCharge::new(ctx, bytes.len())?);
     }
     Ok(bytes.to_vec())

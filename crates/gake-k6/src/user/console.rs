@@ -43,7 +43,6 @@ fn make_property<'js>(console: &Object<'js>, name: &'static CStr) -> rquickjs::R
                 break;
             }
         }
-        // A log whose reader is slow holds the thread.
         activity::during("console.log", || vu.test.log(level, &line, &[("source", "console")]));
     };
     console.set(name, Func::from(write))

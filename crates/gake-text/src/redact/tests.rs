@@ -7,6 +7,7 @@ use super::*;
 use canaries::{HEADERS, PARAMETERS};
 
 mod canaries;
+mod planted;
 
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1g";
 

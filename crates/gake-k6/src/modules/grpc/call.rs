@@ -20,13 +20,11 @@ use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
+use crate::modules::value::PAIR;
 use crate::user::vu::Vu;
 
 /// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// Bytes of a value of a message.
-const VALUE: usize = 64;
 
 /// A prepared call.
 pub(super) struct GrpcCall {
@@ -47,7 +45,7 @@ pub(super) fn encoded(
 ) -> rquickjs::Result<Result<Vec<u8>, GrpcError>> {
     // Two bytes of JSON may be a value.
     let values = json.bytes().filter(|byte| b",[{:".contains(byte)).count();
-    let _held = HeapCharge::new(ctx, json.len().saturating_add(values.saturating_mul(VALUE)))?;
+    let _held = HeapCharge::new(ctx, json.len().saturating_add(values.saturating_mul(2 * PAIR)))?;
     Ok(method.encode(json))
 }
 

@@ -24,15 +24,13 @@ use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
+use crate::modules::value::PAIR;
 use crate::test::LogLevel;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
 
 /// Maximum bytes of received messages, as JSON, that the script has not consumed.
 const WAITING_MAX: usize = 64 << 20;
-
-/// Bytes of a queued message beside its own.
-const OVERHEAD: usize = 64;
 
 /// A stream, shared by the script and the task of its call.
 pub(super) struct GrpcStream {
@@ -74,9 +72,6 @@ impl std::fmt::Debug for GrpcStream {
 
 impl GrpcStream {
     /// Opens a stream of `method`; its task runs concurrently with the script.
-    ///
-    /// # Errors
-    /// When too many tasks are pending.
     pub(super) fn open(
         ctx: &Ctx<'_>,
         vu: Rc<Vu>,
@@ -127,7 +122,7 @@ impl GrpcStream {
             let message = encoded(&ctx, &held.method, &json)?;
             let message = message.map_err(|error| go_error(&ctx, &error.to_string()))?;
             let frame: Arc<[u8]> = grpc_frame(&message).into();
-            if !held.hold(held.waiting.get(), held.unsent.get() + frame.len() + OVERHEAD) {
+            if !held.hold(held.waiting.get(), held.unsent.get() + frame.len() + PAIR) {
                 return Err(throw_out_of_memory(&ctx));
             }
             held.outgoing.borrow_mut().push_back(frame);
@@ -261,7 +256,7 @@ impl StreamMessages for GrpcStream {
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Arc<[u8]>>> {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
-                self.hold(self.waiting.get(), self.unsent.get() - message.len() - OVERHEAD);
+                self.hold(self.waiting.get(), self.unsent.get() - message.len() - PAIR);
                 self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 Poll::Ready(Some(message))
             }

@@ -19,7 +19,7 @@ use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
 use crate::errors::go_error;
-use crate::modules::value::{self, given, truthy};
+use crate::modules::value::{self, PAIR, given, truthy};
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
 
@@ -28,9 +28,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Bytes that are compressed on the worker's thread; more take long.
 const COMPRESSED_AT_ONCE: usize = 64 << 10;
-
-/// Bytes of two strings beside their content.
-const PAIR: usize = 2 * size_of::<String>();
 
 const ENCODING: &str = "Content-Encoding";
 
@@ -164,14 +161,11 @@ impl ScriptRequest {
         let own = |pairs: &[(String, String)]| -> usize {
             pairs.iter().map(|(name, value)| name.len() + value.len() + PAIR).sum()
         };
-        let cookies = self.cookies.iter().map(|(name, value, _)| name.len() + value.len() + PAIR);
         let body = |body: &Option<Arc<[u8]>>| body.as_ref().map_or(0, |body| body.len());
-        // It is written to a buffer as a whole.
         size_of::<Self>()
             + 2 * (self.url.len() + own(&self.headers) + body(&self.body))
             + body(&self.plain_body)
             + own(&self.tags)
-            + cookies.sum::<usize>()
     }
 
     /// Removes the script's `Content-Length`: the client writes the right one.
