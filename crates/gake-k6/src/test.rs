@@ -30,7 +30,7 @@ use crate::secrets::Secrets;
 const LINE_MAX: usize = 1 << 20;
 
 /// Bytes of a text that are read for them: redaction takes time.
-pub(crate) const READ_MAX: usize = 4 * LINE_MAX;
+pub(crate) const READ_MAX: usize = LINE_MAX + LINE_MAX / 16;
 
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

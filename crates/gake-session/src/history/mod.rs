@@ -3,7 +3,6 @@
 mod revision;
 mod store;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use gake_judge::search::CapacityResult;
