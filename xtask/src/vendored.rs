@@ -16,12 +16,15 @@ use crate::workspace;
 const PATCH: &str = "gake.patch";
 
 /// Files that the published package does not have.
-const OURS: [&str; 4] = [PATCH, "README.md", "LICENSE", "target"];
+const OURS: [&str; 5] = [PATCH, FIXES, "README.md", "LICENSE", "target"];
+
+/// Fixes of upstream that a package must contain, each with text that shows it.
+const FIXES: &str = "upstream-fixes.txt";
 
 /// Checks each of them.
 ///
 /// # Errors
-/// When a patch does not fit, or something else was changed.
+/// When a patch does not fit, something else was changed, or a fix of upstream is missing.
 pub fn check() -> Result<()> {
     for entry in fs::read_dir(workspace::root().join("vendor"))? {
         let package = entry?.path();
@@ -30,8 +33,32 @@ pub fn check() -> Result<()> {
         let text = |name: &str| manifest["package"][name].as_str().unwrap_or_default().to_owned();
         let unpacked = published(&format!("{}-{}", text("name"), text("version")));
         check_package(&package, unpacked.as_deref())?;
+        let missing = missing_fixes(&package)?;
+        if !missing.is_empty() {
+            let shown = package.display();
+            bail!("{shown} lacks fixes of upstream ({FIXES}):\n{}", missing.join("\n"));
+        }
     }
     Ok(())
+}
+
+/// The listed fixes of upstream whose text is not in the sources of a package.
+fn missing_fixes(package: &Path) -> Result<Vec<String>> {
+    let list = fs::read_to_string(package.join(FIXES))?;
+    let mut missing = Vec::new();
+    let mut lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    while let Some(fix) = lines.next() {
+        let file = fix.split(' ').nth(2);
+        let (file, proof) = file.zip(lines.next()).with_context(|| format!("{FIXES}: {fix}"))?;
+        let text = String::from_utf8_lossy(&fs::read(package.join("quickjs").join(file))?)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        if !text.contains(proof.trim()) {
+            missing.push(fix.to_owned());
+        }
+    }
+    Ok(missing)
 }
 
 /// Where cargo has unpacked a published package, if it has.
@@ -106,5 +133,21 @@ mod tests {
     #[test]
     fn the_patch_of_quickjs_fits() {
         check_package(&workspace::root().join("vendor/rquickjs-sys"), None).unwrap();
+    }
+
+    #[test]
+    fn quickjs_has_the_fixes_of_upstream() {
+        let package = workspace::root().join("vendor/rquickjs-sys");
+        assert_eq!(missing_fixes(&package).unwrap(), Vec::<String>::new());
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("quickjs")).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("quickjs/x.c", "if (len\n    > MAX)\n");
+        write(FIXES, "# fixes\n\nab1 2026-01-02 x.c One\n    if (len > MAX)\n");
+        assert!(missing_fixes(folder.path()).unwrap().is_empty());
+        write(FIXES, "cd2 2026-01-03 x.c Other\n    if (len > MIN)\n");
+        assert_eq!(missing_fixes(folder.path()).unwrap(), ["cd2 2026-01-03 x.c Other"]);
+        write(FIXES, "cd2 x.c\n");
+        assert!(missing_fixes(folder.path()).is_err());
     }
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod activity;
 pub mod clock;
 pub mod exact;
 mod load;

@@ -80,6 +80,7 @@ pub struct Collector {
     log_lost: u64,
     /// Workers whose last figures are missing.
     abandoned: usize,
+    blocked_calls: Vec<String>,
     /// Whether it must account for all arrivals of its schedules: not after a change of rates, nor
     /// for a slice of a run.
     is_whole: bool,
@@ -108,6 +109,7 @@ impl Collector {
             run_delay: 0,
             log_lost: 0,
             abandoned: 0,
+            blocked_calls: Vec::new(),
             is_whole: true,
             plan: Arc::clone(plan),
         }
@@ -119,10 +121,12 @@ impl Collector {
         Self { is_whole: false, ..self }
     }
 
-    /// Counts workers that were abandoned while they blocked their threads. Their figures since
-    /// their last report are missing, which makes the run invalid.
-    pub fn abandon(&mut self, workers: usize) {
+    /// Counts workers that were abandoned while they blocked their threads, in `calls` as far as
+    /// they are known. Their figures since their last report are missing, which makes the run
+    /// invalid.
+    pub fn abandon(&mut self, workers: usize, calls: Vec<String>) {
         self.abandoned += workers;
+        self.blocked_calls = calls;
         self.is_whole = false;
     }
 
@@ -337,10 +341,13 @@ impl Collector {
         };
         audit::check(&mut run, &due);
         if self.abandoned > 0 {
+            let what = match self.blocked_calls.as_slice() {
+                [] => "code that they ran, such as a native function that a script called,".into(),
+                calls => calls.join(", "),
+            };
             let text = format!(
                 "{} of {} workers blocked their threads and were abandoned {} s after the run had \
-                 to be over: code that they ran, such as a native function that a script called, \
-                 did not return. What their users did since their last report is missing",
+                 to be over: {what} did not return. What their users did since their last report is missing",
                 self.abandoned,
                 run.generator.threads,
                 SILENCE.as_secs()

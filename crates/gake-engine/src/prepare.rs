@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use gake_core::Load;
+use gake_core::activity::Activity;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::Tally;
@@ -87,6 +88,12 @@ impl RunHandle {
         self.watchdog.as_ref().map_or(&[], Watchdog::abandoned)
     }
 
+    /// The native calls in which they are blocked, as far as they are known.
+    #[must_use]
+    pub fn blocked_calls(&self) -> Vec<String> {
+        self.watchdog.as_ref().map_or_else(Vec::new, Watchdog::blocked_calls)
+    }
+
     /// A run whose workers are in other processes. The sender of `messages` must obey `stop`.
     #[must_use]
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
@@ -134,6 +141,7 @@ impl RunHandle {
 pub struct PreparedRun {
     running: RunHandle,
     epochs: Vec<oneshot::Sender<()>>,
+    activities: Vec<Arc<Activity>>,
     plan: Arc<Plan>,
 }
 
@@ -148,7 +156,7 @@ impl PreparedRun {
     #[must_use]
     pub fn start_at(mut self, epoch: Nanos) -> RunHandle {
         self.running.clock.start_at(epoch);
-        self.running.watchdog = Some(Watchdog::new(&self.plan, self.running.workers));
+        self.running.watchdog = Some(Watchdog::new(&self.plan, self.activities));
         for epoch in self.epochs {
             // The receiver notices a dead worker by its missing end.
             let _ = epoch.send(());
@@ -210,6 +218,7 @@ where
     let mut threads = Vec::with_capacity(workers);
     let mut epochs = Vec::with_capacity(workers);
     let mut spares = Vec::with_capacity(workers);
+    let mut activities = Vec::with_capacity(workers);
     let numbered = scenarios.iter().enumerate();
     let mut takers: Vec<_> = numbered
         .map(|(number, plan)| ScenarioWorkers::new(plan, Plan::scenario_seed(seed, number)))
@@ -240,9 +249,14 @@ where
                 is_fine,
             },
         };
+        let activity = Arc::<Activity>::default();
+        activities.push(Arc::clone(&activity));
         let thread = std::thread::Builder::new()
             .name(format!("gake-{worker}"))
-            .spawn(move || thread.serve())
+            .spawn(move || {
+                activity.enter();
+                thread.serve();
+            })
             .inspect_err(|_| tables.iter().for_each(WorkerTables::give_up))
             .map_err(StartError::Thread)?;
         threads.push(thread);
@@ -272,7 +286,7 @@ where
         threads,
         watchdog: None,
     };
-    Ok(PreparedRun { running, epochs, plan: Arc::clone(plan) })
+    Ok(PreparedRun { running, epochs, activities, plan: Arc::clone(plan) })
 }
 
 /// The handle of an externally controlled load.

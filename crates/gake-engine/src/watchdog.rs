@@ -5,9 +5,11 @@
 //! It is abandoned: its thread runs until the process ends, and the run ends with the figures of
 //! the others and its own last report.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use gake_core::activity::Activity;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{ScenarioEnd, WorkerEnd};
@@ -38,23 +40,30 @@ pub(crate) struct Watchdog {
     reported: Vec<Option<Instant>>,
     scenarios: usize,
     abandoned: Vec<usize>,
+    activities: Vec<Arc<Activity>>,
 }
 
 impl Watchdog {
     /// Begins with the epoch.
-    pub(crate) fn new(plan: &Plan, workers: usize) -> Self {
+    pub(crate) fn new(plan: &Plan, activities: Vec<Arc<Activity>>) -> Self {
         let ends = plan.scenarios().iter();
         let ends =
             ends.map(|one| Some(one.start.saturating_add(one.length()?).saturating_add(one.drain)));
         let length = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
         let (started, over, abandoned) = (Instant::now(), None, Vec::new());
         let scenarios = plan.scenarios().len();
-        Self { length, started, over, reported: vec![Some(started); workers], scenarios, abandoned }
+        let reported = vec![Some(started); activities.len()];
+        Self { length, started, over, reported, scenarios, abandoned, activities }
     }
 
     /// The workers abandoned so far.
     pub(crate) fn abandoned(&self) -> &[usize] {
         &self.abandoned
+    }
+
+    /// The calls in which they are blocked, as far as they are known.
+    pub(crate) fn blocked_calls(&self) -> Vec<String> {
+        self.abandoned.iter().filter_map(|worker| self.activities[*worker].call()).collect()
     }
 
     /// The next message, or the end of a worker that is abandoned; `None` if all senders are gone.
@@ -122,7 +131,8 @@ mod tests {
 
     fn watchdog(duration: Option<Duration>) -> Watchdog {
         let load = Load::External { users: 2, max: 2 };
-        Watchdog::new(&Plan { duration, drain: 5 * SECOND, ..Plan::new("", load) }, 2)
+        let plan = Plan { duration, drain: 5 * SECOND, ..Plan::new("", load) };
+        Watchdog::new(&plan, vec![Arc::default(); 2])
     }
 
     #[test]
@@ -170,6 +180,16 @@ mod tests {
         let end = watchdog.receive(&messages, &stop, &clock);
         assert!(matches!(end, Some(Message::Ended(WorkerEnd { worker: 0, .. }))), "{end:?}");
         assert_eq!(watchdog.abandoned(), [0]);
+        assert_eq!(watchdog.blocked_calls(), Vec::<String>::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                watchdog.activities[0].enter();
+                gake_core::activity::user(7);
+                gake_core::activity::during("crypto.md4", || {
+                    assert_eq!(watchdog.blocked_calls(), ["crypto.md4 of user 7"]);
+                });
+            });
+        });
         let late = |worker| Message::Ended(WorkerEnd { worker, scenarios: vec![], log_lost: 0 });
         sender.send(late(0)).unwrap();
         sender.send(late(1)).unwrap();

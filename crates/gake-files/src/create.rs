@@ -2,10 +2,10 @@
 //! invisibly to readers of an old file.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -74,6 +74,14 @@ pub fn create(path: &Path, access: Access) -> io::Result<File> {
             Err(error)
         }
     }
+}
+
+/// Creates a folder, and those above it that do not exist, for its owner only (0700).
+///
+/// # Errors
+/// When it cannot be created, or is something else.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Opens a file for appending, or creates it. Concurrent writers do not overwrite each other. Links
@@ -173,6 +181,15 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<OsString> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn new_folders_are_their_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        create_folder(&inner).unwrap();
+        create_folder(&inner).unwrap();
+        assert_eq!([mode(&folder.path().join("a")), mode(&inner)], [0o700; 2]);
     }
 
     #[test]

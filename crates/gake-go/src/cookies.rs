@@ -6,6 +6,12 @@ use std::str::FromStr;
 use cookie_store::{CookieStore, RawCookie};
 use url::Url;
 
+/// Bytes of the cookies of a store: a server may set new ones with each response.
+const STORE_MAX: usize = 2 << 20;
+
+/// Bytes of a cookie beside its name and value, about.
+const OVERHEAD: usize = 512;
+
 /// A `Set-Cookie` header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseCookie<'a> {
@@ -96,7 +102,16 @@ impl ResponseCookie<'_> {
 /// Stores a `Set-Cookie` header of a response of `url`; cookies of other hosts are dropped.
 pub fn keep(store: &mut CookieStore, line: &str, url: &Url) {
     if let Some(cookie) = read(line) {
-        let _ = store.insert_raw(&cookie.raw(), url);
+        put(store, &cookie.raw(), url);
+    }
+}
+
+/// Stores a cookie for `url`, unless it is of another host or the store is full.
+pub fn put(store: &mut CookieStore, cookie: &RawCookie<'_>, url: &Url) {
+    let bytes = |name: &str, value: &str| name.len() + value.len() + OVERHEAD;
+    let held: usize = store.iter_any().map(|cookie| bytes(cookie.name(), cookie.value())).sum();
+    if held + bytes(cookie.name(), cookie.value()) <= STORE_MAX {
+        let _ = store.insert_raw(cookie, url);
     }
 }
 
@@ -146,6 +161,18 @@ fn is_plain(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_cannot_fill_the_memory_with_cookies() {
+        let (mut store, url) = (CookieStore::default(), Url::parse("http://h/").unwrap());
+        let value = "x".repeat(STORE_MAX / 8);
+        for number in 0..20 {
+            keep(&mut store, &format!("c{number}={value}"), &url);
+        }
+        assert_eq!(store.iter_any().count(), 7);
+        keep(&mut store, "small=1", &url);
+        assert!(store.iter_any().any(|cookie| cookie.name() == "small"));
+    }
 
     #[test]
     fn set_cookie_headers_are_read_as_by_go() {

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::fs;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,17 +27,7 @@ const DOUBLING_MAX: usize = 1 << 20;
 /// The default bound on all bodies: a quarter of the memory of the machine or container, at least
 /// 1 GiB.
 pub(crate) fn default_bound() -> u64 {
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
-    let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let container = container.and_then(|text| text.trim().parse().ok());
-    let memory: Option<u64> = machine.into_iter().chain(container).min();
-    memory.map_or(LEAST_BOUND, |bytes| (bytes / 4).max(LEAST_BOUND))
-}
-
-fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1 << 10)
+    gake_files::memory().map_or(LEAST_BOUND, |bytes| (bytes / 4).max(LEAST_BOUND))
 }
 
 /// The bytes of bodies that all users of a test hold.
@@ -288,12 +277,5 @@ mod tests {
         one_more.extend(b"x");
         assert!(one_more.is_refused());
         assert!(one_more.refusal().contains("0 bytes"), "{}", one_more.refusal());
-    }
-
-    #[test]
-    fn the_memory_of_a_machine_is_read() {
-        assert_eq!(total("MemTotal:       24646180 kB\nMemFree: 1 kB\n"), Some(24_646_180 << 10));
-        assert_eq!(total("MemFree: 1 kB\n"), None);
-        assert!(default_bound() >= LEAST_BOUND);
     }
 }

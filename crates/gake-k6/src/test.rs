@@ -29,6 +29,9 @@ use crate::secrets::Secrets;
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
 
+/// Bytes of a text that are read for them: redaction takes time.
+pub(crate) const READ_MAX: usize = LINE_MAX + LINE_MAX / 16;
+
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -382,7 +385,8 @@ impl Test {
     pub fn log(&self, level: LogLevel, message: &str, fields: &[(&'static str, &str)]) {
         let redactor = &self.settings().redactor;
         let is_ours = !fields.contains(&("source", "console"));
-        let shown = |text: &str| {
+        let shown = |whole: &str| {
+            let text = &whole[..whole.floor_char_boundary(READ_MAX)];
             let text = self.secrets().redacted(text).map_or(Cow::Borrowed(text), Cow::Owned);
             let mut text = match redactor.is_off() && is_ours {
                 // Messages of ours quote what they are about.
@@ -390,7 +394,9 @@ impl Test {
                 false => redactor.text(&text),
             };
             // After the redaction, which does not recognise half a secret.
-            text.cut(LINE_MAX, "");
+            // Nor where it was cut before.
+            let unsure = if whole.len() > READ_MAX { LINE_MAX / 16 } else { 0 };
+            text.cut(text.len().saturating_sub(unsure).min(LINE_MAX), "");
             text
         };
         let fields = fields.iter().map(|(key, value)| (*key, shown(value))).collect();
@@ -438,8 +444,25 @@ impl Test {
     }
 
     /// Stores the elements of a shared array; the first caller wins.
-    pub fn keep_array(&self, name: &str, elements: Vec<String>) -> Arc<[String]> {
-        Arc::clone(lock(&self.arrays).entry(name.to_owned()).or_insert_with(|| elements.into()))
+    ///
+    /// # Errors
+    /// When all of them would take more memory than response bodies may.
+    pub fn keep_array(&self, name: &str, elements: Vec<String>) -> Result<Arc<[String]>, String> {
+        let mut arrays = lock(&self.arrays);
+        if let Some(known) = arrays.get(name) {
+            return Ok(Arc::clone(known));
+        }
+        let bytes = |elements: &[String]| -> u64 {
+            elements.iter().map(|text| (text.len() + size_of::<String>()) as u64).sum()
+        };
+        let bound = self.settings().bodies;
+        let held: u64 = arrays.values().map(|elements| bytes(elements)).sum();
+        if held.saturating_add(bytes(&elements)) > bound {
+            return Err(format!(
+                "no memory for the shared array: all of them may take {bound} bytes (--body-memory)"
+            ));
+        }
+        Ok(Arc::clone(arrays.entry(name.to_owned()).or_insert_with(|| elements.into())))
     }
 
     /// Ends the test; the first reason is kept.

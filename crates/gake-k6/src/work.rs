@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use gake_core::activity;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
@@ -261,6 +262,7 @@ impl Work for ScriptWork {
             let mut call = pin!(user.iterate(&vu.scenario.function, *iterations));
             poll_fn(|cx| {
                 polls += 1;
+                activity::user(vu.number);
                 let polled = call.as_mut().poll(cx);
                 vu.pending.flush(&vu.test, &vu.series_index, iteration);
                 polled

@@ -25,3 +25,36 @@ fn every_seed_is_taken_or_refused() {
     assert_eq!(cross("1"), Crossed::Ended(CallEnd::Returned(None)));
     assert!(matches!(cross("throw 1"), Crossed::Ended(CallEnd::Thrown(_))));
 }
+
+/// Runs statements; returns the message of what they throw.
+fn thrown(statements: &str) -> String {
+    match cross(&format!("(() => {{ {statements} }})()")) {
+        Crossed::Ended(CallEnd::Thrown(thrown)) => thrown.message,
+        other => panic!("{statements}: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_held_for_a_script_is_within_its_heap() {
+    // A heap of 64 MiB.
+    let full = |statements: &str| {
+        let message = thrown(statements);
+        assert!(message.contains("out of memory"), "{statements}: {message}");
+    };
+    full("for (let i = 0; ; i++) exec.vu.tags['t' + i] = 'x'.repeat(1e6);");
+    full("for (let i = 0; ; i++) exec.vu.metrics.metadata['t' + i] = 'x'.repeat(1e6);");
+    full("const jars = []; for (let i = 0; ; i++) { const jar = new http.CookieJar(); jars.push(jar);
+          jar.set('http://h/', 'c', 'x'.repeat(1e6)); }");
+    full("http.batch(Array(200).fill(['POST', 'http://127.0.0.1:1/', 'x'.repeat(1e6)]))");
+    full("for (;;) http.asyncRequest('POST', 'http://127.0.0.1:1/', 'x'.repeat(1e6))");
+    full("crypto.getRandomValues(new Uint8Array(2 ** 30))");
+    let tasks = thrown("for (;;) setTimeout(() => {}, 1);");
+    assert!(tasks.contains("too many timers"), "{tasks}");
+}
+
+#[test]
+fn a_cleared_timer_is_no_task() {
+    let cleared = "for (let i = 0; i < 1e4; i++) clearTimeout(setTimeout(() => { throw 1 }, 1e9));";
+    let end = cross(&format!("(() => {{ {cleared} }})()"));
+    assert_eq!(end, Crossed::Ended(CallEnd::Returned(None)));
+}

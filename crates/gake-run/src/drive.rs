@@ -5,12 +5,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::metric::SeriesTable;
 use gake_core::record::{Provenance, Run, RunEnd, RunEvent};
-use gake_core::schedule::RateChange;
+use gake_core::schedule::{RateChange, Slice};
 use gake_core::work::Factory;
 use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
+use crate::plan::check_memory;
 use crate::probe;
 use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
@@ -103,6 +104,8 @@ impl ResolvedRun {
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
+        check_memory(&self.plan, Slice::WHOLE, !self.scripts.is_empty())
+            .map_err(RunError::cannot)?;
         if !self.scripts.is_empty() {
             return self.run_scripts(None, options, each);
         }
@@ -270,7 +273,8 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
         }
         self.follow_rates();
         if !self.running.abandoned().is_empty() {
-            self.collector.abandon(self.running.abandoned().len());
+            let calls = self.running.blocked_calls();
+            self.collector.abandon(self.running.abandoned().len(), calls);
         }
         self.running.join();
         (self.collector, self.reason, self.changes)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::plan::{Plan, TableShares, WorkKind, tables_for, tables_hold};
-use gake_core::schedule::Trace;
+use gake_core::schedule::{Slice, Trace};
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 
 /// Arrivals a second that one thread can pace easily. Few threads share connections better, and
@@ -165,6 +165,38 @@ pub(crate) fn check_lanes(plans: &[Plan], what: &str) -> Result<(), String> {
     }
 }
 
+/// Bytes that a request in flight takes before it is sent, at least.
+const LANE_BYTES: u64 = 400;
+
+/// Bytes that a user of a script takes, at least: its stack, its runtime and its globals.
+const USER_BYTES: u64 = 32 << 10;
+
+/// Checks that the users or requests in flight of a slice fit into half of the memory of the
+/// machine.
+///
+/// # Errors
+/// Why not, in a sentence with the number that would do.
+pub(crate) fn check_memory(plan: &Plan, slice: Slice, of_scripts: bool) -> Result<(), String> {
+    let part = |plan: &Plan| {
+        let lanes = plan.lanes();
+        slice.among(lanes).map_or(0, |slice| slice.count(lanes))
+    };
+    let lanes = plan.scenarios().iter().map(part).fold(0, usize::saturating_add);
+    fit_into(lanes, gake_files::memory().unwrap_or(u64::MAX), of_scripts)
+}
+
+fn fit_into(lanes: usize, memory: u64, of_scripts: bool) -> Result<(), String> {
+    let (each, what) = match of_scripts {
+        true => (USER_BYTES, "users"),
+        false => (LANE_BYTES, "requests in flight"),
+    };
+    let most = memory / 2 / each;
+    match lanes as u64 > most {
+        true => Err(format!("{lanes} {what} do not fit into half of the memory here: {most} do")),
+        false => Ok(()),
+    }
+}
+
 /// Number of descriptor tables of `size` that the connections of a plan need; 1 if no number of
 /// them would do.
 pub(crate) fn tables(plan: &Plan, size: usize) -> usize {
@@ -192,4 +224,24 @@ fn threads_for(requested: Option<usize>, peak: f64, in_flight: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let needed = || ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores);
     requested.unwrap_or_else(needed).clamp(1, in_flight.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_requests_in_flight_fit_into_half_of_the_memory() {
+        let memory = 1 << 30;
+        assert_eq!(fit_into(16_384, memory, true), Ok(()));
+        let why = fit_into(16_385, memory, true).unwrap_err();
+        assert_eq!(why, "16385 users do not fit into half of the memory here: 16384 do");
+        assert_eq!(fit_into(1_000_000, memory, false), Ok(()));
+        assert!(fit_into(usize::MAX, memory, false).unwrap_err().ends_with(": 1342177 do"));
+        let load = Load::External { users: 1, max: usize::MAX };
+        let plan = Plan { max_in_flight: usize::MAX, ..Plan::new("", load) };
+        assert!(check_memory(&plan, Slice::WHOLE, true).is_err());
+        let slice = Slice::new(0, usize::MAX / 4);
+        assert_eq!(check_memory(&plan, slice, true), Ok(()), "an agent has only its slice");
+    }
 }

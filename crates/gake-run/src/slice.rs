@@ -8,6 +8,7 @@ use gake_core::schedule::Slice;
 use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
+use crate::plan::check_memory;
 use crate::{ResolvedRun, RunError, SliceLog};
 
 /// A destination of a run.
@@ -26,6 +27,7 @@ impl ResolvedRun {
     /// # Errors
     /// When a worker cannot be prepared; nothing has been sent then.
     pub fn ready(&self, slice: Slice, log: Option<&mut SliceLog>) -> Result<PreparedRun, RunError> {
+        check_memory(&self.plan, slice, false).map_err(RunError::cannot)?;
         let wires = self.wires.clone();
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);

@@ -58,7 +58,11 @@ pub fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: [u8; 4]) {
         }
     }
     out.extend_from_slice(&mask);
-    out.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    let start = out.len();
+    out.extend_from_slice(payload);
+    for bytes in out[start..].chunks_mut(mask.len()) {
+        bytes.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+    }
 }
 
 /// A close frame; empty for [`CloseCode::NONE`].

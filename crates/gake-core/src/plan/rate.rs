@@ -13,7 +13,9 @@ pub enum Rate {
 
 /// Why a text is not a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a rate; write for example 1000, 100/1s, 6000/m, 2.5k, or max")]
+#[error(
+    "{text:?} is not a rate up to 10,000,000/s; write for example 1000, 100/1s, 6000/m, 2.5k, or max"
+)]
 pub struct RateError {
     text: String,
 }

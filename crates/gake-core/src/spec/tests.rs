@@ -475,7 +475,7 @@ fn errors_say_the_line_and_the_field() {
         &expect![[r#"
             a.toml:1:8: seed: string values must be quoted, expected literal string
             a.toml: there is no scenario: write [[scenario]] and its url
-            a.toml:3:8: scenario[0].rate: "fast" is not a rate; write for example 1000, 100/1s, 6000/m, 2.5k, or max
+            a.toml:3:8: scenario[0].rate: "fast" is not a rate up to 10,000,000/s; write for example 1000, 100/1s, 6000/m, 2.5k, or max
             a.toml:1:1: threads: it must be at least 1
             a.toml:4:1: scenario[0].think: it belongs to a closed loop; a rate makes the loop open
             a.toml:3:1: scenario[0].targets: the scenario already has url
@@ -502,7 +502,7 @@ fn errors_in_json_say_the_line_and_the_field() {
         ],
         &expect![[r#"
             a.json:2:10: seed: expected value
-            a.json:3:16: scenario[0].rate: "fast" is not a rate; write for example 1000, 100/1s, 6000/m, 2.5k, or max
+            a.json:3:16: scenario[0].rate: "fast" is not a rate up to 10,000,000/s; write for example 1000, 100/1s, 6000/m, 2.5k, or max
             a.json:2:15: scenario[0].think: it belongs to a closed loop; a rate makes the loop open
         "#]],
     );

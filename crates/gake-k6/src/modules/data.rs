@@ -45,7 +45,10 @@ fn shared_array<'js>(
     }
     let shared = match vu.test.array(name) {
         Some(known) => known,
-        None => vu.test.keep_array(name, json_elements(ctx, elements)?),
+        None => {
+            let kept = vu.test.keep_array(name, json_elements(ctx, elements)?);
+            kept.map_err(|why| go_error(ctx, &why))?
+        }
     };
     proxied(ctx, &shared)
 }

@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
+use gake_script::user::{HeapCharge, throw_out_of_memory};
 use rquickjs::function::{Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
-use super::value::{self, given};
+use super::value::{self, PAIR, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
@@ -243,6 +244,7 @@ fn pairs<'js>(
     let user = Rc::clone(vu);
     let get = move |name: String| (pairs.get)(&user, &name);
     let user = Rc::clone(vu);
+    let held = RefCell::new(HeapCharge::new(ctx, 0)?);
     let set = move |ctx: Ctx<'js>, name: String, given: Value<'js>| -> rquickjs::Result<bool> {
         if given.is_object() || given.is_undefined() || given.is_null() {
             let message = format!(
@@ -256,6 +258,11 @@ fn pairs<'js>(
         let mut tags = (pairs.own)(&user).borrow_mut();
         tags.retain(|(known, _)| *known != name);
         tags.push((name, text));
+        let bytes = tags.iter().map(|(name, value)| name.len() + value.len() + PAIR).sum();
+        if !held.borrow_mut().resize(bytes) {
+            tags.pop();
+            return Err(throw_out_of_memory(&ctx));
+        }
         Ok(true)
     };
     let user = Rc::clone(vu);

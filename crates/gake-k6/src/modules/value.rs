@@ -30,6 +30,17 @@ pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<
     Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0)
 }
 
+/// Bytes of two strings beside their content.
+pub(crate) const PAIR: usize = 2 * size_of::<String>();
+
+/// A copy of bytes of a script; a large one only if its heap has room for it.
+fn copied(ctx: &Ctx<'_>, bytes: &[u8]) -> rquickjs::Result<Vec<u8>> {
+    if bytes.len() > 1 << 20 {
+        drop(HeapCharge::new(ctx, bytes.len())?);
+    }
+    Ok(bytes.to_vec())
+}
+
 /// A string with lone surrogates replaced by U+FFFD.
 pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquickjs::Result<String> {
     match text.to_string() {
@@ -121,7 +132,7 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
     let Some(object) = value.as_object() else { return Ok(None) };
     if let Some(buffer) = object.as_array_buffer() {
         // SAFETY: no script runs until the bytes are copied.
-        return Ok(unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec));
+        return unsafe { buffer.as_bytes() }.map(|bytes| copied(ctx, bytes)).transpose();
     }
     // Without the constructor there are no views.
     let buffers: Option<Object<'js>> = ctx.globals().get("ArrayBuffer")?;
@@ -134,7 +145,8 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
     let (offset, len): (usize, usize) = (object.get("byteOffset")?, object.get("byteLength")?);
     // SAFETY: no script runs until the bytes are copied.
     let all = unsafe { buffer.as_bytes() };
-    Ok(all.and_then(|all| all.get(offset..offset.checked_add(len)?)).map(<[u8]>::to_vec))
+    let bytes = all.and_then(|all| all.get(offset..offset.checked_add(len)?));
+    bytes.map(|bytes| copied(ctx, bytes)).transpose()
 }
 
 /// Why a value has no bytes.

@@ -2,13 +2,14 @@
 
 use std::ffi::CStr;
 
+use gake_core::activity;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
 use super::vu::{Vu, VuStage};
 use crate::modules::shown;
-use crate::test::LogLevel;
+use crate::test::{LogLevel, READ_MAX};
 
 pub(crate) static LIST: LazyList =
     LazyList::new(&[c"log", c"info", c"debug", c"warn", c"error"], make_property);
@@ -38,8 +39,11 @@ fn make_property<'js>(console: &Object<'js>, name: &'static CStr) -> rquickjs::R
                 line.push(' ');
             }
             line += &shown(&ctx, value);
+            if line.len() > READ_MAX {
+                break;
+            }
         }
-        vu.test.log(level, &line, &[("source", "console")]);
+        activity::during("console.log", || vu.test.log(level, &line, &[("source", "console")]));
     };
     console.set(name, Func::from(write))
 }

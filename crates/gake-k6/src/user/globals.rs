@@ -81,7 +81,7 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
             let clear = move |number: Opt<Value<'js>>| {
                 let number = number.0.and_then(|number| number.as_number());
                 if let Some(number) = number {
-                    vu.timers.live.borrow_mut().remove(&(number as u32));
+                    vu.timers.clear(number as u32);
                 }
             };
             globals.set(name, Func::from(clear))
@@ -99,6 +99,7 @@ fn start_timer<'js>(
     arguments: Rest<Value<'js>>,
 ) -> rquickjs::Result<u32> {
     let callback = callback_of(ctx, name, callback)?;
+    vu.room_for_task(ctx)?;
     let delay = delay.map(|delay| Coerced::<f64>::from_js(ctx, delay)).transpose()?;
     let delay = delay.map_or(0.0, |delay| delay.0);
     let repeats = name == INTERVAL;
@@ -228,17 +229,13 @@ impl ScriptTimer {
         let user = Rc::clone(vu);
         vu.tasks.add(async move {
             let until = user.clock.now().saturating_add(self.delay);
-            user.clock.sleep_until(until).await;
+            user.timers.sleep(self.number, user.clock.sleep_until(until)).await;
             Box::new(move |ctx: &Ctx<'_>| self.fire(ctx, &user)) as Completion
         });
     }
 
     fn fire(self, ctx: &Ctx<'_>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
-        let is_live = match self.repeats {
-            true => vu.timers.live.borrow().contains_key(&self.number),
-            false => vu.timers.live.borrow_mut().remove(&self.number).is_some(),
-        };
-        if !is_live {
+        if !vu.timers.fires(self.number) {
             return Ok(());
         }
         let callback = self.callback.clone().restore(ctx)?;

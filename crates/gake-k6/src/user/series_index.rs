@@ -20,11 +20,22 @@ const SUMMARY_KEYS: [&str; 4] = ["check", "expected_response", "group", "scenari
 /// Maximum number of cached tag sets.
 const SETS_MAX: usize = 10_000;
 
+/// Bytes of their keys.
+const SET_BYTES_MAX: usize = 32 << 20;
+
+/// Bytes of a tag's value that distinguish series: a script may name a group by a megabyte.
+const VALUE_MAX: usize = 4 << 10;
+
 /// Sets that are found without hashing.
 const RECENT: usize = 4;
 
 /// Separates tag values, which never contain it.
 const SEPARATOR: char = '\u{1f}';
+
+/// The part of a tag's value that distinguishes series.
+fn bounded(value: &str) -> &str {
+    &value[..value.floor_char_boundary(VALUE_MAX)]
+}
 
 /// Tags of a sample, by key.
 pub trait TagSource {
@@ -43,6 +54,8 @@ pub struct SeriesIndex {
     wants_all: bool,
     metrics: RefCell<Vec<Arc<Definition>>>,
     sets: RefCell<HashMap<Box<str>, Rc<TagSet>>>,
+    /// Bytes of their keys.
+    set_bytes: Cell<usize>,
     /// The last used sets: an iteration alternates between a few.
     recent: RefCell<RecentSets>,
     text: RefCell<String>,
@@ -93,6 +106,9 @@ pub enum MetricError {
          underscores and start with a letter or an underscore."
     )]
     Name(String),
+    /// The script has more metrics than are counted.
+    #[error("a script may have {} metrics", u16::MAX)]
+    TooMany,
     /// A metric of another kind has its name.
     #[error("metric '{name}' already exists but with type {old}, instead of {new}")]
     Taken {
@@ -117,6 +133,7 @@ impl SeriesIndex {
             wants_all,
             metrics: RefCell::new(builtin()),
             sets: RefCell::default(),
+            set_bytes: Cell::new(0),
             recent: RefCell::default(),
             text: RefCell::default(),
         }
@@ -146,8 +163,9 @@ impl SeriesIndex {
         if !starts || !(2..=128).contains(&name.len()) || !name.chars().all(is_word) {
             return Err(MetricError::Name(name.to_owned()));
         }
+        let Ok(number) = u16::try_from(metrics.len()) else { return Err(MetricError::TooMany) };
         metrics.push(Arc::new(Definition { name: name.to_owned(), kind, unit }));
-        Ok(MetricNumber((metrics.len() - 1) as u16))
+        Ok(MetricNumber(number))
     }
 
     /// Every metric, by number.
@@ -173,7 +191,7 @@ impl SeriesIndex {
         }
         for key in &self.keys {
             if let Some(value) = source.tag(key) {
-                text.push_str(&value);
+                text.push_str(bounded(&value));
             } else {
                 // A missing tag is not an empty one.
                 text.push('\0');
@@ -184,17 +202,20 @@ impl SeriesIndex {
             return Rc::clone(set);
         }
         let mut sets = self.sets.borrow_mut();
-        if sets.len() >= SETS_MAX {
+        if sets.len() >= SETS_MAX || self.set_bytes.get() > SET_BYTES_MAX {
             // Evicted sets are created again on their next use.
             sets.clear();
+            self.set_bytes.set(0);
         }
         let set = match sets.get(text.as_str()) {
             Some(known) => Rc::clone(known),
             None => {
                 let pairs = self.keys.iter().filter_map(|key| Some((key, source.tag(key)?)));
-                let tags = Tags::new(pairs.map(|(key, value)| (key.as_str(), value)));
+                let tags =
+                    Tags::new(pairs.map(|(key, value)| (key.as_str(), bounded(&value).to_owned())));
                 let tags = tags.without_secrets();
                 let new = Rc::new(TagSet { tags, all, series: RefCell::default() });
+                self.set_bytes.set(self.set_bytes.get() + text.len());
                 sets.insert(text.as_str().into(), Rc::clone(&new));
                 new
             }

@@ -72,7 +72,7 @@ fn module(
 
 fn keep(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        gake_files::create_folder(folder)?;
     }
     gake_files::replace(path, gake_files::Access::Owner, |file| file.write_all(text))
 }

@@ -11,6 +11,7 @@ use gake_wire::ConnectionPermit;
 
 use super::scenario_users;
 use super::{LoadedScript, ScriptRun, TagKeys, network, users_by_scenario};
+use crate::plan::check_memory;
 use crate::{ResolvedRun, RunError, SliceLog, UserControl};
 
 /// A slice of a script's run.
@@ -56,6 +57,7 @@ impl LoadedScript {
         slice: ScriptSlice<'_>,
     ) -> Result<PreparedRun, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = slice;
+        check_memory(&prepared.plan, slice, true).map_err(RunError::cannot)?;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: TagKeys = run.keys.clone().into();
         let lanes: Vec<usize> = prepared.plan.scenarios().iter().map(Plan::lanes).collect();

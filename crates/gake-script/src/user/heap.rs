@@ -10,6 +10,9 @@ use std::ptr::{self, NonNull};
 
 use rquickjs::{Ctx, qjs};
 
+/// Steps of large charges, in bytes.
+const STEP: usize = 64 << 10;
+
 /// Bytes that the host holds for a script, counted within the bound on its heap until this is
 /// dropped. Must not outlive the script's runtime: keep it in a value of the script, or on the
 /// stack.
@@ -41,19 +44,31 @@ impl HeapCharge {
 
     /// Adds bytes. Returns whether they fit; if they do not, nothing changes.
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let Some(bytes) = self.bytes.checked_add(bytes) else { return false };
-        if bytes == self.bytes {
-            return true;
+        self.bytes.checked_add(bytes).is_some_and(|bytes| self.resize(bytes))
+    }
+
+    /// Changes the number of bytes. Returns whether they fit; if they do not, nothing changes.
+    pub fn resize(&mut self, bytes: usize) -> bool {
+        let Some(size) = block_size(bytes) else { return false };
+        if Some(size) != block_size(self.bytes) {
+            let runtime = self.runtime.as_ptr();
+            // SAFETY: the runtime is alive, and used by this thread only; the block is its own, or
+            // null.
+            let block = unsafe { qjs::js_realloc_rt(runtime, self.block, size as qjs::size_t) };
+            // No bytes have no block.
+            if block.is_null() && size > 0 {
+                return false;
+            }
+            self.block = block;
         }
-        // SAFETY: the runtime is alive, and used by this thread only; the block is its own, or null.
-        let block =
-            unsafe { qjs::js_realloc_rt(self.runtime.as_ptr(), self.block, bytes as qjs::size_t) };
-        if block.is_null() {
-            return false;
-        }
-        (self.block, self.bytes) = (block, bytes);
+        self.bytes = bytes;
         true
     }
+}
+
+/// Bytes of the block for a charge: large ones change in steps, as moving one takes long.
+fn block_size(bytes: usize) -> Option<usize> {
+    if bytes <= STEP { Some(bytes) } else { bytes.checked_next_multiple_of(STEP) }
 }
 
 impl Drop for HeapCharge {

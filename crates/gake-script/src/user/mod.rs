@@ -9,6 +9,7 @@
     reason = "JS_UpdateStackTop and JS_SetUncatchableError: rquickjs has neither for one runtime a user"
 )]
 
+mod aside;
 mod builtins;
 mod fiber;
 mod heap;
@@ -32,6 +33,7 @@ use std::rc::Rc;
 use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
+pub use aside::aside;
 pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yield_once};
 pub use heap::{HeapCharge, throw_out_of_memory};

@@ -348,3 +348,44 @@ fn users_of_a_thread_come_and_go() {
         assert_eq!(result, format!("{names} {names}TypeError {}", *turns * 20), "step {step}");
     }
 }
+
+#[test]
+fn a_charge_counts_within_the_heap_and_shrinks() {
+    let (user, _) = user();
+    user.with(|ctx| {
+        let mut held = HeapCharge::new(ctx, 10 << 20).unwrap();
+        assert!(held.resize(60 << 20) && !held.grow(10 << 20));
+        assert!(ctx.eval::<(), _>("new ArrayBuffer(10 << 20)").is_err());
+        drop(ctx.catch());
+        assert!(held.resize(0) && held.grow(1) && held.resize(STEPS) && !held.grow(usize::MAX));
+        ctx.eval::<(), _>("new ArrayBuffer(50 << 20)").unwrap();
+        assert!(HeapCharge::new(ctx, usize::MAX - 1).is_err());
+        drop(ctx.catch());
+    });
+}
+
+/// Between the sizes of blocks.
+const STEPS: usize = (1 << 20) + 1;
+
+#[test]
+fn work_on_another_thread_is_awaited_in_and_outside_of_fibers() {
+    let (user, _) = user();
+    let caller = std::thread::current().id();
+    let elsewhere = move |ctx: &Ctx<'_>| {
+        aside(ctx, move || std::thread::current().id() != caller).unwrap_or(false)
+    };
+    assert!(user.with(elsewhere));
+    let late = std::time::Instant::now();
+    let endless =
+        |ctx: &Ctx<'_>| aside(ctx, || std::thread::sleep(std::time::Duration::from_secs(1)));
+    assert!(user.with(|ctx| within(late, || endless(ctx)).is_err()), "its deadline has passed");
+    let mut fiber = pin!(user.run(elsewhere).unwrap());
+    let mut cx = Context::from_waker(Waker::noop());
+    let made = loop {
+        match fiber.as_mut().poll(&mut cx) {
+            Poll::Ready(made) => break made,
+            Poll::Pending => std::thread::yield_now(),
+        }
+    };
+    assert!(made);
+}

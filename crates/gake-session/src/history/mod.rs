@@ -3,7 +3,6 @@
 mod revision;
 mod store;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use gake_judge::search::CapacityResult;
@@ -183,7 +182,7 @@ pub fn run_file(folder: &Path, name: &str) -> PathBuf {
 /// When the folder cannot be created.
 pub fn new_run_file(folder: &Path) -> Result<(String, PathBuf), Failure> {
     let runs = folder.join(RUNS);
-    fs::create_dir_all(&runs)
+    gake_files::create_folder(&runs)
         .map_err(|error| Failure::could_not(format!("{}: {error}", runs.display())))?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
     let name = format!("{now}-{}.hlog", std::process::id());

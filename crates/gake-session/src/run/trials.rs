@@ -58,7 +58,7 @@ impl<'a> SessionTrials<'a> {
     /// The run file of the next trial: number, purpose and load.
     fn file(&self, trial: &Trial) -> Result<Option<PathBuf>, RunError> {
         let Some(folder) = self.folder else { return Ok(None) };
-        std::fs::create_dir_all(folder).map_err(|error| {
+        gake_files::create_folder(folder).map_err(|error| {
             RunError::cannot(format!("{} cannot be created: {error}", folder.display()))
         })?;
         let load = match trial.load {

@@ -103,8 +103,12 @@ impl JsonScanner<'_> {
         match (byte, next) {
             (b'"', ExpectedToken::Key) => {
                 let place = self.string();
-                let key = String::from_utf8_lossy(&unescaped(&self.bytes[place])).into_owned();
+                let key =
+                    String::from_utf8_lossy(&unescaped(&self.bytes[place.clone()])).into_owned();
                 let frame = self.frames.last_mut()?;
+                if frame.secrecy == Secrecy::Secret && !is_word(&key) {
+                    self.edits.put(place, self.redactor.replacement(key.as_bytes()));
+                }
                 (frame.key, frame.next) = (key, ExpectedToken::Colon);
             }
             (b'"', ExpectedToken::Value) => {
@@ -290,6 +294,11 @@ impl JsonScanner<'_> {
             self.edits.put(scalar.place.clone(), escaped(&other));
         }
     }
+}
+
+/// Whether a name below a secret is a word that a program uses, not a secret itself.
+fn is_word(name: &str) -> bool {
+    name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte))
 }
 
 /// Decodes a string; keeps unknown escapes.

@@ -7,6 +7,7 @@ use super::*;
 use canaries::{HEADERS, PARAMETERS};
 
 mod canaries;
+mod planted;
 
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1g";
 
@@ -385,6 +386,9 @@ fn deep_and_hostile_documents_are_read_in_one_pass() {
         "a:\"",
         "'",
         "4 ",
+        "cookies_on=",
+        "preauthorization: ",
+        "a b=c ",
         "-----BEGIN PRIVATE KEY-----",
         "--a ",
         "a=\\\"",

@@ -22,7 +22,8 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     user_info(redactor, bytes, &mut edits);
     credentials(redactor, bytes, &mut edits);
     markup::edits(redactor, bytes, &mut edits);
-    let mut pairs = PairScanner { redactor, bytes, depth, edits, open: 0..0, is_encoded: false };
+    let (open, line, is_encoded) = (0..0, 0..0, false);
+    let mut pairs = PairScanner { redactor, bytes, depth, edits, open, is_encoded, line };
     let mut at = 0;
     while at < bytes.len() {
         at = match bytes[at] {
@@ -94,6 +95,8 @@ struct PairScanner<'a> {
     open: Range<usize>,
     /// Whether that value has percent escapes.
     is_encoded: bool,
+    /// The last value that extends to the end of its line.
+    line: Range<usize>,
 }
 
 /// The range of a value.
@@ -198,9 +201,12 @@ impl PairScanner<'_> {
         }
         let lower = name.to_ascii_lowercase();
         if lower.contains("authorization") || lower.contains("cookie") {
-            let of_line = |byte: &&u8| !matches!(**byte, b'\r' | b'\n' | b'"' | b'\'' | b'<');
-            let length = rest.iter().take_while(of_line).count();
-            return Some(PairValue { place: from..from + length, is_quoted: true });
+            // A name that only contains the word is looked for again in its value.
+            if !self.line.contains(&from) {
+                let of_line = |byte: &&u8| !matches!(**byte, b'\r' | b'\n' | b'"' | b'\'' | b'<');
+                self.line = from..from + rest.iter().take_while(of_line).count();
+            }
+            return Some(PairValue { place: from..self.line.end, is_quoted: true });
         }
         if rest.is_empty() || (!is_equals && matches!(rest[0], b'{' | b'[')) {
             return None;

@@ -58,6 +58,9 @@ pub enum WebSocketEvent {
     Failed(Fault),
 }
 
+/// Capacity that an empty buffer of outgoing frames keeps.
+const KEPT: usize = 64 << 10;
+
 /// An open session. Dropping it ends the connection.
 pub struct WebSocketSession {
     state: RefCell<SessionState>,
@@ -72,6 +75,8 @@ struct SessionState {
     reader: FrameReader,
     inbox: Inbox,
     out: Vec<u8>,
+    /// Bytes of `out` that are written.
+    written: usize,
     is_flushed: bool,
     write_fault: Option<Fault>,
     read_fault: Option<Fault>,
@@ -132,6 +137,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
             reader: FrameReader::default(),
             inbox: Inbox::default(),
             out: Vec::new(),
+            written: 0,
             is_flushed: true,
             write_fault: None,
             read_fault: None,
@@ -200,7 +206,7 @@ impl WebSocketSession {
         poll_fn(|cx| {
             let mut state = self.state.borrow_mut();
             state.write(cx);
-            let is_over = state.write_fault.is_some() || (state.out.is_empty() && state.is_flushed);
+            let is_over = state.write_fault.is_some() || (state.unsent() == 0 && state.is_flushed);
             if is_over { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -209,7 +215,7 @@ impl WebSocketSession {
     /// Bytes that wait to be written.
     #[must_use]
     pub fn unsent(&self) -> usize {
-        self.state.borrow().out.len()
+        self.state.borrow().unsent()
     }
 
     /// Bytes read and written, the upgrade included.
@@ -280,26 +286,36 @@ impl SessionState {
         }
         for event in self.inbox.events.range(known..) {
             if let WebSocketEvent::Ping(payload) = event
-                && self.out.len() < PONG_BACKLOG_MAX
+                && self.unsent() < PONG_BACKLOG_MAX
             {
                 put_frame(&mut self.out, opcode::PONG, payload, random_mask());
             }
         }
     }
 
+    fn unsent(&self) -> usize {
+        self.out.len() - self.written
+    }
+
     fn write(&mut self, cx: &mut Context<'_>) {
-        let mut written = 0;
-        while self.write_fault.is_none() && written < self.out.len() {
-            match self.stream.poll_write(cx, &self.out[written..]) {
+        let before = self.written;
+        while self.write_fault.is_none() && self.unsent() > 0 {
+            match self.stream.poll_write(cx, &self.out[self.written..]) {
                 Poll::Ready(Ok(0)) => self.write_fault = Some(Fault::Write),
-                Poll::Ready(Ok(count)) => written += count,
+                Poll::Ready(Ok(count)) => self.written += count,
                 Poll::Ready(Err(error)) => self.write_fault = Some(fault::of_write(&error)),
                 Poll::Pending => break,
             }
         }
-        self.bytes_out += written as u64;
-        self.is_flushed &= written == 0;
-        self.out.drain(..written);
+        let count = self.written - before;
+        self.bytes_out += count as u64;
+        self.is_flushed &= count == 0;
+        // Not after each write: that would move a long backlog again and again.
+        if self.written > self.out.len() / 2 {
+            self.out.drain(..self.written);
+            self.written = 0;
+            self.out.shrink_to(2 * self.out.len().max(KEPT));
+        }
         if self.write_fault.is_none() && !self.is_flushed {
             match self.stream.poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.is_flushed = true,

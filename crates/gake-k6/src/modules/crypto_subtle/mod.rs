@@ -7,7 +7,7 @@ mod key_pairs;
 mod password;
 
 use aws_lc_rs::{constant_time, digest, hmac};
-use gake_script::user::poll;
+use gake_script::user::{aside, poll};
 use rquickjs::function::Func;
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
@@ -88,7 +88,9 @@ fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
         halves.set("public", buffer(ctx.clone(), pair.public)?)?;
         Ok::<_, rquickjs::Error>(halves)
     };
-    let rsa = move |ctx: Ctx<'js>, bits: u32| give(&ctx, key_pairs::new_rsa(bits));
+    // The primes of a large key take a minute.
+    let rsa =
+        move |ctx: Ctx<'js>, bits: u32| give(&ctx, aside(&ctx, move || key_pairs::new_rsa(bits))?);
     native.set("newRsa", Func::from(rsa))?;
     let on_curve = move |ctx: Ctx<'js>, curve: String| give(&ctx, key_pairs::new_on_curve(&curve));
     native.set("newOnCurve", Func::from(on_curve))?;

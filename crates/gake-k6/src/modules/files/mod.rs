@@ -101,7 +101,7 @@ fn rows<'js>(
             let rows = rows.map_err(|error| {
                 go_error(ctx, &format!("failed to read the rows of {path}; reason: {error}"))
             })?;
-            vu.test.keep_array(&name, rows)
+            vu.test.keep_array(&name, rows).map_err(|why| go_error(ctx, &why))?
         }
     };
     proxied(ctx, &shared)

@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
+use gake_script::user::HeapCharge;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
@@ -19,6 +20,7 @@ use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
+use crate::modules::value::PAIR;
 use crate::user::vu::Vu;
 
 /// The default timeout of a call.
@@ -35,6 +37,18 @@ pub(super) struct GrpcCall {
     request: HttpRequest,
 }
 
+/// A message of a script, encoded: its JSON must fit into the script's heap once more, as values.
+pub(super) fn encoded(
+    ctx: &Ctx<'_>,
+    method: &GrpcMethod,
+    json: &str,
+) -> rquickjs::Result<Result<Vec<u8>, GrpcError>> {
+    // Two bytes of JSON may be a value.
+    let values = json.bytes().filter(|byte| b",[{:".contains(byte)).count();
+    let _held = HeapCharge::new(ctx, json.len().saturating_add(values.saturating_mul(2 * PAIR)))?;
+    Ok(method.encode(json))
+}
+
 /// The result of a call.
 pub(super) struct GrpcResponse {
     status: GrpcStatus,
@@ -47,23 +61,29 @@ pub(super) struct GrpcResponse {
 }
 
 impl GrpcCall {
-    /// Prepares a call with a message in JSON.
+    /// Prepares a call with an encoded message.
     pub(super) fn new(
         vu: Rc<Vu>,
         connection: Rc<GrpcConnection>,
         method: GrpcMethod,
-        json: &str,
+        message: &[u8],
         mut params: CallParams,
-    ) -> Result<Self, GrpcError> {
+    ) -> Self {
         if params.timeout.is_zero() {
             params.timeout = CALL_TIMEOUT;
         }
         let path = format!("/{}", method.path());
-        let body = grpc_frame(&method.encode(json)?);
+        let body = grpc_frame(message);
         let metadata = connection.metadata(&vu, &params.metadata);
         let url = format!("{}{path}", connection.origin);
         let request = grpc_call(url, &metadata, params.timeout, body);
-        Ok(Self { vu, connection, method, path, params, request })
+        Self { vu, connection, method, path, params, request }
+    }
+
+    /// Bytes of its message and metadata.
+    pub(super) fn bytes(&self) -> usize {
+        let headers = self.request.headers.iter().map(|(name, value)| name.len() + value.len());
+        self.request.body.as_ref().map_or(0, |body| body.len()) + headers.sum::<usize>()
     }
 
     /// Makes the call and records its samples.

@@ -5,13 +5,13 @@ use std::path::{Component, Path};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gake_script::user::Completion;
+use gake_script::user::{Completion, HeapCharge};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, GrpcReflection, GrpcSchema, HttpRequest};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
-use super::call::GrpcCall;
+use super::call::{GrpcCall, encoded};
 use super::connection::{GrpcConnection, HEALTH_CHECK};
 use super::params::{CallParams, ConnectParams};
 use super::status::go_text;
@@ -86,9 +86,11 @@ impl GrpcClient {
                           callback: Function<'js>| {
             client.vu.room_for_task(&ctx)?;
             let call = client.call(&ctx, &method, &json, Some(params))?;
+            let held = HeapCharge::new(&ctx, call.bytes())?;
             let callback = Persistent::save(&ctx, callback);
             client.vu.tasks.add(async move {
                 let response = call.run().await;
+                drop(held);
                 Box::new(move |ctx: &Ctx<'_>| {
                     callback.restore(ctx)?.call::<_, ()>((response.shown(ctx)?,))
                 }) as Completion
@@ -234,10 +236,11 @@ impl GrpcClient {
         let connection = self.connected(ctx)?;
         let method = self.defined(ctx, method, "")?;
         let params = CallParams::read(ctx, INVOKE, params)?;
-        GrpcCall::new(Rc::clone(&self.vu), connection, method, json, params).map_err(|error| {
+        let message = encoded(ctx, &method, json)?.map_err(|error| {
             let message = format!("unable to serialise request object to protocol buffer: {error}");
             go_error(ctx, &message)
-        })
+        })?;
+        Ok(GrpcCall::new(Rc::clone(&self.vu), connection, method, &message, params))
     }
 
     fn stream<'js>(
@@ -251,7 +254,7 @@ impl GrpcClient {
         };
         let method = self.defined(ctx, method, "invalid GRPC Stream's method: ")?;
         let params = CallParams::read(ctx, "GRPC Stream's", params)?;
-        Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, params))
+        GrpcStream::open(ctx, Rc::clone(&self.vu), connection, method, params)
     }
 
     /// The method of a script's name; `what` is the prefix of errors.
@@ -275,8 +278,9 @@ impl GrpcClient {
         let method = schema.and_then(|schema| schema.method(HEALTH_CHECK));
         let method = method.map_err(|error| go_error(ctx, &error.to_string()))?;
         let json = json!({ "service": service }).to_string();
-        let call = GrpcCall::new(Rc::clone(&self.vu), connection, method, &json, params);
-        let call = call.map_err(|error| go_error(ctx, &error.to_string()))?;
+        let message = encoded(ctx, &method, &json)?;
+        let message = message.map_err(|error| go_error(ctx, &error.to_string()))?;
+        let call = GrpcCall::new(Rc::clone(&self.vu), connection, method, &message, params);
         let response = self.vu.wait(ctx, call.run())?;
         response.health(ctx)
     }

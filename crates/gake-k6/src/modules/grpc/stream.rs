@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Exchange, ExchangeEnd, GrpcStatus};
-use gake_script::user::Completion;
+use gake_script::user::{Completion, HeapCharge, throw_out_of_memory};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
-use super::call::ended;
+use super::call::{encoded, ended};
 use super::connection::GrpcConnection;
 use super::params::CallParams;
 use super::reader::{GrpcReader, StreamMessages};
@@ -24,6 +24,7 @@ use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
 use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
+use crate::modules::value::PAIR;
 use crate::test::LogLevel;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
@@ -47,6 +48,10 @@ pub(super) struct GrpcStream {
     events: RefCell<VecDeque<StreamEvent>>,
     /// Bytes of their messages.
     waiting: Cell<usize>,
+    /// Bytes of outgoing messages.
+    unsent: Cell<usize>,
+    /// Both.
+    held: RefCell<HeapCharge>,
     sender: Cell<Option<Waker>>,
     listener: Cell<Option<Waker>>,
 }
@@ -68,11 +73,13 @@ impl std::fmt::Debug for GrpcStream {
 impl GrpcStream {
     /// Opens a stream of `method`; its task runs concurrently with the script.
     pub(super) fn open(
+        ctx: &Ctx<'_>,
         vu: Rc<Vu>,
         connection: Rc<GrpcConnection>,
         method: GrpcMethod,
         params: CallParams,
-    ) -> Rc<Self> {
+    ) -> rquickjs::Result<Rc<Self>> {
+        vu.room_for_task(ctx)?;
         let stream = Rc::new(Self {
             vu,
             connection,
@@ -83,6 +90,8 @@ impl GrpcStream {
             is_finished: Cell::new(false),
             events: RefCell::default(),
             waiting: Cell::default(),
+            unsent: Cell::default(),
+            held: RefCell::new(HeapCharge::new(ctx, 0)?),
             sender: Cell::default(),
             listener: Cell::default(),
         });
@@ -92,7 +101,17 @@ impl GrpcStream {
             held.run().await;
             Box::new(|_: &Ctx<'_>| Ok(())) as Completion
         });
-        stream
+        Ok(stream)
+    }
+
+    /// Changes the bytes that are held for the script. Returns whether they fit.
+    fn hold(&self, waiting: usize, unsent: usize) -> bool {
+        let fits = self.held.borrow_mut().resize(waiting.saturating_add(unsent));
+        if fits {
+            self.waiting.set(waiting);
+            self.unsent.set(unsent);
+        }
+        fits
     }
 
     /// The native functions of a stream, for `client.js`.
@@ -100,9 +119,13 @@ impl GrpcStream {
         let shown = Object::new(ctx.clone())?;
         let held = Rc::clone(self);
         let write = move |ctx: Ctx<'js>, json: String| {
-            let message = held.method.encode(&json);
+            let message = encoded(&ctx, &held.method, &json)?;
             let message = message.map_err(|error| go_error(&ctx, &error.to_string()))?;
-            held.outgoing.borrow_mut().push_back(grpc_frame(&message).into());
+            let frame: Arc<[u8]> = grpc_frame(&message).into();
+            if !held.hold(held.waiting.get(), held.unsent.get() + frame.len() + PAIR) {
+                return Err(throw_out_of_memory(&ctx));
+            }
+            held.outgoing.borrow_mut().push_back(frame);
             held.sender.take().into_iter().for_each(Waker::wake);
             Ok::<_, rquickjs::Error>(())
         };
@@ -132,7 +155,7 @@ impl GrpcStream {
             let event = poll_fn(|cx| match held.events.borrow_mut().pop_front() {
                 Some(event) => {
                     if let StreamEvent::Message(json) = &event {
-                        held.waiting.set(held.waiting.get() - json.len());
+                        held.hold(held.waiting.get() - json.len(), held.unsent.get());
                     }
                     Poll::Ready(event)
                 }
@@ -233,6 +256,7 @@ impl StreamMessages for GrpcStream {
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Arc<[u8]>>> {
         match self.outgoing.borrow_mut().pop_front() {
             Some(message) => {
+                self.hold(self.waiting.get(), self.unsent.get() - message.len() - PAIR);
                 self.record(BuiltinMetric::GrpcStreamsMsgsSent);
                 Poll::Ready(Some(message))
             }
@@ -248,10 +272,9 @@ impl StreamMessages for GrpcStream {
         self.record(BuiltinMetric::GrpcStreamsMsgsReceived);
         let json = self.method.decode(message)?;
         let waiting = self.waiting.get() + json.len();
-        if waiting > WAITING_MAX {
+        if waiting > WAITING_MAX || !self.hold(waiting, self.unsent.get()) {
             return Err(GrpcError::Unread(self.waiting.get()));
         }
-        self.waiting.set(waiting);
         self.emit(StreamEvent::Message(json));
         Ok(())
     }

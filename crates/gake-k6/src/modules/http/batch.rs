@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use gake_script::user::Completion;
+use gake_script::user::{Completion, HeapCharge, poll, throw_out_of_memory};
 use rquickjs::{Array, Ctx, Exception, Object, Persistent, Promise, Value};
 use url::Url;
 
@@ -37,10 +37,12 @@ pub(super) fn batch<'js>(
     };
     let mut names = Vec::new();
     let mut parsed = Vec::new();
+    let mut held = HeapCharge::new(ctx, 0)?;
     for property in object.props::<String, Value<'js>>() {
         let (name, request) = property?;
         match entry(ctx, vu, &name, &request) {
-            Ok(request) => parsed.push(request),
+            Ok(request) if held.grow(request.bytes()) => parsed.push(request),
+            Ok(_) => return Err(throw_out_of_memory(ctx)),
             Err(error) => {
                 let count = object.props::<String, Value<'js>>().count();
                 let entry = (name.as_str(), requests.is_array().then_some(count));
@@ -48,6 +50,7 @@ pub(super) fn batch<'js>(
             }
         }
         names.push(name);
+        poll(ctx)?;
     }
     let responses = vu.wait(ctx, all(vu, &parsed))?;
     for (index, (facts, request)) in responses.into_iter().zip(&parsed).enumerate() {
@@ -138,46 +141,47 @@ type PendingResponse<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
 /// Sends all requests, within the bounds (in all, and to one host); the responses are in order.
 async fn all(vu: &Vu, parsed: &[ScriptRequest]) -> Vec<ResponseFacts> {
     let settings = vu.test.settings();
-    let host = |request: &ScriptRequest| {
-        let url = Url::parse(&request.url).ok();
-        url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
-    };
+    let hosts: Vec<String> = parsed.iter().map(host).collect();
     let bound = |bound: usize| if bound == 0 { usize::MAX } else { bound };
     let mut waiting: Vec<usize> = (0..parsed.len()).rev().collect();
-    let mut busy: HashMap<String, usize> = HashMap::new();
-    let mut flights: Vec<(usize, String, PendingResponse<'_>)> = Vec::new();
+    let mut busy: HashMap<&str, usize> = HashMap::new();
+    let mut flights: Vec<(usize, PendingResponse<'_>)> = Vec::new();
     let mut done: Vec<Option<ResponseFacts>> = parsed.iter().map(|_| None).collect();
     poll_fn(|cx| {
         loop {
-            let may_start = waiting.iter().rposition(|number| {
-                let used = busy.get(&host(&parsed[*number])).copied().unwrap_or(0);
+            let may_start = |number: &usize| {
+                let used = busy.get(hosts[*number].as_str()).copied().unwrap_or(0);
                 used < bound(settings.batch_per_host)
-            });
+            };
             if flights.len() < bound(settings.batch)
-                && let Some(index) = may_start
+                && let Some(index) = waiting.iter().rposition(may_start)
             {
                 let number = waiting.remove(index);
-                let host = host(&parsed[number]);
-                *busy.entry(host.clone()).or_default() += 1;
-                flights.push((number, host, Box::pin(send::send(vu, &parsed[number]))));
+                *busy.entry(&hosts[number]).or_default() += 1;
+                flights.push((number, Box::pin(send::send(vu, &parsed[number]))));
                 continue;
             }
             let ready =
-                flights.iter_mut().enumerate().find_map(|(index, (.., flight))| {
+                flights.iter_mut().enumerate().find_map(|(index, (_, flight))| {
                     match flight.as_mut().poll(cx) {
                         Poll::Ready(facts) => Some((index, facts)),
                         Poll::Pending => None,
                     }
                 });
             let Some((index, facts)) = ready else { break };
-            let (number, host, _) = flights.swap_remove(index);
+            let (number, _) = flights.swap_remove(index);
             done[number] = Some(facts);
-            *busy.entry(host).or_insert(1) -= 1;
+            *busy.entry(&hosts[number]).or_insert(1) -= 1;
         }
         if flights.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     done.into_iter().flatten().collect()
+}
+
+fn host(request: &ScriptRequest) -> String {
+    let url = Url::parse(&request.url).ok();
+    url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// `http.asyncRequest`: sends a request concurrently with the script; returns a promise.
@@ -192,11 +196,13 @@ pub(super) fn request_later<'js>(
     vu.not_in_init(ctx, IN_INIT)?;
     let request = ScriptRequest::read(ctx, vu, method.into(), url, body, params)?;
     vu.room_for_task(ctx)?;
+    let held = HeapCharge::new(ctx, request.bytes())?;
     let (promise, resolve, reject) = ctx.promise()?;
     let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
     let user = Rc::clone(vu);
     vu.tasks.add(async move {
         let facts = send::send(&user, &request).await;
+        drop(held);
         Box::new(move |ctx: &Ctx<'_>| match give(ctx, facts, request.throw) {
             Ok(response) => resolve.restore(ctx)?.call((response,)),
             Err(_) => reject.restore(ctx)?.call((ctx.catch(),)),

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::rc::Rc;
 
 use cookie_store::{CookieStore, RawCookie};
+use gake_script::user::{HeapCharge, throw_out_of_memory};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
@@ -21,6 +22,14 @@ use crate::modules::value::{self, given};
 
 pub(crate) struct CookieJar {
     pub(crate) store: Rc<RefCell<CookieStore>>,
+    /// The cookies that the script has set.
+    held: RefCell<HeapCharge>,
+}
+
+impl CookieJar {
+    pub(super) fn new(ctx: &Ctx<'_>, store: Rc<RefCell<CookieStore>>) -> rquickjs::Result<Self> {
+        Ok(Self { store, held: RefCell::new(HeapCharge::new(ctx, 0)?) })
+    }
 }
 
 impl<'js> Trace<'js> for CookieJar {
@@ -46,7 +55,7 @@ impl<'js> JsClass<'js> for CookieJar {
     }
 
     fn constructor(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Constructor<'js>>> {
-        let make = |ctx: Ctx<'js>| Class::instance(ctx, Self { store: Rc::default() });
+        let make = |ctx: Ctx<'js>| Class::instance(ctx.clone(), Self::new(&ctx, Rc::default())?);
         Constructor::new_class::<Self, _, _>(ctx.clone(), make).map(Some)
     }
 }
@@ -103,7 +112,10 @@ fn set<'js>(
     cookie.set_value(value.unwrap_or_default());
     if let Some(url) = url {
         let jar = this.0.borrow();
-        let _ = jar.store.borrow_mut().insert_raw(&cookie, &url);
+        if !jar.held.borrow_mut().grow(cookie.name().len() + cookie.value().len()) {
+            return Err(throw_out_of_memory(&ctx));
+        }
+        gake_go::cookies::put(&mut jar.store.borrow_mut(), &cookie, &url);
     }
     Ok(true)
 }

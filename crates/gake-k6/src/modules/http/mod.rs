@@ -259,7 +259,7 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
                 let native = "go.k6.io/k6/js/modules/k6/http.(*ModuleInstance).getVUCookieJar-fm";
                 through_native(&ctx, native, user.not_in_init(&ctx, "Making cookie jars"))?;
                 let store = Rc::clone(&user.jar.borrow());
-                Class::instance(ctx, CookieJar { store })
+                Class::instance(ctx.clone(), CookieJar::new(&ctx, store)?)
             };
             module.set(name, Func::from(jar))
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cookie_store::CookieStore;
+use gake_script::user::aside;
 use gake_wire::coding;
 use rquickjs::{Class, Ctx, Object, Value};
 use url::Url;
@@ -18,12 +19,15 @@ use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
 use crate::errors::go_error;
-use crate::modules::value::{self, given, truthy};
+use crate::modules::value::{self, PAIR, given, truthy};
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
 
 /// The default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Bytes that are compressed on the worker's thread; more take long.
+const COMPRESSED_AT_ONCE: usize = 64 << 10;
 
 const ENCODING: &str = "Content-Encoding";
 
@@ -152,6 +156,18 @@ impl ScriptRequest {
         Ok(request)
     }
 
+    /// Bytes that it takes outside of the script's heap, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = |pairs: &[(String, String)]| -> usize {
+            pairs.iter().map(|(name, value)| name.len() + value.len() + PAIR).sum()
+        };
+        let body = |body: &Option<Arc<[u8]>>| body.as_ref().map_or(0, |body| body.len());
+        size_of::<Self>()
+            + 2 * (self.url.len() + own(&self.headers) + body(&self.body))
+            + body(&self.plain_body)
+            + own(&self.tags)
+    }
+
     /// Removes the script's `Content-Length`: the client writes the right one.
     fn drop_length(&mut self, vu: &Vu) {
         const LENGTH: &str = "Content-Length";
@@ -181,7 +197,12 @@ impl ScriptRequest {
         if self.compression.is_empty() {
             return Ok(Arc::clone(plain));
         }
-        let compressed = coding::encoded(plain.to_vec(), &self.compression);
+        let (bytes, codings) = (plain.to_vec(), self.compression.clone());
+        let encode = move || coding::encoded(bytes, &codings);
+        let compressed = match plain.len() {
+            ..=COMPRESSED_AT_ONCE => encode(),
+            _ => aside(ctx, encode)?,
+        };
         let compressed = compressed.map_err(|why| go_error(ctx, &why))?;
         let own = request_headers::get(&self.headers, ENCODING).filter(|own| !own.is_empty());
         if own.is_some_and(|own| own != self.compression) {

@@ -135,7 +135,7 @@ fn shown<'js>(
         result.set("error", error)?;
     }
     if let Some(session) = session {
-        let session = SocketSession::new(Rc::clone(vu), session, tags, start);
+        let session = SocketSession::new(ctx, Rc::clone(vu), session, tags, start)?;
         result.set("session", session.shown(ctx)?)?;
     }
     Ok(result)

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{CloseCode, Fault};
-use gake_script::user::Completion;
+use gake_script::user::{Completion, HeapCharge, throw_out_of_memory};
 use gake_wire::{WebSocketEvent, WebSocketSession};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
@@ -32,6 +32,8 @@ pub(super) struct SocketSession {
     vu: Rc<Vu>,
     /// `None` once closed.
     line: RefCell<Option<Rc<WebSocketSession>>>,
+    /// The messages that wait to be written.
+    unsent: RefCell<HeapCharge>,
     tags: Rc<TagSet>,
     start: Nanos,
     /// The numbers and send times of pings without a pong.
@@ -41,17 +43,19 @@ pub(super) struct SocketSession {
 
 impl SocketSession {
     pub(super) fn new(
+        ctx: &Ctx<'_>,
         vu: Rc<Vu>,
         line: WebSocketSession,
         tags: Rc<TagSet>,
         start: Nanos,
-    ) -> Rc<Self> {
+    ) -> rquickjs::Result<Rc<Self>> {
         let line = RefCell::new(Some(Rc::new(line)));
+        let unsent = RefCell::new(HeapCharge::new(ctx, 0)?);
         let (pings, last_ping) = (RefCell::default(), Cell::new(0));
-        let session = Rc::new(Self { vu, line, tags, start, pings, last_ping });
+        let session = Rc::new(Self { vu, line, unsent, tags, start, pings, last_ping });
         let held: Weak<Self> = Rc::downgrade(&session);
         session.vu.register_open(held);
-        session
+        Ok(session)
     }
 
     /// The native functions of a session, for `ws.js` and `websockets.js`.
@@ -80,11 +84,11 @@ impl SocketSession {
         };
         shown.set("flush", Func::from(flush))?;
         let held = Rc::clone(self);
-        shown.set("ping", Func::from(move || held.ping()))?;
+        shown.set("ping", Func::from(move |ctx: Ctx<'js>| held.ping(&ctx)))?;
         let held = Rc::clone(self);
-        let close = move |code: u16, reason: Opt<String>| {
+        let close = move |ctx: Ctx<'js>, code: u16, reason: Opt<String>| {
             let reason = reason.0.unwrap_or_default();
-            held.write(|session| session.close(CloseCode::new(code), &reason))
+            held.write(&ctx, 0, |session| session.close(CloseCode::new(code), &reason))
         };
         shown.set("close", Func::from(close))?;
         let held = Rc::clone(self);
@@ -182,28 +186,26 @@ impl SocketSession {
 
     /// Sends a string as text, bytes as binary. Returns an error message.
     fn send<'js>(&self, ctx: &Ctx<'js>, data: &Value<'js>) -> rquickjs::Result<Option<String>> {
-        let sent = if data.is_string() {
+        if data.is_string() {
             let text = value::text(ctx, data)?;
-            self.write(|session| session.send_text(&text))
-        } else {
-            let Some(bytes) = value::bytes(ctx, data)? else {
-                return Err(go_error(ctx, "expected a string or an ArrayBuffer"));
-            };
-            self.write(|session| session.send_binary(&bytes))
+            return self.write(ctx, text.len(), |session| session.send_text(&text));
+        }
+        let Some(bytes) = value::bytes(ctx, data)? else {
+            return Err(go_error(ctx, "expected a string or an ArrayBuffer"));
         };
-        Ok(sent)
+        self.write(ctx, bytes.len(), |session| session.send_binary(&bytes))
     }
 
     /// Sends a ping. Returns an error message.
-    fn ping(&self) -> Option<String> {
+    fn ping(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Option<String>> {
         let number = self.last_ping.get() + 1;
         self.last_ping.set(number);
-        let failed = self.write(|session| session.ping(number.to_string().as_bytes()));
+        let failed = self.write(ctx, 0, |session| session.ping(number.to_string().as_bytes()))?;
         let mut pings = self.pings.borrow_mut();
         if failed.is_none() && pings.len() < PINGS_MAX {
             pings.push((number, self.vu.now()));
         }
-        failed
+        Ok(failed)
     }
 
     /// Records the round trip of a ping.
@@ -229,14 +231,30 @@ impl SocketSession {
         self.line.borrow().clone()
     }
 
-    /// Calls `write`. Returns an error message.
-    fn write(&self, write: impl FnOnce(&WebSocketSession) -> Result<(), Fault>) -> Option<String> {
-        let Some(session) = self.live() else { return Some(CLOSED.to_owned()) };
-        write(&session).err().map(|fault| match fault {
+    /// Calls `write` with a message of `bytes`, if the script's heap has room for it behind those
+    /// that wait. Returns an error message.
+    fn write(
+        &self,
+        ctx: &Ctx<'_>,
+        bytes: usize,
+        write: impl FnOnce(&WebSocketSession) -> Result<(), Fault>,
+    ) -> rquickjs::Result<Option<String>> {
+        let Some(session) = self.live() else { return Ok(Some(CLOSED.to_owned())) };
+        // A buffer that grows takes up to twice its content.
+        let taken = |waiting: usize| waiting.saturating_mul(2);
+        let mut unsent = self.unsent.borrow_mut();
+        let waiting = session.unsent();
+        if waiting > 0 && !unsent.resize(taken(waiting.saturating_add(bytes))) {
+            return Err(throw_out_of_memory(ctx));
+        }
+        let written = write(&session);
+        // One message more than there is room for is no error; the next one is.
+        unsent.resize(taken(session.unsent()));
+        Ok(written.err().map(|fault| match fault {
             Fault::Write => "write: broken pipe".to_owned(),
             Fault::Malformed(_) => "websocket: invalid control frame".to_owned(),
             other => other.to_string(),
-        })
+        }))
     }
 
     fn record(&self, metric: BuiltinMetric, value: f64) {
@@ -248,6 +266,7 @@ impl OpenResource for SocketSession {
     /// As in k6, a session that outlives the function has no duration.
     fn end(&self) {
         let Some(line) = self.line.take() else { return };
+        self.unsent.borrow_mut().resize(0);
         let (bytes_in, bytes_out) = line.bytes();
         self.vu.count_traffic(bytes_out, bytes_in);
     }
