@@ -7,8 +7,8 @@ use gake_core::metric::{MetricKind, MetricUnit};
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
-use super::value::evaluate;
-use crate::errors::go_error;
+use gake_js::value::evaluate;
+use gake_js::errors::go_error;
 use crate::user::vu::Vu;
 
 /// k6's error in a scenario without a browser.

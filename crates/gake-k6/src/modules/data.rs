@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Value};
 
-use super::value;
-use crate::errors::go_error;
+use gake_js::value;
+use gake_js::errors::go_error;
 use crate::user::vu::{Vu, VuStage};
 
 /// Creates an array proxy from a length and a function that returns an element.

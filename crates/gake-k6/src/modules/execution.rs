@@ -8,8 +8,8 @@ use rquickjs::function::{Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
-use super::value::{self, given};
-use crate::errors::go_error;
+use gake_js::value::{self, given};
+use gake_js::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
 

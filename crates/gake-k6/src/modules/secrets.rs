@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
-use super::value::evaluate;
+use gake_js::value::evaluate;
 use crate::user::vu::Vu;
 
 /// Creates the module from a function that returns a value or an error.

@@ -7,7 +7,7 @@ use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
 use super::vu::{Vu, VuStage};
-use crate::modules::shown;
+use gake_js::value::shown;
 use crate::test::LogLevel;
 
 pub(crate) static LIST: LazyList =

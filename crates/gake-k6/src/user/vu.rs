@@ -23,7 +23,7 @@ use super::requests::RequestCache;
 use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::timers::Timers;
 use crate::bodies::UserBodies;
-use crate::errors::go_error;
+use gake_js::errors::go_error;
 use crate::metrics::{BuiltinMetric, MetricNumber};
 use crate::scenario::ScenarioFacts;
 use crate::test::Test;

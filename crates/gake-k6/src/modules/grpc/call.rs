@@ -17,7 +17,7 @@ use super::params::CallParams;
 use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
-use crate::errors::go_error;
+use gake_js::errors::go_error;
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::Vu;
 

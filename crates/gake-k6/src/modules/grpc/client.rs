@@ -16,7 +16,7 @@ use super::connection::{GrpcConnection, HEALTH_CHECK};
 use super::params::{CallParams, ConnectParams};
 use super::status::go_text;
 use super::stream::GrpcStream;
-use crate::errors::go_error;
+use gake_js::errors::go_error;
 use crate::paths::{FILE, folder, normal};
 use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};

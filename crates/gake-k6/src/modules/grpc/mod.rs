@@ -18,8 +18,8 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
-use super::value::evaluate_as;
-use crate::errors::fail;
+use gake_js::value::evaluate_as;
+use gake_js::errors::fail;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 

@@ -22,7 +22,7 @@ use super::params::CallParams;
 use super::reader::{GrpcReader, StreamMessages};
 use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
-use crate::errors::go_error;
+use gake_js::errors::go_error;
 use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::series_index::TagSet;

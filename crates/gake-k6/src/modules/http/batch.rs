@@ -13,8 +13,8 @@ use url::Url;
 use super::response_facts::ResponseFacts;
 use super::script_request::ScriptRequest;
 use super::{IN_INIT, give, go_value, response_object, send, unmade};
-use crate::errors::go_error;
-use crate::modules::value;
+use gake_js::errors::go_error;
+use gake_js::value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 

@@ -7,7 +7,7 @@ use url::{Position, Url};
 
 use super::request_headers::canonical;
 use super::response_facts::ResponseFacts;
-use crate::modules::uuid;
+use gake_js::crypto::uuid;
 use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;
 

@@ -9,7 +9,7 @@ use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
 use rquickjs::{Class, Ctx, JsLifetime, Value};
 
-use crate::errors::go_error;
+use gake_js::errors::go_error;
 use crate::user::vu::StatusExpectation;
 
 /// The result of `http.expectedStatuses`.

@@ -17,8 +17,8 @@ use super::form;
 use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
-use crate::errors::go_error;
-use crate::modules::value::{self, given, truthy};
+use gake_js::errors::go_error;
+use gake_js::value::{self, given, truthy};
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
 

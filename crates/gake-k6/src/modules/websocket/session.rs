@@ -13,9 +13,9 @@ use gake_wire::{WebSocketEvent, WebSocketSession};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
-use crate::errors::go_error;
+use gake_js::errors::go_error;
 use crate::metrics::BuiltinMetric;
-use crate::modules::value;
+use gake_js::value;
 use crate::user::series_index::TagSet;
 use crate::user::vu::{OpenResource, Vu};
 
