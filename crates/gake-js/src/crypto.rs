@@ -19,8 +19,8 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::{Class, Ctx, IntoJs, JsLifetime, Object, Value};
 use sha2::Sha512_224;
 
-use crate::value;
 use crate::errors::go_error;
+use crate::value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Algorithm {

@@ -6,8 +6,8 @@ use base64::{DecodeError, Engine};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, IntoJs, Object, Value};
 
-use crate::value;
 use crate::errors::go_error_of;
+use crate::value;
 
 /// The exports of `k6/encoding`.
 pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {

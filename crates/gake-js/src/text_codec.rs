@@ -68,8 +68,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16, is_last: bool) -> (String, bool
 mod tests {
     use super::*;
 
-    /// Every way to cut a text in two decodes to the whole, and malformed bytes are replaced as
-    /// those of a whole are.
+    /// Two parts decode to the text of the whole wherever it is cut, malformed bytes included.
     #[test]
     fn parts_decode_as_the_whole() {
         let utf16_le: Vec<u8> = "aé𝄞z".encode_utf16().flat_map(u16::to_le_bytes).collect();

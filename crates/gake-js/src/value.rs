@@ -43,19 +43,13 @@ pub fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquickjs::Res
 }
 
 /// A text argument: `String(value)`, or empty if missing or `null`.
-pub fn text_argument<'js>(
-    ctx: &Ctx<'js>,
-    value: Option<Value<'js>>,
-) -> rquickjs::Result<String> {
+pub fn text_argument<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> rquickjs::Result<String> {
     let value = value.filter(|value| !value.is_null());
     value.map_or_else(|| Ok(String::new()), |value| text(ctx, &value))
 }
 
 /// A number argument: `Number(value)`, or 0 if missing.
-pub fn number_argument<'js>(
-    ctx: &Ctx<'js>,
-    value: Option<Value<'js>>,
-) -> rquickjs::Result<f64> {
+pub fn number_argument<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> rquickjs::Result<f64> {
     let number = value.map(|value| Coerced::<f64>::from_js(ctx, value)).transpose()?;
     Ok(number.map_or(0.0, |number| number.0))
 }
@@ -178,10 +172,7 @@ pub fn bytes_argument<'js>(
 }
 
 /// An `ArrayBuffer` with a copy of these bytes.
-pub fn buffer<'js>(
-    ctx: &Ctx<'js>,
-    bytes: Vec<u8>,
-) -> rquickjs::Result<rquickjs::ArrayBuffer<'js>> {
+pub fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<rquickjs::ArrayBuffer<'js>> {
     add_builtins(ctx, Builtins::BUFFERS)?;
     // A copy, for the script's heap has a bound.
     rquickjs::ArrayBuffer::new_copy(ctx.clone(), bytes)

@@ -17,8 +17,8 @@ use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
-use crate::value;
 use crate::errors::go_error;
+use crate::value;
 
 const TEXT_MAX: usize = 1 << 20;
 

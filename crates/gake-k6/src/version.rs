@@ -58,10 +58,9 @@ impl K6Version {
         let is_removed = |executor| self == Self::Two && executor == Executor::ExternallyControlled;
         let mut scenarios = options.scenarios.iter().flatten();
         match scenarios.find(|(_, scenario)| is_removed(scenario.executor)) {
-            Some((_, scenario)) => Err(OptionsError(format!(
-                "unknown executor type '{}'",
-                scenario.executor.name()
-            ))),
+            Some((_, scenario)) => {
+                Err(OptionsError(format!("unknown executor type '{}'", scenario.executor.name())))
+            }
             None => Ok(()),
         }
     }

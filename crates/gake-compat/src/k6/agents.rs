@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn how_a_run_is_shown_comes_back() {
         let line = ["--no-thresholds", "--summary-mode=full", "--summary-export=a.json", "s.js"];
-        let flags = RunFlags::read(&line.map(str::to_owned), K6Version::default()).unwrap().unwrap();
+        let flags =
+            RunFlags::read(&line.map(str::to_owned), K6Version::default()).unwrap().unwrap();
         let read: ResultDisplay = serde_json::from_str(&ResultDisplay::of(&flags).text()).unwrap();
         assert!(read.no_thresholds && !read.verbose);
         assert_eq!(read.summary_mode.as_deref(), Some("full"));

@@ -82,7 +82,8 @@ impl LoadRefusal {
             Some(log) => {
                 let is_exception = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
                 let fields = if is_exception { EXCEPTION_FIELDS.as_slice() } else { &[] };
-                let fields = fields.iter().map(|&(key, text)| (key, Redacted::plain(text))).collect();
+                let fields =
+                    fields.iter().map(|&(key, text)| (key, Redacted::plain(text))).collect();
                 let message = Redactor::masking(SecretNames::default()).urls(&why);
                 log(&LogLine { level: LogLevel::Error, message, fields });
             }

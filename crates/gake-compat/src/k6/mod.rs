@@ -68,7 +68,9 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         "archive" => archive::main(rest, version, console),
         "inspect" => inspect::main(rest, version, console),
         "new" => new::main(rest),
-        "version" | "--version" => Ok(version_text(version, rest.iter().any(|arg| arg == "--json"))),
+        "version" | "--version" => {
+            Ok(version_text(version, rest.iter().any(|arg| arg == "--json")))
+        }
         "features" => Ok(features_text(rest.iter().any(|arg| arg == "--json"))),
         "help" | "--help" | "-h" => Ok(usage()),
         "stats" => api::main(command, rest),

@@ -14,8 +14,8 @@ use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 use self::key_pairs::{KeyPairBytes, SignatureScheme};
 use self::password::PasswordRounds;
 use crate::crypto::random;
-use crate::value;
 use crate::errors::go_error;
+use crate::value;
 
 /// Creates the object from native functions.
 const SUBTLE: &str = include_str!("subtle.js");

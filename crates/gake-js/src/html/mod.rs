@@ -13,8 +13,8 @@ use gake_script::user::{HeapCharge, WaitError, give_way, throw_out_of_memory, th
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 
-use crate::value::evaluate;
 use crate::errors::go_error;
+use crate::value::evaluate;
 
 /// Creates `parseHTML`, `submitForm` and `clickLink` from native functions.
 const SELECTION: &str = include_str!("selection.js");

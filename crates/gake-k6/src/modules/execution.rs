@@ -8,10 +8,10 @@ use rquickjs::function::{Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
-use gake_js::value::{self, given};
-use gake_js::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -128,6 +128,7 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
             VuStage::Init | VuStage::Iteration => location(&ctx),
         };
         user.aborts.set(true);
+        user.tasks.end();
         user.test.abort(reason + &location);
         Err(user.end(&ctx))
     };

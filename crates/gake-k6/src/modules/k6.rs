@@ -11,10 +11,10 @@ use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
-use gake_js::value::{self, given, truthy};
-use gake_js::errors::{go_error, go_error_of, through_native};
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::{SampleTags, Vu, VuStage};
+use gake_js::errors::{go_error, go_error_of, through_native};
+use gake_js::value::{self, given, truthy};
 
 /// k6's error for a check that returns a promise.
 const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \

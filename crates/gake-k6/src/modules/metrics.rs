@@ -15,11 +15,11 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
-use gake_js::value::{self, given, truthy};
-use gake_js::errors::{go_error, go_error_of, through_native};
 use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::{go_error, go_error_of, through_native};
+use gake_js::value::{self, given, truthy};
 
 const MILLISECOND: f64 = 1e6;
 

@@ -22,9 +22,9 @@ use gake_js::{crypto, encoding, html, streams, x509};
 use gake_script::user::LazyList;
 use rquickjs::{Ctx, Object};
 
-use gake_js::errors::go_error;
 use crate::user::vu::Vu;
 use crate::version::K6Version;
+use gake_js::errors::go_error;
 
 /// The supported modules.
 pub const NAMES: [&str; 19] = [

@@ -94,7 +94,9 @@ impl Tiers {
                 options.stages = None;
                 options.scenarios = None;
             }
-            if let (true, Some(lower), Some(tags)) = (self.merges_tags, &options.tags, &mut higher.tags) {
+            if let (true, Some(lower), Some(tags)) =
+                (self.merges_tags, &options.tags, &mut higher.tags)
+            {
                 for (name, value) in lower {
                     tags.entry(name.clone()).or_insert_with(|| value.clone());
                 }

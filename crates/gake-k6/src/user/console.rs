@@ -7,8 +7,8 @@ use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
 use super::vu::{Vu, VuStage};
-use gake_js::value::shown;
 use crate::test::LogLevel;
+use gake_js::value::shown;
 
 pub(crate) static LIST: LazyList =
     LazyList::new(&[c"log", c"info", c"debug", c"warn", c"error"], make_property);

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use gake_core::clock::Clock;
 use gake_js::crypto::{random, uuid};
-use gake_js::{crypto_subtle, text_codec};
 use gake_js::value::{buffer, evaluate, given};
+use gake_js::{crypto_subtle, text_codec};
 use gake_script::user::{Completion, LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
@@ -16,8 +16,8 @@ use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persis
 use super::timers::INTERVAL;
 use super::vu::Vu;
 use super::{console, loader};
-use gake_js::errors::go_error;
 use crate::modules::seed_random;
+use gake_js::errors::go_error;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -173,7 +173,10 @@ fn environment<'js>(ctx: &Ctx<'js>, vu: &Vu) -> rquickjs::Result<Object<'js>> {
     let list = variables(all);
     let is_this = |(name, _): &(String, String), known: &&CStr| name.as_bytes() == known.to_bytes();
     let freezes = vu.test.settings().features.freeze_env;
-    if !freezes && all.len() == list.names().len() && all.iter().zip(list.names()).all(|(a, b)| is_this(a, b)) {
+    if !freezes
+        && all.len() == list.names().len()
+        && all.iter().zip(list.names()).all(|(a, b)| is_this(a, b))
+    {
         lazily(&made, list)?;
     } else {
         for (name, value) in all {

@@ -23,10 +23,10 @@ use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, V
 use url::Url;
 
 use super::vu::{Vu, VuStage};
-use gake_js::errors::{go_error, go_error_of, native_frame};
 use crate::modules;
 use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
 use crate::test::LogLevel;
+use gake_js::errors::{go_error, go_error_of, native_frame};
 
 /// Modules whose text contains this get `import.meta.resolve`.
 const META: &str = "import.meta";

@@ -123,7 +123,7 @@ impl ScriptCase {
         let files = ScriptFiles::on_disk(None).with(&path, text);
         let early = UserSettings { redactor: Redactor::off(), ..UserSettings::default() };
         let result = LoadedScript::load(&path, files, early, Secrets::none(), sink)
-                .and_then(|script| self.fire(&script, &path, &log));
+            .and_then(|script| self.fire(&script, &path, &log));
         let log = log.lock().unwrap().clone();
         CaseResult { result, log }
     }

@@ -17,9 +17,9 @@ use super::params::CallParams;
 use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
-use gake_js::errors::go_error;
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::Vu;
+use gake_js::errors::go_error;
 
 /// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);

@@ -7,8 +7,8 @@ use url::form_urlencoded::Serializer;
 use super::go_value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
-use gake_js::errors::go_error;
 use gake_js::crypto::hex;
+use gake_js::errors::go_error;
 use gake_js::value;
 
 /// The bytes of a body, and the content type of a form.

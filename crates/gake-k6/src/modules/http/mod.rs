@@ -39,11 +39,11 @@ use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
 use self::response_facts::ResponseFacts;
 use self::script_request::ScriptRequest;
-use gake_js::value::{self, given};
-use gake_js::errors::{go_error, through_native};
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 pub(super) use gake_go::cookies::{keep as keep_cookie, written as written_cookie};
+use gake_js::errors::{go_error, through_native};
+use gake_js::value::{self, given};
 
 /// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";
@@ -256,7 +256,8 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
         "CookieJar" => module.set(name, Class::<CookieJar>::create_constructor(ctx)?),
         "cookieJar" => {
             let jar = move |ctx: Ctx<'js>| {
-                let native = "go.k6.io/k6/v2/js/modules/k6/http.(*ModuleInstance).getVUCookieJar-fm";
+                let native =
+                    "go.k6.io/k6/v2/js/modules/k6/http.(*ModuleInstance).getVUCookieJar-fm";
                 through_native(&ctx, native, user.not_in_init(&ctx, "Making cookie jars"))?;
                 let store = Rc::clone(&user.jar.borrow());
                 Class::instance(ctx, CookieJar { store })

@@ -17,10 +17,10 @@ use super::form;
 use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
-use gake_js::errors::go_error;
-use gake_js::value::{self, given, truthy};
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
+use gake_js::errors::go_error;
+use gake_js::value::{self, given, truthy};
 
 /// The default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -18,11 +18,11 @@ use self::open::{ConnectResult, open};
 use self::session::SocketSession;
 use self::socket_params::SocketParams;
 use super::http::request_headers;
-use gake_js::value;
-use gake_js::errors::{fail, go_error_of};
 use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
+use gake_js::errors::{fail, go_error_of};
+use gake_js::value;
 
 /// Creates `k6/ws` from native functions.
 const WS: &str = include_str!("ws.js");
