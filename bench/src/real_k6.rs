@@ -10,6 +10,9 @@ use xtask::command;
 /// Names the real k6 that is to run beside gake.
 const LIVE: &str = "GAKE_K6_LIVE";
 
+/// Names the k6 whose runs are recorded, or compared with what is recorded.
+const PEER: &str = "GAKE_K6";
+
 /// Where `go install go.k6.io/k6@v1.8.1` puts it.
 ///
 /// # Errors
@@ -45,7 +48,9 @@ pub fn main(args: &[String]) -> Result<()> {
         [part] => Some(("GAKE_K6_CASES", part.as_str())),
         [_, other @ ..] => bail!("unknown arguments: {}", other.join(" ")),
     };
-    let k6 = installed()?.display().to_string();
+    let Ok(k6) = std::env::var(PEER) else {
+        bail!("name a k6 2.2 in {PEER}: the cases are recorded with it");
+    };
     let mut variables = vec![(variable, k6.as_str())];
     variables.extend(part);
     let test = "scripts_run_as_k6_runs_them";

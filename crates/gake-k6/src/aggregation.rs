@@ -47,9 +47,9 @@ impl FromStr for Aggregation {
                          {percentile:?}: invalid syntax"
                     )
                 })?;
-                // k6 panics here.
                 if !(0.0..=100.0).contains(&number) {
-                    return Err(format!("the percentile {percentile} is not between 0 and 100"));
+                    let why = "malformed percentile value, provide a number between 0 and 100";
+                    return Err(why.to_owned());
                 }
                 Self::Percentile(number)
             }

@@ -11,7 +11,7 @@ pub mod blocked;
 mod bodies;
 mod counters;
 mod definitions;
-mod errors;
+pub mod features;
 pub mod files;
 mod init_lines;
 pub mod metrics;
@@ -29,6 +29,7 @@ pub mod threshold;
 pub mod unattributed_samples;
 pub mod user;
 pub mod values;
+pub mod version;
 pub mod work;
 
 pub use gake_go::duration;

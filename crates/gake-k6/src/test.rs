@@ -20,11 +20,13 @@ use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
 pub use crate::counters::TestCounters;
 use crate::definitions::GrpcDefinitions;
+use crate::features::Features;
 use crate::files::ScriptFiles;
 pub use crate::init_lines::InitLines;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
+use crate::version::K6Version;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
@@ -118,6 +120,10 @@ pub struct UserSettings {
     pub rps: Option<NonZeroU64>,
     /// Whether requests and responses are logged.
     pub http_debug: Option<HttpDebug>,
+    /// Experimental features.
+    pub features: Features,
+    /// The version of k6 that scripts see.
+    pub version: K6Version,
     /// Maximum bytes of a user's heap.
     pub memory: usize,
     /// Maximum bytes of response bodies that all users of the process hold outside of their heaps.
@@ -156,6 +162,8 @@ impl Default for UserSettings {
             blocked: BlockedTargets::default(),
             rps: None,
             http_debug: None,
+            features: Features::default(),
+            version: K6Version::default(),
             memory: 512 << 20,
             bodies: default_bound(),
             failed_bodies: false,

@@ -331,7 +331,9 @@ pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception, 
         test.log(LogLevel::Error, &text, &fields);
         return;
     }
-    fields.push(("source", "stacktrace"));
+    fields.extend([("hint", "script exception"), ("source", "stacktrace")]);
+    // As in k6.
+    fields.sort_unstable();
     test.log(LogLevel::Error, &stack_text(exception), &fields);
 }
 

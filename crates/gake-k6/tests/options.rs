@@ -1,4 +1,4 @@
-//! Options compared with k6 1.8.1: `data/options.json` has inputs and results.
+//! Options compared with k6 2.2: `data/options.json` has inputs and results.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -50,7 +50,7 @@ fn made(case: &Case) -> Result<(K6Options, Vec<String>), String> {
     let file = K6Options::read(&case.file).map_err(text)?.options;
     let mut warnings: Vec<String> =
         script.unknown.iter().map(|key| format!("json: unknown field {key:?}")).collect();
-    let tiers = Tiers { file, script: script.options, environment, flags };
+    let tiers = Tiers { file, script: script.options, environment, flags, merges_tags: false };
     let consolidated = tiers.consolidate().map_err(text)?;
     warnings.extend(consolidated.warnings);
     validate(&consolidated.options, &|name| ["default", "other"].contains(&name)).map_err(text)?;

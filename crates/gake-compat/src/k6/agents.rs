@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gake_core::spec::RunSpec;
 use gake_k6::options::K6Options;
 use gake_k6::test::{LogLevel, Test};
+use gake_k6::version::K6Version;
 use gake_run::script::ScriptSettings;
 use gake_session::fleet::unsupported;
 use gake_session::options::AttachArgs;
@@ -63,7 +64,7 @@ impl ResultDisplay {
 
     /// The flags of an archive's run whose result is shown this way.
     pub(super) fn flags(self, args: &AttachArgs) -> Result<RunFlags, String> {
-        let flags = RunFlags::read(&["archive.tar".to_owned()])?;
+        let flags = RunFlags::read(&["archive.tar".to_owned()], K6Version::default())?;
         let flags = flags.ok_or("a script has no options")?;
         let Self { no_thresholds, summary_mode, summary_export, verbose } = self;
         let (quiet, no_color) = (args.output.quiet, args.output.no_color);
@@ -79,7 +80,8 @@ mod tests {
     #[test]
     fn how_a_run_is_shown_comes_back() {
         let line = ["--no-thresholds", "--summary-mode=full", "--summary-export=a.json", "s.js"];
-        let flags = RunFlags::read(&line.map(str::to_owned)).unwrap().unwrap();
+        let flags =
+            RunFlags::read(&line.map(str::to_owned), K6Version::default()).unwrap().unwrap();
         let read: ResultDisplay = serde_json::from_str(&ResultDisplay::of(&flags).text()).unwrap();
         assert!(read.no_thresholds && !read.verbose);
         assert_eq!(read.summary_mode.as_deref(), Some("full"));

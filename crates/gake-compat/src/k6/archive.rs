@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_k6::archive::Archive;
+use gake_k6::version::K6Version;
 use gake_run::script::ConfiguredScript;
 
 use super::flags::RunFlags;
@@ -21,9 +22,9 @@ const NO_ENVIRONMENT: &str = "--exclude-env-vars";
 const DEFAULT_OUT: &str = "archive.tar";
 
 /// `k6 archive`: writes the archive, and prints nothing but its usage.
-pub(super) fn main(args: &[String], console: &Console) -> CommandOutput {
+pub(super) fn main(args: &[String], version: K6Version, console: &Console) -> CommandOutput {
     let own = ArchiveFlags::read(args).map_err(other_error)?;
-    let Some(mut flags) = RunFlags::read(&own.others).map_err(other_error)? else {
+    let Some(mut flags) = RunFlags::read(&own.others, version).map_err(other_error)? else {
         let usage = "Usage: gake as k6 archive [-O archive.tar] [flags] script.js\n";
         return Ok(usage.to_owned());
     };

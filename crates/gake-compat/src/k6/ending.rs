@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gake_core::record::RunEnd;
 use gake_judge::Summary;
+use gake_k6::duration::GoDuration;
 use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
 use gake_k6::user::script_user::{SummaryOutputs, SummaryReturn};
@@ -23,7 +24,7 @@ use gake_session::Console;
 use gake_session::run::writes;
 use gake_session::{Exit, Failure};
 
-/// The time limit of `handleSummary`.
+/// The default time limit of `handleSummary`.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
 
 /// k6's warning about a run without a complete iteration.
@@ -147,7 +148,9 @@ fn show(
         ready.loaded.script.test.log(LogLevel::Warning, LEGACY, &[]);
     }
     if ready.loaded.script.has("handleSummary") {
-        match ready.loaded.script.handle_summary(&data.for_script(), SUMMARY_LIMIT) {
+        let limit = ready.loaded.options.handle_summary_timeout;
+        let limit = limit.map_or(SUMMARY_LIMIT, GoDuration::to_std);
+        match ready.loaded.script.handle_summary(&data.for_script(), limit) {
             Ok(Some(SummaryOutputs { data, outputs })) => {
                 exported = export(&data);
                 match outputs {

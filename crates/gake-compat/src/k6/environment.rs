@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use gake_k6::version::K6Version;
+
 /// The kind of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
@@ -15,15 +17,20 @@ enum Holds {
     Option,
 }
 
+/// A variable that 2.x ignores.
+const NO_SUMMARY: &str = "K6_NO_SUMMARY";
+
 const VARIABLES: &[(&str, &str, Holds)] = &[
     ("K6_NO_THRESHOLDS", "no-thresholds", Holds::Flag),
-    ("K6_NO_SUMMARY", "no-summary", Holds::Flag),
+    (NO_SUMMARY, "no-summary", Holds::Flag),
+    ("K6_ADDRESS", "address", Holds::Text),
     ("K6_SUMMARY_MODE", "summary-mode", Holds::Text),
     ("K6_SUMMARY_EXPORT", "summary-export", Holds::Text),
     ("K6_INCLUDE_SYSTEM_ENV_VARS", "include-system-env-vars", Holds::Flag),
     ("K6_COMPATIBILITY_MODE", "compatibility-mode", Holds::Text),
     ("K6_TYPE", "type", Holds::Text),
     ("K6_OUT", "out", Holds::List),
+    ("K6_FEATURES", "features", Holds::List),
     ("K6_CONSOLE_OUTPUT", "console-output", Holds::Text),
     ("K6_LOG_OUTPUT", "log-output", Holds::Text),
     ("K6_LOG_FORMAT", "log-format", Holds::Text),
@@ -38,9 +45,13 @@ const VARIABLES: &[(&str, &str, Holds)] = &[
 pub(super) fn with_flags(
     args: &[String],
     environment: &BTreeMap<String, String>,
+    version: K6Version,
 ) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for (variable, flag, holds) in VARIABLES {
+        if version == K6Version::Two && *variable == NO_SUMMARY {
+            continue;
+        }
         let Some(text) = environment.get(*variable).filter(|text| !text.is_empty()) else {
             continue;
         };
@@ -89,7 +100,7 @@ mod tests {
         let environment =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        Ok(with_flags(&args, &environment.collect())?.join(" "))
+        Ok(with_flags(&args, &environment.collect(), K6Version::One)?.join(" "))
     }
 
     #[test]

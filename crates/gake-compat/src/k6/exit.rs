@@ -8,6 +8,10 @@ use gake_session::Exit;
 
 use super::ANY;
 
+/// What the log adds to an exception of the script.
+pub(super) const EXCEPTION_FIELDS: [(&str, &str); 2] =
+    [("hint", "script exception"), ("source", "stacktrace")];
+
 /// k6's advice when `setup` took too long.
 const SETUP_HINT: &str = "You can increase the time limit via the setupTimeout option";
 
@@ -32,15 +36,14 @@ pub(super) mod code {
 
 /// Logs why a script cannot be run, or was interrupted.
 pub(super) fn report(test: &Test, error: &ScriptRunError) {
-    let hint = match error {
-        ScriptRunError::Load(LoadError::Rejected(_) | LoadError::Options(_)) => None,
-        ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => Some("script exception"),
-        ScriptRunError::Late { stage: VuStage::Setup, .. } => Some(SETUP_HINT),
-        ScriptRunError::Late { stage: VuStage::Teardown, .. } => Some(TEARDOWN_HINT),
-        _ => None,
+    let fields: &[(&str, &str)] = match error {
+        ScriptRunError::Load(LoadError::Rejected(_) | LoadError::Options(_)) => &[],
+        ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => &EXCEPTION_FIELDS,
+        ScriptRunError::Late { stage: VuStage::Setup, .. } => &[("hint", SETUP_HINT)],
+        ScriptRunError::Late { stage: VuStage::Teardown, .. } => &[("hint", TEARDOWN_HINT)],
+        _ => &[],
     };
-    let fields: Vec<(&str, &str)> = hint.map(|hint| ("hint", hint)).into_iter().collect();
-    test.log(LogLevel::Error, &error.with_stack(), &fields);
+    test.log(LogLevel::Error, &error.with_stack(), fields);
 }
 
 /// k6's exit code for an error.

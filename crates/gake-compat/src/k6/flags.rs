@@ -6,6 +6,7 @@ use gake_core::spec::SERIES_MAX;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::K6Options;
 use gake_k6::summary::SummaryMode;
+use gake_k6::version::K6Version;
 use gake_text::redact::Redactor;
 use gake_text::size::parse_size;
 
@@ -53,6 +54,9 @@ const REPEATED: [&str; 4] = ["blacklistIPs", "blockHostnames", "summaryTrendStat
 
 const OTHERS: &[Flag] = &[
     value(&["stage", "s"]),
+    value(&["scenario"]),
+    value(&["features"]),
+    switch(&["once"]),
     value(&["tag"]),
     value(&["env", "e"]),
     value(&["config", "c"]),
@@ -125,7 +129,7 @@ impl RunFlags {
     ///
     /// # Errors
     /// A flag that is unknown, refused or wrong, by name.
-    pub fn read(args: &[String]) -> Result<Option<Self>, String> {
+    pub fn read(args: &[String], version: K6Version) -> Result<Option<Self>, String> {
         let flags: Vec<Flag> =
             OPTIONS.iter().map(|(flag, _)| *flag).chain(OTHERS.iter().copied()).collect();
         // Without a value the flag means headers; a value never follows as an argument of its own.
@@ -134,6 +138,9 @@ impl RunFlags {
             .map(|arg| if arg == "--http-debug" { "--http-debug=headers" } else { arg }.to_owned())
             .collect();
         let parsed = Parsed::read(Grammar::Pflag, &flags, &args)?;
+        if version == K6Version::Two && parsed.last("no-summary").is_some() {
+            return Err("unknown flag: --no-summary".to_owned());
+        }
         if parsed.on("help")? {
             return Ok(None);
         }
@@ -144,7 +151,7 @@ impl RunFlags {
                 parsed.operands.len()
             ));
         };
-        check_values(&parsed)?;
+        check_values(&parsed, version)?;
         if let Some(kind) = parsed.last("type").filter(|kind| !["js", "archive"].contains(kind)) {
             return Err(format!("--type {kind}: write js or archive"));
         }
@@ -158,6 +165,10 @@ impl RunFlags {
         let rows = parsed.last("reconcile");
         let settings = ScriptSettings {
             options,
+            version,
+            scenarios: chosen_scenarios(&parsed)?,
+            once: parsed.on("once")?,
+            features: features(&parsed),
             system: BTreeMap::new(),
             // k6 prints what a script logs.
             redactor: Some(Redactor::off()),
@@ -196,6 +207,33 @@ impl RunFlags {
             log_format: ScriptLogFormat::named(parsed.last("log-format")),
         }))
     }
+}
+
+/// The names of `--features`, each once.
+fn features(parsed: &Parsed) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in parsed.all("features").flat_map(|names| names.split(',')).map(str::trim) {
+        if !name.is_empty() && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// The flags of a load, which those that keep the script's scenarios exclude.
+const LOADS: [&str; 5] = ["vus", "duration", "iterations", "stage", "rate"];
+
+/// The names of `--scenario`, which like `--once` keeps what scenarios the script has.
+fn chosen_scenarios(parsed: &Parsed) -> Result<Vec<String>, String> {
+    let names: Vec<String> =
+        parsed.all("scenario").flat_map(|names| names.split(',')).map(str::to_owned).collect();
+    for (flag, is_given) in [("scenario", !names.is_empty()), ("once", parsed.on("once")?)] {
+        let load = LOADS.iter().find(|load| is_given && parsed.last(load).is_some());
+        if let Some(load) = load {
+            return Err(format!("--{flag} cannot be combined with --{load}"));
+        }
+    }
+    Ok(names)
 }
 
 /// The options that flags set.
@@ -244,9 +282,13 @@ fn max_series(text: &str) -> Result<usize, String> {
 }
 
 /// Checks the values of flags with a fixed set of values. The error is in k6's words.
-fn check_values(parsed: &Parsed) -> Result<(), String> {
+fn check_values(parsed: &Parsed, version: K6Version) -> Result<(), String> {
     let mode = parsed.last("summary-mode").filter(|mode| !mode.is_empty());
-    if mode.is_some_and(|mode| SummaryMode::parse(mode).is_none()) {
+    let is_mode = |mode: &str| {
+        let mode = SummaryMode::parse(mode);
+        mode.is_some_and(|mode| version == K6Version::One || mode != SummaryMode::Legacy)
+    };
+    if mode.is_some_and(|mode| !is_mode(mode)) {
         return Err("invalid summary mode".to_owned());
     }
     match parsed.last("summary-time-unit") {
@@ -306,7 +348,7 @@ mod tests {
 
     fn read(line: &str) -> Result<RunFlags, String> {
         let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        RunFlags::read(&args).map(Option::unwrap)
+        RunFlags::read(&args, K6Version::default()).map(Option::unwrap)
     }
 
     #[test]

@@ -6,6 +6,7 @@ use gake_core::Load;
 use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{K6Options, OptionsView};
+use gake_k6::version::K6Version;
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
@@ -23,10 +24,10 @@ const NO_DNS: &str =
     "\"dns\": {\n    \"ttl\": null,\n    \"select\": null,\n    \"policy\": null\n  }";
 
 /// `k6 inspect`.
-pub(super) fn main(args: &[String], console: &Console) -> CommandOutput {
+pub(super) fn main(args: &[String], version: K6Version, console: &Console) -> CommandOutput {
     let (requested, args): (Vec<_>, Vec<_>) =
         args.iter().cloned().partition(|arg| arg.as_str() == REQUIREMENTS);
-    let Some(flags) = RunFlags::read(&args).map_err(other_error)? else {
+    let Some(flags) = RunFlags::read(&args, version).map_err(other_error)? else {
         return Ok("Usage: gake as k6 inspect [flags] script.js\n".to_owned());
     };
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gake_core::clock::SECOND;
 use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, Test};
+use gake_k6::version::K6Version;
 use gake_k6::work::stack_text;
 use gake_run::script::{ConfiguredScript, ScriptRunError};
 use gake_run::{RunOptions, SecondUpdate};
@@ -207,7 +208,8 @@ impl RunContext<'_> {
         let exit = match unloaded {
             Some((_, Some(exception))) => {
                 let hint = format!("{hint} (script exception)");
-                test.log(LogLevel::Error, &stack_text(exception), &[("hint", &hint)]);
+                let fields = [("hint", hint.as_str()), ("source", "stacktrace")];
+                test.log(LogLevel::Error, &stack_text(exception), &fields);
                 code::EXCEPTION
             }
             _ => {
@@ -244,15 +246,18 @@ pub fn print_spec(
     Ok(Exit::Done)
 }
 
-/// Serves the API at the address from the flags, or at the default one. If the default address is
-/// in use, the run has no API.
+/// Serves the API at the address from the flags, or, as k6 1.x, at the default one. If the default
+/// address is in use, the run has no API.
 fn serve(
     api: &Arc<Api>,
     flags: &RunFlags,
     is_paused: bool,
 ) -> Result<Option<gake_listen::Server>, String> {
     let requested = flags.address.as_deref();
-    let address = requested.unwrap_or(DEFAULT_ADDRESS);
+    let address = requested.unwrap_or(match flags.settings.version {
+        K6Version::One => DEFAULT_ADDRESS,
+        K6Version::Two => "",
+    });
     let Some(address) = Some(address).filter(|address| !address.is_empty()) else {
         return match is_paused {
             true => {

@@ -13,7 +13,7 @@ use gake_session::{Console, Exit};
 use gake_text::redact::{Redacted, Redactor, SecretNames};
 
 use super::ANY;
-use super::exit::{code, exit_of};
+use super::exit::{EXCEPTION_FIELDS, code, exit_of};
 use super::flags::RunFlags;
 
 /// The start of k6's message for a script that is not a valid program.
@@ -80,9 +80,10 @@ impl LoadRefusal {
         let Self { why, exit, log } = self;
         match log {
             Some(log) => {
-                let hint = ("hint", Redacted::plain("script exception"));
-                let is_hinted = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
-                let fields = if is_hinted { vec![hint] } else { Vec::new() };
+                let is_exception = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
+                let fields = if is_exception { EXCEPTION_FIELDS.as_slice() } else { &[] };
+                let fields =
+                    fields.iter().map(|&(key, text)| (key, Redacted::plain(text))).collect();
                 let message = Redactor::masking(SecretNames::default()).urls(&why);
                 log(&LogLine { level: LogLevel::Error, message, fields });
             }

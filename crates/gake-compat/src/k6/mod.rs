@@ -21,7 +21,11 @@ mod prometheus;
 mod sample_queue;
 
 use crate::NativeResult as Native;
+use std::collections::BTreeMap;
+
 use flags::RunFlags;
+use gake_k6::features::Features;
+use gake_k6::version::K6Version;
 use gake_session::Console;
 use gake_session::options::EmbeddedArgs;
 use gake_session::{Exit, Failure};
@@ -29,11 +33,11 @@ use gake_session::{Exit, Failure};
 /// k6's code for all other failures.
 const ANY: Exit = Exit::Tool(255);
 
-/// The commands that use the API of a run.
-const RUNNING: [&str; 5] = ["pause", "resume", "scale", "stats", "status"];
+/// The commands of 1.x that use the API of a run.
+const RUNNING: [&str; 4] = ["pause", "resume", "scale", "status"];
 
-const VERSION: &str = concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n");
-const VERSION_JSON: &str = concat!("{\"version\":\"gake/", env!("CARGO_PKG_VERSION"), "\"}\n");
+/// The flag of all commands that chooses a [`K6Version`].
+const VERSION_FLAG: &str = "--k6-version";
 
 /// k6's message for a deprecated flag.
 const OLD_NO_SUMMARY: &str =
@@ -52,19 +56,30 @@ fn other_error(why: String) -> (String, Exit) {
 
 /// `gake as k6`.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    let args = command_first(args);
+    let environment = gake_session::script::environment();
+    let (version, args) = match chosen_version(args, &environment) {
+        Ok(chosen) => chosen,
+        Err(why) => return show(Err(other_error(why)), console),
+    };
+    let args = command_first(&args);
     let Some((command, rest)) = args.split_first() else { return show(Ok(usage()), console) };
     let printed = match command.as_str() {
-        "run" => return run(rest, native, console),
-        "archive" => archive::main(rest, console),
-        "inspect" => inspect::main(rest, console),
+        "run" => return run(rest, version, native, console),
+        "archive" => archive::main(rest, version, console),
+        "inspect" => inspect::main(rest, version, console),
         "new" => new::main(rest),
         "version" | "--version" => {
-            let is_json = rest.iter().any(|arg| arg == "--json");
-            Ok(if is_json { VERSION_JSON } else { VERSION }.to_owned())
+            Ok(version_text(version, rest.iter().any(|arg| arg == "--json")))
         }
+        "features" => Ok(features_text(rest.iter().any(|arg| arg == "--json"))),
         "help" | "--help" | "-h" => Ok(usage()),
-        running if RUNNING.contains(&running) => api::main(running, rest),
+        "stats" => api::main(command, rest),
+        running if RUNNING.contains(&running) && version == K6Version::One => {
+            api::main(running, rest)
+        }
+        running if RUNNING.contains(&running) => Err(other_error(format!(
+            "unknown command {running:?} for \"k6\": k6 2.0 removed it; {VERSION_FLAG} 1.8 has it"
+        ))),
         other => {
             let known = ABSENT.iter().find(|(name, _)| *name == other);
             let why = known.map_or("it is not a command of k6", |(_, why)| why);
@@ -107,24 +122,86 @@ fn command_first(args: &[String]) -> Vec<String> {
     [command, flags, rest].concat()
 }
 
+/// The version that the arguments choose, or else the environment, and the other arguments.
+fn chosen_version(
+    args: &[String],
+    environment: &BTreeMap<String, String>,
+) -> Result<(K6Version, Vec<String>), String> {
+    let mut others = Vec::new();
+    let mut chosen = None;
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.strip_prefix(VERSION_FLAG) {
+            Some("") => chosen = args.next().map(String::as_str).or(Some("")),
+            Some(value) if value.starts_with('=') => chosen = Some(&value[1..]),
+            _ => others.push(arg.clone()),
+        }
+    }
+    let version = match chosen {
+        Some(text) => K6Version::parse(text).map_err(|why| format!("{VERSION_FLAG}: {why}"))?,
+        None => K6Version::of(environment)?,
+    };
+    Ok((version, others))
+}
+
+/// What `version` prints.
+fn version_text(version: K6Version, is_json: bool) -> String {
+    let (own, k6) = (env!("CARGO_PKG_VERSION"), version.name());
+    if is_json {
+        return format!("{{\"version\":\"gake/{own}\",\"k6\":\"{k6}\"}}\n");
+    }
+    let other = match version {
+        K6Version::One => K6Version::Two,
+        K6Version::Two => K6Version::One,
+    };
+    format!(
+        "k6 gake/{own} (as k6 {k6}; {VERSION_FLAG} {other} or {}={other} for k6 {other})\n",
+        K6Version::VARIABLE,
+        other = other.name()
+    )
+}
+
+/// What `features` prints.
+fn features_text(is_json: bool) -> String {
+    if is_json {
+        let all = Features::ALL.map(|(feature, description)| {
+            serde_json::json!({
+                "feature": feature, "lifecycle": "Experimental", "description": description
+            })
+        });
+        return serde_json::to_string_pretty(&all).unwrap_or_default() + "\n";
+    }
+    let line = |(feature, description)| format!("{feature:<20}Experimental   {description}\n");
+    let lines: String = Features::ALL.into_iter().map(line).collect();
+    format!("{:<20}LIFECYCLE      DESCRIPTION\n{lines}", "FEATURE")
+}
+
 fn usage() -> String {
     "Usage: gake as k6 run [flags] script.js
        gake as k6 archive [-O archive.tar] [flags] script.js
        gake as k6 inspect [flags] script.js
        gake as k6 new [flags] [script.js]
-       gake as k6 pause|resume|scale|stats|status [--address HOST:PORT]
+       gake as k6 stats [--address HOST:PORT]
+       gake as k6 features [--json]
        gake as k6 version [--json]
+As k6 2.3. --k6-version 1.8 (or GAKE_K6_VERSION=1.8) adds pause, resume, scale and status, and the
+executor externally-controlled.
 "
     .to_owned()
 }
 
-fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+fn run(
+    args: &[String],
+    version: K6Version,
+    native: &Native,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let (own, args) = EmbeddedArgs::take(args)?;
-    if args.iter().any(|arg| arg == "--no-summary") {
+    if version == K6Version::One && args.iter().any(|arg| arg == "--no-summary") {
         console.result(OLD_NO_SUMMARY)?;
     }
-    let flags = environment::with_flags(&args, &gake_session::script::environment());
-    let printed = match flags.and_then(|args| RunFlags::read(&args)) {
+    let flags = environment::with_flags(&args, &gake_session::script::environment(), version);
+    let printed = match flags.and_then(|args| RunFlags::read(&args, version)) {
         Ok(Some(flags)) => match flags.print_spec {
             Some(format) => return lifecycle::print_spec(&flags, format, console),
             None => return lifecycle::run(&flags, &own, native, console),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use gake_k6::features::Features;
 use gake_k6::options::K6Options;
 use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
 use gake_k6::test::{RawSample, SampleTap};
@@ -109,9 +110,12 @@ pub struct OutSettings {
 }
 
 impl OutSettings {
-    pub fn of(environment: &BTreeMap<String, String>) -> Self {
+    pub fn of(environment: &BTreeMap<String, String>, features: Features) -> Self {
         let csv_times = environment.get("K6_CSV_TIME_FORMAT").cloned();
-        Self { csv_times, prometheus: PrometheusSettings::of(environment) }
+        let prometheus = PrometheusSettings::of(environment);
+        let is_native = features.native_histograms;
+        let prometheus = if is_native { prometheus.with_native_histograms() } else { prometheus };
+        Self { csv_times, prometheus }
     }
 }
 

@@ -78,7 +78,7 @@ impl PreparedTest {
         console: &Console,
     ) -> Result<Self, LoadRefusal> {
         let ConfiguredScript { script, options, run, .. } = &loaded;
-        let outs = OutSettings::of(&environment());
+        let outs = OutSettings::of(&environment(), script.test.settings().features);
         let refused = |why: String| LoadRefusal { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(run).map_err(|error| refused(error.to_string()))?;
         let outputs = out::start(&flags.out, options, &outs, console).map_err(refused)?;

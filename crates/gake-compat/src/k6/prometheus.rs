@@ -36,6 +36,12 @@ impl PrometheusSettings {
         Self(own.collect())
     }
 
+    /// These settings with trends as native histograms.
+    pub fn with_native_histograms(mut self) -> Self {
+        self.0.insert("TREND_AS_NATIVE_HISTOGRAM".to_owned(), "true".to_owned());
+        self
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Value};
 
-use super::value;
-use crate::errors::go_error;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::go_error;
+use gake_js::value;
 
 /// Creates an array proxy from a length and a function that returns an element.
 const PROXY: &str = include_str!("shared_array.js");

@@ -9,10 +9,10 @@ use rquickjs::function::{Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
-use super::value::{self, PAIR, given};
-use crate::errors::go_error;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::go_error;
+use gake_js::value::{self, PAIR, given};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -129,6 +129,7 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
             VuStage::Init | VuStage::Iteration => location(&ctx),
         };
         user.aborts.set(true);
+        user.tasks.end();
         user.test.abort(reason + &location);
         Err(user.end(&ctx))
     };

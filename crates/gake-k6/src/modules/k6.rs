@@ -11,10 +11,10 @@ use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
-use super::value::{self, given, truthy};
-use crate::errors::{go_error, go_error_of, through_native};
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::{SampleTags, Vu, VuStage};
+use gake_js::errors::{go_error, go_error_of, through_native};
+use gake_js::value::{self, given, truthy};
 
 /// k6's error for a check that returns a promise.
 const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \
@@ -26,8 +26,8 @@ const ASYNC_GROUP: &str = "group() does not support async functions as arguments
      https://grafana.com/docs/k6/latest/javascript-api/k6/group/ for more info";
 
 /// The native functions in k6's stacks.
-const CHECK: &str = "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm";
-const GROUP: &str = "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm";
+const CHECK: &str = "go.k6.io/k6/v2/internal/js/modules/k6.(*K6).Check-fm";
+const GROUP: &str = "go.k6.io/k6/v2/internal/js/modules/k6.(*K6).Group-fm";
 
 /// Separates the names of a group's path.
 const SEPARATOR: &str = "::";
@@ -71,7 +71,7 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
         "fail" => {
             let fail = |ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
                 let reason = reason.0.map(|reason| value::text(&ctx, &reason)).transpose()?;
-                let native = "go.k6.io/k6/internal/js/modules/k6.(*K6).Fail-fm";
+                let native = "go.k6.io/k6/v2/internal/js/modules/k6.(*K6).Fail-fm";
                 Err(go_error_of(&ctx, native, &reason.unwrap_or_default()))
             };
             module.set(name, Func::from(fail))

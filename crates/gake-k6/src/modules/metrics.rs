@@ -15,11 +15,11 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
-use super::value::{self, given, truthy};
-use crate::errors::{go_error, go_error_of, through_native};
 use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::{go_error, go_error_of, through_native};
+use gake_js::value::{self, given, truthy};
 
 const MILLISECOND: f64 = 1e6;
 
@@ -112,7 +112,7 @@ fn add<'js>(
 ) -> rquickjs::Result<bool> {
     let metric = this.0.borrow();
     let (vu, name) = (&metric.vu, &metric.name);
-    let native = "go.k6.io/k6/internal/js/modules/k6/metrics.Metric.add-fm";
+    let native = "go.k6.io/k6/v2/internal/js/modules/k6/metrics.Metric.add-fm";
     let refuse = |message: String| {
         if vu.test.settings().throw {
             return Err(go_error_of(&ctx, native, &message));

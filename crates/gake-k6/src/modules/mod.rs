@@ -1,38 +1,30 @@
 //! k6's own modules, created for each user.
 
 mod browser;
-mod crypto;
-mod crypto_subtle;
 mod data;
-mod encoding;
 mod execution;
 mod files;
 mod grpc;
-mod html;
 mod http;
 mod k6;
 mod metrics;
 mod secrets;
-mod streams;
 mod timers;
-mod value;
 mod websocket;
-mod x509;
 
-pub(crate) use crypto::{hex, random, uuid};
-pub(crate) use crypto_subtle::make as subtle;
 pub(crate) use grpc::FRAMES as GRPC_FRAMES;
 pub(crate) use http::type_name;
 pub(crate) use k6::seed_random;
-pub(crate) use value::{buffer, bytes, evaluate, given, shown, truthy};
 
 use std::rc::Rc;
 
+use gake_js::{crypto, encoding, html, streams, x509};
 use gake_script::user::LazyList;
 use rquickjs::{Ctx, Object};
 
-use crate::errors::go_error;
 use crate::user::vu::Vu;
+use crate::version::K6Version;
+use gake_js::errors::go_error;
 
 /// The supported modules.
 pub const NAMES: [&str; 19] = [
@@ -97,6 +89,11 @@ const REMOVED: [(&str, &str); 5] = [
 const OLD_WEBSOCKETS: &str = "k6/experimental/websockets is deprecated and will be removed in a future \
                               release. Please use k6/websockets instead.";
 
+/// k6's error since 2.0.
+const OLD_REDIS: &str = "k6/experimental/redis has been removed. Please migrate to the new version by \
+                         changing your import to 'k6/x/redis'. Read more here: \
+                         https://grafana.com/docs/k6/latest/javascript-api/k6-x-redis";
+
 const NO_REDIS: &str = "cannot import \"k6/experimental/redis\": gake has no Redis client";
 
 /// Whether a module is k6's own, supported or not.
@@ -139,13 +136,16 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
             websocket::websockets(ctx, vu)
         }
         "k6/ws" => websocket::ws(ctx, vu),
-        _ => Err(go_error(ctx, &absent(name))),
+        _ => Err(go_error(ctx, &absent(name, vu.test.settings().version))),
     }
 }
 
-fn absent(name: &str) -> String {
+fn absent(name: &str, version: K6Version) -> String {
     if name == "k6/experimental/redis" {
-        return NO_REDIS.to_owned();
+        return match version {
+            K6Version::One => NO_REDIS.to_owned(),
+            K6Version::Two => format!("{OLD_REDIS}\n"),
+        };
     }
     // With k6's line break.
     let removed = REMOVED.iter().find(|(module, _)| *module == name);

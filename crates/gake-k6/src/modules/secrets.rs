@@ -5,8 +5,8 @@ use std::rc::Rc;
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
-use super::value::evaluate;
 use crate::user::vu::Vu;
+use gake_js::value::evaluate;
 
 /// Creates the module from a function that returns a value or an error.
 const SECRETS: &str = "(read) => {

@@ -35,6 +35,7 @@ const VARIABLES: &[(&str, &str, VariableSyntax)] = &[
     ("K6_SETUP_TIMEOUT", "setupTimeout", VariableSyntax::Text),
     ("K6_NO_TEARDOWN", "noTeardown", VariableSyntax::Flag),
     ("K6_TEARDOWN_TIMEOUT", "teardownTimeout", VariableSyntax::Text),
+    ("K6_HANDLE_SUMMARY_TIMEOUT", "handleSummaryTimeout", VariableSyntax::Text),
     ("K6_RPS", "rps", VariableSyntax::Text),
     ("K6_DNS", "dns", VariableSyntax::Pairs),
     ("K6_MAX_REDIRECTS", "maxRedirects", VariableSyntax::Text),

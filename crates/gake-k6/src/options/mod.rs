@@ -3,6 +3,7 @@
 //! Each source is a tier: [`K6Options`] in which most fields are unset. [`Tiers`] merges them and
 //! converts shortcuts into scenarios; [`validate()`] reports errors in k6's words.
 
+mod chosen;
 mod describe;
 mod dns;
 mod env;
@@ -97,6 +98,8 @@ options! {
     no_teardown "noTeardown": bool,
     /// Time limit of `teardown`.
     teardown_timeout "teardownTimeout": GoDuration,
+    /// Time limit of `handleSummary`.
+    handle_summary_timeout "handleSummaryTimeout": GoDuration,
     /// Maximum requests a second, of all users together.
     rps "rps": i64,
     /// Name resolution.
@@ -153,6 +156,8 @@ options! {
     no_cookies_reset "noCookiesReset": bool,
     /// Whether bodies are dropped unless a request asks for them.
     discard_response_bodies "discardResponseBodies": bool,
+    /// Experimental features. Only flags and environment switch them on.
+    features "features": Vec<String>,
     /// The file for a script's log. Only a flag sets it.
     console_output "consoleOutput": String,
     /// The source addresses of connections. Only a flag sets it.
@@ -168,7 +173,7 @@ const SHORTCUTS: [&str; 4] = ["vus", "duration", "iterations", "stages"];
 /// An error in options, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct OptionsError(String);
+pub struct OptionsError(pub(crate) String);
 
 /// Parsed options.
 #[derive(Debug, Clone, Default, PartialEq)]

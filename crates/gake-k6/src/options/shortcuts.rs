@@ -55,6 +55,16 @@ pub(super) fn derive(
             stages: options.stages.clone(),
             ..ScenarioOptions::new(Executor::RampingVus)
         }
+    } else if let Some(vus) = options.vus.filter(|_| options.stages.is_none()) {
+        if scenarios.is_some() {
+            warnings.push(format!("`vus={vus}` overrides scenarios configuration"));
+        }
+        options.iterations = Some(vus);
+        ScenarioOptions {
+            vus: options.vus,
+            iterations: options.vus,
+            ..ScenarioOptions::new(Executor::SharedIterations)
+        }
     } else if scenarios.is_some_and(|scenarios| !scenarios.is_empty()) {
         return Ok(());
     } else {

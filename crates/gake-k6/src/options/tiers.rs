@@ -51,6 +51,8 @@ pub struct Tiers {
     pub environment: K6Options,
     /// The command line.
     pub flags: K6Options,
+    /// Whether a tier adds to the tags of lower ones instead of replacing them.
+    pub merges_tags: bool,
 }
 
 /// The merged options of a run.
@@ -73,7 +75,7 @@ impl Tiers {
     pub fn consolidate(self) -> Result<ConsolidatedOptions, OptionsError> {
         let mut warnings = Vec::new();
         let mut options = K6Options::default();
-        for (tier, higher) in [
+        for (tier, mut higher) in [
             (Tier::File, self.file),
             (Tier::Script, self.script),
             (Tier::Environment, self.environment),
@@ -91,6 +93,13 @@ impl Tiers {
                 options.iterations = None;
                 options.stages = None;
                 options.scenarios = None;
+            }
+            if let (true, Some(lower), Some(tags)) =
+                (self.merges_tags, &options.tags, &mut higher.tags)
+            {
+                for (name, value) in lower {
+                    tags.entry(name.clone()).or_insert_with(|| value.clone());
+                }
             }
             options.set(higher);
         }

@@ -8,8 +8,8 @@ use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
 use super::vu::{Vu, VuStage};
-use crate::modules::shown;
 use crate::test::{LogLevel, READ_MAX};
+use gake_js::value::shown;
 
 pub(crate) static LIST: LazyList =
     LazyList::new(&[c"log", c"info", c"debug", c"warn", c"error"], make_property);

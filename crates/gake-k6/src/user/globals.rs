@@ -5,6 +5,9 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use gake_core::clock::Clock;
+use gake_js::crypto::{random, uuid};
+use gake_js::value::{buffer, evaluate, given};
+use gake_js::{crypto_subtle, text_codec};
 use gake_script::user::{Completion, LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
@@ -13,8 +16,8 @@ use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persis
 use super::timers::INTERVAL;
 use super::vu::Vu;
 use super::{console, loader};
-use crate::errors::go_error;
-use crate::modules::{buffer, evaluate, given, random, seed_random, subtle, uuid};
+use crate::modules::seed_random;
+use gake_js::errors::go_error;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -28,6 +31,8 @@ const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) static LIST: LazyList = LazyList::new(
     &[
         c"__ENV",
+        c"TextDecoder",
+        c"TextEncoder",
         c"crypto",
         c"console",
         c"open",
@@ -64,6 +69,10 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
             let crypto = crypto(ctx)?;
             crypto.prop("subtle", Accessor::new_get(subtle_once).enumerable().configurable())?;
             globals.set(name, crypto)
+        }
+        "TextDecoder" | "TextEncoder" => {
+            let class: Value<'js> = text_codec::make(ctx)?.get(name)?;
+            globals.prop(name, Property::from(class).writable().configurable())
         }
         "console" => globals.set(name, console::make(ctx)?),
         "open" => globals.set(name, Func::from(loader::open)),
@@ -164,7 +173,11 @@ fn environment<'js>(ctx: &Ctx<'js>, vu: &Vu) -> rquickjs::Result<Object<'js>> {
     let all = &vu.test.settings().environment;
     let list = variables(all);
     let is_this = |(name, _): &(String, String), known: &&CStr| name.as_bytes() == known.to_bytes();
-    if all.len() == list.names().len() && all.iter().zip(list.names()).all(|(a, b)| is_this(a, b)) {
+    let freezes = vu.test.settings().features.freeze_env;
+    if !freezes
+        && all.len() == list.names().len()
+        && all.iter().zip(list.names()).all(|(a, b)| is_this(a, b))
+    {
         lazily(&made, list)?;
     } else {
         for (name, value) in all {
@@ -174,12 +187,16 @@ fn environment<'js>(ctx: &Ctx<'js>, vu: &Vu) -> rquickjs::Result<Object<'js>> {
     for (name, value) in &vu.scenario.environment {
         made.set(name.as_str(), value.as_str())?;
     }
+    if freezes {
+        let freeze: Function<'js> = ctx.globals().get::<_, Object<'js>>("Object")?.get("freeze")?;
+        freeze.call::<_, ()>((made.clone(),))?;
+    }
     Ok(made)
 }
 
 /// `crypto.subtle`, created on first use: most scripts have none.
 fn subtle_once<'js>(ctx: Ctx<'js>, this: This<Object<'js>>) -> rquickjs::Result<Object<'js>> {
-    let made = subtle(&ctx)?;
+    let made = crypto_subtle::make(&ctx)?;
     this.0.prop("subtle", Property::from(made.clone()).enumerable().configurable())?;
     Ok(made)
 }

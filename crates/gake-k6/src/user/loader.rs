@@ -23,10 +23,10 @@ use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, V
 use url::Url;
 
 use super::vu::{Vu, VuStage};
-use crate::errors::{go_error, go_error_of, native_frame};
 use crate::modules;
 use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
 use crate::test::LogLevel;
+use gake_js::errors::{go_error, go_error_of, native_frame};
 
 /// Modules whose text contains this get `import.meta.resolve`.
 const META: &str = "import.meta";
@@ -136,7 +136,7 @@ impl Modules {
         if self.vu.stage.get() != VuStage::Init {
             return Err(go_error(ctx, &init_only("require")));
         }
-        let native = "go.k6.io/k6/internal/js.(*requireImpl).require-fm";
+        let native = "go.k6.io/k6/v2/internal/js.(*requireImpl).require-fm";
         let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
         if modules::is_builtin(&name) {
             return self.builtin(ctx, &name).map(Object::into_value);
@@ -291,10 +291,10 @@ impl Modules {
                 }
                 _ => format!("open {path}: {error}"),
             };
-            go_error_of(ctx, "go.k6.io/k6/internal/js.(*Bundle).setInitGlobals.func3", &message)
+            go_error_of(ctx, "go.k6.io/k6/v2/internal/js.(*Bundle).setInitGlobals.func3", &message)
         })?;
         match mode {
-            Some("b") => modules::buffer(ctx, bytes.to_vec())?.into_js(ctx),
+            Some("b") => gake_js::value::buffer(ctx, bytes.to_vec())?.into_js(ctx),
             _ => String::from_utf8_lossy(&bytes).into_owned().into_js(ctx),
         }
     }

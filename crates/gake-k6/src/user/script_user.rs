@@ -18,8 +18,9 @@ use super::options_json::options_json;
 use super::vu::{Vu, VuContext, VuStage};
 use super::{console, globals, loader};
 use crate::metrics::BuiltinMetric;
-use crate::modules::{LISTS, bytes, evaluate, truthy, type_name};
+use crate::modules::{LISTS, type_name};
 use gake_go::json::parse_error;
+use gake_js::value::{bytes, evaluate, truthy};
 
 /// Shifts the samples of a profile from iteration to iteration: an odd number of random bits.
 const SHIFT: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -23,10 +23,10 @@ use super::requests::RequestCache;
 use super::series_index::{SeriesIndex, TagSet, TagSource};
 use super::timers::Timers;
 use crate::bodies::UserBodies;
-use crate::errors::go_error;
 use crate::metrics::{BuiltinMetric, MetricNumber};
 use crate::scenario::ScenarioFacts;
 use crate::test::Test;
+use gake_js::errors::go_error;
 
 /// The shortest pause, in nanoseconds, for which a user releases unused pages of its stack:
 /// touching them again takes some microseconds.

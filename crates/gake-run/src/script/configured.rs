@@ -5,15 +5,17 @@ use std::io;
 use std::sync::Arc;
 
 use gake_core::plan::Overflow;
+use gake_k6::features::Features;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
     ConsolidatedOptions, K6Options, OptionsError, ScenarioOptions, Tiers, from_environment,
     validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, ScriptLog, UserSettings};
+use gake_k6::test::{LogLevel, LogLine, ScriptLog, UserSettings};
 use gake_k6::threshold::Thresholds;
-use gake_text::redact::Redactor;
+use gake_k6::version::K6Version;
+use gake_text::redact::{Redacted, Redactor};
 use serde_json::Value;
 
 use super::source::UnloadedScript;
@@ -27,6 +29,14 @@ const SETTINGS_MAX: u64 = 16 << 20;
 pub struct ScriptSettings {
     /// K6Options that override all others.
     pub options: K6Options,
+    /// The version of k6 whose options the script may have.
+    pub version: K6Version,
+    /// The names of experimental features.
+    pub features: Vec<String>,
+    /// The only scenarios that run, by name; all of them if empty.
+    pub scenarios: Vec<String>,
+    /// Whether each scenario is one iteration of one user.
+    pub once: bool,
     /// The environment of the process, from which `K6_*` options are read.
     pub system: BTreeMap<String, String>,
     /// Whether `__ENV` contains that environment.
@@ -129,8 +139,15 @@ impl ConfiguredScript {
         .map_err(ScriptRefusal::Other)?;
         let default = || UserSettings::default().redactor;
         let redactor = asked.redactor.clone().unwrap_or_else(default);
-        let log = (log, redactor.clone());
-        let script = LoadedScript::load(&path, files, environment.clone(), secrets, log)?;
+        let features = features(&asked.features, &log);
+        let early = UserSettings {
+            features,
+            environment: environment.clone(),
+            redactor,
+            version: asked.version,
+            ..UserSettings::default()
+        };
+        let script = LoadedScript::load(&path, files, early, secrets, log)?;
         if !script.has_functions() {
             return Err(ScriptRefusal::NoFunctions);
         }
@@ -140,6 +157,9 @@ impl ConfiguredScript {
         };
         let ConsolidatedOptions { mut options, given, warnings } =
             consolidated(&script, own.as_deref(), asked)?;
+        for tag in features.tags() {
+            options.tags.get_or_insert_default().insert(tag, "true".to_owned());
+        }
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
@@ -164,7 +184,9 @@ impl ConfiguredScript {
         settings.seed = asked.seed;
         settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
         settings.failed_bodies = asked.failed_bodies;
-        settings.redactor = redactor;
+        settings.redactor = script.test.early.redactor.clone();
+        settings.version = asked.version;
+        settings.features = features;
         settings.profile = asked.profile.then(Arc::default);
         // Cannot fail: set once, before any user runs.
         let _ = script.test.settings.set(settings);
@@ -174,6 +196,30 @@ impl ConfiguredScript {
         let thresholds = Arc::new(thresholds);
         Ok(Self { script, options, given, own, run, thresholds, environment })
     }
+}
+
+/// The features of these names; the log says which they are, as in k6.
+fn features(names: &[String], log: &ScriptLog) -> Features {
+    let mut features = Features::default();
+    for name in names {
+        let is_known = features.enable(name);
+        let (level, message, fields) = match is_known {
+            true => (
+                LogLevel::Info,
+                "Experimental feature enabled",
+                [("lifecycle", "experimental")].as_slice(),
+            ),
+            false => (
+                LogLevel::Error,
+                "Unknown feature flag",
+                [("outcome", "unknown"), ("source", "cli")].as_slice(),
+            ),
+        };
+        let fields = [("feature", name.as_str())].into_iter().chain(fields.iter().copied());
+        let fields = fields.map(|(key, value)| (key, Redactor::off().text(value))).collect();
+        log(&LogLine { level, message: Redacted::plain(message), fields });
+    }
+    features
 }
 
 /// Removes scenarios that need a browser, and logs an error for each.
@@ -237,6 +283,7 @@ fn consolidated(
     let mut read = |text: &str| -> Result<K6Options, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let read = K6Options::read(&value).map_err(|error| error.to_string())?;
+        asked.version.check(&read.options).map_err(|error| error.to_string())?;
         unknown = unknown.take().or(read.unknown);
         Ok(read.options)
     };
@@ -258,8 +305,13 @@ fn consolidated(
         script: own.map_err(ScriptRefusal::OwnOptions)?,
         environment: from_environment(&asked.system).map_err(invalid)?,
         flags: asked.options.clone(),
+        merges_tags: script.test.early.features.merge_run_tags,
     };
-    let consolidated = tiers.consolidate().map_err(invalid)?;
+    let mut consolidated = tiers.consolidate().map_err(invalid)?;
+    consolidated.options.keep_scenarios(&asked.scenarios).map_err(invalid)?;
+    if asked.once {
+        consolidated.options.run_once();
+    }
     if let Some(unknown) = unknown {
         let what = "There were unknown fields in the options exported in the script";
         let why = format!("json: unknown field {unknown:?}");

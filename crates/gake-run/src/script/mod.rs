@@ -39,7 +39,6 @@ use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
-use gake_text::redact::Redactor;
 use gake_wire::{ClientSettings, ConnectionPermit, Network, Protocol, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
@@ -176,19 +175,18 @@ impl ScriptTls {
 }
 
 impl LoadedScript {
-    /// Loads the script at the absolute `path` among `files`. Its log is redacted.
+    /// Loads the script at the absolute `path` among `files`, whose users have the settings `early`
+    /// until its options are known. Its log is redacted by them.
     ///
     /// # Errors
     /// When it cannot be loaded.
     pub fn load(
         path: &Path,
         files: ScriptFiles,
-        environment: Vec<(String, String)>,
+        early: UserSettings,
         secrets: Secrets,
-        log: (ScriptLog, Redactor),
+        log: ScriptLog,
     ) -> Result<Self, ScriptRunError> {
-        let (log, redactor) = log;
-        let early = UserSettings { environment, redactor, ..UserSettings::default() };
         let test = Arc::new(Test::new(path, files, early, log));
         // Cannot fail: set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);

@@ -50,6 +50,8 @@ pub(super) fn user_settings(
             .as_deref()
             .filter(|parts| !parts.is_empty())
             .map(|parts| if parts == "full" { HttpDebug::Full } else { HttpDebug::Headers }),
+        features: default.features,
+        version: default.version,
         memory: default.memory,
         bodies: default.bodies,
         failed_bodies: default.failed_bodies,

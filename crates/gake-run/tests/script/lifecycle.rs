@@ -258,8 +258,8 @@ fn a_module_from_the_network_reads_no_local_file() {
             .with(&path, main.as_bytes().to_vec())
             .with(Path::new("https://a.test/m.js"), module.into_bytes());
         let log: ScriptLog = Arc::new(|_: &LogLine| ());
-        let log = (log, Redactor::off());
-        let loaded = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), log);
+        let early = UserSettings { redactor: Redactor::off(), ..UserSettings::default() };
+        let loaded = LoadedScript::load(&path, files, early, Secrets::none(), log);
         loaded.map(drop).map_err(|error| error.to_string())
     };
     assert_eq!(load("export const x = 1"), Ok(()), "the script itself may");

@@ -91,8 +91,8 @@ fn load(text: &str) -> Result<LoadedScript, String> {
     let path = Path::new("/script.js");
     let files = ScriptFiles::on_disk(None).with(path, text.as_bytes().to_vec());
     let log = Arc::new(|_: &LogLine| ());
-    let loaded =
-        LoadedScript::load(path, files, Vec::new(), Secrets::none(), (log, Redactor::off()));
+    let early = UserSettings { redactor: Redactor::off(), ..UserSettings::default() };
+    let loaded = LoadedScript::load(path, files, early, Secrets::none(), log);
     loaded.map_err(|error| error.to_string())
 }
 

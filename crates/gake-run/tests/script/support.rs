@@ -121,9 +121,9 @@ impl ScriptCase {
         let sink = Arc::new(move |line: &LogLine| lines.lock().unwrap().push(line.clone()));
         let text = self.text.replace("BASE", &base).into_bytes();
         let files = ScriptFiles::on_disk(None).with(&path, text);
-        let result =
-            LoadedScript::load(&path, files, Vec::new(), Secrets::none(), (sink, Redactor::off()))
-                .and_then(|script| self.fire(&script, &path, &log));
+        let early = UserSettings { redactor: Redactor::off(), ..UserSettings::default() };
+        let result = LoadedScript::load(&path, files, early, Secrets::none(), sink)
+            .and_then(|script| self.fire(&script, &path, &log));
         let log = log.lock().unwrap().clone();
         CaseResult { result, log }
     }

@@ -1,6 +1,6 @@
 //! Background tasks of a user: requests, timers.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
@@ -22,6 +22,8 @@ const TASKS_MAX: usize = 20_000;
 #[derive(Default)]
 pub struct Tasks {
     waiting: RefCell<FuturesUnordered<Task>>,
+    /// Whether no further job may run.
+    is_ended: Cell<bool>,
 }
 
 impl std::fmt::Debug for Tasks {
@@ -42,8 +44,15 @@ impl Tasks {
         self.waiting.borrow().len() >= TASKS_MAX
     }
 
+    /// Ends [`Tasks::drive`] after the job that runs, without another yield: a script that ends its
+    /// test completes its iteration.
+    pub fn end(&self) {
+        self.is_ended.set(true);
+    }
+
     /// Drops every task.
     pub fn clear(&self) {
+        self.is_ended.set(false);
         // Take the list first: dropping a task may access it.
         drop(self.waiting.take());
     }
@@ -60,12 +69,12 @@ impl Tasks {
         mut thrown: impl FnMut(rquickjs::Error),
     ) -> Result<(), WaitError> {
         loop {
-            while ctx.execute_pending_job() {
-                if give_way() {
+            while !self.is_ended.get() && ctx.execute_pending_job() {
+                if !self.is_ended.get() && give_way() {
                     return Err(WaitError::Ended);
                 }
             }
-            if is_done() || self.waiting.borrow().is_empty() {
+            if self.is_ended.get() || is_done() || self.waiting.borrow().is_empty() {
                 return Ok(());
             }
             let completion = wait(self.next())?;

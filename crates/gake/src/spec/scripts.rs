@@ -6,6 +6,7 @@ use gake_core::spec::value::UsersValue;
 use gake_core::spec::{RunDraft, ScenarioDraft};
 use gake_judge::Objective;
 use gake_k6::options::K6Options;
+use gake_k6::version::K6Version;
 use gake_run::script::{ConfiguredScript, ScriptSettings, expand};
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::{ScriptLoader, environment, log};
@@ -51,6 +52,7 @@ pub fn load(
     };
     let settings = ScriptSettings {
         options,
+        version: K6Version::of(&environment()).map_err(Failure::usage)?,
         system: environment(),
         shows_system: true,
         redactor: Some(gake_session::redaction::mask(&args.redaction)),
@@ -95,6 +97,7 @@ pub fn load_journey(
     }
     let given = draft.objectives.clone();
     let settings = ScriptSettings {
+        version: K6Version::of(&environment()).map_err(Failure::usage)?,
         system: environment(),
         shows_system: true,
         redactor: Some(gake_session::redaction::mask(&args.redaction)),

@@ -1,4 +1,4 @@
-//! Commands of k6 other than `run`. What k6 1.8.1 printed is in `commands/`.
+//! Commands of k6 other than `run`. What k6 2.2 printed is in `commands/`.
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,35 @@ fn inspect_prints_what_k6_prints() {
     let missing = k6(&["inspect", "missing.js"], &folder());
     assert_eq!(missing.code, Some(255), "{missing:?}");
     assert!(missing.stderr.contains("missing.js"), "{missing:?}");
+}
+
+#[test]
+fn the_version_of_k6_is_chosen() {
+    let here = tempfile::tempdir().unwrap();
+    let script = "export default function () {}";
+    std::fs::write(here.path().join("s.js"), script).unwrap();
+    let outcome = |line: &str| {
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let ran = k6(&args, here.path());
+        (ran.code, ran.stdout + &ran.stderr)
+    };
+    for (line, code, part) in [
+        ("version", 0, "(as k6 2.3; --k6-version 1.8"),
+        ("--k6-version 1.8 version", 0, "(as k6 1.8; --k6-version 2.3"),
+        ("version --k6-version=3", 255, "is neither 1.8 nor 2.3"),
+        ("status", 255, "unknown command \"status\" for \"k6\""),
+        ("run --no-summary s.js", 255, "unknown flag: --no-summary"),
+        ("run --summary-mode=legacy s.js", 255, "invalid summary mode"),
+        ("run --no-summary s.js --k6-version 1.8", 0, "--no-summary has been deprecated"),
+        ("run --once -u 2 s.js", 255, "--once cannot be combined with --vus"),
+        ("run --scenario other s.js", 104, "scenario \"other\" not found; available: default"),
+        ("features", 0, "freeze-env          Experimental   Freeze __ENV object"),
+    ] {
+        let (found, printed) = outcome(line);
+        assert!(found == Some(code) && printed.contains(part), "{line}: {found:?} {printed}");
+    }
+    let chosen = start(gake(&["as", "k6", "version"]).env("GAKE_K6_VERSION", "1.8")).wait();
+    assert!(chosen.stdout.contains("as k6 1.8"), "{chosen:?}");
 }
 
 #[test]
@@ -104,11 +133,12 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     // An address of its own: connections of other tests take ports of 127.0.0.1.
     let port = std::net::TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.65.65.1:{port}");
-    let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());
+    let version = ["--k6-version", "1.8", "--address", &address];
+    let ask = |args: &[&str]| k6(&[args, &version].concat(), folder.path());
     let unserved = ask(&["status"]);
     assert!(unserved.stderr.contains("connection refused; start one"), "{unserved:?}");
     let args = ["as", "k6", "run", "--paused", "--address", &address, script.to_str().unwrap()];
-    let run = start(&mut gake(&args));
+    let run = start(gake(&args).env("GAKE_K6_VERSION", "1.8"));
     let until = |wanted: &str, args: &[&str]| {
         for _ in 0..3_000 {
             let answer = ask(args);

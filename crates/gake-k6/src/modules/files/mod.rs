@@ -9,11 +9,11 @@ use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 
 use super::data::proxied;
-use super::value;
-use crate::errors::{fail, go_error};
 use crate::paths::{folder, normal};
 use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::{fail, go_error};
+use gake_js::value;
 
 /// Creates both modules from native functions.
 const FILES: &str = include_str!("files.js");

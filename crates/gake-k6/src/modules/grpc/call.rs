@@ -18,10 +18,10 @@ use super::params::CallParams;
 use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
-use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
-use crate::modules::value::PAIR;
+use gake_js::value::PAIR;
 use crate::user::vu::Vu;
+use gake_js::errors::go_error;
 
 /// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);

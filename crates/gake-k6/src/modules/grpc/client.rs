@@ -16,10 +16,10 @@ use super::connection::{GrpcConnection, HEALTH_CHECK};
 use super::params::{CallParams, ConnectParams};
 use super::status::go_text;
 use super::stream::GrpcStream;
-use crate::errors::go_error;
 use crate::paths::{FILE, folder, normal};
 use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};
+use gake_js::errors::go_error;
 
 /// The definition of the standard health check.
 const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;

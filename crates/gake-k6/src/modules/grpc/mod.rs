@@ -18,10 +18,10 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
-use super::value::evaluate_as;
-use crate::errors::fail;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
+use gake_js::errors::fail;
+use gake_js::value::evaluate_as;
 
 /// Creates the module from native functions.
 const CLIENT: &str = include_str!("client.js");

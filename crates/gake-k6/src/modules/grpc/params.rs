@@ -5,8 +5,8 @@ use std::time::Duration;
 use rquickjs::{Ctx, Value};
 
 use crate::duration::GoDuration;
-use crate::errors::go_error;
-use crate::modules::value::{self, given};
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 
 /// The default timeout of `connect`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);

@@ -13,10 +13,10 @@ use url::Url;
 use super::response_facts::ResponseFacts;
 use super::script_request::ScriptRequest;
 use super::{IN_INIT, give, go_value, response_object, send, unmade};
-use crate::errors::go_error;
-use crate::modules::value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
+use gake_js::errors::go_error;
+use gake_js::value;
 
 /// `http.batch`: sends requests concurrently and awaits all responses.
 pub(super) fn batch<'js>(

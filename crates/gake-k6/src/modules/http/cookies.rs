@@ -17,8 +17,8 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
 use super::credentials::masked;
-use crate::errors::go_error;
-use crate::modules::value::{self, given};
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 
 pub(crate) struct CookieJar {
     pub(crate) store: Rc<RefCell<CookieStore>>,

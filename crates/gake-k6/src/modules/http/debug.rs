@@ -7,9 +7,9 @@ use url::{Position, Url};
 
 use super::request_headers::canonical;
 use super::response_facts::ResponseFacts;
-use crate::modules::uuid;
 use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;
+use gake_js::crypto::uuid;
 
 const FRAMING: [&str; 2] = ["Content-Length", "Transfer-Encoding"];
 

@@ -8,7 +8,7 @@ use md5::Md5;
 use url::Url;
 
 use super::credentials;
-use crate::modules::hex;
+use gake_js::crypto::hex;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credentials {

@@ -9,8 +9,8 @@ use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
 use rquickjs::{Class, Ctx, JsLifetime, Value};
 
-use crate::errors::go_error;
 use crate::user::vu::StatusExpectation;
+use gake_js::errors::go_error;
 
 /// The result of `http.expectedStatuses`.
 pub(crate) struct ExpectedStatuses(StatusExpectation);

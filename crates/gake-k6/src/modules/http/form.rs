@@ -5,8 +5,11 @@ use rquickjs::{Ctx, Object, Value};
 use url::form_urlencoded::Serializer;
 
 use super::go_value;
-use crate::errors::go_error;
-use crate::modules::{hex, value};
+use crate::test::LogLevel;
+use crate::user::vu::Vu;
+use gake_js::crypto::hex;
+use gake_js::errors::go_error;
+use gake_js::value;
 
 /// The bytes of a body, and the content type of a form.
 pub(super) fn body<'js>(
@@ -33,16 +36,33 @@ pub(super) fn body<'js>(
         match field.as_array() {
             Some(values) => {
                 for value in value::elements(ctx, values)? {
-                    form.append_pair(name, &go_value::printed(ctx, &value?)?);
+                    form.append_pair(name, &field_text(ctx, &value?)?);
                 }
             }
             None => {
-                form.append_pair(name, &go_value::printed(ctx, field)?);
+                form.append_pair(name, &field_text(ctx, field)?);
             }
         }
     }
     let content_type = "application/x-www-form-urlencoded".to_owned();
     Ok((form.finish().into_bytes(), Some(content_type)))
+}
+
+/// The text of a field: empty for nothing, and for what a form cannot hold.
+fn field_text<'js>(ctx: &Ctx<'js>, field: &Value<'js>) -> rquickjs::Result<String> {
+    let type_name = go_value::type_name(ctx, field);
+    match type_name {
+        "<nil>" => Ok(String::new()),
+        "map[string]interface {}" | "[]interface {}" => {
+            let warning = format!(
+                "cannot urlencode a nested {type_name} value in a request form body; encoding it \
+                 as an empty value, use JSON.stringify() to send structured data"
+            );
+            Vu::of(ctx)?.test.log(LogLevel::Warning, &warning, &[]);
+            Ok(String::new())
+        }
+        _ => go_value::printed(ctx, field),
+    }
 }
 
 /// The object of `http.file`, if a field is one.
@@ -75,7 +95,7 @@ fn multipart<'js>(
         bytes.extend_from_slice(head.as_bytes());
         let content = match file(field) {
             Some(file) => value::bytes(ctx, &file.get("data")?)?.unwrap_or_default(),
-            None => go_value::printed(ctx, field)?.into_bytes(),
+            None => field_text(ctx, field)?.into_bytes(),
         };
         bytes.extend_from_slice(&content);
         bytes.extend_from_slice(b"\r\n");

@@ -3,7 +3,7 @@
 use gake_go::number::shortest;
 use rquickjs::{Ctx, Object, Value};
 
-use crate::modules::value;
+use gake_js::value;
 
 /// The nesting of printed values.
 const DEPTH_MAX: usize = 32;

@@ -39,11 +39,11 @@ use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
 use self::response_facts::ResponseFacts;
 use self::script_request::ScriptRequest;
-use super::value::{self, given};
-use crate::errors::{go_error, through_native};
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 pub(super) use gake_go::cookies::{keep as keep_cookie, written as written_cookie};
+use gake_js::errors::{go_error, through_native};
+use gake_js::value::{self, given};
 
 /// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";
@@ -197,7 +197,7 @@ fn by_method<T>(ctx: &Ctx<'_>, method: &str, result: rquickjs::Result<T>) -> rqu
         _ => "(*Client).getMethodClosure.func8",
     };
     let native =
-        format!("go.k6.io/k6/js/modules/k6/http.(*RootModule).NewModuleInstance.{function}");
+        format!("go.k6.io/k6/v2/js/modules/k6/http.(*RootModule).NewModuleInstance.{function}");
     through_native(ctx, &native, result)
 }
 
@@ -215,7 +215,7 @@ pub(super) fn of_method<'js>(
     move |ctx, method, url, body, params| {
         let method = value::text(&ctx, &method)?;
         let made = request(&ctx, &vu, method.into(), &url, body.0, params.0);
-        through_native(&ctx, "go.k6.io/k6/js/modules/k6/http.(*Client).Request-fm", made)
+        through_native(&ctx, "go.k6.io/k6/v2/js/modules/k6/http.(*Client).Request-fm", made)
     }
 }
 
@@ -242,7 +242,7 @@ fn of_batch<'js>(
 ) -> impl Fn(Ctx<'js>, Value<'js>) -> rquickjs::Result<Value<'js>> + 'js {
     move |ctx, requests| {
         let responses = batch::batch(&ctx, &vu, &requests);
-        through_native(&ctx, "go.k6.io/k6/js/modules/k6/http.(*Client).Batch-fm", responses)
+        through_native(&ctx, "go.k6.io/k6/v2/js/modules/k6/http.(*Client).Batch-fm", responses)
     }
 }
 
@@ -256,7 +256,8 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
         "CookieJar" => module.set(name, Class::<CookieJar>::create_constructor(ctx)?),
         "cookieJar" => {
             let jar = move |ctx: Ctx<'js>| {
-                let native = "go.k6.io/k6/js/modules/k6/http.(*ModuleInstance).getVUCookieJar-fm";
+                let native =
+                    "go.k6.io/k6/v2/js/modules/k6/http.(*ModuleInstance).getVUCookieJar-fm";
                 through_native(&ctx, native, user.not_in_init(&ctx, "Making cookie jars"))?;
                 let store = Rc::clone(&user.jar.borrow());
                 Class::instance(ctx.clone(), CookieJar::new(&ctx, store)?)

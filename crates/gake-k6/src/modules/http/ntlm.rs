@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::digest::Credentials;
-use crate::modules::crypto::{hmac_md5, md4};
+use gake_js::crypto::{hmac_md5, md4};
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 

@@ -20,11 +20,11 @@ use super::response_facts::{ResponseFacts, Timings};
 use super::script_request::BodyKind;
 use super::select::select;
 use super::target_url::BAD_URL;
-use crate::errors::{go_error, go_error_of};
-use crate::modules::html::kit;
-use crate::modules::value;
 use crate::user::vu::Vu;
 use gake_go::json::GoJsonError;
+use gake_js::errors::{go_error, go_error_of};
+use gake_js::html::kit;
+use gake_js::value;
 
 const MILLISECOND: f64 = 1e6;
 

@@ -18,10 +18,10 @@ use super::form;
 use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
-use crate::errors::go_error;
-use crate::modules::value::{self, PAIR, given, truthy};
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
+use gake_js::errors::go_error;
+use gake_js::value::{self, PAIR, given, truthy};
 
 /// The default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -18,11 +18,11 @@ use self::open::{ConnectResult, open};
 use self::session::SocketSession;
 use self::socket_params::SocketParams;
 use super::http::request_headers;
-use super::value;
-use crate::errors::{fail, go_error_of};
 use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
+use gake_js::errors::{fail, go_error_of};
+use gake_js::value;
 
 /// Creates `k6/ws` from native functions.
 const WS: &str = include_str!("ws.js");
@@ -48,7 +48,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     native.set("fail", Func::from(fail))?;
     let fail_in = |ctx: Ctx<'js>, method: String, message: String| -> rquickjs::Result<()> {
         let native =
-            format!("go.k6.io/k6/internal/js/modules/k6/websockets.(*webSocket).{method}-fm");
+            format!("go.k6.io/k6/v2/internal/js/modules/k6/websockets.(*webSocket).{method}-fm");
         Err(go_error_of(&ctx, &native, &message))
     };
     native.set("failIn", Func::from(fail_in))?;

@@ -13,11 +13,11 @@ use gake_wire::{WebSocketEvent, WebSocketSession};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
-use crate::errors::go_error;
 use crate::metrics::BuiltinMetric;
-use crate::modules::value;
 use crate::user::series_index::TagSet;
 use crate::user::vu::{OpenResource, Vu};
+use gake_js::errors::go_error;
+use gake_js::value;
 
 /// Maximum number of pings without a pong; later ones are not timed.
 const PINGS_MAX: usize = 1000;

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use cookie_store::CookieStore;
 use rquickjs::{Class, Ctx, Object, Value};
 
-use crate::errors::go_error;
 use crate::modules::http::{CookieJar, request_headers};
-use crate::modules::value::{self, given};
 use crate::user::vu::Vu;
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 
 #[derive(Debug, Clone)]
 pub(super) struct SocketParams {

@@ -231,6 +231,10 @@
     }
 
     static {
+      for (const [name, value] of Object.entries({ CONNECTING, OPEN, CLOSING, CLOSED })) {
+        Object.defineProperty(WebSocket, name, { value, enumerable: true });
+        Object.defineProperty(WebSocket.prototype, name, { value, enumerable: true });
+      }
       EVENTS.forEach((type) => WebSocket.#on(type));
     }
   }

@@ -2,7 +2,7 @@
 
 use rquickjs::{Array, Ctx, IntoJs, Object, Value};
 
-use crate::modules::value;
+use gake_js::value;
 
 const NAMES: [&str; 12] = [
     "this", "reverse", "keys", "values", "flatten", "join", "group", "valid", "ugly", "pretty",

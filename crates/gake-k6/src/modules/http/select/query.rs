@@ -3,7 +3,7 @@
 use rquickjs::{Ctx, Value};
 
 use super::{outside, quoted, value_at};
-use crate::modules::value;
+use gake_js::value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueryOperator {

@@ -1,3 +1,4 @@
+// env: GAKE_K6_VERSION=1.8
 // args: --summary-mode legacy
 import { check, group, sleep, fail, randomSeed } from 'k6';
 import { Counter, Gauge, Rate, Trend } from 'k6/metrics';

@@ -114,6 +114,7 @@
       return this.#made(meant.filter((one) => this.#nodes.includes(0) || isBelow(one)));
     }
     first() { return this.eq(0); }
+    single(what) { return this.#made(this.#page.find(this.#nodes, String(what)).slice(0, 1)); }
     get(at) {
       if (isNode(at)) return Element.of(this.#page, this.#nodes.at(at), this.url);
       return this.#nodes.map((node) => Element.of(this.#page, node, this.url));

@@ -10,7 +10,7 @@ const NAME: &str = "GoError";
 const NATIVE: &str = "__gake_native";
 
 /// Throws an error of k6's own.
-pub(crate) fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
+pub fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
     let error = match Exception::from_message(ctx.clone(), message) {
         Ok(error) => error,
         Err(error) => return error,
@@ -23,7 +23,7 @@ pub(crate) fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
 }
 
 /// Throws an error of k6's own whose stack begins with this native function.
-pub(crate) fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
+pub fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
     let error = go_error(ctx, message);
     if !error.is_exception() {
         return error;
@@ -37,17 +37,17 @@ pub(crate) fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
 }
 
 /// A native function that throws, for JavaScript of k6's modules.
-pub(crate) fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
+pub fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
     Err(go_error(&ctx, &message))
 }
 
 /// The native function that threw an error, if known.
-pub(crate) fn native_frame(thrown: &Value<'_>) -> Option<String> {
+pub fn native_frame(thrown: &Value<'_>) -> Option<String> {
     thrown.as_object()?.get::<_, Option<String>>(NATIVE).ok()?
 }
 
 /// Inserts a native function into the stack of an error, between its callee and its caller.
-pub(crate) fn through_native<T>(
+pub fn through_native<T>(
     ctx: &Ctx<'_>,
     native: &str,
     result: rquickjs::Result<T>,

@@ -17,8 +17,8 @@ use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
-use super::value;
 use crate::errors::go_error;
+use crate::value;
 
 const TEXT_MAX: usize = 1 << 20;
 
@@ -131,7 +131,8 @@ impl BigInt {
     }
 }
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+/// The exports of `k6/crypto/x509`.
+pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     module.set("parse", Func::from(parse))?;
     module.set("getAltNames", Func::from(alternative_names))?;

@@ -6,10 +6,11 @@ use base64::{DecodeError, Engine};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, IntoJs, Object, Value};
 
-use super::value;
 use crate::errors::go_error_of;
+use crate::value;
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+/// The exports of `k6/encoding`.
+pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     module.set("b64encode", Func::from(encode))?;
     module.set("b64decode", Func::from(decode))?;
@@ -59,7 +60,7 @@ fn decode<'js>(
             // Go reports the start of the incomplete group of four.
             DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => input.len() / 4 * 4,
         };
-        let native = "go.k6.io/k6/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
+        let native = "go.k6.io/k6/v2/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
         go_error_of(&ctx, native, &format!("illegal base64 data at input byte {at}"))
     })?;
     match value::text_argument(&ctx, format.0)?.as_str() {

@@ -19,8 +19,8 @@ use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::{Class, Ctx, IntoJs, JsLifetime, Object, Value};
 use sha2::Sha512_224;
 
-use super::value;
 use crate::errors::go_error;
+use crate::value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Algorithm {
@@ -112,11 +112,13 @@ impl Algorithm {
     }
 }
 
-pub(super) fn md4(bytes: &[u8]) -> Vec<u8> {
+/// The MD4 digest, for NTLM.
+pub fn md4(bytes: &[u8]) -> Vec<u8> {
     Algorithm::Md4.digest(bytes)
 }
 
-pub(super) fn hmac_md5(key: &[u8], bytes: &[u8]) -> Vec<u8> {
+/// HMAC-MD5, for NTLM.
+pub fn hmac_md5(key: &[u8], bytes: &[u8]) -> Vec<u8> {
     Algorithm::Md5.keyed(key, bytes)
 }
 
@@ -160,7 +162,8 @@ impl<'js> JsClass<'js> for Hasher {
     }
 }
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+/// The exports of `k6/crypto`.
+pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     for (name, algorithm) in ALGORITHMS {
         let hash = move |ctx: Ctx<'js>, input: Opt<Value<'js>>, encoding: Opt<Value<'js>>| {
@@ -207,7 +210,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 }
 
 /// Cryptographically random bytes.
-pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
+pub fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     let mut bytes = value::zeroes(ctx, count)?;
     aws_lc_rs::rand::fill(&mut bytes)
         .map_err(|_| go_error(ctx, "the system gives no random bytes"))?;
@@ -215,7 +218,7 @@ pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
 }
 
 /// 16 random bytes as a UUID of version 4.
-pub(crate) fn uuid(mut bytes: Vec<u8>) -> String {
+pub fn uuid(mut bytes: Vec<u8>) -> String {
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let hex = hex(&bytes);
@@ -255,7 +258,8 @@ fn finish<'js>(
     encoded(&ctx, bytes, encoding.0)
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

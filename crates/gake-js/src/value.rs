@@ -23,7 +23,7 @@ const SHOWN_MAX: usize = 1 << 20;
 const ELEMENTS_MAX: u32 = 1 << 24;
 
 /// `String(value)`.
-pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
+pub fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
     if let Some(text) = value.as_string() {
         return lossy(ctx, text);
     }
@@ -31,7 +31,7 @@ pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<
 }
 
 /// Bytes of two strings beside their content.
-pub(crate) const PAIR: usize = 2 * size_of::<String>();
+pub const PAIR: usize = 2 * size_of::<String>();
 
 /// A copy of bytes of a script; a large one only if its heap has room for it.
 fn copied(ctx: &Ctx<'_>, bytes: &[u8]) -> rquickjs::Result<Vec<u8>> {
@@ -42,7 +42,7 @@ fn copied(ctx: &Ctx<'_>, bytes: &[u8]) -> rquickjs::Result<Vec<u8>> {
 }
 
 /// A string with lone surrogates replaced by U+FFFD.
-pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquickjs::Result<String> {
+pub fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquickjs::Result<String> {
     match text.to_string() {
         Ok(text) => Ok(text),
         Err(rquickjs::Error::Utf8(_)) => {
@@ -54,34 +54,29 @@ pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquick
 }
 
 /// A text argument: `String(value)`, or empty if missing or `null`.
-pub(crate) fn text_argument<'js>(
-    ctx: &Ctx<'js>,
-    value: Option<Value<'js>>,
-) -> rquickjs::Result<String> {
+pub fn text_argument<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> rquickjs::Result<String> {
     let value = value.filter(|value| !value.is_null());
     value.map_or_else(|| Ok(String::new()), |value| text(ctx, &value))
 }
 
 /// A number argument: `Number(value)`, or 0 if missing.
-pub(crate) fn number_argument<'js>(
-    ctx: &Ctx<'js>,
-    value: Option<Value<'js>>,
-) -> rquickjs::Result<f64> {
+pub fn number_argument<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> rquickjs::Result<f64> {
     let number = value.map(|value| Coerced::<f64>::from_js(ctx, value)).transpose()?;
     Ok(number.map_or(0.0, |number| number.0))
 }
 
-pub(crate) fn truthy<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<bool> {
+/// `Boolean(value)`.
+pub fn truthy<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<bool> {
     Coerced::<bool>::from_js(ctx, value).map(|truth| truth.0)
 }
 
 /// A value that is neither `undefined` nor `null`.
-pub(crate) fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
+pub fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
     value.filter(|value| !value.is_undefined() && !value.is_null())
 }
 
 /// The tags of an object in its order, or k6's error.
-pub(crate) fn tags<'js>(
+pub fn tags<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<Result<Vec<(String, String)>, String>> {
@@ -109,12 +104,12 @@ pub(crate) fn tags<'js>(
 }
 
 /// The length of an array, which may exceed an `i32`.
-pub(crate) fn length(array: &Object<'_>) -> rquickjs::Result<u32> {
+pub fn length(array: &Object<'_>) -> rquickjs::Result<u32> {
     array.get::<_, f64>("length").map(|length| length as u32)
 }
 
 /// The elements of an array; throws if there are too many.
-pub(crate) fn elements<'js>(
+pub fn elements<'js>(
     ctx: &Ctx<'js>,
     array: &Array<'js>,
 ) -> rquickjs::Result<ArrayIter<'js, Value<'js>>> {
@@ -125,7 +120,7 @@ pub(crate) fn elements<'js>(
 }
 
 /// The bytes of a string, an `ArrayBuffer` or a view of one.
-pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<Vec<u8>>> {
+pub fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<Vec<u8>>> {
     if let Some(text) = value.as_string() {
         return lossy(ctx, text).map(|text| Some(text.into_bytes()));
     }
@@ -151,7 +146,7 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
 
 /// Why a value has no bytes.
 #[derive(Debug)]
-pub(crate) enum BytesError {
+pub enum BytesError {
     /// Its type, in k6's words, has none.
     Type(&'static str),
     /// Reading them threw.
@@ -160,7 +155,7 @@ pub(crate) enum BytesError {
 
 impl BytesError {
     /// k6's error, with a prefix.
-    pub(crate) fn into_js(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
+    pub fn into_js(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
         match self {
             Self::Thrown(error) => error,
             Self::Type(name) => go_error(
@@ -172,7 +167,7 @@ impl BytesError {
 }
 
 /// A bytes argument: a string, an `ArrayBuffer` or a view.
-pub(crate) fn bytes_argument<'js>(
+pub fn bytes_argument<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> Result<Vec<u8>, BytesError> {
@@ -188,17 +183,15 @@ pub(crate) fn bytes_argument<'js>(
     })
 }
 
-pub(crate) fn buffer<'js>(
-    ctx: &Ctx<'js>,
-    bytes: Vec<u8>,
-) -> rquickjs::Result<rquickjs::ArrayBuffer<'js>> {
+/// An `ArrayBuffer` with a copy of these bytes.
+pub fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<rquickjs::ArrayBuffer<'js>> {
     add_builtins(ctx, Builtins::BUFFERS)?;
     // A copy, for the script's heap has a bound.
     rquickjs::ArrayBuffer::new_copy(ctx.clone(), bytes)
 }
 
 /// As many zeroes as a script asks for, if its heap has room for them.
-pub(crate) fn zeroes(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
+pub fn zeroes(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     drop(HeapCharge::new(ctx, count)?);
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(count).map_err(|_| throw_out_of_memory(ctx))?;
@@ -207,13 +200,13 @@ pub(crate) fn zeroes(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
 }
 
 /// Evaluates the JavaScript of a module.
-pub(crate) fn evaluate<'js, T: FromJs<'js>>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<T> {
+pub fn evaluate<'js, T: FromJs<'js>>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<T> {
     add_builtins(ctx, Builtins::named_in(text))?;
     ctx.eval(text)
 }
 
 /// Like [`evaluate`], with a name of the text for stacks.
-pub(crate) fn evaluate_as<'js, T: FromJs<'js>>(
+pub fn evaluate_as<'js, T: FromJs<'js>>(
     ctx: &Ctx<'js>,
     text: &str,
     name: &str,
@@ -225,7 +218,7 @@ pub(crate) fn evaluate_as<'js, T: FromJs<'js>>(
 }
 
 /// A value as `console.log` shows it.
-pub(crate) fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
+pub fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     if let Some(string) = value.as_string() {
         return lossy(ctx, string).unwrap_or_default();
     }
@@ -327,7 +320,7 @@ fn show_object<'js>(
 }
 
 /// A `Date` by ISO 8601; `None` for other objects and invalid dates.
-pub(crate) fn date<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
+pub fn date<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
     let text = || {
         add_builtins(ctx, Builtins::named_in("Date"))?;
         let dates: Value<'js> = ctx.globals().get("Date")?;

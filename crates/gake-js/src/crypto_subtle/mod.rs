@@ -13,9 +13,9 @@ use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
 use self::key_pairs::{KeyPairBytes, SignatureScheme};
 use self::password::PasswordRounds;
-use super::crypto::random;
-use super::value;
+use crate::crypto::random;
 use crate::errors::go_error;
+use crate::value;
 
 /// Creates the object from native functions.
 const SUBTLE: &str = include_str!("subtle.js");
@@ -24,7 +24,7 @@ const SUBTLE: &str = include_str!("subtle.js");
 const PAIRS: &str = include_str!("key_pairs.js");
 
 /// The object `crypto.subtle`.
-pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     let hash = |ctx: Ctx<'js>, name: String, data: Value<'js>| {
         let data = bytes(&ctx, &data)?;

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{HeldPage, SharedPage};
 use crate::errors::{fail, go_error};
-use crate::modules::value::{self, given};
+use crate::value::{self, given};
 use gake_html::{CssSelector, NodeData, NodeNumber, Page};
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {

@@ -13,8 +13,8 @@ use gake_script::user::{HeapCharge, WaitError, give_way, throw_out_of_memory, th
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 
-use super::value::evaluate;
 use crate::errors::go_error;
+use crate::value::evaluate;
 
 /// Creates `parseHTML`, `submitForm` and `clickLink` from native functions.
 const SELECTION: &str = include_str!("selection.js");
@@ -28,14 +28,15 @@ const TOO_DEEP: &str = "html: open stack of elements exceeds 512 nodes";
 /// The hidden global that caches these functions.
 const CACHE: &str = "__html";
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+/// The exports of `k6/html`.
+pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     module.set("parseHTML", kit(ctx)?.get::<_, Value<'js>>("parseHTML")?)?;
     Ok(module)
 }
 
 /// The functions for HTML, created once in each user.
-pub(in crate::modules) fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+pub fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(CACHE)? {
         return Ok(kit);
     }
