@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gake_engine::Stop;
 use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+use gake_k6::test::{LogLevel, LogLine, ScriptLog, UserSettings};
 use gake_run::Interrupt;
 use gake_run::script::{LoadedScript, ScriptRunError};
 use gake_run::spec::Load;

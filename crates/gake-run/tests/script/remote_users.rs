@@ -8,7 +8,7 @@ use gake_core::schedule::Slice;
 use gake_engine::Stop;
 use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, LogLine};
+use gake_k6::test::{LogLevel, LogLine, UserSettings};
 use gake_run::script::{LoadedScript, LostSlices, RemoteUsers, ScriptSlice, SetupResult, within};
 use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
