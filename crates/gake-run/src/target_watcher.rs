@@ -15,7 +15,7 @@ use crate::{ResolvedRun, RunError};
 /// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// First readings of this age at most are those of the start of a run, too.
+/// First readings up to this age need no further ones at the start of a run.
 const FRESH: Nanos = 20_000_000;
 
 /// How long a run waits for readings at its start and end.

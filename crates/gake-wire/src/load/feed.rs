@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::pin::Pin;
 
-use crate::client::request::HttpRequest;
+use crate::client::request::{HttpRequest, PreparedRequest};
 
 /// One of the requests of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,14 @@ impl From<HttpRequest> for WeightedRequest {
     fn from(request: HttpRequest) -> Self {
         Self { request, label: None, weight: 1 }
     }
+}
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(crate) struct LabelledRequest {
+    pub(crate) request: PreparedRequest,
+    /// The number of its label.
+    pub(crate) label: u16,
 }
 
 /// Makes requests during the run, possibly a finite number. Shared by all workers.

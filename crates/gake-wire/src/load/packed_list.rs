@@ -77,7 +77,9 @@ impl PackedList {
     pub(crate) fn get(&self, number: usize, text: &mut Vec<u8>) -> u32 {
         let mut at = self.starts[number / STRIDE];
         for _ in 0..number % STRIDE {
-            (take(&self.entries, &mut at), take(&self.entries, &mut at));
+            // The tag and the base.
+            take(&self.entries, &mut at);
+            take(&self.entries, &mut at);
             at = take(&self.entries, &mut at) + at;
         }
         self.read(&mut at, text)

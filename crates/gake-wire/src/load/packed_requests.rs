@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use gake_codec::http1::request::RenderedRequest;
 
 use crate::client::request::PreparedRequest;
+use crate::load::feed::LabelledRequest;
 use crate::load::packed_list::PackedList;
-use crate::load::prepared_requests::LabelledRequest;
 
 /// Requests whose bytes are packed. One that is sent is unpacked into memory of the lane, which costs
 /// some copies.

@@ -9,7 +9,7 @@ use crate::client::error::WireError;
 use crate::client::network::Network;
 use crate::client::request::{HttpRequest, PreparedRequest};
 use crate::client::settings::ClientSettings;
-use crate::load::feed::RequestFeed;
+use crate::load::feed::{LabelledRequest, RequestFeed};
 use crate::load::packed_requests::PackedRequests;
 use crate::load::request_list::RequestList;
 use crate::net::address::Resolver;
@@ -24,13 +24,6 @@ const OTHER: &str = "other";
 
 /// Requests up to this number are ready to be sent; more are packed, if they can be.
 const READY_MAX: usize = 4_096;
-
-#[derive(Debug)]
-pub(crate) struct LabelledRequest {
-    pub(crate) request: PreparedRequest,
-    /// The number of its label.
-    pub(crate) label: u16,
-}
 
 /// The requests of a load, with their origins and settings.
 #[derive(Debug)]
@@ -318,8 +311,8 @@ mod tests {
             });
             let headers = vec![("X-Number".to_owned(), number.to_string())];
             let request = HttpRequest { headers, body, ..HttpRequest::new(method, url) };
-            let label = (number % 5 == 0).then(|| "fifth".to_owned());
-            WeightedRequest { request, label, weight: 1 + (number % 7 == 0) as u32 }
+            let label = number.is_multiple_of(5).then(|| "fifth".to_owned());
+            WeightedRequest { request, label, weight: 1 + u32::from(number.is_multiple_of(7)) }
         };
         (0..MANY).map(request).collect()
     }

@@ -276,7 +276,7 @@ mod tests {
             Some(Arc::from(vec![7; PACKED_BODY_MAX + 1])),
         ];
         let labels = [None, Some("a"), None, Some("b"), Some("a")];
-        let one = |((number, body), label): ((u32, Option<Arc<[u8]>>), Option<&str>)| {
+        let one = |number: u32, body, label: Option<&str>| {
             let headers = (0..number).map(|n| (format!("X-{n}"), format!("é\n{n}")));
             let request = HttpRequest {
                 headers: headers.collect(),
@@ -286,7 +286,8 @@ mod tests {
             };
             WeightedRequest { request, label: label.map(str::to_owned), weight: number.max(1) }
         };
-        (0..).zip(bodies).zip(labels).map(one).collect()
+        let all = (0..).zip(bodies).zip(labels);
+        all.map(|((number, body), label)| one(number, body, label)).collect()
     }
 
     #[test]

@@ -16,7 +16,7 @@ use gake_core::schedule::Slice;
 use gake_core::work::Iteration;
 
 use crate::client::network::Network;
-use crate::load::prepared_requests::LabelledRequest;
+use crate::load::feed::LabelledRequest;
 
 /// Maximum sampled requests per second, over all scenarios and workers.
 const SAMPLED_A_SECOND: usize = 1_000;

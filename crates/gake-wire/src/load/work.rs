@@ -10,9 +10,9 @@ use gake_core::work::{Exhausted, Iteration, IterationEnd, Work};
 
 use crate::client::Client;
 use crate::client::keep_visitor::KeepVisitor;
-use crate::load::feed::RequestFeed;
+use crate::load::feed::{LabelledRequest, RequestFeed};
 use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
-use crate::load::prepared_requests::{LabelledRequest, PreparedRequests};
+use crate::load::prepared_requests::PreparedRequests;
 use crate::load::stream::{StreamSeries, StreamVisitor};
 use crate::load::trace::{OpenSpan, WorkerTracer};
 use crate::net::deadline::Deadline;

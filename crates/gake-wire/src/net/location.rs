@@ -317,7 +317,8 @@ fn ascii(target: &str) -> String {
 
 /// Whether a URL may contain this byte.
 fn is_legal(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
+    let is_other = matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}');
+    byte.is_ascii_graphic() && !is_other
 }
 
 /// The `Authorization` header for `USER:PASSWORD`; `USER` has an empty password (RFC 7617, section
