@@ -22,6 +22,7 @@ mod paths;
 pub mod profile;
 pub mod scenario;
 pub mod secrets;
+pub mod shared_arrays;
 pub mod summary;
 pub mod test;
 mod test_progress;

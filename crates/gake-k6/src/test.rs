@@ -26,6 +26,7 @@ pub use crate::init_lines::InitLines;
 use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
+use crate::shared_arrays::SharedArrays;
 use crate::version::K6Version;
 
 /// Bytes of the text of a log line, and of each field.
@@ -225,7 +226,8 @@ pub struct Test {
     next_request: AtomicU64,
     log: ScriptLog,
     warned: Mutex<HashSet<&'static str>>,
-    arrays: Mutex<HashMap<String, Arc<[String]>>>,
+    /// Arrays that all users share.
+    pub arrays: SharedArrays,
     abort: Mutex<Option<Abort>>,
     failed: AtomicBool,
     on_abort: Mutex<Option<Box<dyn Fn() + Send>>>,
@@ -264,7 +266,7 @@ impl Test {
             next_request: AtomicU64::new(0),
             log,
             warned: Mutex::default(),
-            arrays: Mutex::default(),
+            arrays: SharedArrays::default(),
             abort: Mutex::default(),
             failed: AtomicBool::new(false),
             on_abort: Mutex::default(),
@@ -444,33 +446,6 @@ impl Test {
             return *known;
         }
         *known.entry(module.to_owned()).or_insert(Builtins::named_in(text))
-    }
-
-    /// The elements of a shared array, each as JSON, if it exists.
-    pub fn array(&self, name: &str) -> Option<Arc<[String]>> {
-        lock(&self.arrays).get(name).cloned()
-    }
-
-    /// Stores the elements of a shared array; the first caller wins.
-    ///
-    /// # Errors
-    /// When all of them would take more memory than response bodies may.
-    pub fn keep_array(&self, name: &str, elements: Vec<String>) -> Result<Arc<[String]>, String> {
-        let mut arrays = lock(&self.arrays);
-        if let Some(known) = arrays.get(name) {
-            return Ok(Arc::clone(known));
-        }
-        let bytes = |elements: &[String]| -> u64 {
-            elements.iter().map(|text| (text.len() + size_of::<String>()) as u64).sum()
-        };
-        let bound = self.settings().bodies;
-        let held: u64 = arrays.values().map(|elements| bytes(elements)).sum();
-        if held.saturating_add(bytes(&elements)) > bound {
-            return Err(format!(
-                "no memory for the shared array: all of them may take {bound} bytes (--body-memory)"
-            ));
-        }
-        Ok(Arc::clone(arrays.entry(name.to_owned()).or_insert_with(|| elements.into())))
     }
 
     /// Ends the test; the first reason is kept.

@@ -48,6 +48,9 @@ const takers = [
   (x) => x.then((y) => console.log(y)),
 ];
 
+// Values are evaluated outside of this module.
+Object.assign(globalThis, { exec, http });
+
 export default function () {
   const value = (0, eval)(__ENV.VALUE);
   for (const take of takers) {

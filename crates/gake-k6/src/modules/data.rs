@@ -43,10 +43,11 @@ fn shared_array<'js>(
         let message = "empty name provided to SharedArray's constructor";
         return Err(go_error(ctx, message));
     }
-    let shared = match vu.test.array(name) {
+    let shared = match vu.test.arrays.get(name) {
         Some(known) => known,
         None => {
-            let kept = vu.test.keep_array(name, json_elements(ctx, elements)?);
+            let (elements, bound) = (json_elements(ctx, elements)?, vu.test.settings().bodies);
+            let kept = vu.test.arrays.keep(name, elements, bound);
             kept.map_err(|why| go_error(ctx, &why))?
         }
     };

@@ -93,7 +93,7 @@ fn rows<'js>(
     options: &RowOptions,
 ) -> rquickjs::Result<Value<'js>> {
     let name = format!("\0csv {path} {at} {options:?}");
-    let shared = match vu.test.array(&name) {
+    let shared = match vu.test.arrays.get(&name) {
         Some(known) => known,
         None => {
             let bytes = file(ctx, vu, path)?;
@@ -101,7 +101,8 @@ fn rows<'js>(
             let rows = rows.map_err(|error| {
                 go_error(ctx, &format!("failed to read the rows of {path}; reason: {error}"))
             })?;
-            vu.test.keep_array(&name, rows).map_err(|why| go_error(ctx, &why))?
+            let bound = vu.test.settings().bodies;
+            vu.test.arrays.keep(&name, rows, bound).map_err(|why| go_error(ctx, &why))?
         }
     };
     proxied(ctx, &shared)
