@@ -19,9 +19,9 @@ use super::reader::GrpcReader;
 use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::metrics::BuiltinMetric;
-use gake_js::value::PAIR;
 use crate::user::vu::Vu;
 use gake_js::errors::go_error;
+use gake_js::value::PAIR;
 
 /// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);

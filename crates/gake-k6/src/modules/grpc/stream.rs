@@ -23,11 +23,11 @@ use super::reader::{GrpcReader, StreamMessages};
 use super::status::{CANCELED, of_end};
 use super::tags::CallTags;
 use crate::metrics::BuiltinMetric;
-use gake_js::value::PAIR;
 use crate::test::LogLevel;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
 use gake_js::errors::go_error;
+use gake_js::value::PAIR;
 
 /// Maximum bytes of received messages, as JSON, that the script has not consumed.
 const WAITING_MAX: usize = 64 << 20;
