@@ -11,6 +11,7 @@ use gake_core::spec::{
     BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RowsSpec, RunSpec,
     ScenarioSpec, WebSocketSpec,
 };
+use gake_text::units::count;
 use gake_wire::{
     GrpcMethod, HttpRequest, Location, LocationParser, RequestFeed, RequestList, WeightedRequest,
     basic_authorization,
@@ -164,7 +165,7 @@ impl RequestReader<'_, '_> {
             .map_err(|problem| RunError::spec(field.clone(), format!("{name}: {problem}")))?;
         let target = match requests.len() {
             1 => requests.get(0).request.url,
-            several => format!("{} ({several} requests)", rows.url),
+            several => format!("{} ({} rows)", rows.url, count(several as u64)),
         };
         Ok(RequestSet::new(requests, without_password(&target), field))
     }
@@ -211,7 +212,9 @@ impl RequestReader<'_, '_> {
         let is_one = requests.iter().all(|request| request.name.as_ref() == first);
         let name = match (requests, first) {
             ([only], _) => only.url.clone(),
-            (several, Some(name)) if is_one => format!("{name} ({} requests)", several.len()),
+            (several, Some(name)) if is_one => {
+                format!("{name} ({} different requests)", count(several.len() as u64))
+            }
             (several, _) => format!("{} requests", several.len()),
         };
         // Hides a password in the URL.

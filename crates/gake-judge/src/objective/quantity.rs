@@ -85,7 +85,10 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match percent.parse::<f64>() {
         Ok(value) if plain && value > 0.0 && value <= 100.0 => Ok(Statistic::Percentile(value)),
-        _ => Err(format!("{text:?} is not a percentile over p0 and up to p100")),
+        _ if text.contains(['<', '>', ',']) => {
+            Err("it is more than one: give each its own --slo".to_owned())
+        }
+        _ => Err(format!("{text:?} is not a percentile, above p0 and up to p100")),
     }
 }
 

@@ -392,6 +392,7 @@ fn refuses_the_rest() {
         "a:connect.p99<5ms",
         "p99==5ms",
         "p99=<5ms",
+        "p99<1s,errors<1%",
     ];
     let error = |text: &&str| format!("{}\n", text.parse::<Objective>().unwrap_err());
     expect![[r#"
@@ -400,10 +401,10 @@ fn refuses_the_rest() {
         "p99<" is not an objective: there is nothing after the comparison
         "p99<50" is not an objective: "50" has no unit; write for example 50ms
         "p99<-5ms" is not an objective: "-5ms" is not a duration; write for example 30s, 1m30s, 250ms, or bare seconds
-        "p0<5ms" is not an objective: "p0" is not a percentile over p0 and up to p100
-        "p101<5ms" is not an objective: "p101" is not a percentile over p0 and up to p100
-        "p1e1<5ms" is not an objective: "p1e1" is not a percentile over p0 and up to p100
-        "px<5ms" is not an objective: "px" is not a percentile over p0 and up to p100
+        "p0<5ms" is not an objective: "p0" is not a percentile, above p0 and up to p100
+        "p101<5ms" is not an objective: "p101" is not a percentile, above p0 and up to p100
+        "p1e1<5ms" is not an objective: "p1e1" is not a percentile, above p0 and up to p100
+        "px<5ms" is not an objective: "px" is not a percentile, above p0 and up to p100
         "median<5ms" is not an objective: "median" is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, errors, rate, goodput and sent; for a watched target cpu, cores, rss, jvm_memory, threads, goroutines, descriptors, descriptors_open, context_switches, established, time_wait, accept_queue, listen_overflows, connections, pool, pool_busy, pool_queue, db_pool, db_pool_pending, db_connections, db_open, db_running, db_lock_waits
         "foo.p99<5ms" is not an objective: there is no metric "foo"; there are response, ok, ok_response, fault, service, lateness, blocked, connect, tls, first_byte, download, rtt
         "service.foo<5ms" is not an objective: "foo" is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, errors, rate, goodput and sent; for a watched target cpu, cores, rss, jvm_memory, threads, goroutines, descriptors, descriptors_open, context_switches, established, time_wait, accept_queue, listen_overflows, connections, pool, pool_busy, pool_queue, db_pool, db_pool_pending, db_connections, db_open, db_running, db_lock_waits
@@ -422,7 +423,8 @@ fn refuses_the_rest() {
         "hits>10" is not an objective: "hits" is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, errors, rate, goodput and sent; for a watched target cpu, cores, rss, jvm_memory, threads, goroutines, descriptors, descriptors_open, context_switches, established, time_wait, accept_queue, listen_overflows, connections, pool, pool_busy, pool_queue, db_pool, db_pool_pending, db_connections, db_open, db_running, db_lock_waits
         "a:connect.p99<5ms" is not an objective: a label has only response and service times
         "p99==5ms" is not an objective: it has no < <= > or >=; write for example p99<50ms, errors<0.1% or rate>=990/s
-        "p99=<5ms" is not an objective: "p99=" is not a percentile over p0 and up to p100
+        "p99=<5ms" is not an objective: "p99=" is not a percentile, above p0 and up to p100
+        "p99<1s,errors<1%" is not an objective: it is more than one: give each its own --slo
     "#]].assert_eq(&texts.iter().map(error).collect::<String>());
 }
 

@@ -74,7 +74,7 @@ fn urls_are_made_of_a_pattern() {
             seed,
         ]);
         assert_eq!(json.count("requests.ok"), 300, "{}", json.0);
-        assert!(json.text("plan.target").contains("/status/20[0-2] (10000 requests)"));
+        assert!(json.text("plan.target").contains("/status/20[0-2] (10,000 different requests)"));
         ["200", "201", "202"].map(|status| json.count(&format!("status.{status}")))
     };
     let counts = sent("1");

@@ -43,10 +43,11 @@ pub(crate) fn brief(run: &Run) -> (Vec<String>, Vec<String>) {
     (levels.collect(), settings.collect())
 }
 
-/// The mean, and the maximum if it is different.
+/// The mean, and the maximum if it is different; nothing of a level that was always 0.
 fn level(gauge: &Gauge, warmup: u64) -> Option<String> {
+    let max = gauge.max().filter(|max| *max != 0.0)?;
     let mean = shown(gauge.mean_from(warmup).or_else(|| gauge.last())?, gauge.unit);
-    let max = shown(gauge.max()?, gauge.unit);
+    let max = shown(max, gauge.unit);
     let name = gauge.name.replace('_', " ");
     Some(if mean == max { format!("{name} {mean}") } else { format!("{name} {mean} (max {max})") })
 }
