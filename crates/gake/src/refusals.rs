@@ -162,10 +162,6 @@ fn sinks_annotations_traces_and_proxies_are_checked_before_the_run() {
             "--proxy: a proxy is reached over http://",
         ),
         (
-            "run http://127.0.0.1:1/ -x https://127.0.0.1:1",
-            "--proxy: a proxy is reached over http://",
-        ),
-        (
             "run http://127.0.0.1:1/ -x http://127.0.0.1:1/path",
             "--proxy: a proxy is written http://HOST:PORT",
         ),

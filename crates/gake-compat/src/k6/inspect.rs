@@ -127,7 +127,7 @@ mod tests {
             K6Options::read(&json!({ "thresholds": { "checks": ["rate>0.9"] } })).unwrap();
         let text = shown(options.options.shown_to_users(), ",\n  \"maxVUs\": 1").unwrap();
         assert!(text.contains("\"rate\\u003e0.9\"") && text.contains("\"ttl\": null"), "{text}");
-        assert!(text.ends_with("\"discardResponseBodies\": null,\n  \"maxVUs\": 1\n}"), "{text}");
+        assert!(text.ends_with("\"features\": null,\n  \"maxVUs\": 1\n}"), "{text}");
         assert!(serde_json::from_str::<Value>(&text).is_ok());
     }
 

@@ -63,7 +63,7 @@ fn bad_scripts_say_where() {
         ("export default function () {\n  let x = ;\n}", "script.js:2:"),
         (
             "import x from 'k6/experimental/redis'; export default () => 1",
-            "gake has no Redis client",
+            "k6/experimental/redis has been removed",
         ),
         ("import x from 'k6/nothing'; export default () => 1", "unknown modules [\"k6/nothing\"]"),
         ("import x from 'lodash'; export default () => 1", "\"lodash\""),

@@ -42,6 +42,12 @@ impl Origin {
         Self { name, addresses, live, server_name, proxy, scheme, host, port }
     }
 
+    /// Whether its connections go to a proxy over TLS.
+    #[must_use]
+    pub fn has_tls_proxy(&self) -> bool {
+        self.proxy.as_ref().is_some_and(ForwardProxy::is_tls)
+    }
+
     /// Whether it is reached over TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {

@@ -234,9 +234,9 @@ mod tests {
         assert_eq!(port(&single, "https://localhost/"), Some(1));
         assert_eq!("http=p:1;ftp=p:2".parse::<ProxyRules>(), Err(ProxyError::Url));
         let bad = ProxyRules::from_environment(|name| {
-            (name == "HTTPS_PROXY").then(|| "https://p".to_owned())
+            (name == "HTTPS_PROXY").then(|| "ftp://p".to_owned())
         });
-        assert_eq!(bad, Err(("HTTPS_PROXY", ProxyError::Scheme("https".to_owned()))));
+        assert_eq!(bad, Err(("HTTPS_PROXY", ProxyError::Scheme("ftp".to_owned()))));
     }
 
     #[test]

@@ -124,23 +124,27 @@ fn read_command(args: &RunArgs, console: &Console) -> Result<CommandSpec, Failur
 /// The field that is not used.
 fn check_tls<'a>(
     spec: &RunSpec,
-    mut origins: impl Iterator<Item = &'a Origin>,
+    origins: impl Iterator<Item = &'a Origin>,
 ) -> Result<(), RunError> {
+    let (mut is_tls, mut is_tls_to_proxy) = (spec.connection.max_redirects > 0, false);
+    for origin in origins {
+        is_tls |= origin.is_tls();
+        is_tls_to_proxy |= origin.has_tls_proxy();
+    }
     let tls = &spec.tls;
     let given = [
         ("certificate", tls.certificate.is_some()),
         ("key", tls.key.is_some()),
-        ("ca_certificates", !tls.ca_certificates.is_empty()),
+        ("ca_certificates", !tls.ca_certificates.is_empty() && !is_tls_to_proxy),
         ("ech", tls.ech.is_some()),
     ];
-    let Some((field, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
-        return Ok(());
-    };
-    if spec.connection.max_redirects > 0 || origins.any(Origin::is_tls) {
-        return Ok(());
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) if !is_tls => {
+            let path = FieldPath::root().key("tls").key(field);
+            Err(RunError::spec(path, "it needs an https URL: nothing here is sent over TLS"))
+        }
+        _ => Ok(()),
     }
-    let path = FieldPath::root().key("tls").key(field);
-    Err(RunError::spec(path, "it needs an https URL: nothing here is sent over TLS"))
 }
 
 fn read(path: &Path) -> Result<SpecFile, Failure> {

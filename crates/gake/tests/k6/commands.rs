@@ -43,7 +43,7 @@ fn the_version_of_k6_is_chosen() {
         ("run --summary-mode=legacy s.js", 255, "invalid summary mode"),
         ("run --no-summary s.js --k6-version 1.8", 0, "--no-summary has been deprecated"),
         ("run --once -u 2 s.js", 255, "--once cannot be combined with --vus"),
-        ("run --scenario other s.js", 104, "scenario \"other\" not found; available: default"),
+        ("run --scenario other s.js", 104, "not found; available: default"),
         ("features", 0, "freeze-env          Experimental   Freeze __ENV object"),
     ] {
         let (found, printed) = outcome(line);

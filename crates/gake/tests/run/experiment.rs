@@ -50,8 +50,9 @@ fn a_spike_is_served_in_waves() {
     let step = &steps("spike --quick", "100 users, 20 threads")[0];
     is_met(step, &["ok"]);
     assert_eq!(step["ok"], 100);
-    // Five waves of half a second each, whatever the machine does.
-    assert!(step["response_ns"]["max"].as_u64().unwrap() >= 2_500_000_000, "{step}");
+    // Five waves of half a second each. The users of one worker may begin somewhat after the first
+    // wave; four waves would end 500 ms earlier.
+    assert!(step["response_ns"]["max"].as_u64().unwrap() >= 2_400_000_000, "{step}");
 }
 
 /// An experiment in a process whose descriptor tables have this size.
