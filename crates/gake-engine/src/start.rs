@@ -25,12 +25,16 @@ use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
 use crate::takeover::Takeover;
 use crate::worker_tables::{WorkerTables, WorkersAlive};
 
-/// The epoch of workers that are notified now: a wake-up takes some 50 µs, and all start together.
-fn epoch(workers: usize) -> Nanos {
-    monotonic_now() + (500_000 + 50_000 * workers as Nanos).min(LEAD_MAX)
-}
-
+/// Time until the epoch when workers are notified, so that all start together: this, and a wake-up
+/// each, up to a bound.
+const LEAD: Nanos = 500_000;
+const WAKE_UP: Nanos = 50_000;
 const LEAD_MAX: Nanos = 2_000_000;
+
+/// The epoch of workers that are notified now.
+fn epoch(workers: usize) -> Nanos {
+    monotonic_now() + (LEAD + WAKE_UP * workers as Nanos).min(LEAD_MAX)
+}
 
 /// Starts a run on `plan.threads` workers, no more than lanes; or on at least `plan.tables` workers
 /// with descriptor tables of their own. `make` makes a factory for each scenario on the worker's

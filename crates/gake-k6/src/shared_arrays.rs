@@ -1,16 +1,22 @@
 //! The arrays that all users of a process share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Arrays by name, with their elements as JSON.
 #[derive(Debug, Default)]
-pub struct SharedArrays(Mutex<HashMap<String, Arc<[String]>>>);
+pub struct SharedArrays(Mutex<HeldArrays>);
+
+#[derive(Debug, Default)]
+struct HeldArrays {
+    by_name: HashMap<String, Arc<[String]>>,
+    bytes: u64,
+}
 
 impl SharedArrays {
     /// An array, if it exists.
     pub fn get(&self, name: &str) -> Option<Arc<[String]>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.lock().by_name.get(name).cloned()
     }
 
     /// Stores an array; the first caller wins.
@@ -23,20 +29,25 @@ impl SharedArrays {
         elements: Vec<String>,
         bound: u64,
     ) -> Result<Arc<[String]>, String> {
-        let mut arrays = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = arrays.get(name) {
+        let mut arrays = self.lock();
+        if let Some(known) = arrays.by_name.get(name) {
             return Ok(Arc::clone(known));
         }
-        let bytes = |text: &String| (text.len() + size_of::<String>()) as u64;
-        let held: u64 = arrays.values().flat_map(|elements| elements.iter()).map(bytes).sum();
-        if held.saturating_add(elements.iter().map(bytes).sum()) > bound {
+        let bytes = elements.iter().map(|text| (text.len() + size_of::<String>()) as u64);
+        let bytes = arrays.bytes.saturating_add(bytes.sum());
+        if bytes > bound {
             return Err(format!(
                 "no memory for the shared array: all of them may take {bound} bytes (--body-memory)"
             ));
         }
+        arrays.bytes = bytes;
         let elements: Arc<[String]> = elements.into();
-        arrays.insert(name.to_owned(), Arc::clone(&elements));
+        arrays.by_name.insert(name.to_owned(), Arc::clone(&elements));
         Ok(elements)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HeldArrays> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -20,15 +20,15 @@ mod progress;
 mod prometheus;
 mod sample_queue;
 
-use crate::NativeResult as Native;
 use std::collections::BTreeMap;
 
 use flags::RunFlags;
 use gake_k6::features::Features;
 use gake_k6::version::K6Version;
-use gake_session::Console;
 use gake_session::options::EmbeddedArgs;
-use gake_session::{Exit, Failure};
+use gake_session::{Console, Exit, Failure};
+
+use crate::NativeResult as Native;
 
 /// k6's code for all other failures.
 const ANY: Exit = Exit::Tool(255);

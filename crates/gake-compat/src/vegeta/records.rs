@@ -39,10 +39,6 @@ impl Records {
             latency: nanos(outcome.response()),
             ..VegetaRecord::default()
         };
-        if let Some(request) = request {
-            record.method.clone_from(&request.method);
-            record.url.clone_from(&request.url);
-        }
         let kept = outcome.exchange.captured.as_deref();
         match outcome.exchange.end {
             ExchangeEnd::Response(answer) if self.is_refused_redirect(answer.status, kept) => {
@@ -71,6 +67,9 @@ impl Records {
             ExchangeEnd::Unfinished => {
                 record.error = self.go_error(request, go_errors::CANCELED);
             }
+        }
+        if let Some(HttpRequest { method, url, .. }) = sent.map(|sent| sent.request) {
+            (record.method, record.url) = (method, url);
         }
         record
     }

@@ -94,13 +94,14 @@ impl Ladder {
             (_, None) => (TrialLoad::Users(1), options.users_max as f64),
         };
         let limit = limit.map(|limit| limit as f64 / SECOND as f64);
+        let budget = BUDGET_PART * options.budget.as_secs_f64();
         Self {
             load,
             length: 1.0,
             warmup_part: WARMUP_PART,
             factor: FACTOR.0,
-            budget: BUDGET_PART * options.budget.as_secs_f64(),
-            end: BUDGET_PART * options.budget.as_secs_f64(),
+            budget,
+            end: budget,
             limit,
             highest,
             rungs: Vec::new(),

@@ -4,12 +4,12 @@
 use std::rc::Rc;
 
 use gake_core::metric::{MetricKind, MetricUnit};
+use gake_js::errors::go_error;
+use gake_js::value::evaluate;
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use crate::user::vu::Vu;
-use gake_js::errors::go_error;
-use gake_js::value::evaluate;
 
 /// k6's error in a scenario without a browser.
 const NONE: &str = "browser not found in registry. make sure to set browser type option in scenario \

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_js::errors::go_error;
+use gake_js::value;
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Value};
 
 use crate::user::vu::{Vu, VuStage};
-use gake_js::errors::go_error;
-use gake_js::value;
 
 /// Creates an array proxy from a length and a function that returns an element.
 const PROXY: &str = include_str!("shared_array.js");

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
+use gake_js::errors::go_error;
+use gake_js::value::{self, PAIR, given};
 use gake_script::user::{HeapCharge, throw_out_of_memory};
 use rquickjs::function::{Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
@@ -11,8 +13,6 @@ use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
-use gake_js::errors::go_error;
-use gake_js::value::{self, PAIR, given};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;

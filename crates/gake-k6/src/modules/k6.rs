@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use gake_core::clock::nanos;
 use gake_core::random::SplitMix64;
+use gake_js::errors::{go_error, go_error_of, through_native};
+use gake_js::value::{self, given, truthy};
 use gake_script::user::{LazyList, lazily};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::{Func, Opt};
@@ -13,8 +15,6 @@ use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::{SampleTags, Vu, VuStage};
-use gake_js::errors::{go_error, go_error_of, through_native};
-use gake_js::value::{self, given, truthy};
 
 /// k6's error for a check that returns a promise.
 const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \

@@ -9,6 +9,8 @@ use std::ffi::CStr;
 use std::rc::Rc;
 
 use gake_core::metric::{MetricKind, MetricUnit};
+use gake_js::errors::{go_error, go_error_of, through_native};
+use gake_js::value::{self, given, truthy};
 use gake_script::user::{LazyList, lazily};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
@@ -18,8 +20,6 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
-use gake_js::errors::{go_error, go_error_of, through_native};
-use gake_js::value::{self, given, truthy};
 
 const MILLISECOND: f64 = 1e6;
 

@@ -18,13 +18,13 @@ pub(crate) use k6::seed_random;
 
 use std::rc::Rc;
 
+use gake_js::errors::go_error;
 use gake_js::{crypto, encoding, html, streams, x509};
 use gake_script::user::LazyList;
 use rquickjs::{Ctx, Object};
 
 use crate::user::vu::Vu;
 use crate::version::K6Version;
-use gake_js::errors::go_error;
 
 /// The supported modules.
 pub const NAMES: [&str; 19] = [

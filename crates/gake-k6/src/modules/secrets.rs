@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use gake_js::value::evaluate;
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use crate::user::vu::Vu;
-use gake_js::value::evaluate;
 
 /// Creates the module from a function that returns a value or an error.
 const SECRETS: &str = "(read) => {

@@ -3,13 +3,13 @@
 use std::ffi::CStr;
 
 use gake_core::activity;
+use gake_js::value::shown;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
 use super::vu::{Vu, VuStage};
 use crate::test::{LogLevel, READ_MAX};
-use gake_js::value::shown;
 
 pub(crate) static LIST: LazyList =
     LazyList::new(&[c"log", c"info", c"debug", c"warn", c"error"], make_property);

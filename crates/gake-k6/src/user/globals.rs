@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use gake_core::clock::Clock;
 use gake_js::crypto::{random, uuid};
+use gake_js::errors::go_error;
 use gake_js::value::{buffer, evaluate, given};
 use gake_js::{crypto_subtle, text_codec};
 use gake_script::user::{Completion, LazyList, lazily};
@@ -17,7 +18,6 @@ use super::timers::INTERVAL;
 use super::vu::Vu;
 use super::{console, loader};
 use crate::modules::seed_random;
-use gake_js::errors::go_error;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;

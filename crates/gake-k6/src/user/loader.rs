@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use gake_js::errors::{go_error, go_error_of, native_frame};
 use gake_script::Exception as Caught;
 use gake_script::is_es_module;
 use gake_script::typescript::is_typescript;
@@ -26,7 +27,6 @@ use super::vu::{Vu, VuStage};
 use crate::modules;
 use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
 use crate::test::LogLevel;
-use gake_js::errors::{go_error, go_error_of, native_frame};
 
 /// Modules whose text contains this get `import.meta.resolve`.
 const META: &str = "import.meta";

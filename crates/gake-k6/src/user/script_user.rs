@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::Clock;
+use gake_js::value::{bytes, evaluate, truthy};
 use gake_script::user::{
     Fiber, LazyList, Stacks, User, WaitError, explain_json, is_late, share_lists, within,
 };
@@ -20,7 +21,6 @@ use super::{console, globals, loader};
 use crate::metrics::BuiltinMetric;
 use crate::modules::{LISTS, type_name};
 use gake_go::json::parse_error;
-use gake_js::value::{bytes, evaluate, truthy};
 
 /// Shifts the samples of a profile from iteration to iteration: an odd number of random bits.
 const SHIFT: u64 = 0x9e37_79b9_7f4a_7c15;

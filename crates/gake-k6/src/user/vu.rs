@@ -13,6 +13,7 @@ use std::sync::Arc;
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
+use gake_js::errors::go_error;
 use gake_script::user::{Tasks, WaitError, throw_wait_error, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
@@ -26,7 +27,6 @@ use crate::bodies::UserBodies;
 use crate::metrics::{BuiltinMetric, MetricNumber};
 use crate::scenario::ScenarioFacts;
 use crate::test::Test;
-use gake_js::errors::go_error;
 
 /// The shortest pause, in nanoseconds, for which a user releases unused pages of its stack:
 /// touching them again takes some microseconds.

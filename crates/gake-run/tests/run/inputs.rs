@@ -155,7 +155,7 @@ fn a_program_gives_requests_beside_the_spec() {
     let request = HttpRequest::new("GET", format!("http://{}/fast", lab.addr()));
     let given = GivenRequests {
         name: "of the program".to_owned(),
-        requests: Arc::new(vec![WeightedRequest::from(request)].into()),
+        requests: Arc::new([WeightedRequest::from(request)].into_iter().collect()),
         feed: None,
     };
     let inputs = Inputs { given: vec![("mine".to_owned(), given)], ..Inputs::default() };

@@ -1,8 +1,6 @@
 //! The database of a history.
 
-use std::fs::DirBuilder;
 use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,10 +61,7 @@ impl HistoryStore {
     /// When it cannot be opened, or a newer gake wrote it.
     pub fn create(folder: &Path) -> Result<Self, Failure> {
         // Targets and plans are private.
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
+        gake_files::create_folder(folder)
             .map_err(|error| Failure::could_not(format!("{}: {error}", folder.display())))?;
         // Git need not list the runs of a project. A folder without the file works as well.
         let ignore = folder.join(".gitignore");

@@ -296,7 +296,8 @@ mod tests {
     fn prepared(requests: Vec<WeightedRequest>, protocol: Protocol) -> PreparedRequests {
         let settings = ClientSettings { protocol, ..ClientSettings::default() };
         let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-        PreparedRequests::prepare(&requests.into(), &resolver, &tls, settings).unwrap()
+        PreparedRequests::prepare(&RequestList::from_iter(requests), &resolver, &tls, settings)
+            .unwrap()
     }
 
     /// Requests of several methods, origins, labels and bodies.

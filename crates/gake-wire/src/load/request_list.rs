@@ -190,12 +190,6 @@ impl FromIterator<WeightedRequest> for RequestList {
     }
 }
 
-impl From<Vec<WeightedRequest>> for RequestList {
-    fn from(requests: Vec<WeightedRequest>) -> Self {
-        requests.into_iter().collect()
-    }
-}
-
 /// Reads the requests of a list in order, each into the same memory.
 pub(crate) struct RequestReader<'a> {
     list: &'a RequestList,
@@ -303,7 +297,7 @@ mod tests {
     #[test]
     fn only_what_is_labelled_or_one_of_several_has_a_label() {
         let one = || WeightedRequest::from(HttpRequest::new("GET", "http://h/"));
-        let is_labelled = |requests: Vec<_>| RequestList::from(requests).is_labelled();
+        let is_labelled = |requests: Vec<_>| RequestList::from_iter(requests).is_labelled();
         assert!(!is_labelled(vec![one()]));
         assert!(is_labelled(vec![one(), one()]));
         assert!(is_labelled(vec![WeightedRequest { label: Some("a".to_owned()), ..one() }]));

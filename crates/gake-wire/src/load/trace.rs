@@ -245,7 +245,8 @@ mod tests {
     fn wire(request: HttpRequest) -> PreparedRequests {
         let settings = ClientSettings { protocol: Protocol::Http2, ..ClientSettings::default() };
         let (resolver, tls) = (Resolver::default(), TlsOptions::default());
-        PreparedRequests::prepare(&vec![request.into()].into(), &resolver, &tls, settings).unwrap()
+        let requests = [request.into()].into_iter().collect();
+        PreparedRequests::prepare(&requests, &resolver, &tls, settings).unwrap()
     }
 
     fn recorder() -> Recorder {

@@ -81,9 +81,7 @@ impl ProxyRules {
         };
         proxy.as_ref().filter(|_| !exceptions.hold(&location.host, location.port))
     }
-}
 
-impl ProxyRules {
     /// Whether a proxy is reached over TLS.
     pub(crate) fn has_tls(&self) -> bool {
         match self {

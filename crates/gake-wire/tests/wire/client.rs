@@ -92,7 +92,7 @@ impl Setup {
     }
 
     pub fn prepare(&self) -> Result<PreparedRequests, WireError> {
-        let requests = self.requests.clone().into();
+        let requests = self.requests.iter().cloned().collect();
         PreparedRequests::prepare(&requests, &self.resolver, &self.tls, self.settings.clone())
     }
 

@@ -8,6 +8,7 @@ use gake_judge::Objective;
 use gake_k6::options::K6Options;
 use gake_k6::version::K6Version;
 use gake_run::script::{ConfiguredScript, ScriptSettings, expand};
+use gake_session::options::RedactionArgs;
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::{ScriptLoader, environment, log};
 use gake_session::spec_error::failure;
@@ -52,17 +53,13 @@ pub fn load(
     };
     let settings = ScriptSettings {
         options,
-        version: K6Version::of(&environment()).map_err(Failure::usage)?,
-        system: environment(),
-        shows_system: true,
-        redactor: Some(gake_session::redaction::mask(&args.redaction)),
         variables: args.script.env.iter().cloned().collect(),
         seed: args.load.seed,
         body_memory: args.script.body_memory,
         failed_bodies: args.request.body_errors,
         profile: args.script.script_profile,
         keys: args.judge.reconcile.iter().map(|_| WRITES_BY.to_owned()).collect(),
-        ..ScriptSettings::default()
+        ..settings(&args.redaction)?
     };
     let log = log::log(console, None, log::ScriptLogFormat::Text, args.output.verbose);
     let loader = ScriptLoader::new(settings, log.map_err(Failure::usage)?);
@@ -77,6 +74,19 @@ pub fn load(
         loader.keep(&path, script);
     }
     Ok(Some(loader))
+}
+
+/// What every script has: the environment of the process, the version of k6 that it names, and logs
+/// without secrets.
+fn settings(redaction: &RedactionArgs) -> Result<ScriptSettings, Failure> {
+    let system = environment();
+    Ok(ScriptSettings {
+        version: K6Version::of(&system).map_err(Failure::usage)?,
+        system,
+        shows_system: true,
+        redactor: Some(gake_session::redaction::mask(redaction)),
+        ..ScriptSettings::default()
+    })
 }
 
 /// Loads the script of a search, if the target is one, and replaces the scenario of `draft` by the
@@ -96,14 +106,8 @@ pub fn load_journey(
         objective.clone().of_script().map_err(Failure::usage)?;
     }
     let given = draft.objectives.clone();
-    let settings = ScriptSettings {
-        version: K6Version::of(&environment()).map_err(Failure::usage)?,
-        system: environment(),
-        shows_system: true,
-        redactor: Some(gake_session::redaction::mask(&args.redaction)),
-        failed_bodies: args.request.body_errors,
-        ..ScriptSettings::default()
-    };
+    let settings =
+        ScriptSettings { failed_bodies: args.request.body_errors, ..settings(&args.redaction)? };
     let loader = ScriptLoader::new(settings, log::first_error(console));
     let loaded = expand(draft, &loader).map_err(|error| failure(&error))?;
     draft.objectives = given;

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_js::errors::{fail, go_error};
+use gake_js::value;
 use rquickjs::function::Func;
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
@@ -12,8 +14,6 @@ use super::data::proxied;
 use crate::paths::{folder, normal};
 use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};
-use gake_js::errors::{fail, go_error};
-use gake_js::value;
 
 /// Creates both modules from native functions.
 const FILES: &str = include_str!("files.js");

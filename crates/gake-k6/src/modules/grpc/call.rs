@@ -8,6 +8,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
+use gake_js::errors::go_error;
+use gake_js::value::PAIR;
 use gake_script::user::HeapCharge;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
@@ -20,8 +22,6 @@ use super::status::{CANCELED, INTERNAL, of_end};
 use super::tags::CallTags;
 use crate::metrics::BuiltinMetric;
 use crate::user::vu::Vu;
-use gake_js::errors::go_error;
-use gake_js::value::PAIR;
 
 /// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);

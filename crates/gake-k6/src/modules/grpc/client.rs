@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gake_js::errors::go_error;
 use gake_script::user::{Completion, HeapCharge};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, GrpcReflection, GrpcSchema, HttpRequest};
 use rquickjs::function::{Func, Opt};
@@ -19,7 +20,6 @@ use super::stream::GrpcStream;
 use crate::paths::{FILE, folder, normal};
 use crate::user::loader::check_local;
 use crate::user::vu::{Vu, VuStage};
-use gake_js::errors::go_error;
 
 /// The definition of the standard health check.
 const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;

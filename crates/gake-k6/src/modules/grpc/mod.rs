@@ -14,14 +14,14 @@ mod tags;
 use std::rc::Rc;
 
 use gake_core::record::GrpcStatus;
+use gake_js::errors::fail;
+use gake_js::value::evaluate_as;
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
-use gake_js::errors::fail;
-use gake_js::value::evaluate_as;
 
 /// Creates the module from native functions.
 const CLIENT: &str = include_str!("client.js");

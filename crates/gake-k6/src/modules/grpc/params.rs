@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 use rquickjs::{Ctx, Value};
 
 use crate::duration::GoDuration;
-use gake_js::errors::go_error;
-use gake_js::value::{self, given};
 
 /// The default timeout of `connect`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Exchange, ExchangeEnd, GrpcStatus};
+use gake_js::errors::go_error;
+use gake_js::value::PAIR;
 use gake_script::user::{Completion, HeapCharge, throw_out_of_memory};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::function::Func;
@@ -26,8 +28,6 @@ use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
-use gake_js::errors::go_error;
-use gake_js::value::PAIR;
 
 /// Maximum bytes of received messages, as JSON, that the script has not consumed.
 const WAITING_MAX: usize = 64 << 20;

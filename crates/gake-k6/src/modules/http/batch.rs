@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+use gake_js::errors::go_error;
+use gake_js::value;
 use gake_script::user::{Completion, HeapCharge, poll, throw_out_of_memory};
 use rquickjs::{Array, Ctx, Exception, Object, Persistent, Promise, Value};
 use url::Url;
@@ -15,8 +17,6 @@ use super::script_request::ScriptRequest;
 use super::{IN_INIT, give, go_value, response_object, send, unmade};
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
-use gake_js::errors::go_error;
-use gake_js::value;
 
 /// `http.batch`: sends requests concurrently and awaits all responses.
 pub(super) fn batch<'js>(

@@ -10,6 +10,8 @@ use std::cmp::Reverse;
 use std::rc::Rc;
 
 use cookie_store::{CookieStore, RawCookie};
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 use gake_script::user::{HeapCharge, throw_out_of_memory};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
@@ -17,8 +19,6 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
 use super::credentials::masked;
-use gake_js::errors::go_error;
-use gake_js::value::{self, given};
 
 pub(crate) struct CookieJar {
     pub(crate) store: Rc<RefCell<CookieStore>>,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gake_js::crypto::uuid;
 use gake_wire::HttpRequest;
 use url::{Position, Url};
 
@@ -9,7 +10,6 @@ use super::request_headers::canonical;
 use super::response_facts::ResponseFacts;
 use crate::test::{HttpDebug, LogLevel};
 use crate::user::vu::Vu;
-use gake_js::crypto::uuid;
 
 const FRAMING: [&str; 2] = ["Content-Length", "Transfer-Encoding"];
 

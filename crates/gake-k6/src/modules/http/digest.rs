@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use gake_js::crypto::hex;
 use gake_wire::basic_authorization_as_given;
 use md5::Md5;
 use url::Url;
 
 use super::credentials;
-use gake_js::crypto::hex;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credentials {

@@ -5,12 +5,12 @@
     reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
 )]
 
+use gake_js::errors::go_error;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
 use rquickjs::{Class, Ctx, JsLifetime, Value};
 
 use crate::user::vu::StatusExpectation;
-use gake_js::errors::go_error;
 
 /// The result of `http.expectedStatuses`.
 pub(crate) struct ExpectedStatuses(StatusExpectation);

@@ -1,15 +1,15 @@
 //! Bodies of requests: strings, bytes, URL-encoded and multipart forms.
 
 use aws_lc_rs::rand::fill;
+use gake_js::crypto::hex;
+use gake_js::errors::go_error;
+use gake_js::value;
 use rquickjs::{Ctx, Object, Value};
 use url::form_urlencoded::Serializer;
 
 use super::go_value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
-use gake_js::crypto::hex;
-use gake_js::errors::go_error;
-use gake_js::value;
 
 /// The bytes of a body, and the content type of a form.
 pub(super) fn body<'js>(

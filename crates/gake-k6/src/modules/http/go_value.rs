@@ -1,9 +1,8 @@
 //! Values of a script as Go's `%v` prints them in k6.
 
 use gake_go::number::shortest;
-use rquickjs::{Ctx, Object, Value};
-
 use gake_js::value;
+use rquickjs::{Ctx, Object, Value};
 
 /// The nesting of printed values.
 const DEPTH_MAX: usize = 32;

@@ -27,6 +27,8 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::rc::Rc;
 
+use gake_js::errors::{go_error, through_native};
+use gake_js::value::{self, given};
 use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest};
 use rquickjs::{Class, Ctx, Object, Promise, Value};
@@ -42,8 +44,6 @@ use self::script_request::ScriptRequest;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 pub(super) use gake_go::cookies::{keep as keep_cookie, written as written_cookie};
-use gake_js::errors::{go_error, through_native};
-use gake_js::value::{self, given};
 
 /// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use gake_js::crypto::{hmac_md5, md4};
 
 use super::digest::Credentials;
-use gake_js::crypto::{hmac_md5, md4};
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 

@@ -8,6 +8,9 @@
 use std::ffi::CStr;
 
 use gake_go::cookies;
+use gake_js::errors::{go_error, go_error_of};
+use gake_js::html::kit;
+use gake_js::value;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
@@ -22,9 +25,6 @@ use super::select::select;
 use super::target_url::BAD_URL;
 use crate::user::vu::Vu;
 use gake_go::json::GoJsonError;
-use gake_js::errors::{go_error, go_error_of};
-use gake_js::html::kit;
-use gake_js::value;
 
 const MILLISECOND: f64 = 1e6;
 

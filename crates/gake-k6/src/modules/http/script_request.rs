@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cookie_store::CookieStore;
+use gake_js::errors::go_error;
+use gake_js::value::{self, PAIR, given, truthy};
 use gake_script::user::aside;
 use gake_wire::coding;
 use rquickjs::{Class, Ctx, Object, Value};
@@ -20,8 +22,6 @@ use super::request_headers;
 use crate::duration::GoDuration;
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
-use gake_js::errors::go_error;
-use gake_js::value::{self, PAIR, given, truthy};
 
 /// The default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(60);

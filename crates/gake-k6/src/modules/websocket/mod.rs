@@ -9,6 +9,8 @@ mod socket_params;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use gake_js::errors::{fail, go_error_of};
+use gake_js::value;
 use gake_script::user::Completion;
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
@@ -21,8 +23,6 @@ use super::http::request_headers;
 use crate::metrics::BuiltinMetric;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
-use gake_js::errors::{fail, go_error_of};
-use gake_js::value;
 
 /// Creates `k6/ws` from native functions.
 const WS: &str = include_str!("ws.js");

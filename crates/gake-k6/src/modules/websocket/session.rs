@@ -8,6 +8,8 @@ use std::task::Poll;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{CloseCode, Fault};
+use gake_js::errors::go_error;
+use gake_js::value;
 use gake_script::user::{Completion, HeapCharge, throw_out_of_memory};
 use gake_wire::{WebSocketEvent, WebSocketSession};
 use rquickjs::function::{Func, Opt};
@@ -16,8 +18,6 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use crate::metrics::BuiltinMetric;
 use crate::user::series_index::TagSet;
 use crate::user::vu::{OpenResource, Vu};
-use gake_js::errors::go_error;
-use gake_js::value;
 
 /// Maximum number of pings without a pong; later ones are not timed.
 const PINGS_MAX: usize = 1000;

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use cookie_store::CookieStore;
+use gake_js::errors::go_error;
+use gake_js::value::{self, given};
 use rquickjs::{Class, Ctx, Object, Value};
 
 use crate::modules::http::{CookieJar, request_headers};
 use crate::user::vu::Vu;
-use gake_js::errors::go_error;
-use gake_js::value::{self, given};
 
 #[derive(Debug, Clone)]
 pub(super) struct SocketParams {

@@ -1,8 +1,7 @@
 //! Modifiers of a whole value: `@reverse`, `@keys`, `@flatten:{"deep":true}`.
 
-use rquickjs::{Array, Ctx, IntoJs, Object, Value};
-
 use gake_js::value;
+use rquickjs::{Array, Ctx, IntoJs, Object, Value};
 
 const NAMES: [&str; 12] = [
     "this", "reverse", "keys", "values", "flatten", "join", "group", "valid", "ugly", "pretty",

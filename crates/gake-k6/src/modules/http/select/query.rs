@@ -1,9 +1,9 @@
 //! Queries of array elements: `#(age>40)`, `#(first%"D*")`, `#(nets.#(=="fb"))`.
 
+use gake_js::value;
 use rquickjs::{Ctx, Value};
 
 use super::{outside, quoted, value_at};
-use gake_js::value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueryOperator {
