@@ -8,6 +8,9 @@ const TIMES: f64 = 3.0;
 /// For few requests, also the factor that chance reaches: this many standard deviations of the
 /// logarithm of the ratio of two means of exponential times, which is √(1/n + 1/m).
 const DEVIATIONS: f64 = 3.0;
+/// A response below this, in seconds, is not a cold one: under a light load a machine whose cores idle
+/// takes some 0.5 ms to wake up, and under more it does not idle.
+const COLD_MIN: f64 = 0.002;
 /// A search starts again at most this often ...
 const RESTARTS_MAX: u32 = 3;
 /// ... and within this share of the budget, to have time for the rest.
@@ -81,7 +84,7 @@ impl Search {
 }
 
 fn is_warmer(cold: MeanResponse, warm: MeanResponse) -> bool {
-    if cold.of == 0 || warm.of == 0 || warm.seconds <= 0.0 {
+    if cold.of == 0 || warm.of == 0 || warm.seconds <= 0.0 || cold.seconds < COLD_MIN {
         return false;
     }
     let deviation = (1.0 / cold.of as f64 + 1.0 / warm.of as f64).sqrt();
@@ -101,5 +104,6 @@ mod tests {
         assert!(!is_warmer(mean(0.15, 5), mean(0.035, 10)));
         assert!(is_warmer(mean(0.15, 5), mean(0.005, 10)));
         assert!(!is_warmer(mean(0.1, 10), mean(0.0, 0)), "no response is not a fast one");
+        assert!(!is_warmer(mean(0.000_6, 1_000), mean(0.000_1, 9_000)), "the cores were idle");
     }
 }
