@@ -22,6 +22,9 @@
 //! a function that sees each second. Inputs that only the program can open (standard input,
 //! recordings, requests made during the run) are passed as [`Inputs`].
 //!
+//! [`run_calls`] calls an async function of the program in place of requests. All of this blocks: an
+//! async program starts it by its runtime's `spawn_blocking`.
+//!
 //! [`search`] finds the highest load under which a target meets its objectives.
 //!
 //! This crate does not print, and reads no arguments, environment or standard streams.
@@ -30,6 +33,7 @@
 
 mod abort;
 mod bodies;
+mod calls;
 mod connection;
 mod data_file;
 mod drive;
@@ -62,11 +66,12 @@ pub mod targets;
 mod user_control;
 
 pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
+pub use calls::run_calls;
 pub use data_file::{percent_encoded, without_password};
 pub use drive::{RecordedRun, RunOptions, unix_now};
 pub use error::RunError;
 pub use first_exchange::{FirstExchange, send_first};
-pub use gake_core::record::{Run, ScenarioRun};
+pub use gake_core::record::{Fault, Phase, Run, ScenarioRun};
 pub use gake_core::spec;
 pub use gake_engine::{
     Collector, Message, PreparedRun, RunClock, RunHandle, Stop, StopHandle, Takeover, beside,

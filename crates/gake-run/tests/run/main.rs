@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails says where")]
 
+mod calls;
 mod example;
 mod inputs;
 mod orders;
