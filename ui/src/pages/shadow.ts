@@ -107,7 +107,7 @@ function differences(rows: Difference[], kind: Verdict): HTMLElement {
     columns.push(
       { name: "noise", title: "Exchanges in which the second instance differed from the master", show: (row) => share(noise(row), row.secondary, row.paired), key: noise, number: true },
       { name: "beyond noise", title: "The share of responses that differ beyond noise", show: (row) => percent(row.rate), key: (row) => row.rate, number: true },
-      { name: "q", title: "The rate of false discoveries at which it is real", show: (row) => small(row.q), key: (row) => row.q ?? 1, number: true },
+      { name: "chance", title: "False discovery rate (q-value): of the differences up to this one, the share that chance explains", show: (row) => small(row.q), key: (row) => row.q ?? 1, number: true },
     );
   }
   const list = table(rows, columns);

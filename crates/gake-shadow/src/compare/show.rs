@@ -120,7 +120,7 @@ fn difference(found: &FieldDifference, out: &mut String) {
         let _ = write!(facts, ", two masters {own} of {paired}");
     }
     if let Some(q) = found.q.filter(|_| found.verdict == FieldVerdict::Real) {
-        let _ = write!(facts, ", q {}", small(q));
+        let _ = write!(facts, ", false discovery rate {}", small(q));
     }
     if let Some(like) = found.looks_like.filter(|_| found.verdict == FieldVerdict::Untested) {
         let _ = write!(facts, ", looks like {like}");

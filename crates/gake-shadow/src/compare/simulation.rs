@@ -165,10 +165,10 @@ fn known_differences_are_found_and_nothing_else() {
         2 differences, 1 endpoint slower
 
         Real differences (2): the shadow differs from the master more often than two masters do
-          GET /orders/{id}  $.items[*].price value  99.86 % (9,986 of 10,000, two masters 0 of 10,000, q < 0.001)
+          GET /orders/{id}  $.items[*].price value  99.86 % (9,986 of 10,000, two masters 0 of 10,000, false discovery rate < 0.001)
               expected 5, got 6
               GET /orders/1?token=redacted-a31663e2dd260ee0
-          GET /orders/{id}  status value  0.14 % (14 of 10,000, two masters 0 of 10,000, q < 0.001)
+          GET /orders/{id}  status value  0.14 % (14 of 10,000, two masters 0 of 10,000, false discovery rate < 0.001)
               expected 200, got 500
               GET /orders/1923?token=redacted-a31663e2dd260ee0
 
