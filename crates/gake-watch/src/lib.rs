@@ -23,6 +23,7 @@ mod sampler;
 mod sockets;
 mod source;
 mod threads;
+mod waits;
 
 pub use cgroup::own_cpu_quota;
 pub use count::{CountError, CountSource};

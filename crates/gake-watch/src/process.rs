@@ -15,6 +15,7 @@ use crate::listener_processes::{ListenerProcesses, all_pids, inodes, nothing_lis
 use crate::rates::CounterRates;
 use crate::sockets;
 use crate::threads::{self, INTERVAL_MIN, ThreadSampler};
+use crate::waits::Waits;
 
 /// Readings between searches for new processes that listen on a port.
 const SEARCH_AGAIN: u32 = 10;
@@ -152,6 +153,7 @@ impl Processes {
         if let Some(grown) = grown {
             levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }
+        levels.extend(waits(processes));
         levels.extend(self.limits(now));
         levels
     }
@@ -166,6 +168,18 @@ impl Processes {
         }
         levels
     }
+}
+
+/// What the threads wait for; nothing where that may not be read.
+fn waits(processes: &[Process]) -> Vec<Level> {
+    let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
+    let Some(waits) = Waits::of(&pids) else { return Vec::new() };
+    if !waits.needs_table() {
+        return waits.levels(&[], &HashSet::new());
+    }
+    let table = sockets::table(&processes[0]);
+    let inodes = pids.iter().flat_map(|pid| inodes(*pid)).collect();
+    waits.levels(&table, &sockets::listening_ports(&table, &inodes))
 }
 
 /// Processes with their descendants: a listening process may delegate to them, as the primary of

@@ -55,6 +55,13 @@ pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<L
     for (name, count) in by_state(table, &ports) {
         levels.push(Level::new(name, LevelUnit::Count, count as f64));
     }
+    let is_unread = |entry: &&TcpNetEntry| {
+        entry.state == TcpState::Established
+            && entry.rx_queue > 0
+            && ports.contains(&entry.local_address.port())
+    };
+    let unread = table.iter().filter(is_unread).count();
+    levels.push(Level::new("unread_connections", LevelUnit::Count, unread as f64));
     let waiting = unanswered(table, listeners);
     if waiting > 0 {
         levels.push(Level::new("syn_sent", LevelUnit::Count, waiting as f64));
@@ -95,6 +102,12 @@ fn unanswered(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> u64 {
     sent.filter(|entry| is_there(entry.remote_address)).count() as u64
 }
 
+/// The ports on which sockets with these inodes listen.
+pub(crate) fn listening_ports(table: &[TcpNetEntry], inodes: &HashSet<u64>) -> HashSet<u16> {
+    let own = table.iter().filter(|e| e.state == TcpState::Listen && inodes.contains(&e.inode));
+    own.map(|entry| entry.local_address.port()).collect()
+}
+
 fn ports_of(listeners: &[&TcpNetEntry]) -> HashSet<u16> {
     listeners.iter().map(|entry| entry.local_address.port()).collect()
 }
@@ -108,8 +121,7 @@ pub(crate) fn upstream(
     inodes: &HashSet<u64>,
 ) -> Vec<Level> {
     // Connections accepted on any port of the process lead to no other server.
-    let own = table.iter().filter(|e| e.state == TcpState::Listen && inodes.contains(&e.inode));
-    let own: HashSet<u16> = own.map(|entry| entry.local_address.port()).collect();
+    let own = listening_ports(table, inodes);
     let ports: HashSet<u16> = ports_of(listeners).union(&own).copied().collect();
     let outgoing = || table.iter().filter(|entry| !ports.contains(&entry.local_address.port()));
     let mut counts: HashMap<SocketAddr, (u64, u64)> = HashMap::new();

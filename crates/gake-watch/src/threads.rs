@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Maximum number of threads read; each is a file.
-const THREADS_MAX: usize = 1_024;
+pub(crate) const THREADS_MAX: usize = 1_024;
 
 /// Minimum interval between two readings for a rate.
 pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(200);
@@ -121,7 +121,8 @@ fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-fn tasks(pid: i32) -> impl Iterator<Item = i32> {
+/// The threads of a process.
+pub(crate) fn tasks(pid: i32) -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
     tasks.into_iter().flatten().flatten().filter_map(|task| task.file_name().to_str()?.parse().ok())
 }

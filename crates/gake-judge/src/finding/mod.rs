@@ -21,6 +21,7 @@ mod syns;
 mod target;
 mod trend;
 mod unexplained;
+mod waits;
 
 use gake_core::record::Run;
 

@@ -6,7 +6,7 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
-use super::{Finding, cores, database, generator, pattern};
+use super::{Finding, cores, database, generator, pattern, waits};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -82,6 +82,9 @@ const ONE_CORE: f64 = 1.3;
 /// The number of connections to a server behind the target agrees with the places up to this share.
 const PLACES_WITHIN: f64 = 0.1;
 
+/// A pool of connections is full when threads wait for this share of them.
+const FULL: f64 = 0.8;
+
 const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
@@ -110,7 +113,13 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         Some(known) => (known - places as f64).abs() <= (PLACES_WITHIN * known).max(0.5),
         None => true,
     };
-    if let Some((peer, places)) = pool_of_connections(facts).filter(|pool| agrees(pool.1)) {
+    // All of them are awaited, whatever a request alone takes.
+    let is_full = |(peer, places): (&str, u64)| {
+        waits::awaiting(facts, peer).is_some_and(|threads| threads >= FULL * places as f64)
+    };
+    if let Some((peer, places)) =
+        pool_of_connections(facts).filter(|pool| agrees(pool.1) || is_full(*pool))
+    {
         let peer = match database::by_port(peer) {
             Some(name) => format!("{peer} ({name})"),
             None => peer.to_owned(),
@@ -123,9 +132,12 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
             units::duration(queue.median),
             units::duration(queue.fastest),
         );
-        return Some(served_at_once(evidence, Some(places as f64)));
+        let mut finding = served_at_once(evidence, Some(places as f64));
+        waits::specify(&mut finding, facts);
+        return Some(finding);
     }
     let mut finding = served_at_once(queue.text(), queue.at_once);
+    waits::specify(&mut finding, facts);
     if facts.hides_threads() {
         finding.advice += "; Actuator has Tomcat's threads with \
                            server.tomcat.mbeanregistry.enabled=true";

@@ -1020,3 +1020,61 @@ fn waits_for_locks_behind_a_pool() {
     assert!(ids(&run(18.0)).contains(&"db_locks"), "{:?}", ids(&run(18.0)));
     assert!(!ids(&run(5.0)).contains(&"db_locks"));
 }
+
+#[test]
+fn threads_of_the_target_say_what_a_full_server_waits_for() {
+    // Twenty users, of whom four are served at once, in 40 ms.
+    let saturated = |levels: &[(&str, f64)]| {
+        let mut run = base().more(1, MS).closed().run();
+        run.tally = RunBuilder::of(1_000, 200 * MS).more(2, 40 * MS).in_flight(20.0).run().tally;
+        run.peak_connections = 20;
+        watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.1; 4]);
+        let is_given = levels.iter().any(|(name, _)| *name == "futex_threads");
+        let idle = [("futex_threads", 2.0)];
+        for (name, value) in idle.iter().filter(|_| !is_given).chain(levels) {
+            watch(&mut run, "port:80", name, LevelUnit::Count, &[2.0, *value, *value, *value]);
+        }
+        let finding = find(&run, &[]).remove(0);
+        assert_eq!(finding.id, "pool_queueing", "{levels:?}");
+        let (_, inside) = finding.evidence.split_once("in flight").unwrap();
+        format!("{inside}\n{}\n{}", finding.advice, finding.check)
+    };
+    let texts = [
+        &[][..],
+        &[("futex_threads", 18.0)],
+        &[("sleeping_threads", 6.0), ("unread_connections", 15.0)],
+        &[("sleeping_threads", 6.0), ("unread_connections", 0.0)],
+        &[("127.9.8.7:5432 awaited", 6.0), ("unread_connections", 0.0)],
+        &[("127.9.8.7:8080 awaited", 22.0)],
+        &[("file_lock_threads", 18.0)],
+        // Threads that waited before the load, and half of those that would have to.
+        &[("sleeping_threads", 2.0), ("unread_connections", 8.0)],
+    ]
+    .map(saturated);
+    expect![[r#"
+
+        look for a pool of that size: threads, workers, database connections
+        what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan
+        ; the others wait for a lock (futex)
+        look for a semaphore or a pool of that size
+        stacks of its threads: jstack, py-spy dump, gdb -p
+        ; 4 threads sleep; the others are unread (Recv-Q)
+        its workers are all taken: more workers, if it has the cores
+        Recv-Q of ss -tn on the target
+        ; 4 threads sleep; the others have been read
+        look for a sleep, or a retry with a delay, in the request's code
+        ps -eLo pid,wchan:32 on the target
+        ; 4 threads wait for 127.9.8.7:5432 (PostgreSQL)
+        a larger pool helps if that server has room; else less work for it
+        ss -tnp and ps -eLo pid,wchan:32 on the target
+        ; 20 threads wait for 127.9.8.7:8080
+        the limit is behind the target: watch that server, too
+        ss -tnp and ps -eLo pid,wchan:32 on the target
+        ; the others wait for a file lock
+        look for the file that each request locks
+        lslocks
+
+        look for a pool of that size: threads, workers, database connections
+        what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan"#]]
+    .assert_eq(&texts.join("\n"));
+}

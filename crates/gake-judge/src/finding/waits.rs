@@ -1,0 +1,226 @@
+//! Inside a saturated target: what the threads wait for that hold its places, and where the other
+//! requests are.
+
+use gake_core::clock::SECOND;
+use gake_core::record::Gauge;
+use gake_text::units;
+
+use super::Finding;
+use super::database;
+use super::facts::RunFacts;
+
+/// Threads hold the places when this share of the places is accounted for, ...
+const PLACES_MIN: f64 = 0.6;
+/// ... and not many more threads than places wait for the same.
+const PLACES_MAX: f64 = 1.4;
+/// All requests wait for the server behind the target from this share of those in flight on.
+const BEHIND: f64 = 0.7;
+/// The others are unread when at least this share of them is, ...
+const UNREAD_MIN: f64 = 0.6;
+/// ... and read when at most this share is unread.
+const READ_MAX: f64 = 0.2;
+/// Threads that wait for a lock are as many as the requests that wait.
+const OTHERS_THREADS: (f64, f64) = (0.6, 1.3);
+/// Connections for each request in flight.
+const ONE_EACH: f64 = 0.8;
+/// Fewer requests that wait say nothing.
+const OTHERS_MIN: f64 = 3.0;
+
+/// Levels of threads by what they wait for, in words, with advice.
+const WAITS: [(&str, &str, &str); 2] = [
+    (
+        "sleeping_threads",
+        "sleep",
+        "look for a sleep, or a retry with a delay, in the request's code",
+    ),
+    (
+        "child_threads",
+        "wait for a child process",
+        "look for the program that a request starts and waits for",
+    ),
+];
+
+/// Where the requests are that are not being served.
+#[derive(Clone, Copy, PartialEq)]
+enum Others {
+    /// Their threads wait for a futex.
+    Lock,
+    /// Their threads wait for a file lock.
+    FileLock,
+    /// In the buffers of their connections.
+    Unread,
+    /// Inside the target.
+    Read,
+}
+
+impl Others {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Lock => "the others wait for a lock (futex)",
+            Self::FileLock => "the others wait for a file lock",
+            Self::Unread => "the others are unread (Recv-Q)",
+            Self::Read => "the others have been read",
+        }
+    }
+
+    /// What to do, and how to check it, when one request is served at a time, or several.
+    fn advice(self, is_serial: bool) -> (&'static str, &'static str) {
+        let stacks = "stacks of its threads: jstack, py-spy dump, gdb -p";
+        match (self, is_serial) {
+            (Self::Lock, true) => ("look for a lock that a request holds while it works", stacks),
+            (Self::Lock, false) => ("look for a semaphore or a pool of that size", stacks),
+            (Self::FileLock, _) => ("look for the file that each request locks", "lslocks"),
+            (Self::Unread, true) => (
+                "more workers, or find what blocks the event loop",
+                "Recv-Q of ss -tn on the target",
+            ),
+            (Self::Unread, false) => (
+                "its workers are all taken: more workers, if it has the cores",
+                "Recv-Q of ss -tn on the target",
+            ),
+            (Self::Read, true) => {
+                ("look for a lock, or an only connection, that a request holds", stacks)
+            }
+            (Self::Read, false) => {
+                ("look for a pool or semaphore behind the workers, of that size", stacks)
+            }
+        }
+    }
+}
+
+/// Adds to a finding that so many requests are served at once what the target's threads tell.
+pub(super) fn specify(finding: &mut Finding, facts: &RunFacts<'_>) {
+    let Some(served) = finding.served else { return };
+    let held = behind(facts, served).or_else(|| held(facts, served));
+    let is_behind = held.as_ref().is_some_and(|wait| wait.is_behind);
+    let others = others(facts, served).filter(|others| !is_behind || *others != Others::Read);
+    for text in held.iter().map(|wait| wait.text.as_str()).chain(others.map(Others::text)) {
+        finding.evidence += &format!("; {text}");
+    }
+    // A thread that sleeps while others wait for a lock works on behalf of the one that holds it.
+    let advice = match (held, others) {
+        (Some(wait), Some(Others::Read) | None) => (wait.advice, wait.check),
+        (Some(wait), _) if is_behind => (wait.advice, wait.check),
+        (_, Some(others)) => others.advice(served.round() <= 1.0),
+        (None, None) => return,
+    };
+    (finding.advice, finding.check) = (advice.0.to_owned(), advice.1.to_owned());
+}
+
+/// What the threads wait for that hold the places.
+struct Wait {
+    text: String,
+    /// Whether it is a server behind the target.
+    is_behind: bool,
+    advice: &'static str,
+    check: &'static str,
+}
+
+/// Threads that wait for a response of a server behind the target.
+fn behind(facts: &RunFacts<'_>, served: f64) -> Option<Wait> {
+    let gauges = facts.run.watched.gauges().iter();
+    let peers = gauges.filter_map(|gauge| gauge.name.strip_suffix(" awaited"));
+    let awaited = peers.filter_map(|peer| Some((peer, awaiting(facts, peer)?)));
+    let (peer, threads) = awaited.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let all = facts.in_flight();
+    if threads < (PLACES_MIN * served).max(0.5) || threads > PLACES_MAX * all.max(served) {
+        return None;
+    }
+    let named = database::by_port(peer).map(|name| format!(" ({name})")).unwrap_or_default();
+    let advice = if threads >= BEHIND * all {
+        "the limit is behind the target: watch that server, too"
+    } else {
+        "a larger pool helps if that server has room; else less work for it"
+    };
+    let text = format!("{} for {peer}{named}", counted(threads, "wait", "waits"));
+    Some(Wait {
+        text,
+        is_behind: true,
+        advice,
+        check: "ss -tnp and ps -eLo pid,wchan:32 on the target",
+    })
+}
+
+/// Threads that hold the places and wait for nothing outside.
+fn held(facts: &RunFacts<'_>, served: f64) -> Option<Wait> {
+    WAITS.iter().find_map(|(name, does, advice)| {
+        let gauges = facts.gauges(name).filter_map(|gauge| busy(gauge, facts));
+        let threads = gauges.map(|(mean, _)| mean).reduce(f64::max)?;
+        let share = threads / served;
+        if !(PLACES_MIN..=PLACES_MAX).contains(&share) {
+            return None;
+        }
+        let (first, rest) = does.split_once(' ').unwrap_or((does, ""));
+        let text = counted(threads, first, &format!("{first}s"));
+        let text = format!("{text} {rest}").trim_end().to_owned();
+        Some(Wait { text, is_behind: false, advice, check: "ps -eLo pid,wchan:32 on the target" })
+    })
+}
+
+/// `4 threads wait`, `one thread waits`.
+fn counted(threads: f64, many: &str, one: &str) -> String {
+    match threads.round() {
+        ..=1.0 => format!("one thread {one}"),
+        threads => format!("{} threads {many}", units::count(threads as u64)),
+    }
+}
+
+/// The mean of a level during the load beyond the reading before it, and the number of readings.
+fn busy(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
+    let before = gauge.samples().first().filter(|sample| sample.at < SECOND / 2);
+    let (mean, readings) = during(gauge, facts)?;
+    Some((mean - before.map_or(0.0, |sample| sample.mean), readings))
+}
+
+/// The mean of a level during the load, and the number of readings.
+fn during(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
+    let (from, end) = (facts.warmup().max(SECOND / 2), facts.warmup() + facts.run.measured);
+    let within = gauge.samples().iter().filter(|sample| (from..=end).contains(&sample.at));
+    let (sum, readings) = within.fold((0.0, 0), |(sum, readings), sample| {
+        (sum + sample.mean * sample.readings as f64, readings + sample.readings)
+    });
+    (readings > 0).then(|| (sum / readings as f64, readings))
+}
+
+/// How often the waits of threads were read; `None` where they cannot be.
+fn readings(facts: &RunFacts<'_>) -> Option<u64> {
+    facts.gauges("futex_threads").filter_map(|gauge| Some(during(gauge, facts)?.1)).max()
+}
+
+/// The mean number of threads that wait for `peer`. The level is absent while there are none.
+pub(super) fn awaiting(facts: &RunFacts<'_>, peer: &str) -> Option<f64> {
+    let readings = readings(facts)?;
+    let mut gauges = facts.run.watched.gauges().iter();
+    let gauge = gauges.find(|gauge| gauge.name.strip_suffix(" awaited") == Some(peer))?;
+    let (mean, count) = busy(gauge, facts)?;
+    Some(mean * count as f64 / readings as f64)
+}
+
+/// Where the requests are that wait; `None` when unknown.
+fn others(facts: &RunFacts<'_>, served: f64) -> Option<Others> {
+    let in_flight = facts.in_flight();
+    let waiting = in_flight - served;
+    if waiting < OTHERS_MIN {
+        return None;
+    }
+    // Idle threads of a pool wait for a futex, too: these had none before the load.
+    for (level, others) in
+        [("futex_threads", Others::Lock), ("file_lock_threads", Others::FileLock)]
+    {
+        let threads = facts.gauges(level).filter_map(|gauge| busy(gauge, facts));
+        let share = threads.map(|(mean, _)| mean / waiting).fold(0.0, f64::max);
+        if (OTHERS_THREADS.0..=OTHERS_THREADS.1).contains(&share) {
+            return Some(others);
+        }
+    }
+    // With several streams on a connection its bytes say nothing of one of them.
+    if (facts.run.peak_connections as f64) < ONE_EACH * in_flight {
+        return None;
+    }
+    let unread = facts.gauges("unread_connections").filter_map(|gauge| during(gauge, facts));
+    match unread.map(|(mean, _)| mean).reduce(f64::max)? / waiting {
+        UNREAD_MIN.. => Some(Others::Unread),
+        ..=READ_MAX => Some(Others::Read),
+        _ => None,
+    }
+}
