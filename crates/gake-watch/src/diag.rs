@@ -1,4 +1,4 @@
-//! The kernel's figures of each listening socket, by netlink (as in `ss -ltnm`).
+//! The kernel's figures of sockets, by netlink (as in `ss -ltnm`).
 //!
 //! /proc/net/tcp has the length of an accept queue, but neither its limit nor the drops at this
 //! socket; the counters in /proc/net/netstat cover the whole network namespace.
@@ -11,12 +11,12 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// A listening socket in the network namespace of this process.
+/// A socket in the network namespace of this process, as a rule a listening one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ListeningSocket {
+pub(crate) struct DiagSocket {
     pub(crate) local: SocketAddr,
     pub(crate) inode: u64,
-    /// Connections waiting to be accepted: `Recv-Q` of `ss -ltn`.
+    /// Connections waiting to be accepted, or unread bytes of a connection: `Recv-Q` of `ss -tn`.
     pub(crate) queue: u32,
     /// The limit of the queue: `Send-Q` of `ss -ltn`.
     pub(crate) backlog: u32,
@@ -25,7 +25,7 @@ pub(crate) struct ListeningSocket {
     pub(crate) drops: Option<u32>,
 }
 
-impl ListeningSocket {
+impl DiagSocket {
     /// Whether a connection to `address` reaches this socket.
     pub(crate) fn takes(&self, address: SocketAddr) -> bool {
         let (mine, theirs) = (self.local.ip().to_canonical(), address.ip().to_canonical());
@@ -43,6 +43,7 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const TCP: u8 = 6;
 const LISTEN: u32 = 1 << 10;
+const ESTABLISHED: u32 = 1 << 1;
 const SKMEMINFO: u16 = 7;
 /// Bytes of an `inet_diag_msg`, before its attributes.
 const MESSAGE: usize = 72;
@@ -53,20 +54,35 @@ const DROPS: usize = 8 * 4;
 const DATAGRAM_MAX: usize = 1 << 16;
 const DATAGRAMS_MAX: usize = 256;
 
-pub(crate) fn listeners() -> io::Result<Vec<ListeningSocket>> {
+pub(crate) fn listeners() -> io::Result<Vec<DiagSocket>> {
+    dump(LISTEN, 0)
+}
+
+/// The connections to local ports with bytes that nothing has read, those not yet accepted
+/// included.
+pub(crate) fn unread(ports: &[u16]) -> io::Result<usize> {
+    let mut count = 0;
+    for port in ports {
+        count += dump(ESTABLISHED, *port)?.iter().filter(|socket| socket.queue > 0).count();
+    }
+    Ok(count)
+}
+
+/// The sockets in `states`, with the local port, unless it is 0.
+fn dump(states: u32, port: u16) -> io::Result<Vec<DiagSocket>> {
     let socket = socket_with(
         AddressFamily::NETLINK,
         SocketType::DGRAM,
         SocketFlags::CLOEXEC,
         Some(netlink::SOCK_DIAG),
     )?;
-    let mut all = dump(&socket, AF_INET)?;
-    all.extend(dump(&socket, AF_INET6)?);
+    let mut all = dump_family(&socket, request(AF_INET, states, port))?;
+    all.extend(dump_family(&socket, request(AF_INET6, states, port))?);
     Ok(all)
 }
 
-fn dump(socket: &OwnedFd, family: u8) -> io::Result<Vec<ListeningSocket>> {
-    send(socket, &request(family), SendFlags::empty())?;
+fn dump_family(socket: &OwnedFd, request: [u8; HEADER + 56]) -> io::Result<Vec<DiagSocket>> {
+    send(socket, &request, SendFlags::empty())?;
     let mut found = Vec::new();
     let mut datagram = vec![0; DATAGRAM_MAX];
     for _ in 0..DATAGRAMS_MAX {
@@ -78,7 +94,7 @@ fn dump(socket: &OwnedFd, family: u8) -> io::Result<Vec<ListeningSocket>> {
     Ok(found)
 }
 
-fn request(family: u8) -> [u8; HEADER + 56] {
+fn request(family: u8, states: u32, port: u16) -> [u8; HEADER + 56] {
     let mut bytes = [0; HEADER + 56];
     bytes[0..4].copy_from_slice(&((HEADER + 56) as u32).to_ne_bytes());
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -86,12 +102,13 @@ fn request(family: u8) -> [u8; HEADER + 56] {
     bytes[HEADER] = family;
     bytes[HEADER + 1] = TCP;
     bytes[HEADER + 2] = 1 << (SKMEMINFO - 1);
-    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&LISTEN.to_ne_bytes());
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&states.to_ne_bytes());
+    bytes[HEADER + 8..HEADER + 10].copy_from_slice(&port.to_be_bytes());
     bytes
 }
 
 /// Collects the listeners of a datagram; true after the last one.
-fn take(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<bool> {
+fn take(mut datagram: &[u8], found: &mut Vec<DiagSocket>) -> io::Result<bool> {
     while datagram.len() >= HEADER {
         let length = u32_at(datagram, 0) as usize;
         if length < HEADER || length > datagram.len() {
@@ -108,7 +125,7 @@ fn take(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<boo
     Ok(false)
 }
 
-fn listener(message: &[u8]) -> Option<ListeningSocket> {
+fn listener(message: &[u8]) -> Option<DiagSocket> {
     if message.len() < MESSAGE {
         return None;
     }
@@ -120,7 +137,7 @@ fn listener(message: &[u8]) -> Option<ListeningSocket> {
         _ => return None,
     };
     let memory = attribute(&message[MESSAGE..], SKMEMINFO);
-    Some(ListeningSocket {
+    Some(DiagSocket {
         local: SocketAddr::new(address, port),
         queue: u32_at(message, 56),
         backlog: u32_at(message, 60),
@@ -173,7 +190,7 @@ mod tests {
         (socket, address)
     }
 
-    fn of(address: SocketAddr) -> ListeningSocket {
+    fn of(address: SocketAddr) -> DiagSocket {
         let all = listeners().unwrap();
         let mut mine = all.into_iter().filter(|listener| listener.takes(address));
         let listener = mine.next().unwrap();
@@ -197,8 +214,24 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_nobody_reads_are_seen_at_their_port_only() {
+        use std::io::{Read, Write};
+        let (server, address) = listening(8);
+        let (_other, other) = listening(8);
+        let mut clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let mut accepted = TcpStream::from(server.accept().unwrap().0);
+        let unread = |address: SocketAddr| unread(&[address.port()]).unwrap();
+        assert_eq!(unread(address), 0);
+        clients.iter_mut().for_each(|client| client.write_all(b"GET").unwrap());
+        // Loopback delivers with the write; the server has accepted one of them.
+        assert_eq!((unread(address), unread(other)), (3, 0));
+        accepted.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(unread(address), 2);
+    }
+
+    #[test]
     fn a_listener_takes_connections_to_its_address() {
-        let listener = |local: &str| ListeningSocket {
+        let listener = |local: &str| DiagSocket {
             local: local.parse().unwrap(),
             inode: 1,
             queue: 0,

@@ -13,7 +13,7 @@ use crate::diag;
 use crate::level::Level;
 use crate::process::{ProcessSelector, Processes};
 use crate::rates::CounterRates;
-use crate::sockets::ListenerQueues;
+use crate::sockets::{self, ListenerQueues};
 
 /// Other programs are searched while at least this share of the machine is busy.
 const BUSY: f64 = 0.8;
@@ -119,13 +119,15 @@ impl Machine {
     fn listeners(&mut self) -> Vec<Level> {
         let all = diag::listeners().unwrap_or_default();
         let reached =
-            |one: &&diag::ListeningSocket| self.targets.iter().any(|target| one.takes(*target));
+            |one: &&diag::DiagSocket| self.targets.iter().any(|target| one.takes(*target));
         let ours: Vec<_> = all.iter().filter(reached).cloned().collect();
         let inodes: HashSet<u64> = ours.iter().map(|one| one.inode).collect();
         let mut levels = self.queues.levels(&ours, &inodes);
         if !ours.is_empty() {
             let waiting: u64 = ours.iter().map(|one| u64::from(one.queue)).sum();
             levels.push(Level::new("accept_queue", LevelUnit::Count, waiting as f64));
+            let ports: Vec<u16> = self.targets.iter().map(SocketAddr::port).collect();
+            levels.extend(sockets::unread(&ports));
         }
         levels
     }

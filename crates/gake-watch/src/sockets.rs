@@ -9,7 +9,7 @@ use gake_core::record::LevelUnit;
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::Process;
 
-use crate::diag::ListeningSocket;
+use crate::diag::{self, DiagSocket};
 use crate::level::Level;
 use crate::rates::CounterRates;
 
@@ -55,13 +55,8 @@ pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<L
     for (name, count) in by_state(table, &ports) {
         levels.push(Level::new(name, LevelUnit::Count, count as f64));
     }
-    let is_unread = |entry: &&TcpNetEntry| {
-        entry.state == TcpState::Established
-            && entry.rx_queue > 0
-            && ports.contains(&entry.local_address.port())
-    };
-    let unread = table.iter().filter(is_unread).count();
-    levels.push(Level::new("unread_connections", LevelUnit::Count, unread as f64));
+    let ports: Vec<u16> = ports.into_iter().collect();
+    levels.extend(unread(&ports));
     let waiting = unanswered(table, listeners);
     if waiting > 0 {
         levels.push(Level::new("syn_sent", LevelUnit::Count, waiting as f64));
@@ -72,6 +67,12 @@ pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<L
         levels.push(Level::new("accept_queue", LevelUnit::Count, waiting as f64));
     }
     levels
+}
+
+/// The connections to local ports that have bytes that nothing has read.
+pub(crate) fn unread(ports: &[u16]) -> Option<Level> {
+    let count = diag::unread(ports).ok()?;
+    Some(Level::new("unread_connections", LevelUnit::Count, count as f64))
 }
 
 /// Sockets on the ports by state, without empty states except `established`.
@@ -155,14 +156,14 @@ pub(crate) struct ListenerQueues {
 
 impl ListenerQueues {
     /// Levels of the listeners with these inodes; none if they are in another network namespace.
-    pub(crate) fn levels(&mut self, all: &[ListeningSocket], inodes: &HashSet<u64>) -> Vec<Level> {
+    pub(crate) fn levels(&mut self, all: &[DiagSocket], inodes: &HashSet<u64>) -> Vec<Level> {
         let ours: Vec<_> = all.iter().filter(|one| inodes.contains(&one.inode)).collect();
         if ours.is_empty() {
             return Vec::new();
         }
         let backlog: u64 = ours.iter().map(|one| u64::from(one.backlog)).sum();
         let mut levels = vec![Level::new("backlog", LevelUnit::Count, backlog as f64)];
-        let dropped = |one: &&ListeningSocket| {
+        let dropped = |one: &&DiagSocket| {
             let drops = one.drops?;
             let first = *self.first.entry(one.inode).or_insert(drops);
             Some(u64::from(drops.wrapping_sub(first)))
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn drops_are_counted_from_the_first_reading() {
-        let listener = |inode, drops| ListeningSocket {
+        let listener = |inode, drops| DiagSocket {
             local: "127.0.0.1:80".parse().unwrap(),
             inode,
             queue: 3,

@@ -24,7 +24,7 @@ const QUEUE_NARROW: f64 = 0.5;
 /// Ratio of the mean in flight to the slots that the rate and the fastest response need.
 const QUEUE_OVER_SLOTS: f64 = 2.0;
 /// Users who line up in one queue from the start are at least this many times the slots.
-const LINED_UP_SLOTS: f64 = 1.5;
+pub(super) const LINED_UP_SLOTS: f64 = 1.5;
 /// Maximum share of later responses about as short as in the first second, ...
 const FAST_LATER: f64 = 0.02;
 /// ... in which each slot has at least this many of them.
@@ -83,7 +83,7 @@ const ONE_CORE: f64 = 1.3;
 const PLACES_WITHIN: f64 = 0.1;
 
 /// A pool of connections is full when threads wait for this share of them.
-const FULL: f64 = 0.8;
+pub(super) const FULL: f64 = 0.8;
 
 const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
@@ -117,9 +117,8 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     let is_full = |(peer, places): (&str, u64)| {
         waits::awaiting(facts, peer).is_some_and(|threads| threads >= FULL * places as f64)
     };
-    if let Some((peer, places)) =
-        pool_of_connections(facts).filter(|pool| agrees(pool.1) || is_full(*pool))
-    {
+    let pool = pool_of_connections(facts).filter(|pool| agrees(pool.1) || is_full(*pool));
+    if let Some((peer, places)) = pool.or_else(|| waits::full_connections(facts)) {
         let peer = match database::by_port(peer) {
             Some(name) => format!("{peer} ({name})"),
             None => peer.to_owned(),

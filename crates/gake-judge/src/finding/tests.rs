@@ -926,6 +926,14 @@ fn connections_to_a_peer_are_a_pool_when_they_are_constant() {
         let found = find(&run(&other), &[]);
         assert!(found.iter().all(|f| !f.evidence.contains("5432")), "{found:?}");
     }
+    // Threads that wait for six of them all the time are six places, whatever the product.
+    let mut awaited = run(&[5.0, 6.0, 7.0, 6.0]);
+    for (name, threads) in [("127.0.0.1:5432 awaited", 6.0), ("futex_threads", 1.0)] {
+        watch(&mut awaited, "port:80", name, LevelUnit::Count, &[0.0, threads, threads, threads]);
+    }
+    let pool = find(&awaited, &[]).remove(0);
+    assert!(pool.evidence.contains("6 connections to 127.0.0.1:5432"), "{}", pool.evidence);
+    assert_eq!(pool.evidence.matches("5432").count(), 1, "{}", pool.evidence);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use gake_text::units;
 use super::Finding;
 use super::database;
 use super::facts::RunFacts;
+use super::server::{FULL, LINED_UP_SLOTS};
 
 /// Threads hold the places when this share of the places is accounted for, ...
 const PLACES_MIN: f64 = 0.6;
@@ -25,6 +26,8 @@ const OTHERS_THREADS: (f64, f64) = (0.6, 1.3);
 const ONE_EACH: f64 = 0.8;
 /// Fewer requests that wait say nothing.
 const OTHERS_MIN: f64 = 3.0;
+/// Fewer readings do not show that a pool is full all the time.
+const READINGS_MIN: u64 = 3;
 
 /// Levels of threads by what they wait for, in words, with advice.
 const WAITS: [(&str, &str, &str); 2] = [
@@ -92,11 +95,15 @@ impl Others {
 pub(super) fn specify(finding: &mut Finding, facts: &RunFacts<'_>) {
     let Some(served) = finding.served else { return };
     let held = behind(facts, served).or_else(|| held(facts, served));
-    let is_behind = held.as_ref().is_some_and(|wait| wait.is_behind);
-    let others = others(facts, served).filter(|others| !is_behind || *others != Others::Read);
-    for text in held.iter().map(|wait| wait.text.as_str()).chain(others.map(Others::text)) {
-        finding.evidence += &format!("; {text}");
-    }
+    let is_behind = held.as_ref().is_some_and(|wait| wait.peer.is_some());
+    let others = others(facts, served, held.is_some())
+        .filter(|others| !is_behind || *others != Others::Read);
+    // A pool of connections is named already.
+    let new =
+        held.iter().filter(|wait| !wait.peer.is_some_and(|peer| finding.evidence.contains(peer)));
+    let new = new.map(|wait| wait.text.as_str()).chain(others.map(Others::text));
+    let new: String = new.map(|text| format!("; {text}")).collect();
+    finding.evidence += &new;
     // A thread that sleeps while others wait for a lock works on behalf of the one that holds it.
     let advice = match (held, others) {
         (Some(wait), Some(Others::Read) | None) => (wait.advice, wait.check),
@@ -108,16 +115,16 @@ pub(super) fn specify(finding: &mut Finding, facts: &RunFacts<'_>) {
 }
 
 /// What the threads wait for that hold the places.
-struct Wait {
+struct Wait<'a> {
     text: String,
-    /// Whether it is a server behind the target.
-    is_behind: bool,
+    /// The server behind the target, if it is one.
+    peer: Option<&'a str>,
     advice: &'static str,
     check: &'static str,
 }
 
 /// Threads that wait for a response of a server behind the target.
-fn behind(facts: &RunFacts<'_>, served: f64) -> Option<Wait> {
+fn behind<'a>(facts: &RunFacts<'a>, served: f64) -> Option<Wait<'a>> {
     let gauges = facts.run.watched.gauges().iter();
     let peers = gauges.filter_map(|gauge| gauge.name.strip_suffix(" awaited"));
     let awaited = peers.filter_map(|peer| Some((peer, awaiting(facts, peer)?)));
@@ -135,14 +142,14 @@ fn behind(facts: &RunFacts<'_>, served: f64) -> Option<Wait> {
     let text = format!("{} for {peer}{named}", counted(threads, "wait", "waits"));
     Some(Wait {
         text,
-        is_behind: true,
+        peer: Some(peer),
         advice,
         check: "ss -tnp and ps -eLo pid,wchan:32 on the target",
     })
 }
 
 /// Threads that hold the places and wait for nothing outside.
-fn held(facts: &RunFacts<'_>, served: f64) -> Option<Wait> {
+fn held(facts: &RunFacts<'_>, served: f64) -> Option<Wait<'static>> {
     WAITS.iter().find_map(|(name, does, advice)| {
         let gauges = facts.gauges(name).filter_map(|gauge| busy(gauge, facts));
         let threads = gauges.map(|(mean, _)| mean).reduce(f64::max)?;
@@ -153,7 +160,7 @@ fn held(facts: &RunFacts<'_>, served: f64) -> Option<Wait> {
         let (first, rest) = does.split_once(' ').unwrap_or((does, ""));
         let text = counted(threads, first, &format!("{first}s"));
         let text = format!("{text} {rest}").trim_end().to_owned();
-        Some(Wait { text, is_behind: false, advice, check: "ps -eLo pid,wchan:32 on the target" })
+        Some(Wait { text, peer: None, advice, check: "ps -eLo pid,wchan:32 on the target" })
     })
 }
 
@@ -196,31 +203,44 @@ pub(super) fn awaiting(facts: &RunFacts<'_>, peer: &str) -> Option<f64> {
     Some(mean * count as f64 / readings as f64)
 }
 
-/// Where the requests are that wait; `None` when unknown.
-fn others(facts: &RunFacts<'_>, served: f64) -> Option<Others> {
+/// A server behind the target for which the same number of threads wait nearly all the time, while
+/// more requests are in flight: a full pool of connections.
+pub(super) fn full_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
+    let readings = readings(facts)?;
+    facts.run.watched.gauges().iter().find_map(|gauge| {
+        let peer = gauge.name.strip_suffix(" awaited")?;
+        let (places, threads) = (gauge.max()?, awaiting(facts, peer)?);
+        let is_full = threads >= FULL * places && facts.in_flight() >= LINED_UP_SLOTS * places;
+        (readings >= READINGS_MIN && is_full).then_some((peer, places as u64))
+    })
+}
+
+/// Where the requests are that wait; `None` when unknown. `is_held`: whether it is known what the
+/// threads wait for that serve the others.
+fn others(facts: &RunFacts<'_>, served: f64, is_held: bool) -> Option<Others> {
     let in_flight = facts.in_flight();
     let waiting = in_flight - served;
     if waiting < OTHERS_MIN {
         return None;
     }
-    // Idle threads of a pool wait for a futex, too: these had none before the load.
+    // With several streams on a connection its bytes say nothing of one of them.
+    let is_one_each = facts.run.peak_connections as f64 >= ONE_EACH * in_flight;
+    let unread = facts.gauges("unread_connections").filter_map(|gauge| during(gauge, facts));
+    let unread = unread.map(|(mean, _)| mean / waiting).reduce(f64::max).filter(|_| is_one_each);
+    if unread.is_some_and(|share| share >= UNREAD_MIN) {
+        return Some(Others::Unread);
+    }
+    // Idle threads of a pool wait for a futex, too: these had none before the load. So may the
+    // threads that serve, unless it is known what they wait for.
+    let serving = if is_held { 0.0 } else { served };
     for (level, others) in
         [("futex_threads", Others::Lock), ("file_lock_threads", Others::FileLock)]
     {
         let threads = facts.gauges(level).filter_map(|gauge| busy(gauge, facts));
-        let share = threads.map(|(mean, _)| mean / waiting).fold(0.0, f64::max);
+        let share = threads.map(|(mean, _)| (mean - serving) / waiting).fold(0.0, f64::max);
         if (OTHERS_THREADS.0..=OTHERS_THREADS.1).contains(&share) {
             return Some(others);
         }
     }
-    // With several streams on a connection its bytes say nothing of one of them.
-    if (facts.run.peak_connections as f64) < ONE_EACH * in_flight {
-        return None;
-    }
-    let unread = facts.gauges("unread_connections").filter_map(|gauge| during(gauge, facts));
-    match unread.map(|(mean, _)| mean).reduce(f64::max)? / waiting {
-        UNREAD_MIN.. => Some(Others::Unread),
-        ..=READ_MAX => Some(Others::Read),
-        _ => None,
-    }
+    unread.filter(|share| *share <= READ_MAX).map(|_| Others::Read)
 }
