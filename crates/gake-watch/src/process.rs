@@ -14,7 +14,7 @@ use crate::level::Level;
 use crate::listener_processes::{ListenerProcesses, all_pids, inodes, nothing_listens_on};
 use crate::rates::CounterRates;
 use crate::sockets;
-use crate::threads::{self, INTERVAL_MIN, ThreadSampler};
+use crate::threads::{INTERVAL_MIN, ThreadSampler};
 use crate::waits::Waits;
 
 /// Readings between searches for new processes that listen on a port.
@@ -147,13 +147,15 @@ impl Processes {
             levels.push(Level::new("cores_waited", LevelUnit::Count, activity.waiting));
             levels.push(Level::new("busiest_thread", LevelUnit::Share, activity.busiest));
         }
-        let held = threads::held(&pids);
+        let held = self.threads.held();
         levels.push(Level::new("disk_threads", LevelUnit::Count, held.disk as f64));
         levels.push(Level::new("stopped_threads", LevelUnit::Count, held.stopped as f64));
         if let Some(grown) = grown {
             levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }
-        levels.extend(waits(processes));
+        if let Some(found) = self.threads.waits() {
+            levels.extend(waits(&found, processes));
+        }
         levels.extend(self.limits(now));
         levels
     }
@@ -170,15 +172,13 @@ impl Processes {
     }
 }
 
-/// What the threads wait for; nothing where that may not be read.
-fn waits(processes: &[Process]) -> Vec<Level> {
-    let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
-    let Some(waits) = Waits::of(&pids) else { return Vec::new() };
+/// Levels of what the threads of processes wait for.
+fn waits(waits: &Waits, processes: &[Process]) -> Vec<Level> {
     if !waits.needs_table() {
         return waits.levels(&[], &HashSet::new());
     }
     let table = sockets::table(&processes[0]);
-    let inodes = pids.iter().flat_map(|pid| inodes(*pid)).collect();
+    let inodes = processes.iter().flat_map(|process| inodes(process.pid())).collect();
     waits.levels(&table, &sockets::listening_ports(&table, &inodes))
 }
 

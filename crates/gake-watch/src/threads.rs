@@ -1,12 +1,14 @@
-//! Activity of the threads of processes: running, waiting for a core, waiting for a disk.
+//! Threads of processes: how much they run and wait for a core, their states and waits.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::waits::{Wait, Waits};
+
 /// Maximum number of threads read; each is a file.
-pub(crate) const THREADS_MAX: usize = 1_024;
+const THREADS_MAX: usize = 1_024;
 
 /// Minimum interval between two readings for a rate.
 pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(200);
@@ -38,10 +40,22 @@ impl SchedStat {
     }
 }
 
+/// Reads the threads of processes. A thread that has not run since the last reading is in the same
+/// state, and waits for the same: only its counters are read.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSampler {
-    last: HashMap<(i32, i32), SchedStat>,
+    threads: HashMap<(i32, i32), Thread>,
     at: Option<Instant>,
+    /// Whether the waits of a process may be read.
+    waits_are_readable: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    scheduled: SchedStat,
+    /// As in `/proc/PID/task/TID/stat`: `R`, `S`, `D`, `T`.
+    state: Option<char>,
+    wait: Option<Wait>,
 }
 
 /// The activity of all threads between two readings.
@@ -61,31 +75,63 @@ impl ThreadSampler {
         if elapsed.is_some_and(|elapsed| elapsed < INTERVAL_MIN) {
             return None;
         }
-        let found: HashMap<_, _> = processes
-            .iter()
-            .flat_map(|pid| tasks(*pid).map(move |tid| (*pid, tid)))
-            .take(THREADS_MAX)
-            .filter_map(|(pid, tid)| {
-                let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-                Some(((pid, tid), SchedStat::parse(&text)?))
-            })
-            .collect();
-        let activity = elapsed.map(|elapsed| activity(&self.last, &found, elapsed));
-        (self.last, self.at) = (found, Some(now));
+        let ids = processes.iter().flat_map(|pid| tasks(*pid).map(move |tid| (*pid, tid)));
+        let ids: Vec<_> = ids.take(THREADS_MAX).collect();
+        let found: HashMap<_, _> =
+            ids.into_iter().filter_map(|id| Some((id, self.thread(id)?))).collect();
+        let activity = elapsed.map(|elapsed| activity(&self.threads, &found, elapsed));
+        (self.threads, self.at) = (found, Some(now));
         activity
+    }
+
+    /// A thread now; `None` if it has ended.
+    fn thread(&mut self, (pid, tid): (i32, i32)) -> Option<Thread> {
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+        let scheduled = SchedStat::parse(&text)?;
+        let last = self.threads.get(&(pid, tid));
+        if let Some(last) =
+            last.filter(|last| last.scheduled == scheduled && last.state != Some('R'))
+        {
+            return Some(*last);
+        }
+        let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+        let wait = match fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) {
+            Ok(line) => {
+                self.waits_are_readable = true;
+                Wait::parse(pid, &line)
+            }
+            Err(_) => None,
+        };
+        Some(Thread { scheduled, state: state(&stat), wait })
+    }
+
+    /// The threads that cannot run, at the last reading.
+    pub(crate) fn held(&self) -> HeldThreads {
+        let count = |states: [char; 2]| {
+            let is_one = |thread: &&Thread| thread.state.is_some_and(|one| states.contains(&one));
+            self.threads.values().filter(is_one).count()
+        };
+        HeldThreads { disk: count(['D', 'D']), stopped: count(['T', 't']) }
+    }
+
+    /// What the threads waited for at the last reading; `None` if that may not be read.
+    pub(crate) fn waits(&self) -> Option<Waits> {
+        let waits = self.threads.values().filter_map(|thread| thread.wait);
+        self.waits_are_readable.then(|| Waits::of(waits))
     }
 }
 
 fn activity(
-    before: &HashMap<(i32, i32), SchedStat>,
-    now: &HashMap<(i32, i32), SchedStat>,
+    before: &HashMap<(i32, i32), Thread>,
+    now: &HashMap<(i32, i32), Thread>,
     elapsed: Duration,
 ) -> Activity {
     let elapsed = elapsed.as_secs_f64();
     let mut sum = Activity::default();
-    for (thread, scheduled) in now {
+    for (id, thread) in now {
         // All counters of a new thread are since the last reading.
-        let done = scheduled.since(before.get(thread).copied().unwrap_or_default());
+        let last = before.get(id).map(|thread| thread.scheduled).unwrap_or_default();
+        let done = thread.scheduled.since(last);
         sum.waiting += done.waited as f64 / 1e9 / elapsed;
         sum.slices += done.slices as f64 / elapsed;
         sum.busiest = sum.busiest.max((done.ran + done.waited) as f64 / 1e9 / elapsed);
@@ -103,26 +149,13 @@ pub(crate) struct HeldThreads {
     pub(crate) stopped: usize,
 }
 
-pub(crate) fn held(processes: &[i32]) -> HeldThreads {
-    let states = processes
-        .iter()
-        .flat_map(|pid| tasks(*pid).map(move |tid| format!("/proc/{pid}/task/{tid}/stat")))
-        .take(THREADS_MAX)
-        .filter_map(|path| state(&fs::read_to_string(path).ok()?));
-    states.fold(HeldThreads::default(), |held, state| match state {
-        'D' => HeldThreads { disk: held.disk + 1, ..held },
-        'T' | 't' => HeldThreads { stopped: held.stopped + 1, ..held },
-        _ => held,
-    })
-}
-
 /// The state in a `stat`, after the name in parentheses, which may contain any character.
 fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
 /// The threads of a process.
-pub(crate) fn tasks(pid: i32) -> impl Iterator<Item = i32> {
+fn tasks(pid: i32) -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
     tasks.into_iter().flatten().flatten().filter_map(|task| task.file_name().to_str()?.parse().ok())
 }
@@ -137,7 +170,10 @@ mod tests {
 
     #[test]
     fn activity_is_growth() {
-        let thread = |ran, waited, slices| SchedStat { ran: ns(ran), waited: ns(waited), slices };
+        let thread = |ran, waited, slices| {
+            let scheduled = SchedStat { ran: ns(ran), waited: ns(waited), slices };
+            Thread { scheduled, state: None, wait: None }
+        };
         let before = HashMap::from([((1, 1), thread(5.0, 1.0, 10)), ((1, 2), thread(1.0, 0.0, 0))]);
         let now = HashMap::from([
             ((1, 1), thread(6.0, 1.5, 30)),

@@ -12,7 +12,6 @@ use gake_core::record::LevelUnit;
 use procfs::net::TcpNetEntry;
 
 use crate::level::Level;
-use crate::threads::{THREADS_MAX, tasks};
 
 /// Peers with a level of their own.
 const PEERS_MAX: usize = 4;
@@ -21,38 +20,25 @@ const POLLED_MAX: usize = 4;
 /// Bytes of a `struct pollfd`, which begins with the descriptor.
 const POLL_FD: usize = 8;
 
-/// A blocked system call, by what it waits for.
+/// What a blocked thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
-    /// Reading or writing a descriptor.
-    Descriptor(i32),
-    /// Polling so many descriptors, listed at an address of the process.
-    Poll(u64, u64),
+pub(crate) enum Wait {
+    /// To read from or write to a socket, by inode.
+    Socket(u64),
     Sleep,
     Futex,
     FileLock,
     Child,
 }
 
-/// Threads by what they wait for. Event loops and threads that wait for clients count nowhere.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Waits {
-    sleeping: usize,
-    futex: usize,
-    file_lock: usize,
-    child: usize,
-    /// Descriptors of sockets, by inode.
-    sockets: HashMap<u64, usize>,
-}
-
-impl Call {
-    /// Reads a line of `syscall`; `None` for a running thread and for calls of no interest.
-    fn parse(line: &str) -> Option<Self> {
+impl Wait {
+    /// Reads a line of `syscall` of a thread of `pid`; `None` for a running thread and for calls of
+    /// no interest.
+    pub(crate) fn parse(pid: i32, line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let number = words.next()?.parse::<i64>().ok()?;
         let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
         let (first, second) = (argument()?, argument()?);
-        // Calls that a 64-bit architecture lacks are -1 there, which no blocked call has.
         Some(match number {
             libc::SYS_read
             | libc::SYS_readv
@@ -61,9 +47,13 @@ impl Call {
             | libc::SYS_write
             | libc::SYS_writev
             | libc::SYS_sendto
-            | libc::SYS_sendmsg => Self::Descriptor(i32::try_from(first).ok()?),
+            | libc::SYS_sendmsg => Self::Socket(socket(pid, i32::try_from(first).ok()?)?),
             libc::SYS_ppoll | POLL if second == 0 => Self::Sleep,
-            libc::SYS_ppoll | POLL => Self::Poll(first, second),
+            // Of several sockets, the first stands for all.
+            libc::SYS_ppoll | POLL => {
+                let descriptors = polled(pid, first, second);
+                Self::Socket(descriptors.into_iter().find_map(|one| socket(pid, one))?)
+            }
             libc::SYS_pselect6 | SELECT if first == 0 => Self::Sleep,
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Self::Sleep,
             libc::SYS_futex => Self::Futex,
@@ -75,6 +65,7 @@ impl Call {
     }
 }
 
+// Calls that an architecture lacks are negative there, which no blocked call is.
 #[cfg(target_arch = "x86_64")]
 const POLL: i64 = libc::SYS_poll;
 #[cfg(target_arch = "x86_64")]
@@ -86,46 +77,32 @@ const SELECT: i64 = -2;
 const LOCK_WAIT: u64 = libc::F_SETLKW as u64;
 const OPEN_FILE_LOCK_WAIT: u64 = libc::F_OFD_SETLKW as u64;
 
+/// Threads by what they wait for. Event loops and threads that wait for clients count nowhere.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    sleeping: usize,
+    futex: usize,
+    file_lock: usize,
+    child: usize,
+    /// By inode.
+    sockets: HashMap<u64, usize>,
+}
+
 impl Waits {
-    /// The waits of all threads now; `None` if those of no process may be read.
-    pub(crate) fn of(processes: &[i32]) -> Option<Self> {
+    /// Counts the waits of threads.
+    pub(crate) fn of(all: impl Iterator<Item = Wait>) -> Self {
         let mut waits = Self::default();
-        let mut left = THREADS_MAX;
-        let mut is_readable = false;
-        for pid in processes {
-            for tid in tasks(*pid).take(left) {
-                left -= 1;
-                match fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) {
-                    Ok(line) => waits.add(*pid, &line),
-                    // All threads of a process are of one user.
-                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => break,
-                    // The thread has ended.
-                    Err(_) => continue,
-                }
-                is_readable = true;
-            }
+        for wait in all {
+            let count = match wait {
+                Wait::Sleep => &mut waits.sleeping,
+                Wait::Futex => &mut waits.futex,
+                Wait::FileLock => &mut waits.file_lock,
+                Wait::Child => &mut waits.child,
+                Wait::Socket(inode) => waits.sockets.entry(inode).or_default(),
+            };
+            *count += 1;
         }
-        is_readable.then_some(waits)
-    }
-
-    fn add(&mut self, pid: i32, line: &str) {
-        match Call::parse(line) {
-            Some(Call::Sleep) => self.sleeping += 1,
-            Some(Call::Futex) => self.futex += 1,
-            Some(Call::FileLock) => self.file_lock += 1,
-            Some(Call::Child) => self.child += 1,
-            Some(Call::Descriptor(descriptor)) => self.add_sockets(pid, &[descriptor]),
-            Some(Call::Poll(list, count)) => self.add_sockets(pid, &polled(pid, list, count)),
-            None => {}
-        }
-    }
-
-    fn add_sockets(&mut self, pid: i32, descriptors: &[i32]) {
-        // A thread that polls several sockets counts once, for the first of them.
-        let inode = descriptors.iter().find_map(|descriptor| socket(pid, *descriptor));
-        if let Some(inode) = inode {
-            *self.sockets.entry(inode).or_default() += 1;
-        }
+        waits
     }
 
     /// Whether a thread waits for a socket: [`Waits::levels`] needs the table of sockets.
@@ -188,26 +165,29 @@ mod tests {
 
     use super::*;
     use crate::sockets;
+    use crate::threads::ThreadSampler;
 
     #[test]
     fn calls_are_known_by_number_and_arguments() {
         let line = |number: i64, first: u64, second: u64| {
             format!("{number} {first:#x} {second:#x} 0x0 0x0 0x0 0x0 0x7ffe 0x7f00\n")
         };
-        for (line, call) in [
-            (line(libc::SYS_recvfrom, 7, 9), Some(Call::Descriptor(7))),
-            (line(libc::SYS_ppoll, 0x1000, 1), Some(Call::Poll(0x1000, 1))),
-            (line(libc::SYS_ppoll, 0, 0), Some(Call::Sleep)),
-            (line(libc::SYS_pselect6, 0, 0), Some(Call::Sleep)),
+        for (line, wait) in [
+            (line(libc::SYS_ppoll, 0, 0), Some(Wait::Sleep)),
+            (line(libc::SYS_pselect6, 0, 0), Some(Wait::Sleep)),
             (line(libc::SYS_pselect6, 5, 0), None),
-            (line(libc::SYS_fcntl, 3, 7), Some(Call::FileLock)),
+            (line(libc::SYS_fcntl, 3, 7), Some(Wait::FileLock)),
             (line(libc::SYS_fcntl, 3, 1), None),
+            (line(libc::SYS_wait4, 3, 1), Some(Wait::Child)),
             (line(libc::SYS_epoll_pwait, 3, 1), None),
+            // Neither the descriptor nor the process is there.
+            (line(libc::SYS_recvfrom, 7, 9), None),
+            (line(libc::SYS_ppoll, 0x1000, 1), None),
             ("running\n".to_owned(), None),
             ("-1 0x7ffe 0x7f00\n".to_owned(), None),
             (String::new(), None),
         ] {
-            assert_eq!(Call::parse(&line), call, "{line}");
+            assert_eq!(Wait::parse(i32::MAX, &line), wait, "{line}");
         }
     }
 
@@ -216,7 +196,9 @@ mod tests {
         let me = Process::myself().unwrap();
         let begun = Instant::now();
         loop {
-            let waits = Waits::of(&[me.pid()]).expect("a process may read its own");
+            let mut threads = ThreadSampler::default();
+            threads.read(&[me.pid()], Instant::now());
+            let waits = threads.waits().expect("a process may read its own");
             let levels = waits.levels(&sockets::table(&me), &HashSet::new());
             let value = |name: &str| {
                 levels.iter().find(|level| level.name == name).map_or(0.0, |level| level.value)
@@ -262,6 +244,8 @@ mod tests {
         let waits = Waits { sockets: [(7, 3)].into(), ..Waits::default() };
         assert!(waits.needs_table());
         assert_eq!(waits.levels(&[], &[80].into()).len(), 4);
-        assert_eq!(Waits::of(&[i32::MAX]), None);
+        let mut threads = ThreadSampler::default();
+        threads.read(&[i32::MAX], Instant::now());
+        assert_eq!(threads.waits(), None);
     }
 }
