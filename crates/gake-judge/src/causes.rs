@@ -3,6 +3,7 @@
 use gake_core::record::Run;
 
 use crate::finding::{self, Finding};
+use crate::usl::PoolFit;
 
 /// A finding that at least one of several runs has.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,9 +41,16 @@ impl Causes {
         }
     }
 
-    /// The causes, the most frequent first; then the symptoms.
+    /// The causes, the most frequent first; then the symptoms. `pool` is the number served at once
+    /// that all steps together show: what one step alone says to the contrary is left out.
     #[must_use]
-    pub fn sorted(mut self) -> Vec<Cause> {
+    pub fn sorted(mut self, pool: Option<PoolFit>) -> Vec<Cause> {
+        if let Some(PoolFit { slots, .. }) = pool {
+            let agrees = |served: f64| (slots.low..=slots.high).contains(&served);
+            self.causes.retain(|(Cause { finding, .. }, _)| {
+                !finding.is_number_served() || finding.served.is_some_and(agrees)
+            });
+        }
         self.causes.sort_by_key(|(cause, _)| (cause.finding.rank, std::cmp::Reverse(cause.runs)));
         self.causes.into_iter().map(|(cause, _)| cause).collect()
     }
@@ -53,7 +61,9 @@ mod tests {
     use gake_core::record::Fault;
 
     use super::*;
+    use crate::finding::served_at_once;
     use crate::testing::{MS, RunBuilder};
+    use crate::usl::IntervalEstimate;
 
     #[test]
     fn the_most_frequent_comes_first_with_the_evidence_of_the_highest_load() {
@@ -66,9 +76,27 @@ mod tests {
             causes.add(run, load);
         }
         assert_eq!(causes.runs, 4);
-        let sorted = causes.sorted();
+        let sorted = causes.sorted(None);
         let ids: Vec<_> = sorted.iter().map(|cause| (cause.finding.id, cause.runs)).collect();
         assert_eq!(ids, [("server_closes", 2), ("server_errors", 1)]);
         assert!(sorted[0].finding.evidence.contains("50"), "{}", sorted[0].finding.evidence);
+    }
+
+    #[test]
+    fn what_all_steps_show_outweighs_one() {
+        let pool = |low, high| {
+            let slots = IntervalEstimate { value: (low + high) / 2.0, low, high };
+            PoolFit { throughput: 400.0, service: 0.01, slots }
+        };
+        let step = |served| Cause { finding: served_at_once("so".to_owned(), served), runs: 1 };
+        for (served, pool, is_left) in [
+            (Some(1.28), Some(pool(3.2, 5.2)), false),
+            (Some(4.0), Some(pool(3.2, 5.2)), true),
+            (None, Some(pool(3.2, 5.2)), false),
+            (Some(1.28), None, true),
+        ] {
+            let causes = Causes { causes: vec![(step(served), 1.0)], runs: 1 };
+            assert_eq!(causes.sorted(pool).len(), usize::from(is_left), "{served:?} {pool:?}");
+        }
     }
 }

@@ -91,6 +91,11 @@ impl Finding {
             || self.id.starts_with("db_")
     }
 
+    /// Whether it is about how many requests the target serves at once.
+    pub(crate) fn is_number_served(&self) -> bool {
+        [server::POOL_QUEUEING, server::ONE_AT_A_TIME].contains(&self.id)
+    }
+
     fn symptom(self) -> Self {
         Self { rank: Rank::Symptom, ..self }
     }
@@ -170,8 +175,7 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     }
     // No guess at what requests wait for inside the target where it is known.
     if findings.iter().any(Finding::is_from_inside) {
-        let guessed = [server::POOL_QUEUEING, server::ONE_AT_A_TIME];
-        findings.retain(|finding| !guessed.contains(&finding.id));
+        findings.retain(|finding| !finding.is_number_served());
     }
     // A restart refuses connections; no limit does.
     if findings.iter().any(|finding| finding.id == "target_ended") {

@@ -41,7 +41,7 @@ pub(super) struct PoolJson {
     throughput: f64,
     /// Mean response time without load.
     service_s: f64,
-    /// Requests served concurrently.
+    /// Requests served at once.
     slots: EstimateJson,
 }
 

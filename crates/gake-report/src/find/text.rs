@@ -230,13 +230,17 @@ fn scaling(page: &mut TextPage, result: &SearchResult) {
 /// The concurrency of the target, from the plateau of the ladder.
 fn plateau(pool: PoolFit) -> String {
     format!(
-        "throughput peaks at {} while one request takes {}: about {} are served concurrently ({} to {})",
+        "throughput peaks at {} while one request takes {}: about {} are served at once ({} to {})",
         units::rate(pool.throughput),
         units::duration(pool.service * 1e9),
-        units::number(pool.slots.value),
-        units::number(pool.slots.low),
-        units::number(pool.slots.high)
+        tenths(pool.slots.value),
+        tenths(pool.slots.low),
+        tenths(pool.slots.high)
     )
+}
+
+fn tenths(number: f64) -> String {
+    units::number((number * 10.0).round() / 10.0)
 }
 
 /// What the capacity comes from, in a clause: the places of a pool, or the first finding.

@@ -99,7 +99,7 @@ impl Trials<'_> {
         let result = search.result();
         let map = if options.maps { self.map(&result, &mut events)? } else { None };
         let target = self.loaded().name().to_owned();
-        let (causes, overloaded) = self.causes();
+        let (causes, overloaded) = self.causes(result.pool());
         Ok(FindReport {
             target,
             started_unix_ns,

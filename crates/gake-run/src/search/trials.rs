@@ -9,6 +9,7 @@ use gake_core::record::{FailedBodies, MACHINE, Run};
 use gake_engine::JoinedSecond;
 use gake_judge::overload::{self, OverloadStep};
 use gake_judge::search::{Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond};
+use gake_judge::usl::PoolFit;
 use gake_judge::{Cause, Causes, Clause, Objective};
 use gake_wire::PreparedRequests;
 
@@ -222,10 +223,10 @@ impl<'a> Trials<'a> {
     }
 
     /// The causes of limits, and the number of runs that were examined.
-    pub(super) fn causes(&mut self) -> (Vec<Cause>, u64) {
+    pub(super) fn causes(&mut self, pool: Option<PoolFit>) -> (Vec<Cause>, u64) {
         let causes = std::mem::take(&mut self.causes);
         let runs = causes.runs;
-        (causes.sorted(), runs)
+        (causes.sorted(pool), runs)
     }
 
     /// Bodies of failed responses of all trials.
