@@ -28,6 +28,7 @@ mod real_k6;
 mod recorder;
 mod recording;
 mod report;
+mod screenshots;
 mod shadow;
 mod sinks;
 mod soak;

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use xtask::workspace;
 
+use crate::screenshots;
+
 /// Where the tables are.
 const PAGE: &str = "docs/cliffs.md";
 /// What a section's table begins with.
@@ -39,8 +41,10 @@ struct Row {
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {
-    if !args.is_empty() {
-        bail!("usage: cargo xtask pictures");
+    match args {
+        [] => {}
+        [flag] if flag == "--pages" => screenshots::take()?,
+        _ => bail!("usage: cargo xtask pictures [--pages]"),
     }
     for (path, picture) in pictures()? {
         fs::create_dir_all(path.parent().unwrap_or(&path))?;

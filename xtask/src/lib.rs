@@ -40,7 +40,8 @@ usage: cargo xtask TASK
                      findings on real servers against the truth: the matrix of docs/causes.md
   experiments [--runs N] [--only NAME] [--gake PATH]
                      every experiment with --quick, and the unexpected steps
-  pictures           draws the pictures of docs/cliffs.md from its tables
+  pictures [--pages]
+                     draws the pictures of docs/cliffs.md from its tables, and takes those of the README
   k6 --record | --live | --soak MINUTES
                      the scripts of crates/gake/tests/k6 with the real k6; a soak for leaks
   sim [RUNS] [SERVER ...]
