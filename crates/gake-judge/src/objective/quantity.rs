@@ -218,7 +218,13 @@ impl Measure {
         match (self, part.label) {
             (Self::Response, Some((response, _))) => statistic.of(response),
             (Self::Of(_), Some((_, service))) => statistic.of(service),
-            (Self::Response, None) => statistic.of(&part.tally.latency.response()),
+            // Slow failures count, and fast ones make nothing better.
+            (Self::Response, None) => {
+                let latency = &part.tally.latency;
+                let all = statistic.of(&latency.response())?;
+                let ok = latency.distinct_ok().map(|ok| statistic.of(ok)).transpose()?;
+                Ok(ok.map_or(all, |ok| all.max(ok)))
+            }
             (Self::Of(metric), None) => statistic.of(part.tally.latency.of(metric)),
         }
     }

@@ -62,6 +62,21 @@ fn compares_with_the_measured_value() {
 }
 
 #[test]
+fn failures_make_no_response_time_better() {
+    let mut run = RunBuilder::of(300, 30 * MS).run();
+    let others = |run: &mut Run, time| {
+        run.tally.latency.of_mut(LatencyMetric::OtherResponse).record_n(time, 600);
+    };
+    // Two in three are refused in 0.1 ms.
+    others(&mut run, MS / 10);
+    assert_eq!(check(&run, "p50<10ms").shown(), "30.0 ms");
+    assert!(!check(&run, "mean<20ms").met && check(&run, "p50<31ms").met);
+    // And as many after a second.
+    others(&mut run, 1_000 * MS);
+    assert!(!check(&run, "p90<31ms").met && check(&run, "ok.p90<31ms").met);
+}
+
+#[test]
 fn the_target_can_be_bounded() {
     let mut run = RunBuilder::of(90, MS).run();
     let reading = |name: &str, unit, value| GaugeReading {
