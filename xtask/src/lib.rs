@@ -41,7 +41,7 @@ usage: cargo xtask TASK
   experiments [--runs N] [--only NAME] [--gake PATH]
                      every experiment with --quick, and the unexpected steps
   pictures [--pages]
-                     draws the pictures of docs/cliffs.md from its tables, and takes those of the README
+                     draws docs/cliffs.md from its tables; takes the README's pictures
   k6 --record | --live | --soak MINUTES
                      the scripts of crates/gake/tests/k6 with the real k6; a soak for leaks
   sim [RUNS] [SERVER ...]

@@ -1,7 +1,7 @@
 //! What the threads of processes wait for: the system call in which each is blocked.
 //!
 //! `/proc/PID/task/TID/syscall` has the call and its arguments, of processes that this one may
-//! trace: its own descendants, those of the same user where Yama allows it, all for root.
+//! trace: its own descendants; for root, all; where Yama allows it, the user's.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};

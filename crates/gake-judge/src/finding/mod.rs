@@ -262,6 +262,12 @@ fn inside_first(findings: &mut Vec<Finding>) {
     }
 }
 
+/// The share of their time in which the workers of `run` waited for a core, if they starved.
+pub(crate) fn starving_workers(run: &Run) -> Option<f64> {
+    let facts = RunFacts { run, objectives: &[] };
+    generator::delayed(&facts).filter(|_| generator::starves(&facts))
+}
+
 /// Whether the target had CPU to spare in `run`, so that requests waited for something else; `None`
 /// when unknown.
 #[must_use]

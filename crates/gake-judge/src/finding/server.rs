@@ -1,6 +1,6 @@
 //! Queues inside the server, from the distribution of response times; and bandwidth.
 
-use gake_core::clock::{Nanos, SECOND, TENTH};
+use gake_core::clock::{Nanos, TENTH};
 use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
 use gake_text::units;
 
@@ -24,7 +24,7 @@ const QUEUE_NARROW: f64 = 0.5;
 /// Ratio of the mean in flight to the slots that the rate and the fastest response need.
 const QUEUE_OVER_SLOTS: f64 = 2.0;
 /// Users who line up in one queue from the start are at least this many times the slots.
-pub(super) const LINED_UP_SLOTS: f64 = 1.5;
+const LINED_UP_SLOTS: f64 = 1.5;
 /// Maximum share of later responses about as short as in the first second, ...
 const FAST_LATER: f64 = 0.02;
 /// ... in which each slot has at least this many of them.
@@ -82,9 +82,6 @@ const ONE_CORE: f64 = 1.3;
 /// The number of connections to a server behind the target agrees with the places up to this share.
 const PLACES_WITHIN: f64 = 0.1;
 
-/// A pool of connections is full when threads wait for this share of them.
-pub(super) const FULL: f64 = 0.8;
-
 const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
@@ -113,11 +110,8 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         Some(known) => (known - places as f64).abs() <= (PLACES_WITHIN * known).max(0.5),
         None => true,
     };
-    // All of them are awaited, whatever a request alone takes.
-    let is_full = |(peer, places): (&str, u64)| {
-        waits::awaiting(facts, peer).is_some_and(|threads| threads >= FULL * places as f64)
-    };
-    let pool = pool_of_connections(facts).filter(|pool| agrees(pool.1) || is_full(*pool));
+    let pool = waits::constant_connections(facts)
+        .filter(|pool| agrees(pool.1) || waits::are_all_awaited(facts, *pool));
     if let Some((peer, places)) = pool.or_else(|| waits::full_connections(facts)) {
         let peer = match database::by_port(peer) {
             Some(name) => format!("{peer} ({name})"),
@@ -158,23 +152,6 @@ pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
         None => "look for a pool; its size is the rate × the time of one request alone",
     };
     Finding { served, ..Finding::new(POOL_QUEUEING, evidence, advice, check) }
-}
-
-/// A server behind the target to which it has the same number of connections in every reading,
-/// while more requests are in flight: a pool of that size.
-fn pool_of_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
-    facts.run.watched.gauges().iter().find_map(|gauge| {
-        let peer = gauge.name.strip_suffix(" established")?;
-        let from = facts.warmup().max(SECOND / 2);
-        let end = facts.warmup() + facts.run.measured;
-        let within = gauge.samples().iter().filter(|s| s.at >= from && s.at <= end);
-        let counts: Vec<f64> = within.map(|sample| sample.mean).collect();
-        let size = *counts.first()?;
-        let is_constant =
-            counts.len() >= 3 && counts.iter().all(|count| (count - size).abs() < 0.5);
-        let is_full = facts.in_flight() >= LINED_UP_SLOTS * size;
-        (is_constant && size >= 1.0 && is_full).then_some((peer, size as u64))
-    })
 }
 
 /// Users starve in a queue of a server that has accepted them all.

@@ -8,7 +8,6 @@ use gake_text::units;
 use super::Finding;
 use super::database;
 use super::facts::RunFacts;
-use super::server::{FULL, LINED_UP_SLOTS};
 
 /// Threads hold the places when this share of the places is accounted for, ...
 const PLACES_MIN: f64 = 0.6;
@@ -26,6 +25,10 @@ const OTHERS_THREADS: (f64, f64) = (0.6, 1.3);
 const ONE_EACH: f64 = 0.8;
 /// Fewer requests that wait say nothing.
 const OTHERS_MIN: f64 = 3.0;
+/// A pool of connections is full when threads wait for this share of them, ...
+const FULL: f64 = 0.8;
+/// ... and so many times as many requests are in flight.
+const IN_FLIGHT_MIN: f64 = 1.5;
 /// Fewer readings do not show that a pool is full all the time.
 const READINGS_MIN: u64 = 3;
 
@@ -195,12 +198,34 @@ fn readings(facts: &RunFacts<'_>) -> Option<u64> {
 }
 
 /// The mean number of threads that wait for `peer`. The level is absent while there are none.
-pub(super) fn awaiting(facts: &RunFacts<'_>, peer: &str) -> Option<f64> {
+fn awaiting(facts: &RunFacts<'_>, peer: &str) -> Option<f64> {
     let readings = readings(facts)?;
     let mut gauges = facts.run.watched.gauges().iter();
     let gauge = gauges.find(|gauge| gauge.name.strip_suffix(" awaited") == Some(peer))?;
     let (mean, count) = busy(gauge, facts)?;
     Some(mean * count as f64 / readings as f64)
+}
+
+/// A server behind the target to which it has the same number of connections in every reading,
+/// while more requests are in flight: a pool of that size.
+pub(super) fn constant_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
+    facts.run.watched.gauges().iter().find_map(|gauge| {
+        let peer = gauge.name.strip_suffix(" established")?;
+        let from = facts.warmup().max(SECOND / 2);
+        let end = facts.warmup() + facts.run.measured;
+        let within = gauge.samples().iter().filter(|s| s.at >= from && s.at <= end);
+        let counts: Vec<f64> = within.map(|sample| sample.mean).collect();
+        let size = *counts.first()?;
+        let is_constant =
+            counts.len() >= 3 && counts.iter().all(|count| (count - size).abs() < 0.5);
+        let is_full = facts.in_flight() >= IN_FLIGHT_MIN * size;
+        (is_constant && size >= 1.0 && is_full).then_some((peer, size as u64))
+    })
+}
+
+/// Whether threads wait for all of a number of connections, whatever a request alone takes.
+pub(super) fn are_all_awaited(facts: &RunFacts<'_>, (peer, places): (&str, u64)) -> bool {
+    awaiting(facts, peer).is_some_and(|threads| threads >= FULL * places as f64)
 }
 
 /// A server behind the target for which the same number of threads wait nearly all the time, while
@@ -210,7 +235,7 @@ pub(super) fn full_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64
     facts.run.watched.gauges().iter().find_map(|gauge| {
         let peer = gauge.name.strip_suffix(" awaited")?;
         let (places, threads) = (gauge.max()?, awaiting(facts, peer)?);
-        let is_full = threads >= FULL * places && facts.in_flight() >= LINED_UP_SLOTS * places;
+        let is_full = threads >= FULL * places && facts.in_flight() >= IN_FLIGHT_MIN * places;
         (readings >= READINGS_MIN && is_full).then_some((peer, places as u64))
     })
 }

@@ -9,6 +9,7 @@ use gake_core::record::{Fault, LatencyMetric, Run, RunEnd};
 use gake_core::schedule::Process;
 use gake_text::units;
 
+use crate::finding;
 use crate::finding::{THROTTLED, THROTTLED_MIN};
 use crate::lanes;
 use crate::saturation::Saturation;
@@ -83,13 +84,14 @@ pub struct Reason {
 }
 
 /// The rules, in the order of their reasons within a level.
-const RULES: [fn(&Run) -> Option<Reason>; 9] = [
+const RULES: [fn(&Run) -> Option<Reason>; 10] = [
     accounts,
     nothing_sent,
     lateness,
     asked_and_sent,
     users,
     cpu,
+    run_delay,
     dropped,
     own_faults,
     littles_law::check,
@@ -337,6 +339,18 @@ fn cpu(run: &Run) -> Option<Reason> {
         units::percent(busiest.min(1.0))
     );
     Some(Reason { rule: "generator_cpu", level, text })
+}
+
+/// A closed loop whose workers starve reads its responses late and sends the next requests later,
+/// which no send delay shows.
+fn run_delay(run: &Run) -> Option<Reason> {
+    let waited = finding::starving_workers(run).filter(|_| run.plan.load.is_back_to_back())?;
+    let text = format!(
+        "the workers waited for a core {} of their time, longer than they had one: the server may be \
+         faster",
+        units::percent(waited)
+    );
+    Some(Reason { rule: "run_delay", level: Validity::Suspect, text })
 }
 
 fn dropped(run: &Run) -> Option<Reason> {

@@ -107,6 +107,21 @@ fn lateness_of_few_requests_is_counted() {
 }
 
 #[test]
+fn a_closed_loop_that_starves_is_suspect() {
+    let run = |run_delay: u64, builder: RunBuilder| {
+        let mut run = builder.run();
+        (run.generator.run_delay, run.generator.cpu) = (run_delay, SECOND);
+        run
+    };
+    let closed = || RunBuilder::of(10_000, 2 * MS).closed();
+    let (_, reasons) = check(&run(4 * SECOND, closed()));
+    expect!["the workers waited for a core 40 % of their time, longer than they had one: the server may be faster"].assert_eq(&reasons[0].text);
+    assert_eq!(level_of(&run(4 * SECOND, closed()), "run_delay"), Suspect);
+    assert_eq!(level_of(&run(SECOND, closed()), "run_delay"), Valid);
+    assert_eq!(level_of(&run(4 * SECOND, RunBuilder::of(10_000, 2 * MS)), "run_delay"), Valid);
+}
+
+#[test]
 fn a_busy_machine_is_distinguished_from_a_slow_generator() {
     // 4 % of the requests are late.
     let run = |run_delay: u64, busiest: f64| {
