@@ -258,7 +258,9 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
             self.follow_rates();
             while let Some(second) = self.collector.next_second() {
                 let reason = self.second(second);
-                if reason.is_some() && self.running.stop.asked() == Stop::Go {
+                // A run that is over needs no reason to end.
+                let is_running = !self.collector.is_over() && self.running.stop.asked() == Stop::Go;
+                if reason.is_some() && is_running {
                     self.running.stop.stop(self.abort);
                     self.reason = reason;
                 }

@@ -24,7 +24,7 @@ fn check(refused: &[(&str, &str)]) {
 fn what_makes_no_sense_is_refused() {
     check(&[
         ("run", "TARGET"),
-        ("run ftp://127.0.0.1/", "speaks http and https"),
+        ("run ftp://127.0.0.1/", "speaks http, https, ws"),
         ("run http://", "http://"),
         ("run http://127.0.0.1:99999/", "99999"),
         ("run demo -r fast", "is not a rate"),

@@ -34,7 +34,7 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     /// Another scheme.
-    #[error("{url:?} has the scheme {scheme:?}; gake speaks http and https")]
+    #[error("{url:?} has the scheme {scheme:?}; gake speaks http, https, ws, wss, grpc and grpcs")]
     Scheme {
         /// The URL.
         url: String,
@@ -480,7 +480,7 @@ mod tests {
         errors.push(Location::parse_websocket("http://h/").unwrap_err().to_string());
         errors.push(Location::parse_grpc("http://h/S/M").unwrap_err().to_string());
         expect![[r#"
-            "ftp://h/" has the scheme "ftp"; gake speaks http and https
+            "ftp://h/" has the scheme "ftp"; gake speaks http, https, ws, wss, grpc and grpcs
             "http://" has no valid host; write for example http://localhost:8080/path
             "http://h:0/" has a bad port; ports are 1 to 65535
             "http://h/a b" holds a blank or a control character; encode it, a blank as %20
