@@ -131,11 +131,10 @@ mod tests {
                 let made = generate::value(&mut random, function, &arguments);
                 let made = made.unwrap_or_else(|why| panic!("{}: {why}", function.name));
                 let text = made.to_string();
-                assert!(
-                    text != "\"\"" && !text.contains(['{', '}'].as_ref()) || made.is_object(),
-                    "{}: {text}",
-                    function.name
-                );
+                // A part of a template that was not filled in.
+                let is_whole =
+                    made.is_object() || function.name == "password" || !text.contains(['{', '}']);
+                assert!(text != "\"\"" && is_whole, "{}: {text}", function.name);
             }
         }
     }
