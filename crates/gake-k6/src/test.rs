@@ -20,6 +20,7 @@ use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
 pub use crate::counters::TestCounters;
 use crate::definitions::GrpcDefinitions;
+use crate::extension::Extensions;
 use crate::features::Features;
 use crate::files::ScriptFiles;
 pub use crate::init_lines::InitLines;
@@ -192,6 +193,8 @@ pub struct Test {
     pub unloaded: OnceLock<(u64, Option<Exception>)>,
     /// The secrets that scripts may read. Set before any user runs.
     pub secrets: OnceLock<Secrets>,
+    /// Modules beside k6's own. Set before any user is loaded.
+    pub extensions: Extensions,
     /// The files and modules that it has read.
     pub files: ScriptFiles,
     pub(crate) bodies: Arc<HeldBodies>,
@@ -252,6 +255,7 @@ impl Test {
             system_tags: OnceLock::new(),
             unloaded: OnceLock::new(),
             secrets: OnceLock::new(),
+            extensions: Extensions::default(),
             init_lines: InitLines::default(),
             began: Instant::now(),
             counters: TestCounters::default(),

@@ -23,6 +23,49 @@ pub struct Dsn {
     pub(super) password: String,
     pub(super) database: Option<String>,
     pub(super) tls: TlsMode,
+    /// Whether it is a script's: as with drivers of Go, any server may have the password, and errors
+    /// have their texts.
+    pub(super) is_script: bool,
+    /// More of MySQL's capabilities.
+    pub(super) capabilities: u32,
+    /// More of PostgreSQL's parameters.
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+/// A login of a script, which opens connections and starts TLS by itself.
+#[derive(Clone, Default)]
+pub struct ScriptLogin {
+    /// The user.
+    pub user: String,
+    /// Never shown.
+    pub password: String,
+    /// The database; PostgreSQL's default is the user's.
+    pub database: Option<String>,
+    /// Whether to encrypt: never, if offered, always.
+    pub tls: Option<LoginTls>,
+    /// MySQL: whether a text may have several statements.
+    pub several_statements: bool,
+    /// MySQL: whether an update counts rows that it found, changed or not.
+    pub found_rows: bool,
+    /// PostgreSQL: more parameters of the session.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// When a login is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginTls {
+    /// If the server offers it.
+    Offered,
+    /// Always.
+    Required,
+    /// Always, with a certificate for the host that the system trusts.
+    Verified,
+}
+
+impl fmt::Debug for ScriptLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptLogin").field("user", &self.user).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,7 +157,46 @@ impl Dsn {
         };
         let in_path = Some(database).filter(|name| !name.is_empty()).map(decoded).transpose()?;
         let database = named.or(in_path);
-        Ok(Self { kind, address, user, password, database, tls })
+        let (is_script, capabilities, parameters) = (false, 0, Vec::new());
+        Ok(Self {
+            kind,
+            address,
+            user,
+            password,
+            database,
+            tls,
+            is_script,
+            capabilities,
+            parameters,
+        })
+    }
+
+    /// The DSN of a script's connection to a server at `host`.
+    #[must_use]
+    pub fn of_script(kind: SqlKind, host: &str, port: u16, login: ScriptLogin) -> Self {
+        const FOUND_ROWS: u32 = 0x2;
+        const MULTI_STATEMENTS: u32 = 0x1_0000;
+        const MULTI_RESULTS: u32 = 0x6_0000;
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let capabilities = MULTI_RESULTS
+            | flag(login.several_statements, MULTI_STATEMENTS)
+            | flag(login.found_rows, FOUND_ROWS);
+        Self {
+            kind,
+            address: ServerAddress::Host(host.to_owned(), port),
+            user: login.user,
+            password: login.password,
+            database: login.database,
+            tls: match login.tls {
+                None => TlsMode::Off,
+                Some(LoginTls::Offered) => TlsMode::Offered,
+                Some(LoginTls::Required) => TlsMode::Required,
+                Some(LoginTls::Verified) => TlsMode::Verified(None),
+            },
+            is_script: true,
+            capabilities,
+            parameters: login.parameters,
+        }
     }
 
     /// The protocol.
@@ -134,15 +216,19 @@ impl Dsn {
     pub(super) fn encrypts(&self, offered: bool) -> Result<bool, String> {
         match (&self.address, &self.tls) {
             (ServerAddress::Socket(_), _) | (_, TlsMode::Off) => Ok(false),
-            (_, TlsMode::Offered) => Ok(offered && !self.is_here()),
+            (_, TlsMode::Offered) => Ok(offered && (self.is_script || !self.is_here())),
             (_, TlsMode::Required | TlsMode::Verified(_)) if offered => Ok(true),
+            _ if self.is_script => Err(match self.kind {
+                SqlKind::MySql => "TLS requested but server does not support TLS".to_owned(),
+                SqlKind::Postgres => "pq: SSL is not enabled on the server".to_owned(),
+            }),
             _ => Err("the server offers no TLS, which sslmode requires".to_owned()),
         }
     }
 
     /// Whether the password may be sent in the clear: no eavesdropper, no impostor.
     pub(super) fn is_private(&self) -> bool {
-        self.is_here() || matches!(self.tls, TlsMode::Verified(_))
+        self.is_script || self.is_here() || matches!(self.tls, TlsMode::Verified(_))
     }
 
     /// Whether the server is on this machine, without resolving names.

@@ -14,8 +14,11 @@ mod reply;
 mod scram;
 mod session;
 mod stream;
+mod typed;
 
-pub use dsn::{Dsn, DsnError, SqlKind};
+pub use dsn::{Dsn, DsnError, LoginTls, ScriptLogin, SqlKind};
 pub use quote::quoted;
 pub use reply::Row;
 pub use session::SqlSession;
+pub use stream::{SqlStream, SqlTransport};
+pub use typed::{ResultSet, SqlError, SqlValue, TypedSession};

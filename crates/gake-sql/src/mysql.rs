@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::dsn::Dsn;
 use crate::reply::{ReplyReader, Row, displayable};
-use crate::stream::SqlStream;
+use crate::stream::{SqlStream, SqlTransport};
 
 /// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
@@ -16,7 +16,7 @@ const SSL: u32 = 0x800;
 const CONNECT_WITH_DB: u32 = 0x8;
 /// utf8mb4.
 const CHARSET: u8 = 45;
-const NULL: u8 = 0xfb;
+pub(super) const NULL: u8 = 0xfb;
 
 /// Maximum packets of a reply.
 const PACKETS_MAX: usize = 1_000;
@@ -25,10 +25,10 @@ const ROUNDS_MAX: usize = 8;
 const NONCE: usize = 20;
 
 #[derive(Debug)]
-pub(super) struct MySql {
-    pub(super) stream: SqlStream,
+pub(super) struct MySql<S> {
+    pub(super) stream: S,
     /// The sequence number of the next packet.
-    sequence: u8,
+    pub(super) sequence: u8,
     /// The auto-increment value of the last row inserted.
     pub(super) last_id: u64,
 }
@@ -40,15 +40,22 @@ struct Greeting {
     offers_tls: bool,
 }
 
-impl MySql {
+impl MySql<SqlStream> {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let mut open = Self { stream: SqlStream::open(dsn).await?, sequence: 0, last_id: 0 };
-        let greeting = Greeting::read(&open.packet().await?)?;
+        Self::start(SqlStream::open(dsn).await?, dsn).await
+    }
+}
+
+impl<S: SqlTransport> MySql<S> {
+    pub(super) async fn start(stream: S, dsn: &Dsn) -> Result<Self, String> {
+        let mut open = Self { stream, sequence: 0, last_id: 0 };
+        let greeting = Greeting::read(&open.packet().await?, dsn)?;
         let encrypts = dsn.encrypts(greeting.offers_tls)?;
         if encrypts {
             open.send(&preface(dsn, true)).await?;
             open.sequence += 1;
-            open.stream = open.stream.secure(dsn).await?;
+            let Self { stream, sequence, last_id } = open;
+            open = Self { stream: stream.secure(dsn).await?, sequence, last_id };
         }
         open.send(&greeting.reply(dsn, encrypts)).await?;
         open.authenticate(dsn, greeting).await?;
@@ -62,7 +69,7 @@ impl MySql {
             let mut reply = ReplyReader(&packet);
             match reply.byte()? {
                 0x00 => return Ok(()),
-                0xff => return Err(refusal(reply)),
+                0xff => return Err(refusal(reply, dsn)),
                 0xfe if reply.0.is_empty() => {
                     return Err("the account has a password from before MySQL 4.1".to_owned());
                 }
@@ -117,7 +124,7 @@ impl MySql {
         self.send(&[b"\x03", sql.as_bytes()].concat()).await?;
         let head = self.packet().await?;
         let columns = match head.first() {
-            Some(0xff) => return Err(refusal(ReplyReader(&head[1..]))),
+            Some(0xff) => return Err(plain_error(ReplyReader(&head[1..]))),
             Some(0) => {
                 let mut reply = ReplyReader(&head[1..]);
                 // After the number of rows affected.
@@ -137,22 +144,22 @@ impl MySql {
             let packet = self.packet().await?;
             match packet.first() {
                 Some(0xfe) if packet.len() < 9 => return Ok(rows),
-                Some(0xff) => return Err(refusal(ReplyReader(&packet[1..]))),
+                Some(0xff) => return Err(plain_error(ReplyReader(&packet[1..]))),
                 _ => rows.push(row(ReplyReader(&packet), columns)?),
             }
         }
         Err(unexpected())
     }
 
-    async fn packet(&mut self) -> Result<Vec<u8>, String> {
-        let head = self.stream.take(4).await?;
+    pub(super) async fn packet(&mut self) -> Result<Vec<u8>, String> {
+        let head = self.stream.take_bytes(4).await?;
         let mut reply = ReplyReader(&head);
         let (length, sequence) = (reply.little(3)?, reply.byte()?);
         self.sequence = sequence.wrapping_add(1);
-        self.stream.take(length as usize).await
+        self.stream.take_bytes(length as usize).await
     }
 
-    async fn send(&mut self, payload: &[u8]) -> Result<(), String> {
+    pub(super) async fn send(&mut self, payload: &[u8]) -> Result<(), String> {
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes();
         let head = [length[0], length[1], length[2], self.sequence];
         self.stream.send(&[&head[..], payload].concat()).await
@@ -160,11 +167,11 @@ impl MySql {
 }
 
 impl Greeting {
-    fn read(packet: &[u8]) -> Result<Self, String> {
+    fn read(packet: &[u8], dsn: &Dsn) -> Result<Self, String> {
         let mut reply = ReplyReader(packet);
         match reply.byte()? {
             10 => {}
-            0xff => return Err(refusal(reply)),
+            0xff => return Err(refusal(reply, dsn)),
             _ => return Err(unexpected()),
         }
         // Version and connection id.
@@ -207,7 +214,7 @@ impl Greeting {
 fn preface(dsn: &Dsn, encrypted: bool) -> Vec<u8> {
     let ssl = if encrypted { SSL } else { 0 };
     let with_database = if dsn.database.is_some() { CONNECT_WITH_DB } else { 0 };
-    let capabilities = CAPABILITIES | ssl | with_database;
+    let capabilities = CAPABILITIES | ssl | with_database | dsn.capabilities;
     let mut payload = capabilities.to_le_bytes().to_vec();
     payload.extend((1_u32 << 20).to_le_bytes());
     payload.push(CHARSET);
@@ -272,7 +279,7 @@ fn row(mut reply: ReplyReader<'_>, columns: usize) -> Result<Row, String> {
 }
 
 /// A length-encoded integer.
-fn number(reply: &mut ReplyReader<'_>) -> Result<u64, String> {
+pub(super) fn number(reply: &mut ReplyReader<'_>) -> Result<u64, String> {
     match reply.byte()? {
         0xfc => reply.little(2),
         0xfd => reply.little(3),
@@ -282,17 +289,34 @@ fn number(reply: &mut ReplyReader<'_>) -> Result<u64, String> {
     }
 }
 
-/// The code and message of an error packet, without the SQL state.
-fn refusal(mut reply: ReplyReader<'_>) -> String {
+/// The code, the SQL state and the message of an error packet.
+pub(super) fn error_fields(mut reply: ReplyReader<'_>) -> (u64, &[u8], &[u8]) {
     let code = reply.little(2).unwrap_or(0);
-    let text = match reply.0.strip_prefix(b"#") {
-        Some(rest) => rest.get(5..).unwrap_or_default(),
-        None => reply.0,
-    };
+    let state = reply.0.strip_prefix(b"#").and_then(|rest| rest.split_at_checked(5));
+    let (state, text) = state.unwrap_or((b"", reply.0));
+    (code, state, text)
+}
+
+fn refusal(reply: ReplyReader<'_>, dsn: &Dsn) -> String {
+    if dsn.is_script { go_error(reply) } else { plain_error(reply) }
+}
+
+fn plain_error(reply: ReplyReader<'_>) -> String {
+    let (code, _, text) = error_fields(reply);
     format!("server error {code}: {}", displayable(text))
 }
 
-fn unexpected() -> String {
+/// The message of Go's driver for an error packet.
+pub(super) fn go_error(reply: ReplyReader<'_>) -> String {
+    let (code, state, text) = error_fields(reply);
+    let (state, text) = (String::from_utf8_lossy(state), String::from_utf8_lossy(text));
+    match state.is_empty() {
+        true => format!("Error {code}: {text}"),
+        false => format!("Error {code} ({state}): {text}"),
+    }
+}
+
+pub(super) fn unexpected() -> String {
     "the server does not speak MySQL's protocol".to_owned()
 }
 
@@ -301,6 +325,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::dsn::SqlKind;
 
     #[test]
     fn proofs_of_passwords_are_valid() {
@@ -326,16 +351,19 @@ mod tests {
         packet.extend([0xff, 0xf7, 45, 2, 0, 0xff, 0x81, 21]);
         packet.extend([0; 10]);
         packet.extend(b"ijklmnopqrst\0mysql_native_password\0");
-        let greeting = Greeting::read(&packet).unwrap();
+        let dsn = Dsn::parse(SqlKind::MySql, "//h").unwrap();
+        let greeting = Greeting::read(&packet, &dsn).unwrap();
         assert_eq!(greeting.nonce, b"abcdefghijklmnopqrst");
         assert_eq!(greeting.plugin, NATIVE);
         assert!(!greeting.offers_tls, "its capabilities 0xf7ff lack it");
         for cut in 0..packet.len() - NATIVE.len() - 1 {
-            assert!(Greeting::read(&packet[..cut]).is_err(), "{cut}");
+            assert!(Greeting::read(&packet[..cut], &dsn).is_err(), "{cut}");
         }
-        let full = Greeting::read(b"\xff\x10\x04Too many connections").unwrap_err();
+        let full = Greeting::read(b"\xff\x10\x04Too many connections", &dsn).unwrap_err();
         expect!["server error 1040: Too many connections"].assert_eq(&full);
-        let denied = refusal(ReplyReader(b"\x15\x04#28000Access denied"));
+        let denied = b"\x15\x04#28000Access denied";
+        expect!["Error 1045 (28000): Access denied"].assert_eq(&go_error(ReplyReader(denied)));
+        let denied = refusal(ReplyReader(denied), &dsn);
         expect!["server error 1045: Access denied"].assert_eq(&denied);
         let columns = row(ReplyReader(b"\x02ab\xfb"), 2).unwrap();
         assert_eq!(columns, [Some("ab".to_owned()), None]);

@@ -7,19 +7,25 @@ use md5::{Digest, Md5};
 use crate::dsn::Dsn;
 use crate::reply::{ReplyReader, Row, displayable};
 use crate::scram::Scram;
-use crate::stream::SqlStream;
+use crate::stream::{SqlStream, SqlTransport};
 
 /// Maximum messages of a reply.
 const MESSAGES_MAX: usize = 1_000;
 
 #[derive(Debug)]
-pub(super) struct Postgres {
-    pub(super) stream: SqlStream,
+pub(super) struct Postgres<S> {
+    pub(super) stream: S,
 }
 
-impl Postgres {
+impl Postgres<SqlStream> {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let stream = encrypted(SqlStream::open(dsn).await?, dsn).await?;
+        Self::start(SqlStream::open(dsn).await?, dsn).await
+    }
+}
+
+impl<S: SqlTransport> Postgres<S> {
+    pub(super) async fn start(stream: S, dsn: &Dsn) -> Result<Self, String> {
+        let stream = encrypted(stream, dsn).await?;
         let mut open = Self { stream };
         open.stream.send(&startup(dsn)).await?;
         open.authenticate(dsn).await?;
@@ -32,6 +38,7 @@ impl Postgres {
             let (kind, body) = self.message().await?;
             let mut reply = ReplyReader(&body);
             match kind {
+                b'E' if dsn.is_script => return Err(go_error(reply, "")),
                 b'E' => return Err(refusal(reply)),
                 b'Z' => return Ok(()),
                 b'R' => {}
@@ -100,11 +107,11 @@ impl Postgres {
     }
 
     async fn message(&mut self) -> Result<(u8, Vec<u8>), String> {
-        let head = self.stream.take(5).await?;
+        let head = self.stream.take_bytes(5).await?;
         let mut reply = ReplyReader(&head);
         let (kind, length) = (reply.byte()?, reply.big(4)?);
         let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
-        Ok((kind, self.stream.take(length.ok_or_else(unexpected)?).await?))
+        Ok((kind, self.stream.take_bytes(length.ok_or_else(unexpected)?).await?))
     }
 }
 
@@ -112,12 +119,12 @@ impl Postgres {
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// Requests TLS if the connection may be encrypted.
-async fn encrypted(mut stream: SqlStream, dsn: &Dsn) -> Result<SqlStream, String> {
+async fn encrypted<S: SqlTransport>(mut stream: S, dsn: &Dsn) -> Result<S, String> {
     if dsn.encrypts(true) != Ok(true) {
         return Ok(stream);
     }
     stream.send(&SSL_REQUEST).await?;
-    let offered = match stream.take(1).await?[..] {
+    let offered = match stream.take_bytes(1).await?[..] {
         [b'S'] => true,
         [b'N'] => false,
         _ => return Err(unexpected()),
@@ -125,21 +132,29 @@ async fn encrypted(mut stream: SqlStream, dsn: &Dsn) -> Result<SqlStream, String
     if dsn.encrypts(offered)? { stream.secure(dsn).await } else { Ok(stream) }
 }
 
+/// That of Go's driver is the user's.
+fn default_database(dsn: &Dsn) -> &str {
+    if dsn.is_script { &dsn.user } else { "postgres" }
+}
+
 fn startup(dsn: &Dsn) -> Vec<u8> {
     let mut body = 196_608_u32.to_be_bytes().to_vec();
     for (name, value) in [
         ("user", dsn.user.as_str()),
-        ("database", dsn.database.as_deref().unwrap_or("postgres")),
+        ("database", dsn.database.as_deref().unwrap_or(default_database(dsn))),
         ("application_name", "gake"),
         ("client_encoding", "UTF8"),
-    ] {
+    ]
+    .into_iter()
+    .chain(dsn.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    {
         body.extend([name.as_bytes(), b"\0", value.as_bytes(), b"\0"].concat());
     }
     body.push(0);
     [length(&body).to_vec(), body].concat()
 }
 
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind], &length(body)[..], body].concat()
 }
 
@@ -169,21 +184,58 @@ fn fields(mut reply: ReplyReader<'_>) -> Result<Row, String> {
     (0..count).map(field).collect()
 }
 
-/// The SQLSTATE and message of an error.
-fn refusal(mut reply: ReplyReader<'_>) -> String {
-    let (mut code, mut text) = (String::new(), String::new());
+/// The SQLSTATE, the message and the position of an error.
+pub(super) fn error_fields(mut reply: ReplyReader<'_>) -> (&[u8], &[u8], &[u8]) {
+    let (mut code, mut text, mut position): (&[u8], &[u8], &[u8]) = (b"", b"", b"");
     while let Ok(kind @ 1..) = reply.byte() {
-        let value = displayable(reply.until_zero());
+        let value = reply.until_zero();
         match kind {
             b'C' => code = value,
             b'M' => text = value,
+            b'P' => position = value,
             _ => {}
         }
     }
-    format!("server error {code}: {text}")
+    (code, text, position)
 }
 
-fn unexpected() -> String {
+/// The message of Go's driver for an error, with its place in a statement.
+pub(super) fn go_error(reply: ReplyReader<'_>, statement: &str) -> String {
+    let (code, text, position) = error_fields(reply);
+    let text = String::from_utf8_lossy(text);
+    let position = std::str::from_utf8(position).ok().and_then(|text| text.parse().ok());
+    let place = position.filter(|_| !statement.is_empty());
+    let place = place.map(|position| place_of(statement, position)).unwrap_or_default();
+    match code {
+        b"" => format!("pq: {text}{place}"),
+        code => format!("pq: {text}{place} ({})", String::from_utf8_lossy(code)),
+    }
+}
+
+/// The place of a character in a statement, counted from 1.
+fn place_of(statement: &str, position: usize) -> String {
+    let mut before = 0;
+    let lines: Vec<_> = statement.split('\n').collect();
+    for (number, line) in lines.iter().enumerate() {
+        let length = line.chars().count() + 1;
+        if before + length >= position {
+            let column = position.saturating_sub(before).max(1);
+            return match lines.len() {
+                1 => format!(" at column {column}"),
+                _ => format!(" at position {}:{column}", number + 1),
+            };
+        }
+        before += length;
+    }
+    String::new()
+}
+
+fn refusal(reply: ReplyReader<'_>) -> String {
+    let (code, text, _) = error_fields(reply);
+    format!("server error {}: {}", displayable(code), displayable(text))
+}
+
+pub(super) fn unexpected() -> String {
     "the server does not speak PostgreSQL's protocol".to_owned()
 }
 

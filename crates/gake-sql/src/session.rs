@@ -6,6 +6,7 @@ use crate::dsn::{Dsn, SqlKind};
 use crate::mysql::MySql;
 use crate::postgres::Postgres;
 use crate::reply::Row;
+use crate::stream::{SqlStream, SqlTransport};
 
 /// Time-out of opening a connection.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -17,8 +18,8 @@ pub struct SqlSession(Connection);
 
 #[derive(Debug)]
 enum Connection {
-    MySql(MySql),
-    Postgres(Postgres),
+    MySql(MySql<SqlStream>),
+    Postgres(Postgres<SqlStream>),
 }
 
 impl Drop for SqlSession {

@@ -23,11 +23,60 @@ const MESSAGE_MAX: usize = 1 << 20;
 /// Delay before retrying a Unix socket with a full backlog.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
+/// The bytes to and from a database: TCP, a Unix socket, TLS, or a connection of the caller's.
+pub trait SqlTransport: AsyncRead + AsyncWrite + Unpin + Sized {
+    /// Starts TLS, which the server has agreed to.
+    fn secure(self, dsn: &Dsn) -> impl Future<Output = Result<Self, String>>;
+
+    /// Sends the goodbye if that does not block; not over TLS.
+    fn farewell(&self, bytes: &[u8]);
+
+    /// Whether the stream can be eavesdropped.
+    fn is_open_to_listeners(&self) -> bool;
+
+    /// Whether the server has closed an idle connection.
+    fn has_ended(&mut self) -> bool {
+        false
+    }
+
+    /// Writes all bytes.
+    fn send(&mut self, bytes: &[u8]) -> impl Future<Output = Result<(), String>> {
+        async move {
+            self.write_all(bytes).await.map_err(lost)?;
+            self.flush().await.map_err(lost)
+        }
+    }
+
+    /// The next `length` bytes of a message, which has at most 1 MiB.
+    fn take_bytes(&mut self, length: usize) -> impl Future<Output = Result<Vec<u8>, String>> {
+        async move {
+            if length > MESSAGE_MAX {
+                return Err(format!(
+                    "the server sent a message of {length} bytes, over the limit of {MESSAGE_MAX}"
+                ));
+            }
+            self.take_unbounded(length).await
+        }
+    }
+
+    /// The next `length` bytes, for which the caller has room.
+    fn take_unbounded(&mut self, length: usize) -> impl Future<Output = Result<Vec<u8>, String>> {
+        async move {
+            let mut bytes = vec![0; length];
+            self.read_exact(&mut bytes).await.map_err(lost)?;
+            Ok(bytes)
+        }
+    }
+}
+
 /// A TCP, Unix or TLS stream.
 #[derive(Debug)]
-pub(super) enum SqlStream {
+pub enum SqlStream {
+    /// TCP.
     Tcp(BufReader<TcpStream>),
+    /// A Unix socket.
     Unix(BufReader<UnixStream>),
+    /// TLS over TCP.
     Tls(Box<BufReader<TlsStream<TcpStream>>>),
 }
 
@@ -51,9 +100,10 @@ impl SqlStream {
         };
         opened.map_err(|error| format!("no connection: {error}"))
     }
+}
 
-    /// Starts TLS, which the server has agreed to.
-    pub(super) async fn secure(self, dsn: &Dsn) -> Result<Self, String> {
+impl SqlTransport for SqlStream {
+    async fn secure(self, dsn: &Dsn) -> Result<Self, String> {
         let (Self::Tcp(stream), ServerAddress::Host(host, _)) = (self, &dsn.address) else {
             return Err("only a TCP connection can be encrypted".to_owned());
         };
@@ -70,8 +120,7 @@ impl SqlStream {
         Ok(Self::Tls(Box::new(BufReader::new(connected))))
     }
 
-    /// Sends the goodbye if that does not block; not over TLS.
-    pub(super) fn farewell(&self, bytes: &[u8]) {
+    fn farewell(&self, bytes: &[u8]) {
         let _ = match self {
             Self::Tcp(stream) => stream.get_ref().try_write(bytes),
             Self::Unix(stream) => stream.get_ref().try_write(bytes),
@@ -79,25 +128,8 @@ impl SqlStream {
         };
     }
 
-    /// Whether the stream can be eavesdropped.
-    pub(super) fn is_open_to_listeners(&self) -> bool {
+    fn is_open_to_listeners(&self) -> bool {
         matches!(self, Self::Tcp(_))
-    }
-
-    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.write_all(bytes).await.map_err(lost)
-    }
-
-    /// The next `length` bytes.
-    pub(super) async fn take(&mut self, length: usize) -> Result<Vec<u8>, String> {
-        if length > MESSAGE_MAX {
-            return Err(format!(
-                "the server sent a message of {length} bytes, over the limit of {MESSAGE_MAX}"
-            ));
-        }
-        let mut bytes = vec![0; length];
-        self.read_exact(&mut bytes).await.map_err(lost)?;
-        Ok(bytes)
     }
 }
 

@@ -39,6 +39,7 @@ pub const PROGRAMS: &[Program] = &[
     of("postgres", "postgresql"),
     of("initdb", "postgresql"),
     of("influxd", "influxdb"),
+    of("redis-server", "redis-server"),
     of("prometheus", "prometheus"),
     of("promtool", "prometheus"),
     of("cc", "gcc"),

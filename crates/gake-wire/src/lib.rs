@@ -24,6 +24,7 @@ mod tls;
 
 pub use client::Client;
 pub use client::address_load::address_metrics;
+pub use client::byte_stream::{ByteStream, StreamTls};
 pub use client::error::WireError;
 pub use client::grpc::{
     GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
@@ -60,4 +61,5 @@ pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use tls::handshakes::handshake_metrics;
 pub use tls::key_log::TlsKeyLog;
 pub use tls::protocol::Protocol;
+pub use tls::stream_options::StreamTlsOptions;
 pub use tls::{TlsError, TlsIdentity, TlsOptions, seed_random, tls_suites, tls12_suites};

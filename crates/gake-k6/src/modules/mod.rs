@@ -13,7 +13,7 @@ mod timers;
 mod websocket;
 
 pub(crate) use grpc::FRAMES as GRPC_FRAMES;
-pub(crate) use http::type_name;
+pub(crate) use http::{CookieJar, request_headers, type_name, values_for};
 pub(crate) use k6::seed_random;
 
 use std::rc::Rc;
@@ -23,6 +23,7 @@ use gake_js::{crypto, encoding, html, streams, x509};
 use gake_script::user::LazyList;
 use rquickjs::{Ctx, Object};
 
+use crate::test::Test;
 use crate::user::vu::Vu;
 use crate::version::K6Version;
 
@@ -89,12 +90,13 @@ const REMOVED: [(&str, &str); 5] = [
 const OLD_WEBSOCKETS: &str = "k6/experimental/websockets is deprecated and will be removed in a future \
                               release. Please use k6/websockets instead.";
 
-/// k6's error since 2.0.
+/// A module of k6 1.
+const REDIS: &str = "k6/experimental/redis";
+
+/// k6's error for it since 2.0.
 const OLD_REDIS: &str = "k6/experimental/redis has been removed. Please migrate to the new version by \
                          changing your import to 'k6/x/redis'. Read more here: \
                          https://grafana.com/docs/k6/latest/javascript-api/k6-x-redis";
-
-const NO_REDIS: &str = "cannot import \"k6/experimental/redis\": gake has no Redis client";
 
 /// Whether a module is k6's own, supported or not.
 #[must_use]
@@ -102,10 +104,17 @@ pub fn is_builtin(name: &str) -> bool {
     name == "k6" || name.starts_with("k6/")
 }
 
-/// Whether k6 has, or had, a module of this name.
-pub(crate) fn is_known(name: &str) -> bool {
+/// Looks for a module that k6 has, or had, or that the test has as an extension.
+///
+/// # Errors
+/// k6's error for another one.
+pub(crate) fn known(test: &Test, name: &str) -> Result<(), String> {
     let is_removed = || REMOVED.iter().any(|(removed, _)| *removed == name);
-    NAMES.contains(&name) || name == "k6/experimental/redis" || is_removed()
+    let is_extension = || test.extensions.find(name, test.settings().version).is_some();
+    match NAMES.contains(&name) || name == REDIS || is_removed() || is_extension() {
+        true => Ok(()),
+        false => Err(unknown(test, name)),
+    }
 }
 
 /// The exports of a module of k6.
@@ -136,26 +145,34 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
             websocket::websockets(ctx, vu)
         }
         "k6/ws" => websocket::ws(ctx, vu),
-        _ => Err(go_error(ctx, &absent(name, vu.test.settings().version))),
+        _ => match vu.test.extensions.find(name, vu.test.settings().version) {
+            Some(extension) => (extension.make)(ctx),
+            None => Err(go_error(ctx, &absent(&vu.test, name))),
+        },
     }
 }
 
-fn absent(name: &str, version: K6Version) -> String {
-    if name == "k6/experimental/redis" {
-        return match version {
-            K6Version::One => NO_REDIS.to_owned(),
-            K6Version::Two => format!("{OLD_REDIS}\n"),
-        };
-    }
+fn absent(test: &Test, name: &str) -> String {
+    let why = match name {
+        REDIS if test.settings().version == K6Version::Two => Some(OLD_REDIS),
+        _ => REMOVED.iter().find(|(module, _)| *module == name).map(|(_, why)| *why),
+    };
     // With k6's line break.
-    let removed = REMOVED.iter().find(|(module, _)| *module == name);
-    removed.map_or_else(|| unknown(name), |(_, why)| format!("{why}\n"))
+    why.map_or_else(|| unknown(test, name), |why| format!("{why}\n"))
 }
 
-/// k6's error for an unknown module of its own or of an extension.
-pub(crate) fn unknown(name: &str) -> String {
+/// The start of names of extensions.
+const EXTENSION: &str = "k6/x/";
+
+/// k6's error for an unknown module of its own; that of an extension names those that are there.
+fn unknown(test: &Test, name: &str) -> String {
+    let start = format!("unknown modules [{name:?}] were tried to be loaded, but couldn't");
+    let known = test.extensions.names(EXTENSION);
+    if name.starts_with(EXTENSION) && !known.is_empty() {
+        return format!("{start}: the extensions of this program are {}", known.join(", "));
+    }
     format!(
-        "unknown modules [{name:?}] were tried to be loaded, but couldn't - this likely means \
-         automatic extension resolution is required or a custom k6 binary with the required extensions"
+        "{start} - this likely means automatic extension resolution is required or a custom k6 \
+         binary with the required extensions"
     )
 }

@@ -86,8 +86,7 @@ impl Modules {
 
     fn find(&self, base: &str, name: &str) -> Result<String, String> {
         if modules::is_builtin(name) {
-            let is_known = modules::is_known(name);
-            return if is_known { Ok(name.to_owned()) } else { Err(modules::unknown(name)) };
+            return modules::known(&self.vu.test, name).map(|()| name.to_owned());
         }
         if name.starts_with("http://") {
             return Err(format!(
@@ -362,7 +361,7 @@ impl Loader for Modules {
 ///
 /// # Errors
 /// When it came from the network.
-pub(crate) fn check_local(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
+pub fn check_local(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
     Modules::of(ctx)?.local_caller(ctx, name).map(drop)
 }
 

@@ -2,11 +2,13 @@
 
 pub mod clock;
 mod console;
+pub mod dial;
 mod globals;
 pub(crate) mod lingering;
 pub(crate) mod loader;
 mod options_json;
 pub mod pending;
+pub mod request_params;
 pub(crate) mod request_tags;
 pub mod requests;
 pub mod script_user;

@@ -5,8 +5,10 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -108,6 +110,8 @@ pub struct Vu {
     pub tasks: Tasks,
     pub(super) timers: Timers,
     open: RefCell<Vec<Weak<dyn OpenResource>>>,
+    /// State that modules of an extension share.
+    shared: RefCell<BTreeMap<&'static str, Rc<dyn Any>>>,
 }
 
 /// The statuses that a script expects.
@@ -166,8 +170,11 @@ unsafe impl<'js> JsLifetime<'js> for VuUserData {
 }
 
 impl Vu {
-    /// The user of a context; an error if it has none.
-    pub(crate) fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Self>> {
+    /// The user of a context.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Self>> {
         let known = ctx.userdata::<VuUserData>().map(|kept| Rc::clone(&kept.0));
         known.ok_or(rquickjs::Error::Unknown)
     }
@@ -215,6 +222,7 @@ impl Vu {
             tasks: Tasks::default(),
             timers: Timers::default(),
             open: RefCell::default(),
+            shared: RefCell::default(),
         })
     }
 
@@ -265,6 +273,14 @@ impl Vu {
     #[must_use]
     pub fn end(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
         throw_wait_error(ctx, WaitError::Ended)
+    }
+
+    /// The state of this name that modules of an extension share, made on first use.
+    pub fn shared<T: Default + 'static>(&self, name: &'static str) -> Rc<T> {
+        let mut shared = self.shared.borrow_mut();
+        let known = shared.entry(name).or_insert_with(|| Rc::new(T::default()));
+        // A name has one type.
+        Rc::clone(known).downcast().unwrap_or_default()
     }
 
     /// Registers a resource to be closed at the end of the current function.

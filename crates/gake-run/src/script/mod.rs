@@ -6,6 +6,8 @@
 mod archive;
 mod configured;
 mod expand;
+#[cfg_attr(not(feature = "extensions"), path = "without_extensions.rs")]
+mod extensions;
 mod levels;
 mod lifecycle;
 mod mixed;
@@ -188,6 +190,7 @@ impl LoadedScript {
         log: ScriptLog,
     ) -> Result<Self, ScriptRunError> {
         let test = Arc::new(Test::new(path, files, early, log));
+        test.extensions.set(extensions::EXTENSIONS);
         // Cannot fail: set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;

@@ -72,7 +72,7 @@ struct CurrentAddresses {
 pub(crate) struct DialedStream {
     pub(crate) stream: Stream,
     /// `None` for a Unix socket.
-    peer: Option<SocketAddr>,
+    pub(crate) peer: Option<SocketAddr>,
     pub(crate) open: OpenGuard,
     /// When it was open, and how long that took.
     times: (Nanos, Nanos),
@@ -417,7 +417,7 @@ fn of_proxy(fault: Fault, origin: &Origin) -> Fault {
 }
 
 /// Makes a handshake over `link`; `begin` gets the session before its first byte.
-async fn secure(
+pub(crate) async fn secure(
     name: &ServerName<'static>,
     config: &Arc<ClientConfig>,
     link: Link,

@@ -1,6 +1,7 @@
 //! The client: concurrent requests over pooled connections.
 
 pub(crate) mod address_load;
+pub(crate) mod byte_stream;
 pub(crate) mod call;
 pub(crate) mod dial;
 #[cfg(feature = "http3")]

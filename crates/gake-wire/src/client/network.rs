@@ -24,7 +24,8 @@ use crate::net::ports::LocalPorts;
 use crate::net::proxy_rules::ProxyRules;
 use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
-use crate::tls::{self, TlsOptions};
+use crate::tls::stream_options::StreamTlsOptions;
+use crate::tls::{self, TlsError, TlsOptions};
 
 /// TCP's initial congestion window: ten segments (RFC 6928) of the usual size.
 const INITIAL_WINDOW: usize = 14_000;
@@ -382,6 +383,11 @@ impl Network {
             return Ok(known as u32);
         }
         Ok((self.origins.len() + self.discovered.number(location).await?) as u32)
+    }
+
+    /// The TLS configuration of a stream.
+    pub(crate) fn tls_for_streams(&self, own: &StreamTlsOptions) -> Result<ClientConfig, TlsError> {
+        own.config(&self.tls_options, self.tls.as_ref())
     }
 
     /// Takes a permit for a connection, if connections are limited.

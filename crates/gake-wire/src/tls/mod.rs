@@ -6,6 +6,7 @@ pub(crate) mod handshakes;
 pub(crate) mod key_log;
 pub(crate) mod protocol;
 pub(crate) mod stapling;
+pub(crate) mod stream_options;
 pub(crate) mod trusted_ca;
 
 use std::fmt;
@@ -34,6 +35,8 @@ pub struct TlsOptions {
     pub insecure: bool,
     /// Trust the certificates in these PEM files instead of the system's.
     pub cacert: Vec<PathBuf>,
+    /// Trust the certificates in these PEM texts, too. What is not PEM in them is ignored.
+    pub authorities: Vec<String>,
     /// A client certificate chain in PEM.
     pub cert: Option<PathBuf>,
     /// Its key in PEM; by default in the certificate's file.
@@ -101,6 +104,9 @@ pub enum TlsError {
         /// The error.
         reason: String,
     },
+    /// A name that no certificate can have.
+    #[error("{0:?} is not a name that a certificate can have")]
+    ServerName(String),
     /// A key without a certificate.
     #[error("--key requires --cert, the certificate of the client key")]
     KeyAlone,
@@ -118,8 +124,9 @@ pub enum TlsError {
 impl TlsOptions {
     /// The options for a proxy: the same trust, and nothing that is meant for the target.
     pub(crate) fn for_proxy(&self) -> Self {
-        let Self { insecure, cacert, version, suites, ciphers, key_log, .. } = self.clone();
-        Self { insecure, cacert, version, suites, ciphers, key_log, ..Self::default() }
+        let Self { insecure, cacert, authorities, version, suites, ciphers, key_log, .. } =
+            self.clone();
+        Self { insecure, cacert, authorities, version, suites, ciphers, key_log, ..Self::default() }
     }
 
     /// The client settings for connections that speak `protocol`.
@@ -173,7 +180,8 @@ impl TlsOptions {
         let roots = Arc::new(self.roots(&trusted)?);
         match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
             Ok(inner) => {
-                let trusted = trusted.into_iter().map(|(_, certificate)| certificate).collect();
+                let trusted = trusted.into_iter().map(|(_, certificate)| certificate);
+                let trusted = trusted.chain(self.authorities()).collect();
                 Ok(Arc::new(TrustedCaVerifier { inner, trusted }))
             }
             Err(error) => Err(TlsError::Library(rustls::Error::General(error.to_string()))),
@@ -220,6 +228,11 @@ impl TlsOptions {
         Ok(trusted)
     }
 
+    fn authorities(&self) -> impl Iterator<Item = CertificateDer<'static>> {
+        let texts = self.authorities.iter().map(String::as_bytes);
+        texts.flat_map(CertificateDer::pem_slice_iter).flatten()
+    }
+
     fn roots(
         &self,
         trusted: &[(&Path, CertificateDer<'static>)],
@@ -229,7 +242,8 @@ impl TlsOptions {
             let added = roots.add(certificate.clone());
             added.map_err(|error| file_error(path, TRUSTED, &error))?;
         }
-        if !self.cacert.is_empty() {
+        roots.add_parsable_certificates(self.authorities());
+        if !self.cacert.is_empty() || !self.authorities.is_empty() {
             return Ok(roots);
         }
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

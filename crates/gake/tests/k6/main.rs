@@ -13,6 +13,7 @@ mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod convert;
+mod extensions;
 mod hostile;
 mod ledger;
 mod normal;

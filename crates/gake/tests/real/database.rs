@@ -54,7 +54,7 @@ impl MariaDb {
         self.wait();
     }
 
-    fn start_with(max_connections: u32, flags: &[&str]) -> Self {
+    pub fn start_with(max_connections: u32, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("data")).unwrap();
         let table = "CREATE DATABASE IF NOT EXISTS d;\n\

@@ -13,6 +13,7 @@ mod causes;
 mod dashboards;
 mod database;
 mod experiments;
+mod extensions;
 mod golang;
 mod group;
 mod k6_dashboard;

@@ -14,7 +14,7 @@ mod hop;
 mod login;
 mod ntlm;
 mod redirects;
-pub(super) mod request_headers;
+pub(crate) mod request_headers;
 mod response;
 mod response_facts;
 mod samples;
@@ -33,7 +33,7 @@ use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest};
 use rquickjs::{Class, Ctx, Object, Promise, Value};
 
-pub(super) use self::cookies::{CookieJar, values_for};
+pub(crate) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
 pub(super) use self::error_codes::proxy_error;
 pub(crate) use self::go_value::type_name;
@@ -43,7 +43,6 @@ use self::response_facts::ResponseFacts;
 use self::script_request::ScriptRequest;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
-pub(super) use gake_go::cookies::{keep as keep_cookie, written as written_cookie};
 
 /// The action in the error of init code.
 const IN_INIT: &str = "Making http requests";

@@ -7,16 +7,15 @@ use std::time::Duration;
 use gake_codec::websocket::UpgradeResponse;
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
-use gake_wire::fault::{PROXY_REFUSED, go_tls_error};
-use gake_wire::lookup::{self, LookupError};
-use gake_wire::{Deadline, HttpRequest, WebSocketSession};
-use url::{Position, Url};
+use gake_wire::fault::PROXY_REFUSED;
+use gake_wire::{Deadline, WebSocketSession};
+use url::Url;
 
 use super::socket_params::SocketParams;
 use crate::metrics::BuiltinMetric;
-use crate::modules::http::{
-    keep_cookie, masked, proxy_error, request_headers, values_for, written_cookie,
-};
+use crate::modules::http::{masked, proxy_error};
+use crate::user::dial;
+use crate::user::request_params::{NotPrepared, PreparedCall};
 use crate::user::request_tags::RequestTags;
 use crate::user::series_index::TagSet;
 use crate::user::vu::Vu;
@@ -58,37 +57,16 @@ async fn connect(
     vu: &Vu,
     params: &SocketParams,
 ) -> Result<(UpgradeResponse, Option<WebSocketSession>), String> {
-    let Some(client) = vu.client.borrow().clone() else {
-        return Err("no connections outside of a run".to_owned());
-    };
     let (url, text) = upgrade_url(&params.url)?;
-    let settings = vu.test.settings();
-    if let Some(blocked) = settings.blocked.host(url.host_str().unwrap_or_default()) {
-        return Err(blocked.log_message);
-    }
-    let mut request = HttpRequest::new("GET", text);
-    let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
-    request.headers = request_headers::written(&params.headers, ("GET", None), &host);
-    let cookies: Vec<_> = {
-        let jar = params.jar.borrow();
-        let values = values_for(&jar, &url).into_iter();
-        values.map(|(name, value)| written_cookie(name, value)).collect()
-    };
-    if !cookies.is_empty() {
-        request.headers.push(("Cookie".to_owned(), cookies.join("; ")));
-    }
-    let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, &url))?;
-    if let Some(blocked) = settings.blocked.address(&client.network().addresses(&prepared)) {
-        return Err(blocked.log_message);
-    }
+    let prepared = params.request.prepare(vu, "GET", (&url, &text), None).await;
+    let PreparedCall { client, request, prepared } = prepared.map_err(|why| match why {
+        NotPrepared::Refused(why) => why,
+        NotPrepared::Fault(fault) => go_text(fault, &url),
+    })?;
     let deadline = Deadline::within(vu.now(), TIMEOUT);
     let opened = client.open_websocket(&request, &prepared, deadline).await;
     let (response, session) = opened.map_err(|fault| go_text(fault, &url))?;
-    for (name, value) in &response.headers {
-        if name.eq_ignore_ascii_case("set-cookie") {
-            keep_cookie(&mut params.jar.borrow_mut(), value, &url);
-        }
-    }
+    params.request.keep_cookies(&response.headers, &url);
     Ok((response, session))
 }
 
@@ -115,19 +93,10 @@ fn go_text(fault: Fault, url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let address = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
     match fault {
-        Fault::ConnectRefused => format!("dial tcp {address}: connect: connection refused"),
-        Fault::ConnectReset => format!("dial tcp {address}: connect: connection reset by peer"),
-        Fault::ConnectTimeout | Fault::Timeout(_) => format!("dial tcp {address}: i/o timeout"),
-        Fault::Dns => match lookup::error(host) {
-            LookupError { is_not_found: true, .. } => format!("lookup {host}: no such host"),
-            unknown => unknown.text,
-        },
         Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),
         Fault::Malformed(_) => BAD_HANDSHAKE.to_owned(),
-        Fault::Tls(reason) => go_tls_error(reason),
-        Fault::Proxy(PROXY_REFUSED) => "dial tcp: connect: connection refused".to_owned(),
-        Fault::Proxy(reason) => proxy_error(reason),
-        other => other.to_string(),
+        Fault::Proxy(reason) if reason != PROXY_REFUSED => proxy_error(reason),
+        fault => dial::go_text(fault, host, &address),
     }
 }
 
@@ -145,7 +114,7 @@ impl RequestTags for SessionTags<'_> {
     }
 
     fn own(&self) -> &[(String, String)] {
-        &self.params.tags
+        &self.params.request.tags
     }
 
     fn name(&self) -> Option<&str> {

@@ -1,14 +1,10 @@
 //! The arguments of a WebSocket connection.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use cookie_store::CookieStore;
 use gake_js::errors::go_error;
 use gake_js::value::{self, given};
-use rquickjs::{Class, Ctx, Object, Value};
+use rquickjs::{Ctx, Object, Value};
 
-use crate::modules::http::{CookieJar, request_headers};
+use crate::user::request_params::RequestParams;
 use crate::user::vu::Vu;
 
 #[derive(Debug, Clone)]
@@ -17,9 +13,7 @@ pub(super) struct SocketParams {
     pub(super) url: String,
     /// The tags `name` and `url`, if the URL has a name.
     pub(super) name: Option<String>,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) tags: Vec<(String, String)>,
-    pub(super) jar: Rc<RefCell<CookieStore>>,
+    pub(super) request: RequestParams,
 }
 
 impl SocketParams {
@@ -30,14 +24,13 @@ impl SocketParams {
         params: Option<Value<'js>>,
         protocols: &[String],
     ) -> rquickjs::Result<Self> {
-        let jar = Rc::clone(&vu.jar.borrow());
-        let headers = vu.headers.to_vec();
-        let mut parsed = Self { url, name: None, headers, tags: Vec::new(), jar };
+        let mut parsed = Self { url, name: None, request: RequestParams::new(vu) };
         if let Some(params) = given(params).as_ref().and_then(Value::as_object) {
             parsed.read_params(ctx, params)?;
         }
         if !protocols.is_empty() {
-            parsed.headers.push(("Sec-WebSocket-Protocol".to_owned(), protocols.join(", ")));
+            let header = ("Sec-WebSocket-Protocol".to_owned(), protocols.join(", "));
+            parsed.request.headers.push(header);
         }
         Ok(parsed)
     }
@@ -46,39 +39,21 @@ impl SocketParams {
         for property in params.props::<String, Value<'js>>() {
             let (key, value) = property?;
             let Some(value) = given(Some(value)) else { continue };
-            match key.as_str() {
-                "headers" => {
-                    let Some(headers) = value.as_object() else { continue };
-                    for header in headers.props::<String, Value<'js>>() {
-                        let (name, value) = header?;
-                        let value = value::text(ctx, &value)?;
-                        request_headers::set(&mut self.headers, &name, value);
-                    }
+            if self.request.read(ctx, (&key, &value), "ws.connect")? || key != "compression" {
+                continue;
+            }
+            match value::text(ctx, &value)?.as_str() {
+                "" => {}
+                "deflate" => {
+                    return Err(go_error(ctx, "gake does not support compressed WebSockets"));
                 }
-                "tags" => {
-                    self.tags = value::tags(ctx, Some(value))?.map_err(|why| {
-                        go_error(ctx, &format!("invalid ws.connect() metric tags: {why}"))
-                    })?;
+                other => {
+                    let message = format!(
+                        "unsupported compression algorithm '{other}', supported algorithm is \
+                         'deflate'"
+                    );
+                    return Err(go_error(ctx, &message));
                 }
-                "jar" => {
-                    if let Some(jar) = value.as_object().and_then(Class::<CookieJar>::from_object) {
-                        self.jar = Rc::clone(&jar.borrow().store);
-                    }
-                }
-                "compression" => match value::text(ctx, &value)?.as_str() {
-                    "" => {}
-                    "deflate" => {
-                        return Err(go_error(ctx, "gake does not support compressed WebSockets"));
-                    }
-                    other => {
-                        let message = format!(
-                            "unsupported compression algorithm '{other}', supported algorithm is \
-                             'deflate'"
-                        );
-                        return Err(go_error(ctx, &message));
-                    }
-                },
-                _ => {}
             }
         }
         Ok(())
@@ -87,8 +62,8 @@ impl SocketParams {
     /// Takes its name from its tags, or from its URL: `k6/websockets` tags its samples so, `k6/ws`
     /// does not.
     pub(super) fn named(mut self) -> Self {
-        let at = self.tags.iter().position(|(key, _)| key == "name");
-        self.name = Some(at.map_or_else(|| self.url.clone(), |at| self.tags.remove(at).1));
+        let at = self.request.tags.iter().position(|(key, _)| key == "name");
+        self.name = Some(at.map_or_else(|| self.url.clone(), |at| self.request.tags.remove(at).1));
         self
     }
 }

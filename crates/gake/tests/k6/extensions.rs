@@ -1,0 +1,176 @@
+//! Extensions of k6 that need no other program: SQLite, server-sent events, made-up data.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::thread;
+
+use crate::common::{Ran, ran};
+
+/// What a script prints, one line for each `console.log`, in a folder of its own.
+fn printed(folder: &Path, text: &str) -> (Ran, String) {
+    let script = folder.join("script.js");
+    std::fs::write(&script, text).unwrap();
+    let log = folder.join("console.txt");
+    let output = format!("--console-output={}", log.display());
+    let ran = ran(&["as", "k6", "run", "--quiet", &output, &script.display().to_string()]);
+    let lines = std::fs::read_to_string(log).unwrap_or_default();
+    let message = |line: &str| {
+        let start = line.find("msg=").map_or(0, |at| at + 4);
+        let end = line.rfind(" source=console").unwrap_or(line.len());
+        let text = &line[start..end];
+        let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+        text.replace("\\\"", "\"")
+    };
+    let lines = lines.lines().map(message).collect::<Vec<_>>().join("\n");
+    (ran, lines)
+}
+
+#[test]
+fn sqlite_answers_in_init_code_and_iterations() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("shop.db");
+    let script = format!(
+        "import sql from 'k6/x/sql';
+        import driver from 'k6/x/sql/driver/sqlite3';
+        const db = sql.open(driver, '{}', {{ max_idle_conns: 3 }});
+        const items = db.query('SELECT 1 AS one');
+        const thrown = (f) => {{ try {{ f(); }} catch (e) {{ return `${{e}}`; }} }};
+        export function setup() {{
+            db.exec('CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR, ok BOOLEAN, at DATETIME)');
+        }}
+        export default function () {{
+            const made = db.exec(\"INSERT INTO t (name, ok) VALUES ('a', 1), ('b', 0)\");
+            console.log(items[0].one, made.rowsAffected(), made.lastInsertId());
+            console.log(JSON.stringify(db.query('SELECT * FROM t WHERE name = $1', 'b')));
+            db.exec('UPDATE t SET at = ? WHERE id = ?', '2024-01-02 03:04:05', 1);
+            console.log(String(db.query('SELECT at FROM t WHERE id = 1')[0].at));
+            console.log(thrown(() => db.query('SELECT * FROM none')));
+            console.log(thrown(() => db.queryWithTimeout('soon', 'SELECT 1')));
+            console.log(thrown(() => sql.open('sqlite3', 'x')));
+            db.close();
+            console.log(thrown(() => db.query('SELECT 1')));
+        }}",
+        database.display()
+    );
+    let (ran, lines) = printed(folder.path(), &script);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        lines,
+        "1 2 2\n\
+        [{\"id\":2,\"name\":\"b\",\"ok\":false,\"at\":null}]\n\
+        2024-01-02 03:04:05 +0000 UTC\n\
+        GoError: no such table: none\n\
+        GoError: time: invalid duration \"soon\"\n\
+        GoError: unsupported database: invalid driver parameter type\n\
+        GoError: sql: database is closed"
+    );
+}
+
+/// A server that responds to each request with the head and body for its path.
+fn sse_server(response: fn(&str) -> String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..read]).into_owned();
+            let _ = stream.write_all(response(&head).as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn events_are_handled_one_by_one() {
+    let url = sse_server(|head| {
+        if head.starts_with("GET /moved") {
+            return "HTTP/1.1 302 Found\r\nLocation: /events\r\nContent-Length: 0\r\n\r\n"
+                .to_owned();
+        }
+        let own = head.lines().find(|line| line.starts_with("X-Own")).unwrap_or_default();
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n\
+            id: 1\nevent: tick\ndata: {own}\ndata: more\n: note\n\nnoise\nid: 2\ndata: last\n\n\
+            data: never\n\n"
+        )
+    });
+    let script = format!(
+        "import sse from 'k6/x/sse';
+        export const options = {{ thresholds: {{ sse_event: ['count==4'], http_reqs: ['count==3'] }},
+            blockHostnames: ['blocked.test'] }};
+        export default function () {{
+            const params = {{ headers: {{ 'X-Own': 'mine' }}, tags: {{ a: 'b' }} }};
+            for (const path of ['/events', '/moved']) {{
+                const response = sse.open('{url}' + path, params, (client) => {{
+                    client.on('open', () => console.log('open'));
+                    client.on('error', (e) => console.log(e.error().trim()));
+                    client.on('event', (event) => {{
+                        console.log(JSON.stringify(event));
+                        if (event.id === '2') client.close();
+                    }});
+                }});
+                console.log(response.status, response.headers['Content-Type'], response.error);
+            }}
+            console.log(sse.open('http://blocked.test/', () => 1).error);
+            try {{ sse.open('{url}'); }} catch (e) {{ console.log(e.message); }}
+        }}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (ran, lines) = printed(folder.path(), &script);
+    assert_eq!(ran.code, Some(0), "{ran:?}\n{lines}");
+    let once = "open\n\
+        {\"id\":\"1\",\"comment\":\"note\",\"name\":\"tick\",\"data\":\"X-Own: mine\\\\nmore\"}\n\
+        unknown event: noise\n\
+        {\"id\":\"2\",\"comment\":\"\",\"name\":\"\",\"data\":\"last\"}\n\
+        200 text/event-stream \n";
+    let rest = "Get \"http://blocked.test/\": hostname (blocked.test) is in a blocked pattern \
+        (blocked.test)\ninvalid number of arguments to sse.open";
+    assert_eq!(lines.replace("\\\\\\\\n", "\\\\n"), format!("{once}{once}{rest}"));
+}
+
+#[test]
+fn a_response_that_fails_at_once_has_an_end() {
+    let url = sse_server(|_| "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops".to_owned());
+    let script = format!(
+        "import sse from 'k6/x/sse';
+        export default function () {{
+            console.log(sse.open('{url}', (client) => client.on('event', () => 1)).status);
+            console.log(sse.open('http://127.0.0.1:1/', () => 1).error);
+        }}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (_, lines) = printed(folder.path(), &script);
+    let refused = "Get \"http://127.0.0.1:1/\": dial tcp 127.0.0.1:1: connect: connection refused";
+    assert_eq!(lines, format!("500\n{refused}"));
+}
+
+#[test]
+fn a_seed_makes_the_same_data() {
+    let script = "import faker, { Faker } from 'k6/x/faker';
+        const [a, b] = [new Faker(11), new Faker(11)];
+        export default function () {
+            console.log(a.person.firstName() === b.person.firstName(), a.call('email') === b.call('email'));
+            console.log(typeof faker.zen.city(), faker.none, faker.person.none, Object.keys(faker).length);
+            try { faker.strings.digitN(); } catch (e) { console.log(`${e}`); }
+        }";
+    let folder = tempfile::tempdir().unwrap();
+    let (_, lines) = printed(folder.path(), script);
+    let expected = "true true\nstring undefined undefined 29\nTypeError: missing parameter: count";
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn other_extensions_are_refused_with_those_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ran, _) =
+        printed(folder.path(), "import x from 'k6/x/kafka'; export default function () {}");
+    let expected = "unknown modules [\\\"k6/x/kafka\\\"] were tried to be loaded, but couldn't: the \
+        extensions of this program are k6/x/faker, k6/x/redis, k6/x/sse, k6/x/sql";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    let old = "import x from 'k6/experimental/redis'; export default function () {}";
+    let (refused, _) = printed(folder.path(), old);
+    assert!(refused.stderr.contains("has been removed"), "{}", refused.stderr);
+}
