@@ -13,7 +13,7 @@ const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 /// The prefix of all variables.
 const PREFIX: &str = "K6_PROMETHEUS_RW_";
 /// The variables that gake supports.
-const KNOWN: [&str; 7] = [
+const KNOWN: [&str; 8] = [
     "SERVER_URL",
     "TREND_STATS",
     "TREND_AS_NATIVE_HISTOGRAM",
@@ -21,6 +21,7 @@ const KNOWN: [&str; 7] = [
     "USERNAME",
     "PASSWORD",
     "BEARER_TOKEN",
+    "LABELS",
 ];
 
 /// The variables `K6_PROMETHEUS_RW_*`, by the rest of their names.
@@ -80,6 +81,9 @@ impl PrometheusSettings {
                 ));
             }
         }
+        if let Some(labels) = self.get("LABELS") {
+            options.append_pair("tags", &tags(labels)?);
+        }
         if let Some(token) = self.get("BEARER_TOKEN") {
             options.append_pair("token", token);
         }
@@ -105,6 +109,16 @@ impl PrometheusSettings {
     }
 }
 
+/// Labels such as `env=test,team=a` as tags of an address: `env:test,team:a`.
+fn tags(labels: &str) -> Result<String, String> {
+    let tag = |label: &str| match label.trim().split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok(format!("{name}:{value}")),
+        _ => Err(format!("{PREFIX}LABELS: {label:?} is not name=value")),
+    };
+    let tags: Result<Vec<_>, _> = labels.split(',').map(tag).collect();
+    Ok(tags?.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +130,7 @@ mod tests {
 
     #[test]
     fn the_environment_of_k6_configures_the_output() {
+        assert_eq!(tags("env=a=b, team=c").as_deref(), Ok("env:a=b,team:c"));
         let (address, _) = settings(&[]).series("", &Spill::default()).unwrap();
         assert_eq!(address.to_string(), format!("prometheus-rw={USUAL_URL}"));
         let all = settings(&[
@@ -126,6 +141,7 @@ mod tests {
             ("USERNAME", "me"),
             ("PASSWORD", "s e?cret"),
             ("BEARER_TOKEN", "t0ken"),
+            ("LABELS", "env=a=b, team=c"),
         ]);
         let (address, _) = all.series("", &Spill::default()).unwrap();
         assert_eq!(address.to_string(), "prometheus-rw=http://h:9/w");
@@ -142,6 +158,7 @@ mod tests {
             ("PUSH_INTERVAL", "0s", "above 0"),
             ("STALE_MARKERS", "true", "K6_PROMETHEUS_RW_STALE_MARKERS is not supported"),
             ("SERVER_URL", "h:9", "is not a URL"),
+            ("LABELS", "env", "K6_PROMETHEUS_RW_LABELS: \"env\" is not name=value"),
         ] {
             let error =
                 settings(&[(name, value)]).series("", &Spill::default()).map(drop).unwrap_err();
