@@ -12,6 +12,7 @@ mod secrets;
 mod timers;
 mod websocket;
 
+pub(crate) use browser::NO_BROWSER;
 pub(crate) use grpc::FRAMES as GRPC_FRAMES;
 pub(crate) use http::type_name;
 pub(crate) use k6::seed_random;
@@ -144,12 +145,11 @@ fn absent(name: &str, version: K6Version) -> String {
     if name == "k6/experimental/redis" {
         return match version {
             K6Version::One => NO_REDIS.to_owned(),
-            K6Version::Two => format!("{OLD_REDIS}\n"),
+            K6Version::Two => OLD_REDIS.to_owned(),
         };
     }
-    // With k6's line break.
     let removed = REMOVED.iter().find(|(module, _)| *module == name);
-    removed.map_or_else(|| unknown(name), |(_, why)| format!("{why}\n"))
+    removed.map_or_else(|| unknown(name), |(_, why)| (*why).to_owned())
 }
 
 /// k6's error for an unknown module of its own or of an extension.
