@@ -13,7 +13,7 @@ const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 /// The prefix of all variables.
 const PREFIX: &str = "K6_PROMETHEUS_RW_";
 /// The variables that gake supports.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     "SERVER_URL",
     "TREND_STATS",
     "TREND_AS_NATIVE_HISTOGRAM",
@@ -22,6 +22,7 @@ const KNOWN: [&str; 8] = [
     "PASSWORD",
     "BEARER_TOKEN",
     "LABELS",
+    "STALE_MARKERS",
 ];
 
 /// The variables `K6_PROMETHEUS_RW_*`, by the rest of their names.
@@ -47,6 +48,15 @@ impl PrometheusSettings {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// A variable that is true or false; false without it.
+    fn truth(&self, name: &str) -> Result<bool, String> {
+        match self.get(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(format!("{PREFIX}{name}={other:?}: write true or false")),
+        }
+    }
+
     /// The address and the writer of the series. `url` is the value of `--out`; it may be empty.
     ///
     /// # Errors
@@ -64,22 +74,16 @@ impl PrometheusSettings {
         }
         let series = ScriptSeries::new(&address, every, self.get("TREND_STATS"), spill)
             .map_err(|why| format!("{PREFIX}TREND_STATS: {why}"))?;
+        let series = if self.truth("STALE_MARKERS")? { series.marking_end() } else { series };
         Ok((address, series))
     }
 
     fn address(&self, url: &str) -> Result<SinkAddress, String> {
         let url = if url.is_empty() { self.get("SERVER_URL").unwrap_or(USUAL_URL) } else { url };
         let mut options = url::form_urlencoded::Serializer::new(String::new());
-        match self.get("TREND_AS_NATIVE_HISTOGRAM") {
-            None => {}
-            Some(native @ ("true" | "false")) => {
-                options.append_pair("native", native);
-            }
-            Some(other) => {
-                return Err(format!(
-                    "{PREFIX}TREND_AS_NATIVE_HISTOGRAM={other:?}: write true or false"
-                ));
-            }
+        if self.get("TREND_AS_NATIVE_HISTOGRAM").is_some() {
+            let is_native = self.truth("TREND_AS_NATIVE_HISTOGRAM")?;
+            options.append_pair("native", if is_native { "true" } else { "false" });
         }
         if let Some(labels) = self.get("LABELS") {
             options.append_pair("tags", &tags(labels)?);
@@ -156,7 +160,8 @@ mod tests {
             ("TREND_AS_NATIVE_HISTOGRAM", "yes", "true or false"),
             ("PUSH_INTERVAL", "soon", "PUSH_INTERVAL"),
             ("PUSH_INTERVAL", "0s", "above 0"),
-            ("STALE_MARKERS", "true", "K6_PROMETHEUS_RW_STALE_MARKERS is not supported"),
+            ("STALE_MARKERS", "1", "true or false"),
+            ("CLIENT_KEY", "k.pem", "K6_PROMETHEUS_RW_CLIENT_KEY is not supported"),
             ("SERVER_URL", "h:9", "is not a URL"),
             ("LABELS", "env", "K6_PROMETHEUS_RW_LABELS: \"env\" is not name=value"),
         ] {
