@@ -14,6 +14,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
+use super::address::address_error;
 use super::call::{GrpcCall, encoded};
 use super::connection::{GrpcConnection, HEALTH_CHECK};
 use super::params::{CallParams, ConnectParams};
@@ -302,6 +303,9 @@ async fn open(
     let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
     if let Some(blocked) = blocked.host(host) {
         return Err(blocked.log_message);
+    }
+    if let Some(why) = address_error(address) {
+        return Err(why);
     }
     let request = HttpRequest::new("POST", format!("{origin}/"));
     let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, address))?;
