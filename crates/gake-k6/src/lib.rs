@@ -24,6 +24,7 @@ pub mod profile;
 pub mod scenario;
 pub mod secrets;
 pub mod shared_arrays;
+mod source_maps;
 pub mod summary;
 pub mod test;
 mod test_progress;

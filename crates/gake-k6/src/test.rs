@@ -28,6 +28,7 @@ use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
 use crate::shared_arrays::SharedArrays;
+use crate::source_maps::SourceMaps;
 use crate::version::K6Version;
 
 /// Bytes of the text of a log line, and of each field.
@@ -199,6 +200,7 @@ pub struct Test {
     pub files: ScriptFiles,
     pub(crate) bodies: Arc<HeldBodies>,
     pub(crate) stripped: StrippedModules,
+    pub(crate) source_maps: SourceMaps,
     /// The gRPC definitions that it has loaded.
     pub definitions: GrpcDefinitions,
     /// JavaScript built-ins that modules use, by module name.
@@ -246,6 +248,7 @@ impl Test {
             files,
             bodies: Arc::default(),
             stripped: StrippedModules::default(),
+            source_maps: SourceMaps::default(),
             definitions: GrpcDefinitions::default(),
             builtins: Mutex::default(),
             early,

@@ -17,6 +17,15 @@ pub fn scaled(unit: MetricUnit, number: f64) -> f64 {
     }
 }
 
+/// k6's name of a unit.
+pub(crate) const fn contains(unit: MetricUnit) -> &'static str {
+    match unit {
+        MetricUnit::Time => "time",
+        MetricUnit::Bytes => "data",
+        MetricUnit::Number => "default",
+    }
+}
+
 /// A figure of a metric in k6's unit, or `None` if its kind has no such figure. `elapsed` is the
 /// period of counter rates.
 #[must_use]

@@ -50,6 +50,15 @@ impl K6Version {
         }
     }
 
+    /// The release that it follows.
+    #[must_use]
+    pub const fn full_name(self) -> &'static str {
+        match self {
+            Self::One => "1.8.1",
+            Self::Two => "2.3.0",
+        }
+    }
+
     /// Checks that it has all that these options use.
     ///
     /// # Errors

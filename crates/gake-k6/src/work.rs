@@ -19,6 +19,7 @@ use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
 use crate::metrics::BuiltinMetric;
+use crate::modules::NO_BROWSER;
 use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
 use crate::unattributed_samples::add_dropped;
@@ -147,6 +148,10 @@ impl ScriptFactory {
 
     /// Adds dropped iterations that are not yet in their metric.
     fn record_dropped(&self, tally: &mut Tally) {
+        if self.load.is_void {
+            // As in k6, nothing was due.
+            return;
+        }
         let number = BuiltinMetric::DroppedIterations.number();
         let Some(metric) = self.series_index.definition(number) else { return };
         let recorded: u64 = tally
@@ -328,6 +333,9 @@ pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception, 
     }
     if is_rejected {
         let text = format!("{REJECTED}{}", stack_text(exception));
+        if exception.message == NO_BROWSER {
+            fields.insert(fields.len().min(1), ("module", "browser"));
+        }
         test.log(LogLevel::Error, &text, &fields);
         return;
     }
@@ -344,7 +352,7 @@ pub fn stack_text(exception: &Exception) -> String {
     for frame in exception.stack.lines() {
         text += &format!("\n\t{}", frame.trim());
     }
-    if !exception.stack.is_empty() {
+    if exception.is_error || !exception.stack.is_empty() {
         text.push('\n');
     }
     text

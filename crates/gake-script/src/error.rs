@@ -49,7 +49,7 @@ pub enum ScriptError {
 }
 
 /// An exception of a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exception {
     /// Name and message, as `TypeError: not a function`.
     pub message: String,
@@ -57,6 +57,8 @@ pub struct Exception {
     pub place: String,
     /// The stack trace, innermost call first, one a line; only of an `Error`.
     pub stack: String,
+    /// Whether it is an `Error` rather than another value.
+    pub is_error: bool,
 }
 
 impl std::error::Error for Exception {}
@@ -77,6 +79,7 @@ impl Exception {
     pub fn caught(ctx: &Ctx<'_>) -> Self {
         let thrown = ctx.catch();
         let text = |value| Coerced::<String>::from_js(ctx, value).map(|text| text.0);
+        let is_error = thrown.is_error();
         let stack = match thrown.as_exception() {
             Some(error) => error.stack().unwrap_or_default(),
             None => String::new(),
@@ -86,7 +89,7 @@ impl Exception {
             let _ = ctx.catch();
             "a value that cannot be shown".to_owned()
         });
-        Self { message, place: place(&stack), stack: stack.trim_end().to_owned() }
+        Self { message, place: place(&stack), stack: stack.trim_end().to_owned(), is_error }
     }
 }
 

@@ -182,7 +182,12 @@ impl ScriptCall<'_> {
             Exception::caught(ctx)
         } else {
             let _ = ctx.catch();
-            Exception { message: error.to_string(), place: String::new(), stack: String::new() }
+            Exception {
+                message: error.to_string(),
+                place: String::new(),
+                stack: String::new(),
+                is_error: false,
+            }
         };
         if self.deadline.passed.get() { self.late() } else { ScriptError::Thrown(exception) }
     }

@@ -38,7 +38,9 @@ impl fmt::Display for TypeScriptError {
     /// The rest of a message that begins with the name of the module.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax { message, line, column } => write!(f, ":{line}:{column}: {message}"),
+            Self::Syntax { message, line, column } => {
+                write!(f, ": Line {line}:{} {message}", column.saturating_sub(1))
+            }
             Self::Failed(why) => write!(f, ": the types cannot be stripped: {why}"),
         }
     }
@@ -96,12 +98,12 @@ fn strip_here(text: &str) -> Result<String, TypeScriptError> {
             let stripper: Object<'_> = ctx.globals().get("typescript")?;
             stripper.get::<_, Function<'_>>("strip")?.call((text,))
         };
-        run().catch(&ctx).map_err(|caught| refusal(&caught))
+        run().catch(&ctx).map_err(|caught| refusal(&caught, text))
     })
 }
 
 /// The exception of the parser: a syntax error has its location.
-fn refusal(caught: &CaughtError<'_>) -> TypeScriptError {
+fn refusal(caught: &CaughtError<'_>, text: &str) -> TypeScriptError {
     let CaughtError::Exception(exception) = caught else {
         return TypeScriptError::Failed(caught.to_string());
     };
@@ -112,8 +114,16 @@ fn refusal(caught: &CaughtError<'_>) -> TypeScriptError {
     };
     match location() {
         Ok((line, column)) => {
-            let message = message.trim_end_matches(&format!(" ({line}:{column})")).to_owned();
-            TypeScriptError::Syntax { message, line, column }
+            let message = message.trim_end_matches(&format!(" ({line}:{column})"));
+            let mut rest = text.lines().skip(line.saturating_sub(1) as usize);
+            let last = rest.next().unwrap_or_default();
+            let tail = last.get(column.saturating_sub(1) as usize..).unwrap_or_default();
+            let is_end = tail.trim().is_empty() && rest.all(|line| line.trim().is_empty());
+            let message = match message {
+                "Unexpected token" if is_end => "Unexpected end of file",
+                other => other,
+            };
+            TypeScriptError::Syntax { message: message.to_owned(), line, column }
         }
         Err(_) => TypeScriptError::Failed(message),
     }
@@ -189,7 +199,7 @@ mod tests {
         let expected =
             TypeScriptError::Syntax { message: "Unexpected token".to_owned(), line: 3, column: 10 };
         assert_eq!(error, expected);
-        assert_eq!(format!("a.ts{error}"), "a.ts:3:10: Unexpected token");
+        assert_eq!(format!("a.ts{error}"), "a.ts: Line 3:9 Unexpected token");
     }
 
     #[test]

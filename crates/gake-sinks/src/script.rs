@@ -31,6 +31,7 @@ pub struct ScriptSeries {
     /// The instant of the last write: a database accepts one sample per series and instant.
     written_ms: u64,
     is_new: bool,
+    marks_end: bool,
 }
 
 impl ScriptSeries {
@@ -61,7 +62,15 @@ impl ScriptSeries {
             newest: 0,
             written_ms: 0,
             is_new: false,
+            marks_end: false,
         })
+    }
+
+    /// This writer, which at the end marks every series as ended: a query at a later instant finds
+    /// none.
+    #[must_use]
+    pub fn marking_end(self) -> Self {
+        Self { marks_end: true, ..self }
     }
 
     /// Checks that the database responds.
@@ -95,6 +104,9 @@ impl ScriptSeries {
     /// losses.
     pub fn finish(&mut self) -> Option<String> {
         self.flush();
+        if self.marks_end && self.written_ms > 0 {
+            self.send(self.written_ms + 1, true);
+        }
         self.push.finish();
         self.push.lost().sentence(&self.name)
     }
@@ -102,9 +114,13 @@ impl ScriptSeries {
     fn flush(&mut self) {
         if std::mem::take(&mut self.is_new) {
             self.written_ms = self.newest.max(self.written_ms + 1);
-            let instant = self.written_ms;
-            self.push.carry(script_request(&self.table, &self.tags, &self.trends, instant));
+            self.send(self.written_ms, false);
         }
         self.written = Instant::now();
+    }
+
+    fn send(&mut self, instant: u64, is_stale: bool) {
+        let trends = (&self.trends, is_stale);
+        self.push.carry(script_request(&self.table, &self.tags, trends, instant));
     }
 }

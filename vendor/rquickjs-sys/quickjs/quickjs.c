@@ -43638,8 +43638,10 @@ static JSValue js_error_constructor(JSContext *ctx, JSValueConst new_target,
 {
     JSValue obj, msg, proto, cause;
     JSValueConst message;
-    int present, opts;
+    int present, opts, flags;
 
+    /* gake: as in k6, Error() without new is a call of the backtrace */
+    flags = JS_IsUndefined(new_target) ? 0 : JS_BACKTRACE_FLAG_SKIP_FIRST_LEVEL;
     if (JS_IsUndefined(new_target))
         new_target = JS_GetActiveFunction(ctx);
     proto = JS_GetProperty(ctx, new_target, JS_ATOM_prototype);
@@ -43717,7 +43719,7 @@ static JSValue js_error_constructor(JSContext *ctx, JSValueConst new_target,
     }
 
     /* skip the Error() function in the backtrace */
-    build_backtrace(ctx, obj, JS_UNDEFINED, NULL, 0, 0, JS_BACKTRACE_FLAG_SKIP_FIRST_LEVEL);
+    build_backtrace(ctx, obj, JS_UNDEFINED, NULL, 0, 0, flags);
     return obj;
  exception:
     JS_FreeValue(ctx, obj);

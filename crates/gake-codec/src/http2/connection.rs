@@ -163,6 +163,12 @@ impl ClientConnection {
         if self.is_ending() { 0 } else { self.limits.streams.min(self.peer.streams) }
     }
 
+    /// Whether the server has sent its settings, and so speaks HTTP/2.
+    #[must_use]
+    pub const fn is_greeted(&self) -> bool {
+        self.peer.has_settings
+    }
+
     /// The server's limit on streams, if it has sent one below our own.
     #[must_use]
     #[inline]

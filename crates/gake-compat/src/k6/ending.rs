@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::record::RunEnd;
 use gake_judge::Summary;
 use gake_k6::duration::GoDuration;
-use gake_k6::summary::{SummaryData, SummaryMode, export};
+use gake_k6::summary::{SummaryData, SummaryMode};
 use gake_k6::test::{LogLevel, Test};
 use gake_k6::user::script_user::{SummaryOutputs, SummaryReturn};
 use gake_report::{Style, failed_bodies};
@@ -19,6 +19,7 @@ use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
 use super::prepared_test::PreparedTest;
 use super::progress;
+use super::summary_figures::SummaryFigures;
 use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
@@ -63,7 +64,8 @@ pub(super) fn finish(
     let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
     let context = ready.summary_context(flags, console);
     let data = context.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
-    let exported = show(ready, flags, &data, console)?;
+    let figures = SummaryFigures::new(&data, flags, test);
+    let changed = show(ready, flags, (&data, &figures), console)?;
     if flags.settings.failed_bodies {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
     }
@@ -76,7 +78,7 @@ pub(super) fn finish(
     }
     let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
     if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled)
-        && let Err(why) = write(path, exported.unwrap_or_else(|| data.for_export()).as_bytes())
+        && let Err(why) = write(path, figures.exported(changed.as_deref()).as_bytes())
     {
         unsaved(test, &why);
     }
@@ -128,12 +130,11 @@ pub(super) fn finish(
 /// The log line when what `handleSummary` returned cannot be used.
 const UNHANDLED: &str = "failed to handle the end-of-test summary";
 
-/// Shows what `handleSummary` returns, or the summary itself. Returns what `--summary-export` writes
-/// where `handleSummary` may have changed it.
+/// Shows what `handleSummary` returns, or the summary itself. Returns its argument after the call.
 fn show(
     ready: &PreparedTest,
     flags: &RunFlags,
-    data: &SummaryData,
+    (data, figures): (&SummaryData, &SummaryFigures),
     console: &Console,
 ) -> Result<Option<String>, Failure> {
     let mode = match flags.summary_mode.as_deref() {
@@ -143,26 +144,26 @@ fn show(
     if mode == SummaryMode::Disabled {
         return Ok(None);
     }
-    let mut exported = None;
+    let mut changed = None;
     if mode == SummaryMode::Legacy {
         ready.loaded.script.test.log(LogLevel::Warning, LEGACY, &[]);
     }
     if ready.loaded.script.has("handleSummary") {
         let limit = ready.loaded.options.handle_summary_timeout;
         let limit = limit.map_or(SUMMARY_LIMIT, GoDuration::to_std);
-        match ready.loaded.script.handle_summary(&data.for_script(), limit) {
+        match ready.loaded.script.handle_summary(&figures.argument, limit) {
             Ok(Some(SummaryOutputs { data, outputs })) => {
-                exported = export(&data);
+                changed = Some(data);
                 match outputs {
                     SummaryReturn::Nothing => {}
                     SummaryReturn::Outputs(outputs) => {
-                        return write_files(outputs, ready, console).map(|()| exported);
+                        return write_files(outputs, ready, console).map(|()| changed);
                     }
                     SummaryReturn::Wrong => {
                         let why = "handleSummary() should return a map with string keys";
                         let fields = [("error", why)];
                         ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &fields);
-                        return Ok(exported);
+                        return Ok(changed);
                     }
                 }
             }
@@ -175,7 +176,7 @@ fn show(
         ready.loaded.script.load_again();
     }
     console.script_result(&data.text(mode))?;
-    Ok(exported)
+    Ok(changed)
 }
 
 /// Writes what `handleSummary` returned. A file that cannot be written is logged; the other files

@@ -26,6 +26,7 @@ const VARIABLES: &[(&str, &str, Holds)] = &[
     ("K6_ADDRESS", "address", Holds::Text),
     ("K6_SUMMARY_MODE", "summary-mode", Holds::Text),
     ("K6_SUMMARY_EXPORT", "summary-export", Holds::Text),
+    ("K6_NEW_MACHINE_READABLE_SUMMARY", "new-machine-readable-summary", Holds::Flag),
     ("K6_INCLUDE_SYSTEM_ENV_VARS", "include-system-env-vars", Holds::Flag),
     ("K6_COMPATIBILITY_MODE", "compatibility-mode", Holds::Text),
     ("K6_TYPE", "type", Holds::Text),

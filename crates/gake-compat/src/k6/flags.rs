@@ -65,6 +65,7 @@ const OTHERS: &[Flag] = &[
     switch(&["no-summary"]),
     value(&["summary-mode"]),
     value(&["summary-export"]),
+    switch(&["new-machine-readable-summary"]),
     value(&["rate"]),
     value(&["seed"]),
     switch(&["script-profile"]),
@@ -88,7 +89,6 @@ const OTHERS: &[Flag] = &[
     value(&["traces-output"]),
     value(&["type", "t"]),
     refused(&["profiling-enabled"], "gake has no pprof endpoints"),
-    refused(&["new-machine-readable-summary"], "gake writes only the older form"),
 ];
 
 /// The flags of a command line.
@@ -108,6 +108,8 @@ pub struct RunFlags {
     pub out: Vec<String>,
     /// The file for the summary's figures as JSON.
     pub summary_export: Option<String>,
+    /// Whether these figures, and those for `handleSummary`, have the newer form.
+    pub machine_readable: bool,
     /// Whether `console.debug` is shown.
     pub verbose: bool,
     /// Whether events of agents are not logged.
@@ -198,6 +200,7 @@ impl RunFlags {
             },
             out: parsed.all("out").map(str::to_owned).collect(),
             summary_export: parsed.last("summary-export").map(str::to_owned),
+            machine_readable: parsed.on("new-machine-readable-summary")?,
             verbose: parsed.on("verbose")?,
             quiet: parsed.on("quiet")?,
             no_color: parsed.on("no-color")?,

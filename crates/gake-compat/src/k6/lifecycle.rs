@@ -224,7 +224,7 @@ impl RunContext<'_> {
     /// Logs that a signal ended the test.
     fn log_signal(&self, test: &Test) {
         if let Some(name) = self.signals.first() {
-            let why = format!("test run was aborted because gake received a '{name}' signal");
+            let why = format!("test run was aborted because k6 received a '{name}' signal");
             test.log(LogLevel::Error, &why, &[]);
         }
     }

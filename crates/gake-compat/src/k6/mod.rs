@@ -19,6 +19,7 @@ mod prepared_test;
 mod progress;
 mod prometheus;
 mod sample_queue;
+mod summary_figures;
 
 use std::collections::BTreeMap;
 

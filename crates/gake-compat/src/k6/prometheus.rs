@@ -13,7 +13,7 @@ const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 /// The prefix of all variables.
 const PREFIX: &str = "K6_PROMETHEUS_RW_";
 /// The variables that gake supports.
-const KNOWN: [&str; 7] = [
+const KNOWN: [&str; 9] = [
     "SERVER_URL",
     "TREND_STATS",
     "TREND_AS_NATIVE_HISTOGRAM",
@@ -21,6 +21,8 @@ const KNOWN: [&str; 7] = [
     "USERNAME",
     "PASSWORD",
     "BEARER_TOKEN",
+    "LABELS",
+    "STALE_MARKERS",
 ];
 
 /// The variables `K6_PROMETHEUS_RW_*`, by the rest of their names.
@@ -46,6 +48,15 @@ impl PrometheusSettings {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// A variable that is true or false; false without it.
+    fn truth(&self, name: &str) -> Result<bool, String> {
+        match self.get(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(format!("{PREFIX}{name}={other:?}: write true or false")),
+        }
+    }
+
     /// The address and the writer of the series. `url` is the value of `--out`; it may be empty.
     ///
     /// # Errors
@@ -63,22 +74,19 @@ impl PrometheusSettings {
         }
         let series = ScriptSeries::new(&address, every, self.get("TREND_STATS"), spill)
             .map_err(|why| format!("{PREFIX}TREND_STATS: {why}"))?;
+        let series = if self.truth("STALE_MARKERS")? { series.marking_end() } else { series };
         Ok((address, series))
     }
 
     fn address(&self, url: &str) -> Result<SinkAddress, String> {
         let url = if url.is_empty() { self.get("SERVER_URL").unwrap_or(USUAL_URL) } else { url };
         let mut options = url::form_urlencoded::Serializer::new(String::new());
-        match self.get("TREND_AS_NATIVE_HISTOGRAM") {
-            None => {}
-            Some(native @ ("true" | "false")) => {
-                options.append_pair("native", native);
-            }
-            Some(other) => {
-                return Err(format!(
-                    "{PREFIX}TREND_AS_NATIVE_HISTOGRAM={other:?}: write true or false"
-                ));
-            }
+        if self.get("TREND_AS_NATIVE_HISTOGRAM").is_some() {
+            let is_native = self.truth("TREND_AS_NATIVE_HISTOGRAM")?;
+            options.append_pair("native", if is_native { "true" } else { "false" });
+        }
+        if let Some(labels) = self.get("LABELS") {
+            options.append_pair("tags", &tags(labels)?);
         }
         if let Some(token) = self.get("BEARER_TOKEN") {
             options.append_pair("token", token);
@@ -105,6 +113,16 @@ impl PrometheusSettings {
     }
 }
 
+/// Labels such as `env=test,team=a` as tags of an address: `env:test,team:a`.
+fn tags(labels: &str) -> Result<String, String> {
+    let tag = |label: &str| match label.trim().split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok(format!("{name}:{value}")),
+        _ => Err(format!("{PREFIX}LABELS: {label:?} is not name=value")),
+    };
+    let tags: Result<Vec<_>, _> = labels.split(',').map(tag).collect();
+    Ok(tags?.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +134,7 @@ mod tests {
 
     #[test]
     fn the_environment_of_k6_configures_the_output() {
+        assert_eq!(tags("env=a=b, team=c").as_deref(), Ok("env:a=b,team:c"));
         let (address, _) = settings(&[]).series("", &Spill::default()).unwrap();
         assert_eq!(address.to_string(), format!("prometheus-rw={USUAL_URL}"));
         let all = settings(&[
@@ -126,6 +145,7 @@ mod tests {
             ("USERNAME", "me"),
             ("PASSWORD", "s e?cret"),
             ("BEARER_TOKEN", "t0ken"),
+            ("LABELS", "env=a=b, team=c"),
         ]);
         let (address, _) = all.series("", &Spill::default()).unwrap();
         assert_eq!(address.to_string(), "prometheus-rw=http://h:9/w");
@@ -140,8 +160,10 @@ mod tests {
             ("TREND_AS_NATIVE_HISTOGRAM", "yes", "true or false"),
             ("PUSH_INTERVAL", "soon", "PUSH_INTERVAL"),
             ("PUSH_INTERVAL", "0s", "above 0"),
-            ("STALE_MARKERS", "true", "K6_PROMETHEUS_RW_STALE_MARKERS is not supported"),
+            ("STALE_MARKERS", "1", "true or false"),
+            ("CLIENT_KEY", "k.pem", "K6_PROMETHEUS_RW_CLIENT_KEY is not supported"),
             ("SERVER_URL", "h:9", "is not a URL"),
+            ("LABELS", "env", "K6_PROMETHEUS_RW_LABELS: \"env\" is not name=value"),
         ] {
             let error =
                 settings(&[(name, value)]).series("", &Spill::default()).map(drop).unwrap_err();

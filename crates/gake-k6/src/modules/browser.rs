@@ -11,9 +11,10 @@ use rquickjs::{Ctx, Function, Object};
 
 use crate::user::vu::Vu;
 
-/// k6's error in a scenario without a browser.
-const NONE: &str = "browser not found in registry. make sure to set browser type option in scenario \
-                    definition in order to use the browser module";
+/// k6's error in a scenario without a browser. Its log line names the module.
+pub(crate) const NO_BROWSER: &str = "browser not found in registry. make sure to set browser type \
+                                     option in scenario definition in order to use the browser \
+                                     module";
 
 /// Creates the module from a function that throws.
 const BROWSER: &str = "(fail) => {
@@ -54,8 +55,8 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
             .metric(name, kind, unit)
             .map_err(|error| go_error(ctx, &error.to_string()))?;
     }
-    let fail = |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, NONE)) };
+    let fail = |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, NO_BROWSER)) };
     let make: Function<'js> = evaluate(ctx, BROWSER)?;
     let make: Function<'js> = make.call((Func::from(fail),))?;
-    make.call((NONE,))
+    make.call((NO_BROWSER,))
 }

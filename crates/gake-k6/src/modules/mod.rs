@@ -12,6 +12,7 @@ mod secrets;
 mod timers;
 mod websocket;
 
+pub(crate) use browser::NO_BROWSER;
 pub(crate) use grpc::FRAMES as GRPC_FRAMES;
 pub(crate) use http::{CookieJar, request_headers, type_name, values_for};
 pub(crate) use k6::seed_random;
@@ -157,8 +158,7 @@ fn absent(test: &Test, name: &str) -> String {
         REDIS if test.settings().version == K6Version::Two => Some(OLD_REDIS),
         _ => REMOVED.iter().find(|(module, _)| *module == name).map(|(_, why)| *why),
     };
-    // With k6's line break.
-    why.map_or_else(|| unknown(test, name), |why| format!("{why}\n"))
+    why.map_or_else(|| unknown(test, name), str::to_owned)
 }
 
 /// The start of names of extensions.

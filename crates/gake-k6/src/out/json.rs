@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
-use gake_core::metric::{Definition, MetricUnit, Tags};
+use gake_core::metric::{Definition, Tags};
 use gake_go::number::shortest;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::options::ThresholdOptions;
 use crate::test::RawSample;
 use crate::threshold::MetricSelector;
-use crate::values::scaled;
+use crate::values::{contains, scaled};
 
 /// Writes samples as k6's `--out json` does.
 #[derive(Debug, Default)]
@@ -95,11 +95,7 @@ impl JsonLines {
             data: MetricData {
                 name: &metric.name,
                 kind: metric.kind.name(),
-                contains: match metric.unit {
-                    MetricUnit::Time => "time",
-                    MetricUnit::Bytes => "data",
-                    MetricUnit::Number => "default",
-                },
+                contains: contains(metric.unit),
                 thresholds,
                 submetrics: (!submetrics.is_empty()).then_some(submetrics),
             },
@@ -151,7 +147,7 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// An instant by RFC 3339, with as many decimals as needed.
-pub(super) fn time(unix_ns: i128) -> String {
+pub(crate) fn time(unix_ns: i128) -> String {
     Timestamp::from_nanosecond(unix_ns).unwrap_or_default().to_string()
 }
 

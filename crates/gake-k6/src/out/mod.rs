@@ -5,3 +5,4 @@ mod json;
 
 pub use csv::{CsvLines, TimeFormat};
 pub use json::JsonLines;
+pub(crate) use json::time as timestamp;

@@ -1,12 +1,12 @@
 //! The summary as the argument of `handleSummary`, and as the content of `--summary-export`.
 
-use gake_core::metric::MetricUnit;
 use md5::{Digest, Md5};
 use serde_json::Number;
 
 use super::ordered::OrderedJson;
 use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric};
 use crate::threshold::ThresholdResult;
+use crate::values::contains;
 
 impl SummaryData {
     /// The argument of `handleSummary`, as JSON.
@@ -42,12 +42,6 @@ impl SummaryData {
         members.extend(self.setup_data.clone().map(|data| ("setup_data", data.into())));
         // Cannot fail: keys are strings.
         serde_json::to_string(&OrderedJson::object(members)).unwrap_or_default()
-    }
-
-    /// The content of `--summary-export`.
-    #[must_use]
-    pub fn for_export(&self) -> String {
-        export(&self.for_script()).unwrap_or_default()
     }
 }
 
@@ -115,7 +109,7 @@ fn exported_group(group: &OrderedJson) -> OrderedJson {
 }
 
 /// A number as JavaScript writes it: integers without a point.
-fn number(value: f64) -> OrderedJson {
+pub(super) fn number(value: f64) -> OrderedJson {
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= LARGEST {
         OrderedJson::Number((value as i64).into())
@@ -127,14 +121,9 @@ fn number(value: f64) -> OrderedJson {
 impl SummaryMetric {
     fn json(&self) -> OrderedJson {
         let values = self.values.iter().map(|(name, value)| (name.as_str(), number(*value)));
-        let contains = match self.contains {
-            MetricUnit::Number => "default",
-            MetricUnit::Time => "time",
-            MetricUnit::Bytes => "data",
-        };
         let mut members = vec![
             ("type", OrderedJson::text(self.kind.name())),
-            ("contains", OrderedJson::text(contains)),
+            ("contains", OrderedJson::text(contains(self.contains))),
             ("values", OrderedJson::object(values)),
         ];
         if !self.thresholds.is_empty() {

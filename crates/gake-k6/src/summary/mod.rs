@@ -3,6 +3,7 @@
 mod build;
 mod collate;
 mod json;
+mod machine_readable;
 mod ordered;
 mod text;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 pub use build::{SummaryInput, summary_data};
 pub use json::export;
+pub use machine_readable::{SummaryOrigin, export_machine_readable};
 pub use text::SummaryMode;
 
 use crate::threshold::ThresholdResult;

@@ -5,14 +5,13 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use gake_js::errors::{go_error, go_error_of, native_frame};
+use gake_js::errors::{go_error, go_error_of};
 use gake_script::Exception as Caught;
 use gake_script::is_es_module;
 use gake_script::typescript::is_typescript;
@@ -26,6 +25,7 @@ use url::Url;
 use super::vu::{Vu, VuStage};
 use crate::modules;
 use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
+use crate::source_maps::names_map;
 use crate::test::LogLevel;
 
 /// Modules whose text contains this get `import.meta.resolve`.
@@ -65,7 +65,7 @@ impl Modules {
         self.made.borrow_mut().clear();
     }
 
-    fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
+    pub(super) fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
         let known = ctx.userdata::<ModulesUserData>().map(|kept| kept.0.clone());
         known.ok_or(rquickjs::Error::Unknown)
     }
@@ -95,12 +95,7 @@ impl Modules {
         }
         let is_path = ["./", "../", "/"].iter().any(|start| name.starts_with(start));
         if let Some(url) = remote(base, name, is_path) {
-            self.vu.test.remote(&url).map_err(|error| {
-                format!(
-                    "The moduleSpecifier {name:?} couldn't be retrieved from the resolved url \
-                     {url:?}. Error : \"{error}\""
-                )
-            })?;
+            self.vu.test.remote(&url).map_err(|error| not_retrieved(name, &url, &error))?;
             return Ok(url);
         }
         if is_remote(base) && name.starts_with(FILE) {
@@ -180,7 +175,9 @@ impl Modules {
         self.made.borrow_mut().insert(name.to_owned(), kept);
         let mut options = rquickjs::context::EvalOptions::default();
         options.filename = Some(name.to_owned());
-        let whole = format!("(function (module, exports, require) {{{text}\n}})");
+        // As in k6, whose lines of such modules are off by one without the map.
+        let start = if names_map(text) { "\n" } else { "" };
+        let whole = format!("(function (module, exports, require) {{{start}{text}\n}})");
         let run: Function<'js> = ctx.eval_with_options(whole, options)?;
         let (modules, base) = (self.clone(), name.to_owned());
         let require =
@@ -215,11 +212,37 @@ impl Modules {
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
         if is_typescript(name) {
             let javascript = self.vu.test.stripped.javascript(name, &text);
-            let javascript = javascript.map_err(|why| go_error(ctx, &format!("{name}{why}")))?;
+            let javascript = javascript.map_err(|why| {
+                let why = format!("{name}{why}");
+                self.unresolved.replace(Some(why.clone()));
+                go_error(ctx, &why)
+            })?;
             text = javascript.as_ref().to_owned();
+        } else if names_map(&text) {
+            self.learn_map(name, &text);
         }
         add_builtins(ctx, self.vu.test.builtins(name, &text))?;
         Ok(text)
+    }
+
+    /// Takes the source map that a module names. One that cannot be used is a warning, two for a
+    /// module that k6 parses twice.
+    fn learn_map(&self, name: &str, text: &str) {
+        let test = &self.vu.test;
+        let load = |url: &str| {
+            if is_remote(url) {
+                return test.remote(url).map_err(|error| not_retrieved(url, url, &error));
+            }
+            let is_local = url.starts_with(FILE) && !is_remote(name);
+            let read = is_local.then(|| test.file(&file_path(url)).ok()).flatten();
+            read.ok_or_else(|| not_on_disk(url))
+        };
+        if let Err(why) = test.source_maps.learn(name, text, load) {
+            let warning = format!("Couldn't load source map for {name}");
+            for _ in 0..if is_es_module(text) { 1 } else { 2 } {
+                test.log(LogLevel::Warning, &warning, &[("error", &why)]);
+            }
+        }
     }
 
     fn declare<'js>(
@@ -262,6 +285,13 @@ impl Modules {
             None if self.vu.test.files.has_remote() => refused("unknown"),
             None => Ok(self.vu.test.main.clone()),
         }
+    }
+
+    /// The place in the source of a bundled module.
+    pub(super) fn origin(&self, module: &str, row: u32, column: u32) -> Option<(String, u32, u32)> {
+        // The map does not know the line before the code of a required module.
+        let wrapped = u32::from(self.made.borrow().contains_key(module));
+        self.vu.test.source_maps.origin(module, row.checked_sub(wrapped)?, column)
     }
 
     fn open<'js>(
@@ -400,57 +430,6 @@ fn init_only(function: &str) -> String {
     )
 }
 
-/// The exception that a script threw, or an error of the engine.
-pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
-    if error.is_exception() {
-        let thrown = ctx.catch();
-        let native = native_frame(&thrown);
-        ctx.throw(thrown);
-        let mut caught = Caught::caught(ctx);
-        let native = native.map(|native| format!("at {native} (native)"));
-        let frames = native.into_iter().chain(caught.stack.lines().filter_map(frame));
-        caught.stack = frames.collect::<Vec<_>>().join("\n");
-        return caught;
-    }
-    let _ = ctx.catch();
-    Caught { message: error.to_string(), place: String::new(), stack: String::new() }
-}
-
-/// A stack frame as k6 writes it: an anonymous function is only its location, a getter has the name
-/// of its property, a method of a gRPC client is one of Go. Other functions of k6's own modules have
-/// no frame.
-fn frame(line: &str) -> Option<String> {
-    const CLIENT: [&str; 5] = ["load", "loadProtoset", "connect", "invoke", "healthCheck"];
-    if line.contains("(eval_script:") {
-        return None;
-    }
-    if let Some((function, _)) = line.split_once(modules::GRPC_FRAMES) {
-        let is_method = CLIENT.iter().any(|name| function.trim() == format!("at {name} ("));
-        return is_method.then(|| "at reflect.methodValueCall (native)".to_owned());
-    }
-    let line = &escaped_frame(line);
-    let location = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
-    Some(match location.filter(|location| location.starts_with(FILE) || is_remote(location)) {
-        Some(location) => format!("at {location}"),
-        None => line.trim().replacen("at get ", "at ", 1),
-    })
-}
-
-/// A frame with the URL of its file as k6 writes it.
-fn escaped_frame(line: &str) -> Cow<'_, str> {
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"%?#\"<>\\^`{|}".contains(&byte);
-    let Some(at) = line.find(FILE).map(|at| at + FILE.len()) else { return line.into() };
-    let end = line.rsplitn(3, ':').nth(2).map_or(line.len(), str::len);
-    match line.get(at..end).filter(|path| !path.bytes().all(is_plain)) {
-        Some(path) => {
-            let url = file_url(path.as_ref());
-            format!("{}{}{}", &line[..at], url.strip_prefix(FILE).unwrap_or(&url), &line[end..])
-                .into()
-        }
-        None => line.into(),
-    }
-}
-
 /// k6's error for an import that is not a file.
 pub fn not_on_disk(name: &str) -> String {
     format!(
@@ -459,6 +438,14 @@ pub fn not_on_disk(name: &str) -> String {
          you have mounted the local directory (-v /local/path/:/inside/docker/path) containing your \
          script and modules so that they're accessible by k6 from inside of the container, see \
          https://grafana.com/docs/k6/latest/using-k6/modules/#use-modules-with-docker."
+    )
+}
+
+/// k6's error for a module or source map that cannot be fetched.
+fn not_retrieved(name: &str, url: &str, error: &str) -> String {
+    format!(
+        "The moduleSpecifier {name:?} couldn't be retrieved from the resolved url {url:?}. Error : \
+         \"{error}\""
     )
 }
 

@@ -13,5 +13,6 @@ pub(crate) mod request_tags;
 pub mod requests;
 pub mod script_user;
 pub mod series_index;
+mod thrown;
 mod timers;
 pub mod vu;

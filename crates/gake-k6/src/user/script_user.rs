@@ -17,7 +17,7 @@ use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 use super::loader::Modules;
 use super::options_json::options_json;
 use super::vu::{Vu, VuContext, VuStage};
-use super::{console, globals, loader};
+use super::{console, globals, thrown};
 use crate::metrics::BuiltinMetric;
 use crate::modules::{LISTS, type_name};
 use gake_go::json::parse_error;
@@ -25,7 +25,10 @@ use gake_go::json::parse_error;
 /// Shifts the samples of a profile from iteration to iteration: an odd number of random bits.
 const SHIFT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The property of `handleSummary`'s argument with the value that `setup` returned.
+/// The property of `handleSummary`'s argument with the groups, in the older of k6's two forms.
+const ROOT_GROUP_KEY: &str = "root_group";
+
+/// The property, in that form, with the value that `setup` returned.
 const SETUP_DATA_KEY: &str = "setup_data";
 
 /// Serialises the value that `setup` returned.
@@ -150,7 +153,7 @@ impl ScriptUser {
                 LoadError::Aborted(abort.reason)
             }
             None => {
-                let caught = loader::caught(ctx, error);
+                let caught = thrown::caught(ctx, error);
                 let unresolved = self.modules.unresolved(&caught);
                 unresolved.map_or(LoadError::Thrown(caught), LoadError::Unresolved)
             }
@@ -159,7 +162,7 @@ impl ScriptUser {
         let main = self.vu.test.main.clone();
         let module = self.modules.main(ctx, &main);
         let module = module.map_err(|error| {
-            let caught = loader::caught(ctx, error);
+            let caught = thrown::caught(ctx, error);
             let unresolved = self.modules.unresolved(&caught);
             unresolved.map_or(LoadError::Syntax(caught), LoadError::Unresolved)
         })?;
@@ -173,7 +176,7 @@ impl ScriptUser {
             result.map_err(thrown)?;
         }
         if let Some(reason) = self.user.rejections().first(ctx) {
-            return Err(LoadError::Rejected(loader::caught(ctx, ctx.throw(reason))));
+            return Err(LoadError::Rejected(thrown::caught(ctx, ctx.throw(reason))));
         }
         let exports = module.namespace().map_err(thrown)?;
         Ok(Persistent::save(ctx, exports))
@@ -212,8 +215,8 @@ impl ScriptUser {
             (None, _) => Ok(None),
             (Some(json), None) => json.map_err(|_| {
                 let message = "the options cannot be written as JSON".to_owned();
-                let (place, stack) = Default::default();
-                LoadError::Thrown(Exception { message, place, stack })
+                let (place, stack, is_error) = Default::default();
+                LoadError::Thrown(Exception { message, place, stack, is_error })
             }),
         }
     }
@@ -292,8 +295,8 @@ impl ScriptUser {
                     return CallEnd::Ended;
                 }
                 let exception = match thrown {
-                    Some(value) => loader::caught(ctx, ctx.throw(value)),
-                    None => loader::caught(ctx, error),
+                    Some(value) => thrown::caught(ctx, ctx.throw(value)),
+                    None => thrown::caught(ctx, error),
                 };
                 match is_rejected.get() {
                     true => CallEnd::Rejected(exception),
@@ -317,7 +320,8 @@ impl ScriptUser {
         };
         if let (VuStage::Summary, Some(data)) = (stage, argument.as_object()) {
             // Present and undefined in a script without `setup`.
-            if !data.contains_key(SETUP_DATA_KEY)? {
+            let has_place = data.contains_key(ROOT_GROUP_KEY)?;
+            if has_place && !data.contains_key(SETUP_DATA_KEY)? {
                 data.set(SETUP_DATA_KEY, Value::new_undefined(ctx.clone()))?;
             }
         }
@@ -396,6 +400,7 @@ impl ScriptUser {
                 message: format!("no stack for the iteration: {error}"),
                 place: String::new(),
                 stack: String::new(),
+                is_error: false,
             }),
         };
         vu.record_traffic();

@@ -309,6 +309,9 @@ impl<'a> ScriptLifecycle<'a> {
 
     /// Warns of scenarios whose users were all busy when an iteration was due.
     fn warn_of_dropped(&self, recorded: &Run) {
+        if self.loads.iter().any(|load| load.is_void) {
+            return;
+        }
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let tally = |number: &usize| match recorded.scenarios.get(*number) {
             Some(scenario) => &scenario.tally,

@@ -88,11 +88,14 @@ fn divisor(unit: MetricUnit) -> f64 {
     if unit == MetricUnit::Time { 1e9 } else { 1.0 }
 }
 
-/// A request with every series at an instant.
+/// Prometheus's value of a series that has ended, a NaN of its own.
+const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
+
+/// A request with every series at an instant; with `is_stale` the mark that it has ended.
 pub(crate) fn request(
     table: &SeriesTable,
     tags: &[(String, String)],
-    trends: &Trends,
+    (trends, is_stale): (&Trends, bool),
     unix_ms: u64,
 ) -> FigureBatch {
     let mut request = ProtoMessage::default();
@@ -101,6 +104,7 @@ pub(crate) fn request(
         let Definition { name, unit, .. } = &*key.metric;
         let mut add = |suffix: &str, content: SeriesContent| {
             let name = format!("k6_{name}{suffix}");
+            let content = if is_stale { SeriesContent::Number(STALE) } else { content };
             request.message(1, &series(&name, tags, key.tags.pairs(), &content, unix_ms));
             rows += 1;
         };
@@ -171,7 +175,7 @@ mod tests {
     use super::*;
 
     /// The labels and values of the written series.
-    fn written(table: &SeriesTable, trends: &Trends) -> Vec<(String, f64)> {
+    fn written(table: &SeriesTable, trends: (&Trends, bool)) -> Vec<(String, f64)> {
         const PROTO: &str = r#"
             syntax = "proto3";
             message Request { repeated Series timeseries = 1; }
@@ -215,7 +219,7 @@ mod tests {
     #[test]
     fn names_and_units_are_as_in_k6() {
         let figures = TrendFigure::list("p(99.9), avg,count").unwrap();
-        let series_written = written(&table(), &Trends::Figures(figures));
+        let series_written = written(&table(), (&Trends::Figures(figures.clone()), false));
         let expected = [
             ("k6_http_reqs_total", 2.0),
             ("k6_vus", 3.0),
@@ -230,7 +234,9 @@ mod tests {
             assert_eq!(*labels, format!("__name__={name} env=t odd-tag=v"));
             assert!((value - number).abs() < 0.005, "{labels} {value}");
         }
-        let native = written(&table(), &Trends::Native);
+        let ended = written(&table(), (&Trends::Figures(figures), true)).into_iter();
+        assert!(ended.zip(&series_written).all(|(end, one)| end.0 == one.0 && end.1.is_nan()));
+        let native = written(&table(), (&Trends::Native, false));
         assert!(native[3].0.starts_with("__name__=k6_http_req_duration_seconds "), "{native:?}");
         assert!(TrendFigure::list("p(101)").is_none() && TrendFigure::list("p95").is_none());
     }

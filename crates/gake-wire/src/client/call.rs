@@ -127,9 +127,12 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
         }
     }
 
-    /// Opens a connection to an origin, unless one with a free slot is open.
+    /// Opens a connection to an origin, unless one with a free slot is open, and waits for the
+    /// settings of an HTTP/2 server.
     pub(crate) async fn connect(&mut self, origin: u32, now: Nanos) -> Result<(), Fault> {
-        self.check_out((origin, None), now, true).await.map(drop)
+        let checkout = self.check_out((origin, None), now, true).await?;
+        let greeting = self.alarm.before(pin!(checkout.slot.greeting())).await;
+        greeting.unwrap_or(Err(Fault::Timeout(Phase::Connect)))
     }
 
     /// Takes a slot on an open connection, opens a connection, or waits for either. A new connection

@@ -327,3 +327,18 @@ fn a_refused_session_has_the_start_of_the_body() {
     let (_, printed) = Recorder::start(in_chunks).of_script(script, &[]);
     assert!(printed.contains("msg=\"403  no entr \""), "{printed}");
 }
+
+#[test]
+fn a_batch_has_the_cookies_from_before_it() {
+    let answer =
+        |_: &str| "HTTP/1.1 200 OK\r\nSet-Cookie: sid=1\r\nContent-Length: 2\r\n\r\nok".to_owned();
+    let script = "import http from 'k6/http';
+        export const options = { batchPerHost: 1 };
+        export default function () {
+            http.batch(['URL/a', 'URL/b']);
+            http.get('URL/c');
+        }";
+    let (requests, _) = Recorder::start(answer).of_script(script, &[]);
+    let has_cookie: Vec<_> = requests.iter().map(|text| text.contains("Cookie: sid=1")).collect();
+    assert_eq!(has_cookie, [false, false, true], "{requests:?}");
+}

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::path::{Component, Path};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use gake_core::clock::{Clock, nanos};
 use gake_js::errors::go_error;
 use gake_script::user::{Completion, HeapCharge};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, GrpcReflection, GrpcSchema, HttpRequest};
@@ -12,10 +14,11 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
+use super::address::address_error;
 use super::call::{GrpcCall, encoded};
 use super::connection::{GrpcConnection, HEALTH_CHECK};
 use super::params::{CallParams, ConnectParams};
-use super::status::go_text;
+use super::status::{go_text, preface_error};
 use super::stream::GrpcStream;
 use crate::paths::{FILE, folder, normal};
 use crate::user::loader::check_local;
@@ -32,6 +35,9 @@ const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;
 
 /// The name of a call in errors.
 const INVOKE: &str = "GRPC's client.invoke()";
+
+/// The first pause between attempts to connect.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The error of a client that is not connected.
 const UNCONNECTED: &str = "no gRPC connection, you must call connect first";
@@ -298,13 +304,29 @@ async fn open(
     if let Some(blocked) = blocked.host(host) {
         return Err(blocked.log_message);
     }
+    if let Some(why) = address_error(address) {
+        return Err(why);
+    }
     let request = HttpRequest::new("POST", format!("{origin}/"));
     let prepared = client.prepare(&request).await.map_err(|fault| go_text(fault, address))?;
     if let Some(blocked) = blocked.address(&client.network().addresses(&prepared)) {
         return Err(blocked.log_message);
     }
-    let deadline = Deadline::within(vu.now(), params.timeout);
-    client.connect(&prepared, deadline).await.map_err(|fault| go_text(fault, address))?;
+    let end = vu.now().saturating_add(nanos(params.timeout));
+    let mut pause = RETRY;
+    loop {
+        let now = vu.now();
+        let deadline = Deadline::within(now, Duration::from_nanos(end - now.min(end)));
+        let Err(fault) = client.connect(&prepared, deadline).await else { break };
+        // A server that is no HTTP/2 server may become one; one that cannot be reached does not.
+        let Some(why) = preface_error(fault) else { return Err(go_text(fault, address)) };
+        let until = vu.now().saturating_add(nanos(pause));
+        vu.clock.sleep_until(until.min(end)).await;
+        if until >= end {
+            return Err(format!("context deadline exceeded: connection error: desc = \"{why}\""));
+        }
+        pause = pause.mul_f64(1.6);
+    }
     if !params.reflects {
         return Ok(None);
     }

@@ -2,6 +2,7 @@
 //!
 //! `client.js` has the classes; definitions, connections, calls and samples are native.
 
+mod address;
 mod call;
 mod client;
 mod connection;

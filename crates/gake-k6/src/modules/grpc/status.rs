@@ -99,6 +99,20 @@ fn of_reset(code: ErrorCode) -> GrpcStatus {
     }
 }
 
+/// Go's message for a peer that ended or responded before it spoke HTTP/2; `None` for other faults.
+pub(super) fn preface_error(fault: Fault) -> Option<String> {
+    let why = match fault {
+        Fault::ClosedEarly(_) => "EOF",
+        Fault::Reset | Fault::Write => "connection reset by peer",
+        Fault::TooLarge(_) | Fault::Malformed(_) => {
+            "http2: failed reading the frame payload: http2: frame too large, note that the frame \
+             header looked like an HTTP/1.1 header"
+        }
+        _ => return None,
+    };
+    Some(format!("error reading server preface: {why}"))
+}
+
 /// Go's message for a fault.
 pub(super) fn go_text(fault: Fault, address: &str) -> String {
     let dialing = "connection error: desc = \"transport: error while dialing: dial tcp";

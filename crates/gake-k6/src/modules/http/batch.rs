@@ -41,7 +41,10 @@ pub(super) fn batch<'js>(
     for property in object.props::<String, Value<'js>>() {
         let (name, request) = property?;
         match entry(ctx, vu, &name, &request) {
-            Ok(request) if held.grow(request.bytes()) => parsed.push(request),
+            Ok(mut request) if held.grow(request.bytes()) => {
+                request.take_cookies();
+                parsed.push(request);
+            }
             Ok(_) => return Err(throw_out_of_memory(ctx)),
             Err(error) => {
                 let count = object.props::<String, Value<'js>>().count();
@@ -194,7 +197,8 @@ pub(super) fn request_later<'js>(
     params: Option<Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let request = ScriptRequest::read(ctx, vu, method.into(), url, body, params)?;
+    let mut request = ScriptRequest::read(ctx, vu, method.into(), url, body, params)?;
+    request.take_cookies();
     vu.room_for_task(ctx)?;
     let held = HeapCharge::new(ctx, request.bytes())?;
     let (promise, resolve, reject) = ctx.promise()?;

@@ -46,7 +46,12 @@ pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
-    match text[start..end].rfind('@') {
+    // What has blanks, as a template without its values, is no token.
+    let is_token = |at: &usize| {
+        let user = &text[start..start + at];
+        user.contains(':') || !user.contains(char::is_whitespace)
+    };
+    match text[start..end].rfind('@').filter(is_token) {
         Some(at) => format!("{}****:****{}", &text[..start], &text[start + at..]).into(),
         None => text.into(),
     }
@@ -111,6 +116,8 @@ mod tests {
             ("http://me:sec@ret@[::1/", "http://****:****@[::1/"),
             ("//me:secret@h/", "//****:****@h/"),
             ("me:secret@h/", "****:****@h/"),
+            ("me:my secret@h/", "****:****@h/"),
+            ("<%= @url %>", "<%= @url %>"),
             ("http://h:port/?q=a@b", "http://h:port/?q=a@b"),
             ("http://h", "http://h"),
             ("", ""),

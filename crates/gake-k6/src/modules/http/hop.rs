@@ -91,7 +91,11 @@ impl Hop {
         let jar = request.jar.borrow();
         let is_replaced =
             |name: &str| request.cookies.iter().any(|(own, _, replace)| *replace && own == name);
-        let kept = values_for(&jar, &self.url).into_iter();
+        let kept: Vec<(&str, &str)> = match (&request.jar_cookies, self.number) {
+            (Some(earlier), 0) => earlier.iter().map(|(name, value)| (&**name, &**value)).collect(),
+            _ => values_for(&jar, &self.url),
+        };
+        let kept = kept.into_iter();
         let kept = kept.filter(|(name, _)| !is_replaced(name));
         own.chain(kept.map(|(name, value)| gake_go::cookies::written(name, value))).collect()
     }

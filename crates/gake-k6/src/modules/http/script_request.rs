@@ -11,14 +11,15 @@ use gake_js::errors::go_error;
 use gake_js::value::{self, PAIR, given, truthy};
 use gake_script::user::aside;
 use gake_wire::coding;
-use rquickjs::{Class, Ctx, Object, Value};
+use rquickjs::{Class, Ctx, FromJs, Object, Value};
 use url::Url;
 
-use super::cookies::CookieJar;
+use super::cookies::{CookieJar, values_for};
 use super::expected;
 use super::form;
 use super::go_value;
 use super::request_headers;
+use super::target_url::checked;
 use crate::duration::GoDuration;
 use crate::test::LogLevel;
 use crate::user::vu::{StatusExpectation, Vu};
@@ -81,6 +82,8 @@ pub(crate) struct ScriptRequest {
     pub(crate) jar: Rc<RefCell<CookieStore>>,
     /// Its own cookies: name, value, and whether it replaces the jar's cookie.
     pub(crate) cookies: Vec<(String, String, bool)>,
+    /// The jar's cookies for its first hop, if they were taken earlier.
+    pub(crate) jar_cookies: Option<Vec<(String, String)>>,
 }
 
 impl ScriptRequest {
@@ -124,6 +127,7 @@ impl ScriptRequest {
             throw: settings.throw,
             jar: Rc::clone(&vu.jar.borrow()),
             cookies: Vec::new(),
+            jar_cookies: None,
         };
         // Before the parameters: of two errors, k6 reports that of the body.
         let body = given(body).map(|body| form::body(ctx, &body)).transpose()?;
@@ -154,6 +158,14 @@ impl ScriptRequest {
         }
         request.drop_length(vu);
         Ok(request)
+    }
+
+    /// Takes the jar's cookies as they are now, before other requests change them.
+    pub(super) fn take_cookies(&mut self) {
+        let Ok(url) = checked(&self.url) else { return };
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let cookies = values_for(&self.jar.borrow(), &url).into_iter().map(owned).collect();
+        self.jar_cookies = Some(cookies);
     }
 
     /// Bytes that it takes outside of the script's heap, about.
@@ -306,6 +318,12 @@ fn cookies<'js>(
     value: &Value<'js>,
 ) -> rquickjs::Result<Vec<(String, String, bool)>> {
     let Some(object) = value.as_object() else { return Ok(Vec::new()) };
+    // As in k6, which sees the functions of a jar as cookies.
+    if Class::<CookieJar>::from_js(ctx, value.clone()).is_ok() {
+        let function = "function reflect.methodValueCall() { [native code] }";
+        let names = ["clear", "cookiesForURL", "delete", "set"];
+        return Ok(names.map(|name| (name.to_owned(), function.to_owned(), false)).to_vec());
+    }
     let mut cookies = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, value) = property?;

@@ -186,7 +186,7 @@ fn counted(check: &SummaryCheck) -> String {
 }
 
 /// Merges checks of the same name.
-fn by_name(checks: &[SummaryCheck]) -> Vec<SummaryCheck> {
+pub(super) fn by_name(checks: &[SummaryCheck]) -> Vec<SummaryCheck> {
     let mut all: Vec<SummaryCheck> = Vec::new();
     for check in checks {
         match all.iter_mut().find(|one| one.name == check.name) {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Exchange, ResponseSummary};
+use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2, Http3, WebSocket};
@@ -40,6 +40,14 @@ impl AnyTransport {
             Self::Http2(http2) => http2.until_ended().await,
             Self::Http3(http3) => http3.until_ended().await,
             Self::WebSocket(session) => session.until_ended().await,
+        }
+    }
+
+    /// Waits until an HTTP/2 server has shown that it is one.
+    pub(crate) async fn greeting(&self) -> Result<(), Fault> {
+        match self {
+            Self::Http2(http2) => http2.greeting().await,
+            Self::Http1(_) | Self::Http3(_) | Self::WebSocket(_) => Ok(()),
         }
     }
 

@@ -67,6 +67,11 @@ impl Http2 {
         self.link.retire();
     }
 
+    /// Waits for the settings of the server.
+    pub(crate) async fn greeting(&self) -> Result<(), Fault> {
+        poll_fn(|cx| self.link.greeting(cx).map_or(Poll::Pending, Poll::Ready)).await
+    }
+
     pub(crate) async fn until_ended(&self) {
         poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }

@@ -20,11 +20,13 @@ pub(super) struct Http2Link {
     codec: RefCell<ClientConnection>,
     lanes: RefCell<ExchangeStates>,
     task: RefCell<Option<Waker>>,
-    /// The task that waits for the end of the connection.
+    /// The task that waits for the server's settings, or the end of the connection.
     end_waiter: RefCell<Option<Waker>>,
     pub(super) capacity_watch: CapacityWatch,
     capacity: Cell<usize>,
     is_ending: Cell<bool>,
+    /// Whether the server has sent its settings.
+    is_greeted: Cell<bool>,
     /// Whether it is for one exchange only.
     is_single_use: bool,
     /// Whether this side accepts no further exchange.
@@ -83,6 +85,7 @@ impl Http2Link {
             capacity_watch: CapacityWatch::default(),
             capacity,
             is_ending: Cell::new(false),
+            is_greeted: Cell::new(false),
             is_single_use,
             is_retired: Cell::new(false),
             broken: Cell::new(None),
@@ -140,6 +143,16 @@ impl Http2Link {
     pub(super) fn has_ended(&self, cx: &Context<'_>) -> bool {
         register_waker(&mut self.end_waiter.borrow_mut(), cx);
         self.broken.get().is_some()
+    }
+
+    /// Whether the server has sent its settings, or the fault that came first. If neither, the
+    /// calling task is woken when it does.
+    pub(super) fn greeting(&self, cx: &Context<'_>) -> Option<Result<(), Fault>> {
+        register_waker(&mut self.end_waiter.borrow_mut(), cx);
+        match (self.broken.get(), self.is_greeted.get()) {
+            (Some(fault), _) => Some(Err(fault)),
+            (None, is_greeted) => is_greeted.then_some(Ok(())),
+        }
     }
 
     /// Starts a stream and returns its lane and its slot in the codec; `None` without capacity.
@@ -235,11 +248,16 @@ impl Http2Link {
     /// Takes the codec's counts and capacity, and notifies the pool of a change.
     #[inline]
     pub(super) fn update_capacity(&self) {
-        let (capacity, is_ending, bound) = {
+        let (capacity, is_ending, bound, is_greeted) = {
             let mut codec = self.codec.borrow_mut();
             self.open.meter().add_http2(&codec.take_counts());
-            (codec.capacity() as usize, codec.is_ending(), codec.bound())
+            (codec.capacity() as usize, codec.is_ending(), codec.bound(), codec.is_greeted())
         };
+        if is_greeted != self.is_greeted.replace(is_greeted)
+            && let Some(waiter) = self.end_waiter.borrow().as_ref()
+        {
+            waiter.wake_by_ref();
+        }
         self.open.meter().bound_streams(bound);
         if self.is_single_use || self.is_retired.get() || self.broken.get().is_some() {
             return;

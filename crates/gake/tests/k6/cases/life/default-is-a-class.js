@@ -1,0 +1,1 @@
+export default class Journey { run() { return 1; } }

@@ -1,0 +1,1 @@
+export default function () { function f() { throw Error('plain'); } f(); }

@@ -1,0 +1,2 @@
+export default function () {
+  const a: number = 1;
