@@ -49,11 +49,12 @@ impl SocketParams {
             match key.as_str() {
                 "headers" => {
                     let Some(headers) = value.as_object() else { continue };
-                    for header in headers.props::<String, Value<'js>>() {
+                    let own = headers.props::<String, Value<'js>>().map(|header| {
                         let (name, value) = header?;
-                        let value = value::text(ctx, &value)?;
-                        request_headers::set(&mut self.headers, &name, value);
-                    }
+                        Ok((name, value::text(ctx, &value)?))
+                    });
+                    let own = own.collect::<rquickjs::Result<Vec<_>>>()?;
+                    request_headers::set_all(&mut self.headers, own);
                 }
                 "tags" => {
                     self.tags = value::tags(ctx, Some(value))?.map_err(|why| {
