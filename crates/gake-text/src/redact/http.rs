@@ -143,6 +143,33 @@ fn multipart<'a>(redactor: &Redactor, boundary: &[u8], body: &'a [u8], depth: u8
     edits.apply(body)
 }
 
+/// Bytes of the headers of a part in a text.
+const PART_HEAD_MAX: usize = 1_024;
+
+/// Hides secret parts of multipart bodies within a text, whose boundary is not known.
+pub(super) fn parts(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
+    const MARK: &[u8] = b"form-data;";
+    let (mut at, mut end) = (0, 0);
+    while let Some(found) = find(&bytes[at..], MARK) {
+        let start = at + found + MARK.len();
+        at = start;
+        let head = &bytes[start..bytes.len().min(start + PART_HEAD_MAX)];
+        let line = head.iter().take_while(|byte| !b"\r\n".contains(byte)).count();
+        let name = String::from_utf8_lossy(&head[..line]).split(';').find_map(part_name);
+        let windows = find(head, b"\r\n\r\n").map(|blank| blank + 4);
+        let blank = windows.or_else(|| find(head, b"\n\n").map(|blank| blank + 2));
+        let (Some(name), Some(blank)) = (name, blank) else { continue };
+        at = start + blank;
+        if end < at {
+            end = find(&bytes[at..], b"\n--").map_or(bytes.len(), |length| at + length);
+        }
+        let content = bytes[at..end].trim_ascii_end();
+        if redactor.hides(&name, content, NamePosition::Parameter) {
+            edits.put(at..at + content.len(), redactor.replacement(content));
+        }
+    }
+}
+
 fn one_part(
     redactor: &Redactor,
     body: &[u8],

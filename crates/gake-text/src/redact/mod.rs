@@ -45,6 +45,9 @@ const DIGITS: usize = 16;
 
 const TAG: usize = MARK.len() + DIGITS;
 
+/// Maximum length of what [`is_nothing`]: a scheme, a blank and a hash.
+const NOTHING_MAX: usize = 64;
+
 /// Maximum nesting of texts within texts (JSON in a string, a URL in a parameter).
 const DEPTH: u8 = 4;
 
@@ -148,6 +151,23 @@ impl Redactor {
         Redacted(match self.is_off() {
             true => text.to_owned(),
             false => text_of(text, self.any(text.as_bytes(), DEPTH)).into_owned(),
+        })
+    }
+
+    /// Redacts a name that somebody chose for something, such as the value of a tag: a URL, or a
+    /// few words of prose.
+    #[must_use]
+    pub fn label(&self, label: &str) -> Redacted {
+        if label.starts_with('/') || label.contains("://") {
+            return self.target(label);
+        }
+        let bytes = label.as_bytes();
+        Redacted(match self.is_off() {
+            true => label.to_owned(),
+            false => {
+                let edits = text::edits_of(self, bytes, DEPTH, true);
+                text_of(label, edits.apply(bytes)).into_owned()
+            }
         })
     }
 
@@ -292,6 +312,9 @@ fn is_nothing(value: &[u8]) -> bool {
         b"***",
         b"****",
     ];
+    if value.len() > NOTHING_MAX {
+        return false;
+    }
     let last = value.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     let scheme = &value[..value.len() - last.len()];
     let is_scheme = scheme.iter().filter(|byte| **byte == b' ').count() <= 1 && scheme.len() <= 20;
