@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{NamePosition, Redactor, shapes};
+use super::fragments::{self, is_text};
+use super::{NamePosition, Redactor, shapes, text};
 
 /// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
@@ -91,38 +92,16 @@ pub(super) fn binary<'a>(redactor: &Redactor, kind: &str, body: &'a [u8]) -> Cow
     edits.apply(body)
 }
 
-/// A printable byte.
-fn is_text(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x80..)
-}
-
 /// Secrets in the printable texts between other data.
 fn pairs(redactor: &Redactor, body: &[u8]) -> Vec<Range<usize>> {
-    let mut found = terminated(redactor, body);
+    let mut found = fragments::terminated(redactor, body);
     let mut start = 0;
     for text in body.split(|byte| !is_text(*byte)) {
         if text.len() >= TEXT_MIN {
-            let places = super::text::edits(redactor, text, 0).places();
+            let places = text::edits(redactor, text, 0).places();
             found.extend(places.map(|part| start + part.start..start + part.end));
         }
         start += text.len() + 1;
-    }
-    found
-}
-
-/// Secrets that follow their name and a NUL, as PostgreSQL and environments have them.
-pub(super) fn terminated(redactor: &Redactor, body: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let (mut start, mut name) = (0, 0..0);
-    for text in body.split(|byte| !is_text(*byte)) {
-        let place = start..start + text.len();
-        let named = &body[name.clone()];
-        let follows = name.end + 1 == start && body[name.end] == 0 && named.len() <= NAME_MAX;
-        if follows && redactor.hides(&String::from_utf8_lossy(named), text, NamePosition::Member) {
-            found.push(place.clone());
-        }
-        start = place.end + 1;
-        name = place;
     }
     found
 }

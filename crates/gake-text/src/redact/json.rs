@@ -108,7 +108,7 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    /// The edits, with those of containers that do not end.
+    /// The edits, also of containers that do not end.
     fn finish(mut self) -> Edits {
         while let Some(frame) = self.frames.pop() {
             self.close(frame);

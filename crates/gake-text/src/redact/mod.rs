@@ -17,10 +17,12 @@
 mod binary;
 mod command;
 mod edits;
+mod fragments;
 mod http;
 mod json;
 mod markup;
 mod names;
+mod percent;
 mod redacted;
 mod shapes;
 mod text;
@@ -154,21 +156,23 @@ impl Redactor {
         })
     }
 
-    /// Redacts a name that somebody chose for something, such as the value of a tag: a URL, or a
-    /// few words of prose.
+    /// Redacts a name that a user chose, such as the value of a tag: a URL, or a few words of prose.
     #[must_use]
     pub fn label(&self, label: &str) -> Redacted {
-        if label.starts_with('/') || label.contains("://") {
-            return self.target(label);
+        match label.starts_with('/') || label.contains("://") {
+            true => self.target(label),
+            false => self.sentence(label),
         }
-        let bytes = label.as_bytes();
-        Redacted(match self.is_off() {
-            true => label.to_owned(),
-            false => {
-                let edits = text::edits_of(self, bytes, DEPTH, true);
-                text_of(label, edits.apply(bytes)).into_owned()
-            }
-        })
+    }
+
+    /// Redacts a sentence for people, in which a word after a colon is prose.
+    #[must_use]
+    pub fn sentence(&self, text: &str) -> Redacted {
+        if self.is_off() {
+            return Redacted(text.to_owned());
+        }
+        let edits = text::edits_of(self, text.as_bytes(), DEPTH, true);
+        Redacted(text_of(text, edits.apply(text.as_bytes())).into_owned())
     }
 
     /// Redacts the URLs of a message of gake's own, which quotes what it is about.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{MASK, NamePosition, Redactor, binary, http, is_nothing, json, markup, shapes};
+use super::{MASK, NamePosition, Redactor, fragments, is_nothing, json, markup, percent, shapes};
 
 /// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
@@ -28,9 +28,9 @@ pub(super) fn edits_of(redactor: &Redactor, bytes: &[u8], depth: u8, is_label: b
     credentials(redactor, bytes, &mut edits);
     markup::edits(redactor, bytes, &mut edits);
     json::embedded(redactor, bytes, depth, &mut edits);
-    http::parts(redactor, bytes, &mut edits);
+    fragments::parts(redactor, bytes, &mut edits);
     if bytes.contains(&0) {
-        for place in binary::terminated(redactor, bytes) {
+        for place in fragments::terminated(redactor, bytes) {
             let tag = redactor.replacement(&bytes[place.clone()]);
             edits.put(place, tag);
         }
@@ -106,7 +106,7 @@ struct PairScanner<'a> {
     depth: u8,
     is_label: bool,
     edits: Edits,
-    /// The last unquoted values after `:` and after `=`, whose ends are those of all pairs in them.
+    /// The last unquoted values after `:` and after `=`, at which all pairs in them end.
     open: [PairValue; 2],
     /// The last value that extends to the end of its line.
     line: Range<usize>,
@@ -143,7 +143,7 @@ impl PairScanner<'_> {
         }
         let parameter = is_equals && before.is_none_or(|byte| b"?&#;".contains(&byte));
         let place = if parameter { NamePosition::Parameter } else { NamePosition::Member };
-        let name = percent_decoded(&self.bytes[name_place]);
+        let name = percent::decoded(&self.bytes[name_place]);
         let name = String::from_utf8_lossy(&name).into_owned();
         let value = self.value_after(at + 1, &name, is_equals)?;
         let written = &self.bytes[value.place.clone()];
@@ -151,7 +151,7 @@ impl PairScanner<'_> {
             return None;
         }
         let decoded = match value.is_encoded {
-            true => percent_decoded(written),
+            true => percent::decoded(written),
             false => Cow::Borrowed(written),
         };
         if self.redactor.hides(&name, &decoded, place) {
@@ -163,7 +163,7 @@ impl PairScanner<'_> {
         // A parameter may hold a URL or a document.
         let end = value.place.end;
         if let Cow::Owned(other) = self.redactor.any(&decoded, self.depth) {
-            self.edits.put(value.place, percent_encoded(&other));
+            self.edits.put(value.place, percent::encoded(&other));
         }
         Some(end)
     }
@@ -314,43 +314,4 @@ fn ends(byte: u8, is_equals: bool) -> bool {
     byte.is_ascii_whitespace()
         || b"&;#\"'`<>\\".contains(&byte)
         || (!is_equals && b",)}]|".contains(&byte))
-}
-
-/// Decodes percent escapes and the `+` of forms.
-pub(super) fn percent_decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
-    if !bytes.iter().any(|byte| matches!(byte, b'%' | b'+')) {
-        return Cow::Borrowed(bytes);
-    }
-    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (b'+', ..) => {
-                out.push(b' ');
-                at += 1;
-            }
-            (byte, ..) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn percent_encoded(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
-    out
 }

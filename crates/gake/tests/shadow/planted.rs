@@ -192,9 +192,6 @@ fn run_planted(planted: &Planted, args: &[&str], inputs: &[(&str, String)]) -> S
     planted.look("influxdb", &bodies, &mut found);
     let files = planted.look_below(&written, &mut found);
     assert!(files.len() >= 11, "{files:?} {ran:?}");
-    if std::env::var_os("GAKE_SHOW").is_some() {
-        eprintln!("{args:?}\n{}\n{}", ran.stdout, ran.stderr);
-    }
     found
 }
 
