@@ -5,9 +5,6 @@ use std::sync::Arc;
 
 use gake_text::redact::{Redactor, SecretNames};
 
-/// Bytes of the shortest secret that is known by its shape.
-const SHAPE_MIN: usize = 13;
-
 /// Keys and values, each key once. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tags(Arc<[(String, String)]>);
@@ -58,23 +55,13 @@ impl Tags {
         Self(self.0.iter().filter(|pair| !is_out(&pair.0)).cloned().collect())
     }
 
-    /// These tags, with masks for secret values and for secrets in the others. A mask is the same on
-    /// every machine: series of several agents are joined by their tags.
+    /// These tags, with masks for values that are secrets by their keys, or hold some. A mask is the
+    /// same on every machine: series of several agents are joined by their tags.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mask = Redactor::masking(SecretNames::default());
-        let hidden = |(key, value): &(String, String)| {
-            let is_secret = !value.is_empty() && mask.is_secret_name(key);
-            // Most values are a method, a status or a protocol.
-            let is_plain = value.len() < SHAPE_MIN && !value.contains([':', '=', '@']);
-            let value = match (is_secret, is_plain) {
-                (true, _) => mask.tag(value.as_bytes()).into_inner(),
-                (false, true) => value.clone(),
-                (false, false) => mask.label(value).into_inner(),
-            };
-            (key.clone(), value)
-        };
-        Self(self.0.iter().map(hidden).collect())
+        let shown = |key: &str, value: &str| mask.tag_value(key, value).into_inner();
+        Self(self.0.iter().map(|(key, value)| (key.clone(), shown(key, value))).collect())
     }
 
     /// Whether there are no tags.

@@ -47,6 +47,9 @@ const DIGITS: usize = 16;
 
 const TAG: usize = MARK.len() + DIGITS;
 
+/// Bytes of the shortest secret that is known by its shape.
+const SHAPE_MIN: usize = 13;
+
 /// Maximum length of what [`is_nothing`]: a scheme, a blank and a hash.
 const NOTHING_MAX: usize = 64;
 
@@ -159,10 +162,23 @@ impl Redactor {
     /// Redacts a name that a user chose, such as the value of a tag: a URL, or a few words of prose.
     #[must_use]
     pub fn label(&self, label: &str) -> Redacted {
+        if label.len() < SHAPE_MIN && !label.contains([':', '=', '@']) {
+            // Most tags are a method, a status or a protocol.
+            return Redacted(label.to_owned());
+        }
         match label.starts_with('/') || label.contains("://") {
             true => self.target(label),
             false => self.sentence(label),
         }
+    }
+
+    /// Redacts the value of a tag. Under the name of a secret, words and short numbers stay: tags
+    /// group samples, and `session: new` is no secret.
+    #[must_use]
+    pub fn tag_value(&self, name: &str, value: &str) -> Redacted {
+        let bytes = value.as_bytes();
+        let hides = self.is_secret_name(name) && !is_word(bytes) && !is_nothing(bytes);
+        if hides { self.tag(bytes) } else { self.label(value) }
     }
 
     /// Redacts a sentence for people, in which a word after a colon is prose.

@@ -50,7 +50,10 @@ impl Planted {
         let length = if field.ends_with('*') { 40 } else { 14 };
         while secret.len() < length {
             self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            secret.push(char::from(LETTERS[(self.seed >> 33) as usize % LETTERS.len()]));
+            // A text of letters only may be a word.
+            let from = if secret.len() == 7 { LETTERS.len() - 8 } else { 0 };
+            let at = (self.seed >> 33) as usize % (LETTERS.len() - from);
+            secret.push(char::from(LETTERS[from + at]));
         }
         self.secrets.insert(field.to_owned(), secret.clone());
         secret
