@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     let Ok(traffic) = Traffic::read(std::io::Cursor::new(data.to_vec())) else { return };
     let redactor = Redactor::new([1; 16], SecretNames::default());
-    let head = gakerec::Head { started_unix_ns: 0 };
+    let head = gakerec::RecordingHead { started_unix_ns: 0 };
     let mut out = Vec::new();
     let mut writer = gakerec::RecordingWriter::new(&mut out, head, redactor, 1 << 20).expect("a vector");
     for record in traffic.map_while(Result::ok) {

@@ -18,7 +18,7 @@ pub(crate) fn check(run: &mut Run, due: &[Option<u64>]) {
     let at: Nanos = run.elapsed;
     for CountMismatch { size, text } in differences {
         run.generator.miscounted += size;
-        run.events.push(RunEvent { at, text });
+        run.events.push(RunEvent::new(at, &text));
     }
 }
 

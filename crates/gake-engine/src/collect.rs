@@ -353,7 +353,7 @@ impl Collector {
                 SILENCE.as_secs()
             );
             run.generator.miscounted += self.abandoned as u64;
-            run.events.push(RunEvent { at: run.elapsed, text });
+            run.events.push(RunEvent::new(run.elapsed, &text));
         }
         run
     }

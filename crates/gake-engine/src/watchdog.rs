@@ -124,6 +124,7 @@ impl Watchdog {
 #[cfg(test)]
 mod tests {
     use gake_core::Load;
+    use gake_core::activity::{self, NativeCall};
 
     use super::*;
 
@@ -184,8 +185,9 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 watchdog.activities[0].enter();
-                gake_core::activity::user(7);
-                gake_core::activity::during("crypto.md4", || {
+                let md4 = NativeCall::new("crypto", "md4");
+                activity::resume(7, NativeCall::default());
+                activity::during(md4, || {
                     assert_eq!(watchdog.blocked_calls(), ["crypto.md4 of user 7"]);
                 });
             });

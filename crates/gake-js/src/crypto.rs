@@ -7,33 +7,23 @@
 
 use std::cell::RefCell;
 
-use aws_lc_rs::{digest, hmac};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
-use gake_script::user::{HeapCharge, throw_out_of_memory};
-use md4::Md4;
-use md5::Md5;
-use ripemd::Ripemd160;
+use gake_script::user::{HeapCharge, aside_above, poll};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::function::{Constructor, Opt, This};
 use rquickjs::{Class, Ctx, IntoJs, JsLifetime, Object, Value};
-use sha2::Sha512_224;
 
 use crate::errors::go_error;
+use crate::hash::{Algorithm, Hash};
+use crate::native::named;
 use crate::value;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Algorithm {
-    Md4,
-    Md5,
-    Ripemd160,
-    Sha1,
-    Sha256,
-    Sha384,
-    Sha512,
-    Sha512To224,
-    Sha512To256,
-}
+/// Bytes that an incremental hash takes outside of the script's heap, about.
+const HASHER: usize = 1 << 10;
+
+/// Random bytes between polls: less than a millisecond.
+const RANDOM_SLICE: usize = 64 << 10;
 
 const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("md4", Algorithm::Md4),
@@ -47,93 +37,26 @@ const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("sha512_256", Algorithm::Sha512To256),
 ];
 
-impl Algorithm {
-    fn named(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<Self> {
-        let found = ALGORITHMS.iter().find(|(known, _)| *known == name);
-        found.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
-            let known: Vec<_> = ALGORITHMS.iter().map(|(known, _)| *known).collect();
-            let message = format!("invalid algorithm: {name}; supported are {}", known.join(", "));
-            go_error(ctx, &message)
-        })
-    }
-
-    fn digest(self, bytes: &[u8]) -> Vec<u8> {
-        use md5::Digest as _;
-        let algorithm = match self {
-            Self::Md4 => return Md4::digest(bytes).to_vec(),
-            Self::Md5 => return Md5::digest(bytes).to_vec(),
-            Self::Ripemd160 => return Ripemd160::digest(bytes).to_vec(),
-            Self::Sha512To224 => return Sha512_224::digest(bytes).to_vec(),
-            Self::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
-            Self::Sha256 => &digest::SHA256,
-            Self::Sha384 => &digest::SHA384,
-            Self::Sha512 => &digest::SHA512,
-            Self::Sha512To256 => &digest::SHA512_256,
-        };
-        digest::digest(algorithm, bytes).as_ref().to_vec()
-    }
-
-    /// Bytes of a block.
-    const fn block(self) -> usize {
-        match self {
-            Self::Md4 | Self::Md5 | Self::Ripemd160 | Self::Sha1 | Self::Sha256 => 64,
-            Self::Sha384 | Self::Sha512 | Self::Sha512To224 | Self::Sha512To256 => 128,
-        }
-    }
-
-    /// HMAC (RFC 2104).
-    fn keyed(self, key: &[u8], bytes: &[u8]) -> Vec<u8> {
-        let algorithm = match self {
-            Self::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-            Self::Sha256 => hmac::HMAC_SHA256,
-            Self::Sha384 => hmac::HMAC_SHA384,
-            Self::Sha512 => hmac::HMAC_SHA512,
-            Self::Md4 | Self::Md5 | Self::Ripemd160 | Self::Sha512To224 | Self::Sha512To256 => {
-                return self.keyed_by_hand(key, bytes);
-            }
-        };
-        let key = hmac::Key::new(algorithm, key);
-        hmac::sign(&key, bytes).as_ref().to_vec()
-    }
-
-    /// HMAC for hashes that aws-lc-rs has no HMAC of.
-    fn keyed_by_hand(self, key: &[u8], bytes: &[u8]) -> Vec<u8> {
-        let mut block = match key.len() > self.block() {
-            true => self.digest(key),
-            false => key.to_vec(),
-        };
-        block.resize(self.block(), 0);
-        let padded = |pad: u8, rest: &[u8]| {
-            let mut whole: Vec<u8> = block.iter().map(|byte| byte ^ pad).collect();
-            whole.extend_from_slice(rest);
-            self.digest(&whole)
-        };
-        padded(0x5c, &padded(0x36, bytes))
-    }
+/// The algorithm of this name.
+fn algorithm(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<Algorithm> {
+    let found = ALGORITHMS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
+        let known: Vec<_> = ALGORITHMS.iter().map(|(known, _)| *known).collect();
+        let message = format!("invalid algorithm: {name}; supported are {}", known.join(", "));
+        go_error(ctx, &message)
+    })
 }
 
-/// The MD4 digest, for NTLM.
-pub fn md4(bytes: &[u8]) -> Vec<u8> {
-    Algorithm::Md4.digest(bytes)
-}
-
-/// HMAC-MD5, for NTLM.
-pub fn hmac_md5(key: &[u8], bytes: &[u8]) -> Vec<u8> {
-    Algorithm::Md5.keyed(key, bytes)
-}
-
-/// An incremental hash, or an HMAC if it has a key.
+/// An incremental hash.
 struct Hasher {
-    algorithm: Algorithm,
-    key: Option<Vec<u8>>,
-    input: RefCell<Vec<u8>>,
-    held: RefCell<HeapCharge>,
+    hash: RefCell<Hash>,
+    _held: HeapCharge,
 }
 
 impl Hasher {
-    fn new(ctx: &Ctx<'_>, algorithm: Algorithm, key: Option<Vec<u8>>) -> rquickjs::Result<Self> {
-        let held = RefCell::new(HeapCharge::new(ctx, key.as_ref().map_or(0, Vec::len))?);
-        Ok(Self { algorithm, key, input: RefCell::default(), held })
+    fn new<'js>(ctx: &Ctx<'js>, hash: Hash) -> rquickjs::Result<Class<'js, Self>> {
+        let held = HeapCharge::new(ctx, HASHER)?;
+        Class::instance(ctx.clone(), Self { hash: RefCell::new(hash), _held: held })
     }
 }
 
@@ -152,8 +75,8 @@ impl<'js> JsClass<'js> for Hasher {
 
     fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
         let prototype = Object::new(ctx.clone())?;
-        prototype.set("update", Func::from(update))?;
-        prototype.set("digest", Func::from(finish))?;
+        prototype.set("update", named("crypto", "update", update))?;
+        prototype.set("digest", named("crypto", "digest", finish))?;
         Ok(Some(prototype))
     }
 
@@ -169,34 +92,37 @@ pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let hash = move |ctx: Ctx<'js>, input: Opt<Value<'js>>, encoding: Opt<Value<'js>>| {
             let bytes = value::bytes_argument(&ctx, input.0)
                 .map_err(|why| why.into_js(&ctx, &format!("{name} failed: ")))?;
-            encoded(&ctx, algorithm.digest(&bytes), encoding.0)
+            let mut hash = Hash::new(algorithm);
+            hash.update(&bytes, || poll(&ctx))?;
+            encoded(&ctx, hash.finish(), encoding.0)
         };
-        module.set(name, Func::from(hash))?;
+        module.set(name, named("crypto", name, hash))?;
     }
     let hmac = |ctx: Ctx<'js>,
                 name: Opt<Value<'js>>,
                 key: Opt<Value<'js>>,
                 input: Opt<Value<'js>>,
                 encoding: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
-        let (key, bytes) = (input_bytes(&ctx, key.0)?, input_bytes(&ctx, input.0)?);
-        encoded(&ctx, algorithm.keyed(&key, &bytes), encoding.0)
+        let (mut hash, bytes) = (keyed(&ctx, name.0, key.0)?, input_bytes(&ctx, input.0)?);
+        hash.update(&bytes, || poll(&ctx))?;
+        encoded(&ctx, hash.finish(), encoding.0)
     };
-    module.set("hmac", Func::from(hmac))?;
+    module.set("hmac", named("crypto", "hmac", hmac))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
-        Class::instance(ctx.clone(), Hasher::new(&ctx, algorithm, None)?)
+        let algorithm = algorithm(&ctx, &value::text_argument(&ctx, name.0)?)?;
+        Hasher::new(&ctx, Hash::new(algorithm))
     };
-    module.set("createHash", Func::from(create))?;
+    module.set("createHash", named("crypto", "createHash", create))?;
     let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>, key: Opt<Value<'js>>| {
-        let algorithm = Algorithm::named(&ctx, &value::text_argument(&ctx, name.0)?)?;
-        let key = Some(input_bytes(&ctx, key.0)?);
-        Class::instance(ctx.clone(), Hasher::new(&ctx, algorithm, key)?)
+        let hash = keyed(&ctx, name.0, key.0)?;
+        Hasher::new(&ctx, hash)
     };
-    module.set("createHMAC", Func::from(create))?;
-    let encode =
-        |ctx: Ctx<'js>, input: Opt<Value<'js>>| input_bytes(&ctx, input.0).map(|bytes| hex(&bytes));
-    module.set("hexEncode", Func::from(encode))?;
+    module.set("createHMAC", named("crypto", "createHMAC", create))?;
+    let encode = |ctx: Ctx<'js>, input: Opt<Value<'js>>| {
+        let bytes = input_bytes(&ctx, input.0)?;
+        aside_above(&ctx, value::AT_ONCE, bytes.len(), move || hex(&bytes))
+    };
+    module.set("hexEncode", named("crypto", "hexEncode", encode))?;
     let bytes = |ctx: Ctx<'js>, count: Opt<Value<'js>>| {
         let count = value::number_argument(&ctx, count.0)?;
         if count.is_nan() || count < 1.0 {
@@ -205,15 +131,18 @@ pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let bytes = random(&ctx, count as usize)?;
         value::buffer(&ctx, bytes)
     };
-    module.set("randomBytes", Func::from(bytes))?;
+    module.set("randomBytes", named("crypto", "randomBytes", bytes))?;
     Ok(module)
 }
 
 /// Cryptographically random bytes.
 pub fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     let mut bytes = value::zeroes(ctx, count)?;
-    aws_lc_rs::rand::fill(&mut bytes)
-        .map_err(|_| go_error(ctx, "the system gives no random bytes"))?;
+    for slice in bytes.chunks_mut(RANDOM_SLICE) {
+        aws_lc_rs::rand::fill(slice)
+            .map_err(|_| go_error(ctx, "the system gives no random bytes"))?;
+        poll(ctx)?;
+    }
     Ok(bytes)
 }
 
@@ -229,19 +158,23 @@ fn input_bytes<'js>(ctx: &Ctx<'js>, input: Option<Value<'js>>) -> rquickjs::Resu
     value::bytes_argument(ctx, input).map_err(|why| why.into_js(ctx, ""))
 }
 
+/// The HMAC of this name with this key.
+fn keyed<'js>(
+    ctx: &Ctx<'js>,
+    name: Option<Value<'js>>,
+    key: Option<Value<'js>>,
+) -> rquickjs::Result<Hash> {
+    let algorithm = algorithm(ctx, &value::text_argument(ctx, name)?)?;
+    Hash::keyed(algorithm, &input_bytes(ctx, key)?, || poll(ctx))
+}
+
 fn update<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, Hasher>>,
     input: Opt<Value<'js>>,
 ) -> rquickjs::Result<()> {
     let bytes = input_bytes(&ctx, input.0)?;
-    let hasher = this.0.borrow();
-    let mut input = hasher.input.borrow_mut();
-    if !hasher.held.borrow_mut().grow(bytes.len()) || input.try_reserve(bytes.len()).is_err() {
-        return Err(throw_out_of_memory(&ctx));
-    }
-    input.extend_from_slice(&bytes);
-    Ok(())
+    this.0.borrow().hash.borrow_mut().update(&bytes, || poll(&ctx))
 }
 
 fn finish<'js>(
@@ -249,18 +182,17 @@ fn finish<'js>(
     this: This<Class<'js, Hasher>>,
     encoding: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
-    let hasher = this.0.borrow();
-    let input = hasher.input.borrow();
-    let bytes = match &hasher.key {
-        Some(key) => hasher.algorithm.keyed(key, &input),
-        None => hasher.algorithm.digest(&input),
-    };
-    encoded(&ctx, bytes, encoding.0)
+    let hash = this.0.borrow().hash.borrow().clone();
+    encoded(&ctx, hash.finish(), encoding.0)
 }
 
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    text
 }
 
 fn encoded<'js>(
@@ -277,24 +209,6 @@ fn encoded<'js>(
         other => {
             let message = format!("invalid output encoding: {other}");
             Err(go_error(ctx, &message))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// RFC 2202, and the results of aws-lc-rs.
-    #[test]
-    fn hmacs_follow_the_standard() {
-        let made = Algorithm::Md5.keyed(&[0x0b; 16], b"Hi There");
-        assert_eq!(hex(&made), "9294727a3638bb1c13f48ef8158bfc9d");
-        for key in [&[7_u8; 20][..], &[9; 200]] {
-            for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512] {
-                let by_hand = algorithm.keyed_by_hand(key, b"text");
-                assert_eq!(by_hand, algorithm.keyed(key, b"text"), "{algorithm:?}");
-            }
         }
     }
 }

@@ -3,17 +3,19 @@
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine};
-use rquickjs::function::{Func, Opt};
+use gake_script::user::aside_above;
+use rquickjs::function::Opt;
 use rquickjs::{Ctx, IntoJs, Object, Value};
 
 use crate::errors::go_error_of;
-use crate::value;
+use crate::native::named;
+use crate::value::{self, AT_ONCE};
 
 /// The exports of `k6/encoding`.
 pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
-    module.set("b64encode", Func::from(encode))?;
-    module.set("b64decode", Func::from(decode))?;
+    module.set("b64encode", named("encoding", "b64encode", encode))?;
+    module.set("b64decode", named("encoding", "b64decode", decode))?;
     Ok(module)
 }
 
@@ -42,7 +44,8 @@ fn encode<'js>(
     variant: Opt<Value<'js>>,
 ) -> rquickjs::Result<String> {
     let bytes = value::bytes_argument(&ctx, input.0).map_err(|why| why.into_js(&ctx, ""))?;
-    Ok(engine(&value::text_argument(&ctx, variant.0)?).encode(bytes))
+    let engine = engine(&value::text_argument(&ctx, variant.0)?);
+    aside_above(&ctx, AT_ONCE, bytes.len(), move || engine.encode(bytes))
 }
 
 fn decode<'js>(
@@ -52,14 +55,16 @@ fn decode<'js>(
     format: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
     let input = value::text_argument(&ctx, input.0)?;
-    let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let decoded = engine(&value::text_argument(&ctx, variant.0)?).decode(&input);
-    let bytes = decoded.map_err(|error| {
-        let at = match error {
+    let engine = engine(&value::text_argument(&ctx, variant.0)?);
+    let decoded = aside_above(&ctx, AT_ONCE, input.len(), move || {
+        let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+        engine.decode(&input).map_err(|error| match error {
             DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
             // Go reports the start of the incomplete group of four.
             DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => input.len() / 4 * 4,
-        };
+        })
+    });
+    let bytes = decoded?.map_err(|at| {
         let native = "go.k6.io/k6/v2/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
         go_error_of(&ctx, native, &format!("illegal base64 data at input byte {at}"))
     })?;

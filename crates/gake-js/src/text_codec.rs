@@ -1,9 +1,10 @@
 //! The globals `TextEncoder` and `TextDecoder`, for UTF-8 and UTF-16.
 
+use gake_script::user::aside_above;
 use rquickjs::convert::List;
-use rquickjs::function::Func;
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
+use crate::native::named;
 use crate::value;
 
 /// Creates the classes from native functions.
@@ -15,7 +16,7 @@ pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         value::buffer(&ctx, value::lossy(&ctx, &text)?.into_bytes())
     };
     let classes: Function<'js> = value::evaluate(ctx, CLASSES)?;
-    classes.call((Func::from(encode), Func::from(decode)))
+    classes.call((named("TextEncoder", "encode", encode), named("TextDecoder", "decode", decode)))
 }
 
 /// Decodes bytes as far as they are complete, or all of the last ones. Returns the text, whether the
@@ -27,12 +28,15 @@ fn decode<'js>(
     is_last: bool,
 ) -> rquickjs::Result<List<(String, bool, ArrayBuffer<'js>)>> {
     let bytes = value::bytes(&ctx, &bytes)?.unwrap_or_default();
-    let (text, is_valid, len) = match encoding.as_str() {
-        "utf-16le" => utf16(&bytes, u16::from_le_bytes, is_last),
-        "utf-16be" => utf16(&bytes, u16::from_be_bytes, is_last),
-        _ => utf8(&bytes, is_last),
-    };
-    Ok(List((text, is_valid, value::buffer(&ctx, bytes[len..].to_vec())?)))
+    let (text, is_valid, left) = aside_above(&ctx, value::AT_ONCE, bytes.len(), move || {
+        let (text, is_valid, len) = match encoding.as_str() {
+            "utf-16le" => utf16(&bytes, u16::from_le_bytes, is_last),
+            "utf-16be" => utf16(&bytes, u16::from_be_bytes, is_last),
+            _ => utf8(&bytes, is_last),
+        };
+        (text, is_valid, bytes[len..].to_vec())
+    })?;
+    Ok(List((text, is_valid, value::buffer(&ctx, left)?)))
 }
 
 /// The text, whether its bytes are well-formed, and their number.

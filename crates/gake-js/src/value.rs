@@ -30,6 +30,10 @@ pub fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String>
     Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0)
 }
 
+/// Bytes that native functions encode, decrypt or convert at once, in about a millisecond; more of
+/// them beside the worker.
+pub const AT_ONCE: usize = 1 << 20;
+
 /// Bytes of two strings beside their content.
 pub const PAIR: usize = 2 * size_of::<String>();
 

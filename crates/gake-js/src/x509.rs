@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use aws_lc_rs::digest;
-use rquickjs::function::Func;
 use rquickjs::{Ctx, Object, Value};
 use serde::Serialize;
 use x509_parser::certificate::X509Certificate;
@@ -18,6 +17,7 @@ use x509_parser::time::ASN1Time;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
 use crate::errors::go_error;
+use crate::native::named;
 use crate::value;
 
 const TEXT_MAX: usize = 1 << 20;
@@ -134,10 +134,10 @@ impl BigInt {
 /// The exports of `k6/crypto/x509`.
 pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
-    module.set("parse", Func::from(parse))?;
-    module.set("getAltNames", Func::from(alternative_names))?;
-    module.set("getIssuer", Func::from(issuer))?;
-    module.set("getSubject", Func::from(subject))?;
+    module.set("parse", named("x509", "parse", parse))?;
+    module.set("getAltNames", named("x509", "getAltNames", alternative_names))?;
+    module.set("getIssuer", named("x509", "getIssuer", issuer))?;
+    module.set("getSubject", named("x509", "getSubject", subject))?;
     Ok(module)
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use gake_core::activity;
+use gake_core::activity::{self, NativeCall};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
@@ -263,12 +263,14 @@ impl Work for ScriptWork {
         let here = if *is_alone { number } else { before };
         vu.instance_iteration.set(here);
         let mut polls = 0_u32;
+        let mut inside = NativeCall::default();
         let end = {
             let mut call = pin!(user.iterate(&vu.scenario.function, *iterations));
             poll_fn(|cx| {
                 polls += 1;
-                activity::user(vu.number);
+                activity::resume(vu.number, inside);
                 let polled = call.as_mut().poll(cx);
+                inside = activity::suspend();
                 vu.pending.flush(&vu.test, &vu.series_index, iteration);
                 polled
             })

@@ -159,7 +159,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             miscounted: 0,
         },
         events: if trouble {
-            vec![RunEvent { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]
+            vec![RunEvent::new(4 * SECOND, "the run file could not be written")]
         } else {
             Vec::new()
         },

@@ -206,7 +206,7 @@ impl ResolvedRun {
         run.bodies.redact(&self.redactor);
         run.events.extend(changes.iter().map(|change| rate_control::event(change, &self.plan)));
         let losses = fanout.finish(&run, log_lost);
-        let event = |loss: &Loss| RunEvent { at: run.elapsed, text: loss.text.clone() };
+        let event = |loss: &Loss| RunEvent::new(run.elapsed, &loss.text);
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
         Ok(RecordedRun { run, losses, scripts: Vec::new() })

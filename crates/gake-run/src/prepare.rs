@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_core::metric::Registry;
+use gake_core::metric::{Registry, Tags};
 use gake_core::plan::{Plan, PlanLoad};
 use gake_core::spec::{FieldPath, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::Objective;
@@ -350,6 +350,8 @@ fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
     let hide = |text: &mut String| *text = redactor.text(text).into_inner();
     hide(&mut plan.target);
     plan.labels.iter_mut().for_each(hide);
+    // As in the series that carry them.
+    plan.tags = Tags::new(plan.tags).without_secrets().pairs().to_vec();
     if let PlanLoad::Scenarios { scenarios } = &mut plan.load {
         for plan in scenarios {
             *plan = redacted(plan, redactor);

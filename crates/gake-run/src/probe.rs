@@ -94,5 +94,5 @@ pub(crate) fn add(run: &mut Run, readings: &[GaugeReading]) {
          queue; they are in no other figure (--no-probe)",
         readings.len() - 1
     );
-    run.events.push(RunEvent { at: run.elapsed, text });
+    run.events.push(RunEvent::new(run.elapsed, &text));
 }

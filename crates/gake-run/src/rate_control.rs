@@ -67,7 +67,8 @@ pub(crate) fn event(change: &RateChange, plan: &Plan) -> RunEvent {
         }
         _ => ("load", String::new()),
     };
-    RunEvent { at, text: format!("the {what} was set to {percent:.0} % of the plan by hand{now}") }
+    let text = format!("the {what} was set to {percent:.0} % of the plan by hand{now}");
+    RunEvent::new(at, &text)
 }
 
 #[cfg(test)]

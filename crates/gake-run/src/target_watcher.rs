@@ -131,7 +131,7 @@ impl TargetWatcher {
                 WatchEvent::Settings(settings) => self.settings.extend(settings),
                 WatchEvent::Failed { at, reason } => {
                     let at = at.saturating_sub(self.began);
-                    self.failures.push(RunEvent { at, text: reason });
+                    self.failures.push(RunEvent::new(at, &reason));
                 }
                 WatchEvent::Refreshed => {}
             }

@@ -122,7 +122,9 @@ impl fmt::Display for CountSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(dsn, statement) => write!(f, "{dsn}: {statement}"),
-            Self::Http { url, field } => write!(f, "{}#{field}", crate::source::without_user(url)),
+            Self::Http { url, field } => {
+                write!(f, "{}#{field}", crate::source::without_secrets(url))
+            }
         }
     }
 }

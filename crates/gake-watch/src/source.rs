@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use gake_core::record::MACHINE;
-
 use gake_sql::{Dsn, DsnError, SqlKind};
+use gake_text::redact::{Redacted, Redactor, SecretNames};
 
 /// A source of levels, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub enum SourceError {
     },
     /// Not a URL.
     #[error("{0:?} is not a valid URL: write it with http:// or https://")]
-    Url(String),
+    Url(Redacted),
     /// Not a valid database URL.
     #[error("the database to watch: {0}")]
     Dsn(#[from] DsnError),
@@ -112,7 +112,7 @@ fn number(kind: &'static str, value: &str, what: &'static str) -> SourceError {
 
 fn checked(url: &str) -> Result<String, SourceError> {
     let is_http = url.starts_with("http://") || url.starts_with("https://");
-    if is_http { Ok(url.to_owned()) } else { Err(SourceError::Url(without_user(url))) }
+    if is_http { Ok(url.to_owned()) } else { Err(SourceError::Url(without_secrets(url))) }
 }
 
 /// Splits names at commas outside of braces.
@@ -130,26 +130,28 @@ fn split(names: &str) -> Vec<String> {
 }
 
 impl fmt::Display for WatchSource {
-    /// The name in readings: a URL is without its user and password.
+    /// The name in readings: a URL is without its user, its password and other secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process(pid) => write!(f, "pid:{pid}"),
             Self::Port(port) => write!(f, "port:{port}"),
-            Self::Prometheus { url, .. } => write!(f, "prometheus:{}", without_user(url)),
-            Self::Actuator(url) => write!(f, "actuator:{}", without_user(url)),
+            Self::Prometheus { url, .. } => write!(f, "prometheus:{}", without_secrets(url)),
+            Self::Actuator(url) => write!(f, "actuator:{}", without_secrets(url)),
             Self::Database(dsn) => dsn.fmt(f),
             Self::Machine { .. } => f.write_str(MACHINE),
         }
     }
 }
 
-pub(crate) fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let authority = rest.split('/').next().unwrap_or_default();
-    match authority.rsplit_once('@') {
-        Some((user, _)) => format!("{scheme}://{}", &rest[user.len() + 1..]),
+/// A URL without its user, with masks for the secrets in its query.
+pub(crate) fn without_secrets(url: &str) -> Redacted {
+    let authority =
+        url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+    let plain = match authority.rsplit_once('@') {
+        Some((user, _)) => url.replacen(&format!("{user}@"), "", 1),
         None => url.to_owned(),
-    }
+    };
+    Redactor::masking(SecretNames::default()).target(&plain)
 }
 
 #[cfg(test)]
@@ -163,6 +165,7 @@ mod tests {
             ("port:8080", "port:8080"),
             ("prometheus:http://h:9100/metrics#a,b{x=\"1,2\"}", "prometheus:http://h:9100/metrics"),
             ("prometheus:http://me:pw@h/m", "prometheus:http://h/m"),
+            ("prometheus:http://h/m?token=pw&n=1", "prometheus:http://h/m?token=[redacted]&n=1"),
             ("actuator:https://h/actuator/", "actuator:https://h/actuator"),
             ("mysql://me:pw@h:3307", "mysql://h:3307"),
             ("postgresql://me:pw@h/shop", "postgres://h:5432"),

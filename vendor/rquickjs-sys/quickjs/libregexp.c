@@ -1433,6 +1433,9 @@ static int re_parse_nested_class(REParseState *s, REStringList *cr, const uint8_
 
     if (lre_check_stack_overflow(s->opaque, 0))
         return re_parse_error(s, "stack overflow");
+    /* gake: one with properties, without regard to case, takes a millisecond */
+    if (lre_check_timeout(s->opaque))
+        return re_parse_error(s, "interrupted");
 
     re_string_list_init(s, cr);
     p = *pp;

@@ -2152,6 +2152,13 @@ static inline void js_count_bytes(JSContext *ctx, size_t size)
     }
 }
 
+/* gake: so do the prototypes of a long chain */
+static inline void js_count_hop(JSContext *ctx, int *hops)
+{
+    if (unlikely(++*hops > 64))
+        ctx->interrupt_counter--;
+}
+
 /* Throw out of memory in case of error */
 void *js_calloc(JSContext *ctx, size_t count, size_t size)
 {
@@ -8880,7 +8887,10 @@ static void JS_ThrowInterrupted(JSContext *ctx)
    - comparisons of sorts, of elements and of long strings, which js_count_bytes()
      weighs by their lengths.
    - calls of C functions: js_poll_clock() makes the next poll due when a poll is
-     longer ago than a time slice, whatever the calls were busy with. */
+     longer ago than a time slice, whatever the calls were busy with. Functions
+     of the host may take longer: the clock is read after each.
+   - tokens of a text that is parsed, classes of a regular expression.
+   - js_count_hop(): prototypes of a long chain. */
 static uint64_t js_coarse_time(void)
 {
 #if defined(CLOCK_MONOTONIC_COARSE)
@@ -8891,12 +8901,16 @@ static uint64_t js_coarse_time(void)
     return js__hrtime_ns();
 }
 
+static inline void js_note_clock(JSContext *ctx)
+{
+    if (js_coarse_time() - ctx->polled_at > 10000000)
+        ctx->interrupt_counter = 1;
+}
+
 static inline void js_poll_clock(JSContext *ctx)
 {
-    if (unlikely((++ctx->native_calls & 7) == 0)) {
-        if (js_coarse_time() - ctx->polled_at > 10000000)
-            ctx->interrupt_counter = 1;
-    }
+    if (unlikely((++ctx->native_calls & 7) == 0))
+        js_note_clock(ctx);
 }
 
 static no_inline __exception int __js_poll_interrupts(JSContext *ctx)
@@ -8906,6 +8920,8 @@ static no_inline __exception int __js_poll_interrupts(JSContext *ctx)
     ctx->interrupt_counter = JS_INTERRUPT_COUNTER_INIT;
     if (rt->interrupt_handler) {
         if (rt->interrupt_handler(rt, rt->interrupt_opaque)) {
+            /* at once again: the parser reads on after what it read ahead */
+            ctx->interrupt_counter = 1;
             JS_ThrowInterrupted(ctx);
             return -1;
         }
@@ -8936,6 +8952,7 @@ static int JS_SetPrototypeInternal(JSContext *ctx, JSValueConst obj,
 {
     JSObject *proto, *p, *p1;
     JSShape *sh;
+    int hops = 0;
 
     if (throw_flag) {
         if (JS_VALUE_GET_TAG(obj) == JS_TAG_NULL ||
@@ -8994,6 +9011,7 @@ static int JS_SetPrototypeInternal(JSContext *ctx, JSValueConst obj,
             }
             /* Note: for Proxy objects, proto is NULL */
             p1 = p1->shape->proto;
+            js_count_hop(ctx, &hops);
         } while (p1 != NULL);
         js_dup(proto_val);
     }
@@ -9373,6 +9391,7 @@ static JSValue JS_GetPropertyInternal(JSContext *ctx, JSValueConst obj,
     JSProperty *pr;
     JSShapeProperty *prs;
     uint32_t tag;
+    int hops = 0;
 
     tag = JS_VALUE_GET_TAG(obj);
     if (unlikely(tag != JS_TAG_OBJECT)) {
@@ -9513,6 +9532,7 @@ static JSValue JS_GetPropertyInternal(JSContext *ctx, JSValueConst obj,
         p = p->shape->proto;
         if (!p)
             break;
+        js_count_hop(ctx, &hops);
     }
     if (unlikely(throw_ref_error)) {
         return JS_ThrowReferenceErrorNotDefined(ctx, prop);
@@ -10150,13 +10170,14 @@ int JS_PreventExtensions(JSContext *ctx, JSValueConst obj)
 int JS_HasProperty(JSContext *ctx, JSValueConst obj, JSAtom prop)
 {
     JSObject *p;
-    int ret;
+    int ret, hops = 0;
     JSValue obj1;
 
     if (unlikely(JS_VALUE_GET_TAG(obj) != JS_TAG_OBJECT))
         return false;
     p = JS_VALUE_GET_OBJ(obj);
     for(;;) {
+        js_count_hop(ctx, &hops);
         if (p->is_exotic) {
             const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
             if (em && em->has_property) {
@@ -10826,6 +10847,7 @@ static int JS_SetPropertyInternal2(JSContext *ctx, JSValueConst obj, JSAtom prop
     JSObject *p, *p1;
     JSShapeProperty *prs;
     JSProperty *pr;
+    int hops = 0;
     JSPropertyDescriptor desc;
     int desc_flags;
     int ret;
@@ -10980,6 +11002,7 @@ retry:
             }
         }
         p1 = p1->shape->proto;
+        js_count_hop(ctx, &hops);
     prototype_lookup:
         if (!p1)
             break;
@@ -13993,6 +14016,13 @@ static JSValue js_bigint_to_string1(JSContext *ctx, JSValueConst val, int radix)
                     }
                     break;
                 } else {
+                    /* gake: a division for each digit */
+                    js_count_bytes(ctx, (size_t)len * 64);
+                    if (unlikely(js_poll_interrupts(ctx))) {
+                        js_free(ctx, tmp);
+                        js_free(ctx, buf);
+                        return JS_EXCEPTION;
+                    }
                     v = js_mp_div1(r->tab, r->tab, len, radix_base, 0);
                     q = js_limb_to_a(q, v, radix, js_digits_per_limb_table[radix - 2]);
                 }
@@ -18431,6 +18461,12 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
         not_a_function:
             return js_throw_not_called(caller_ctx, func_obj, this_obj);
         }
+        if (p->class_id >= JS_CLASS_INIT_COUNT) {
+            /* gake: functions of the host, whatever they are busy with */
+            JSValue ret = call_func(caller_ctx, func_obj, this_obj, argc, argv, flags);
+            js_note_clock(caller_ctx);
+            return ret;
+        }
         return call_func(caller_ctx, func_obj, this_obj, argc,
                          argv, flags);
     }
@@ -18553,7 +18589,9 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                 obj = sp[-1];
                 if (likely(JS_VALUE_GET_TAG(obj) == JS_TAG_OBJECT)) {
                     p = JS_VALUE_GET_OBJ(obj);
+                    int hops = 0;
                     for(;;) {
+                        js_count_hop(ctx, &hops);
                         prs = find_own_property(&pr, p, atom);
                         if (prs) {
                             /* found */
@@ -19883,7 +19921,9 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                 obj = sp[-1];
                 if (likely(JS_VALUE_GET_TAG(obj) == JS_TAG_OBJECT)) {
                     p = JS_VALUE_GET_OBJ(obj);
+                    int hops = 0;
                     for(;;) {
+                        js_count_hop(ctx, &hops);
                         prs = find_own_property(&pr, p, atom);
                         if (prs) {
                             /* found */
@@ -19931,7 +19971,9 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                 obj = sp[-1];
                 if (likely(JS_VALUE_GET_TAG(obj) == JS_TAG_OBJECT)) {
                     p = JS_VALUE_GET_OBJ(obj);
+                    int hops = 0;
                     for(;;) {
+                        js_count_hop(ctx, &hops);
                         prs = find_own_property(&pr, p, atom);
                         if (prs) {
                             /* found */
@@ -23484,6 +23526,10 @@ static __exception int next_token(JSParseState *s)
         JS_ThrowStackOverflow(s->ctx);
         return -1;
     }
+    /* gake: a text has millions of tokens, and those after a bracket are read
+       ahead */
+    if (unlikely(js_poll_interrupts(s->ctx)))
+        return -1;
 
     free_token(s, &s->token);
 

@@ -86,6 +86,13 @@ pub const WORDS: &[Words] = &[
         why: "people are shown `Foreign` text by its `Display`, which escapes controls",
     },
     Words {
+        rule: "native-functions",
+        words: "Func::from Func::new Function::new",
+        within: &["crates/gake-js/", "crates/gake-k6/"],
+        except: &["crates/gake-js/src/native.rs"],
+        why: "`named` gives functions of scripts the name by which the watchdog reports them",
+    },
+    Words {
         rule: "clock",
         words: "Instant::now SystemTime::now Timestamp::now Zoned::now",
         within: &[

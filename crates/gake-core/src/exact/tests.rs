@@ -354,7 +354,7 @@ fn run() -> impl Strategy<Value = Run> {
                 series,
                 peak_connections: 7,
                 generator: Generator { cpu: time, busiest: 0.1 + 0.2, ..Generator::default() },
-                events: vec![RunEvent { at: time, text: "it rained".to_owned() }],
+                events: vec![RunEvent::new(time, "it rained")],
                 agents: vec![AgentRecord {
                     name: "a".to_owned(),
                     lost_ns: Some(5),

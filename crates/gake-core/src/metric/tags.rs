@@ -55,17 +55,13 @@ impl Tags {
         Self(self.0.iter().filter(|pair| !is_out(&pair.0)).cloned().collect())
     }
 
-    /// These tags, with masks for the secrets of the URLs in their values. A mask is the same on
-    /// every machine: series of several agents are joined by their tags.
+    /// These tags, with masks for values that are secrets by their keys, or hold some. A mask is the
+    /// same on every machine: series of several agents are joined by their tags.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
-        if !self.0.iter().any(|(_, value)| value.contains(['?', '#', '@', ';'])) {
-            return self.clone();
-        }
         let mask = Redactor::masking(SecretNames::default());
-        let hidden =
-            |(key, value): &(String, String)| (key.clone(), mask.target(value).into_inner());
-        Self(self.0.iter().map(hidden).collect())
+        let shown = |key: &str, value: &str| mask.tag_value(key, value).into_inner();
+        Self(self.0.iter().map(|(key, value)| (key.clone(), shown(key, value))).collect())
     }
 
     /// Whether there are no tags.

@@ -154,6 +154,23 @@ fn the_last_value_of_a_key_is_its_tag() {
 }
 
 #[test]
+fn secrets_in_tags_are_masked_and_words_are_kept() {
+    for (key, value, shown) in [
+        ("password", "s3cr3t-1234", "[redacted]"),
+        ("session", "new", "new"),
+        ("token", "", ""),
+        ("url", "http://h/?token=s3cr3t&n=1", "http://h/?token=[redacted]&n=1"),
+        ("check", "token: present", "token: present"),
+        ("check", "password=s3cr3t1 works", "password=[redacted] works"),
+        ("status", "200", "200"),
+        ("name", "ghp_7abcdefghijklmnopqrstuvwxyz0123456789", "[redacted]"),
+    ] {
+        let tags = Tags::new([(key, value)]).without_secrets();
+        assert_eq!(tags.get(key), Some(shown), "{key}: {value}");
+    }
+}
+
+#[test]
 fn a_hundred_tags_of_a_metric_in_sixteen_workers_stay_under_100_mb() {
     let waits = metric("waits", MetricKind::Trend);
     let fill = |table: &mut SeriesTable| {

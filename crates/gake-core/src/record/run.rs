@@ -1,6 +1,6 @@
 //! A recorded run: facts, no judgement.
 
-use gake_text::redact::Redacted;
+use gake_text::redact::{Redacted, Redactor, SecretNames};
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
@@ -29,8 +29,16 @@ pub enum RunEnd {
 pub struct RunEvent {
     /// The instant.
     pub at: Nanos,
-    /// A sentence.
-    pub text: String,
+    /// A sentence. It may quote what others said.
+    pub text: Redacted,
+}
+
+impl RunEvent {
+    /// An event, with masks for the secrets in its sentence.
+    #[must_use]
+    pub fn new(at: Nanos, text: &str) -> Self {
+        Self { at, text: Redactor::masking(SecretNames::default()).sentence(text) }
+    }
 }
 
 /// The record of one agent of a fleet.

@@ -223,7 +223,7 @@ impl Controller {
         };
         self.joiner.hear_all(at);
         let text = format!("another coordinator continues the run from {} on", shown(at));
-        self.joiner.events.push(RunEvent { at, text });
+        self.joiner.events.push(RunEvent::new(at, &text));
         self.begin_journal(0, now);
     }
 
@@ -320,7 +320,7 @@ impl Controller {
         if self.journal.take().is_some() {
             self.abandoned_at = Some(self.number);
             let text = format!("no other coordinator can take over the run from here on: {why}");
-            self.joiner.events.push(RunEvent { at, text });
+            self.joiner.events.push(RunEvent::new(at, &text));
         }
     }
 
@@ -471,8 +471,7 @@ mod tests {
             controller.look((start + second * number, at), number == 0, Stop::Go);
         }
         expect!["NATS was unreachable for 29 s"].assert_eq(controller.aborted.as_deref().unwrap());
-        let texts: Vec<_> =
-            controller.joiner.events.iter().map(|event| event.text.as_str()).collect();
+        let texts: Vec<_> = controller.joiner.events.iter().map(|event| &*event.text).collect();
         assert!(texts[0].starts_with("NATS cannot be reached since 1s"), "{texts:?}");
         assert!(texts[1].contains("agent a was lost after 30s: NATS was unreachable"), "{texts:?}");
     }

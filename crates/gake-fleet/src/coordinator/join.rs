@@ -236,7 +236,7 @@ impl Joiner {
                 }
                 _ => continue,
             };
-            self.events.push(RunEvent { at: now, text });
+            self.events.push(RunEvent::new(now, &text));
         }
     }
 
@@ -312,7 +312,7 @@ impl Joiner {
         };
         let text = format!("agent {} was lost after {at}: {why}; {rest}", member.name);
         self.first_loss.get_or_insert_with(|| text.clone());
-        self.events.push(RunEvent { at: now, text });
+        self.events.push(RunEvent::new(now, &text));
         messages
     }
 }

@@ -421,7 +421,7 @@ impl RemoteWorkers for Fleet {
         if let Some(why) = aborted {
             run.ending = RunEnd::Aborted(why);
         }
-        run.events.insert(0, RunEvent { at: 0, text: self.describe() });
+        run.events.insert(0, RunEvent::new(0, &self.describe()));
         run.events.extend(joiner.events.iter().cloned());
         let last = joiner.members.iter().filter_map(|member| member.last.as_ref());
         run.generator.rss_bytes = last.map(|word| word.rss_bytes).sum();

@@ -26,7 +26,7 @@ impl Outage {
             let was_reported = std::mem::take(&mut self.is_reported);
             let (from, to) = (shown(since), shown(at));
             let text = format!("NATS could not be reached from {from} to {to}");
-            return was_reported.then_some(RunEvent { at, text });
+            return was_reported.then_some(RunEvent::new(at, &text));
         }
         let (begun, since) = *self.since.get_or_insert((now, at));
         if self.is_reported || now.duration_since(begun) < REPORT_AFTER {
@@ -36,7 +36,7 @@ impl Outage {
         let since = shown(since);
         let text =
             format!("NATS cannot be reached since {since}: agents continue, and deliver later");
-        Some(RunEvent { at, text })
+        Some(RunEvent::new(at, &text))
     }
 
     /// The length of the current outage at `now`.

@@ -6,15 +6,16 @@ mod aes;
 mod key_pairs;
 mod password;
 
-use aws_lc_rs::{constant_time, digest, hmac};
-use gake_script::user::{aside, poll};
-use rquickjs::function::Func;
+use aws_lc_rs::{constant_time, hmac};
+use gake_script::user::{aside, aside_above, poll};
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
 use self::key_pairs::{KeyPairBytes, SignatureScheme};
 use self::password::PasswordRounds;
 use crate::crypto::random;
 use crate::errors::go_error;
+use crate::hash::{Algorithm, Hash};
+use crate::native::named;
 use crate::value;
 
 /// Creates the object from native functions.
@@ -28,15 +29,16 @@ pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     let hash = |ctx: Ctx<'js>, name: String, data: Value<'js>| {
         let data = bytes(&ctx, &data)?;
-        let hash = digest::digest(hash_named(&ctx, &name)?.0, &data);
-        buffer(ctx, hash.as_ref().to_vec())
+        let mut hash = Hash::new(hash_named(&ctx, &name)?.0);
+        hash.update(&data, || poll(&ctx))?;
+        buffer(ctx, hash.finish())
     };
-    native.set("digest", Func::from(hash))?;
+    native.set("digest", named("crypto.subtle", "digest", hash))?;
     let sign = |ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>| {
         let signed = signed(&ctx, &name, &key, &data)?;
         buffer(ctx, signed)
     };
-    native.set("sign", Func::from(sign))?;
+    native.set("sign", named("crypto.subtle", "sign", sign))?;
     let verify =
         |ctx: Ctx<'js>, name: String, key: Value<'js>, signature: Value<'js>, data: Value<'js>| {
             let signed = signed(&ctx, &name, &key, &data)?;
@@ -44,7 +46,7 @@ pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                 constant_time::verify_slices_are_equal(&signed, &bytes(&ctx, &signature)?);
             Ok::<_, rquickjs::Error>(is_same.is_ok())
         };
-    native.set("verify", Func::from(verify))?;
+    native.set("verify", named("crypto.subtle", "verify", verify))?;
     let crypt = |ctx: Ctx<'js>,
                  mode: String,
                  encrypts: bool,
@@ -54,21 +56,23 @@ pub fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                  data: Value<'js>| {
         let (key, iv) = (bytes(&ctx, &key)?, bytes(&ctx, &iv)?);
         let (aad, data) = (bytes(&ctx, &aad)?, bytes(&ctx, &data)?);
-        let done = aes::run(&mode, encrypts, &key, &iv, &aad, data);
-        buffer(ctx.clone(), done.map_err(|why| go_error(&ctx, why))?)
+        let length = aad.len() + data.len();
+        let crypt = move || aes::run(&mode, encrypts, &key, &iv, &aad, data);
+        let done = aside_above(&ctx, value::AT_ONCE, length, crypt)?;
+        buffer(ctx.clone(), or_throw(&ctx, done)?)
     };
-    native.set("aes", Func::from(crypt))?;
+    native.set("aes", named("crypto.subtle", "encrypt", crypt))?;
     let fresh = |ctx: Ctx<'js>, count: usize| {
         let fresh = random(&ctx, count)?;
         buffer(ctx, fresh)
     };
-    native.set("random", Func::from(fresh))?;
+    native.set("random", named("crypto.subtle", "generateKey", fresh))?;
     // A copy protects a key from later changes by the script.
     let copy = |ctx: Ctx<'js>, data: Value<'js>| {
         let copy = bytes(&ctx, &data)?;
         buffer(ctx, copy)
     };
-    native.set("copy", Func::from(copy))?;
+    native.set("copy", named("crypto.subtle", "importKey", copy))?;
     make_keys(&native)?;
     use_keys(&native)?;
     let make: Function<'js> = value::evaluate(ctx, SUBTLE)?;
@@ -91,9 +95,9 @@ fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
     // The primes of a large key take a minute.
     let rsa =
         move |ctx: Ctx<'js>, bits: u32| give(&ctx, aside(&ctx, move || key_pairs::new_rsa(bits))?);
-    native.set("newRsa", Func::from(rsa))?;
+    native.set("newRsa", named("crypto.subtle", "generateKey", rsa))?;
     let on_curve = move |ctx: Ctx<'js>, curve: String| give(&ctx, key_pairs::new_on_curve(&curve));
-    native.set("newOnCurve", Func::from(on_curve))?;
+    native.set("newOnCurve", named("crypto.subtle", "generateKey", on_curve))?;
     for (name, make) in [
         ("private", key_pairs::private as fn(&str, &[u8]) -> Result<Vec<u8>, &'static str>),
         ("privateOfNumber", key_pairs::private_of_number),
@@ -104,17 +108,17 @@ fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
             let made = make(&curve, &bytes(&ctx, &key)?);
             buffer(ctx.clone(), or_throw(&ctx, made)?)
         };
-        native.set(name, Func::from(made))?;
+        native.set(name, named("crypto.subtle", "importKey", made))?;
     }
     let point = |ctx: Ctx<'js>, curve: String, is_private: bool, key: Value<'js>| {
         let point = key_pairs::point(&curve, is_private, &bytes(&ctx, &key)?);
         buffer(ctx.clone(), or_throw(&ctx, point)?)
     };
-    native.set("point", Func::from(point))?;
+    native.set("point", named("crypto.subtle", "exportKey", point))?;
     let bits = |ctx: Ctx<'js>, is_private: bool, key: Value<'js>| {
         or_throw(&ctx, key_pairs::rsa_bits(is_private, &bytes(&ctx, &key)?))
     };
-    native.set("rsaBits", Func::from(bits))
+    native.set("rsaBits", named("crypto.subtle", "importKey", bits))
 }
 
 /// Adds functions that sign, encrypt, agree and derive keys.
@@ -125,11 +129,13 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                 hash: String,
                 key: Value<'js>,
                 data: Value<'js>| {
-        let scheme = SignatureScheme::of(&curve, is_pss);
-        let signed = key_pairs::sign(&scheme, &hash, &bytes(&ctx, &key)?, &bytes(&ctx, &data)?);
-        buffer(ctx.clone(), or_throw(&ctx, signed)?)
+        let (key, data) = (bytes(&ctx, &key)?, bytes(&ctx, &data)?);
+        let signed = aside_above(&ctx, value::AT_ONCE, data.len(), move || {
+            key_pairs::sign(&SignatureScheme::of(&curve, is_pss), &hash, &key, &data)
+        });
+        buffer(ctx.clone(), or_throw(&ctx, signed?)?)
     };
-    native.set("signPair", Func::from(sign))?;
+    native.set("signPair", named("crypto.subtle", "sign", sign))?;
     let verify = |ctx: Ctx<'js>,
                   curve: String,
                   is_pss: bool,
@@ -138,10 +144,14 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                   signature: Value<'js>,
                   data: Value<'js>| {
         let (key, signature) = (bytes(&ctx, &key)?, bytes(&ctx, &signature)?);
-        let scheme = SignatureScheme::of(&curve, is_pss);
-        or_throw(&ctx, key_pairs::verify(&scheme, &hash, &key, &signature, &bytes(&ctx, &data)?))
+        let data = bytes(&ctx, &data)?;
+        let is_valid = aside_above(&ctx, value::AT_ONCE, data.len(), move || {
+            let scheme = SignatureScheme::of(&curve, is_pss);
+            key_pairs::verify(&scheme, &hash, &key, &signature, &data)
+        });
+        or_throw(&ctx, is_valid?)
     };
-    native.set("verifyPair", Func::from(verify))?;
+    native.set("verifyPair", named("crypto.subtle", "verify", verify))?;
     let crypt = |ctx: Ctx<'js>,
                  encrypts: bool,
                  hash: String,
@@ -149,15 +159,17 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
                  label: Value<'js>,
                  data: Value<'js>| {
         let (key, label) = (bytes(&ctx, &key)?, bytes(&ctx, &label)?);
-        let done = key_pairs::crypt(encrypts, &hash, &key, &label, &bytes(&ctx, &data)?);
+        let (label_length, data) = (label.len(), bytes(&ctx, &data)?);
+        let crypt = move || key_pairs::crypt(encrypts, &hash, &key, &label, &data);
+        let done = aside_above(&ctx, value::AT_ONCE, label_length, crypt)?;
         buffer(ctx.clone(), or_throw(&ctx, done)?)
     };
-    native.set("oaep", Func::from(crypt))?;
+    native.set("oaep", named("crypto.subtle", "encrypt", crypt))?;
     let agree = |ctx: Ctx<'js>, curve: String, private: Value<'js>, public: Value<'js>| {
         let secret = key_pairs::agree(&curve, &bytes(&ctx, &private)?, &bytes(&ctx, &public)?);
         buffer(ctx.clone(), or_throw(&ctx, secret)?)
     };
-    native.set("agree", Func::from(agree))?;
+    native.set("agree", named("crypto.subtle", "deriveBits", agree))?;
     let of_password = |ctx: Ctx<'js>,
                        hash: String,
                        password: Value<'js>,
@@ -171,7 +183,7 @@ fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
         rounds.derive(algorithm, &password, &salt, &mut made, || poll(&ctx))?;
         buffer(ctx.clone(), made)
     };
-    native.set("ofPassword", Func::from(of_password))
+    native.set("ofPassword", named("crypto.subtle", "deriveBits", of_password))
 }
 
 fn buffer(ctx: Ctx<'_>, bytes: Vec<u8>) -> rquickjs::Result<ArrayBuffer<'_>> {
@@ -189,19 +201,18 @@ fn signed<'js>(
     key: &Value<'js>,
     data: &Value<'js>,
 ) -> rquickjs::Result<Vec<u8>> {
-    let key = hmac::Key::new(hash_named(ctx, name)?.1, &bytes(ctx, key)?);
-    Ok(hmac::sign(&key, &bytes(ctx, data)?).as_ref().to_vec())
+    let mut hash = Hash::keyed(hash_named(ctx, name)?.0, &bytes(ctx, key)?, || poll(ctx))?;
+    hash.update(&bytes(ctx, data)?, || poll(ctx))?;
+    Ok(hash.finish())
 }
 
-fn hash_named(
-    ctx: &Ctx<'_>,
-    name: &str,
-) -> rquickjs::Result<(&'static digest::Algorithm, hmac::Algorithm)> {
+/// The hash of this name, and how keys are derived by it.
+fn hash_named(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<(Algorithm, hmac::Algorithm)> {
     Ok(match name {
-        "SHA-1" => (&digest::SHA1_FOR_LEGACY_USE_ONLY, hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
-        "SHA-256" => (&digest::SHA256, hmac::HMAC_SHA256),
-        "SHA-384" => (&digest::SHA384, hmac::HMAC_SHA384),
-        "SHA-512" => (&digest::SHA512, hmac::HMAC_SHA512),
+        "SHA-1" => (Algorithm::Sha1, hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
+        "SHA-256" => (Algorithm::Sha256, hmac::HMAC_SHA256),
+        "SHA-384" => (Algorithm::Sha384, hmac::HMAC_SHA384),
+        "SHA-512" => (Algorithm::Sha512, hmac::HMAC_SHA512),
         other => return Err(go_error(ctx, &format!("unsupported algorithm: {other}"))),
     })
 }

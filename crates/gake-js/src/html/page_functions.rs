@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use rquickjs::function::Func;
 use rquickjs::{Ctx, Object, Value};
 use url::Url;
 
 use super::{HeldPage, SharedPage};
 use crate::errors::{fail, go_error};
+use crate::native::named;
 use crate::value::{self, given};
 use gake_html::{CssSelector, NodeData, NodeNumber, Page};
 
@@ -17,16 +17,16 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let text = given(Some(text)).map(|text| value::text(&ctx, &text)).transpose()?;
         page(&ctx, &Rc::new(HeldPage::parse(&ctx, &text.unwrap_or_default())?))
     };
-    native.set("parse", Func::from(parse))?;
-    native.set("fail", Func::from(fail))?;
+    native.set("parse", named("k6/html", "parseHTML", parse))?;
+    native.set("fail", named("Selection", "fail", fail))?;
     // Resolves a URL against another; unchanged if that is invalid.
     let join = |base: String, url: String| match Url::parse(&base) {
         Ok(base) => base.join(&url).map_or(url, String::from),
         Err(_) => url,
     };
-    native.set("join", Func::from(join))?;
-    native.set("parts", Func::from(parts))?;
-    native.set("encode", Func::from(|pairs: Vec<Vec<String>>| encode(&pairs)))?;
+    native.set("join", named("Selection", "join", join))?;
+    native.set("parts", named("Selection", "parts", parts))?;
+    native.set("encode", named("Selection", "encode", |pairs: Vec<Vec<String>>| encode(&pairs)))?;
     Ok(native)
 }
 
@@ -85,7 +85,7 @@ fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>>
                 true => $page.found(&ctx, $value),
                 false => Err(go_error(&ctx, "no such node")),
             };
-            object.set($name, Func::from(read))?;
+            object.set($name, named("Selection", $name, read))?;
         }};
     }
     node_function!("name", |page, node| name(&page, node));
@@ -114,14 +114,14 @@ fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>>
         let value = shared.has(node).then(|| shared.attribute(node, &name.to_lowercase()));
         value.flatten().map(str::to_owned)
     };
-    object.set("attribute", Func::from(attribute))?;
+    object.set("attribute", named("Selection", "attribute", attribute))?;
     let shared = Rc::clone(page);
     let matches = move |ctx: Ctx<'js>, node: NodeNumber, selector: String| {
         let selector = CssSelector::parse(&selector);
         let does = |selector: CssSelector| selector.matches(&shared, node);
         shared.found(&ctx, shared.has(node) && selector.is_some_and(does))
     };
-    object.set("matches", Func::from(matches))?;
+    object.set("matches", named("Selection", "matches", matches))?;
     let shared = Rc::clone(page);
     // Among the descendants of these nodes, each match once.
     let find = move |ctx: Ctx<'js>, nodes: Vec<NodeNumber>, selector: String| {
@@ -133,6 +133,6 @@ fn page<'js>(ctx: &Ctx<'js>, page: &SharedPage) -> rquickjs::Result<Object<'js>>
         }
         shared.found(&ctx, found)
     };
-    object.set("find", Func::from(find))?;
+    object.set("find", named("Selection", "find", find))?;
     Ok(object)
 }

@@ -1,12 +1,12 @@
 //! The module `k6/browser`, which gake does not support: importing it is allowed, since scripts may
 //! use it in only some of their scenarios; a scenario that needs a browser is refused.
 
+use gake_js::native::named;
 use std::rc::Rc;
 
 use gake_core::metric::{MetricKind, MetricUnit};
 use gake_js::errors::go_error;
 use gake_js::value::evaluate;
-use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use crate::user::vu::Vu;
@@ -57,6 +57,6 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     }
     let fail = |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, NO_BROWSER)) };
     let make: Function<'js> = evaluate(ctx, BROWSER)?;
-    let make: Function<'js> = make.call((Func::from(fail),))?;
+    let make: Function<'js> = make.call((named("browser", "fail", fail),))?;
     make.call((NO_BROWSER,))
 }

@@ -1,11 +1,11 @@
 //! The module `k6/data`: arrays shared by all users of a process.
 
+use gake_js::native::named;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_js::errors::go_error;
 use gake_js::value;
-use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Value};
 
 use crate::user::vu::{Vu, VuStage};
@@ -25,7 +25,10 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
         shared_array(&ctx, &user, &name, &elements)
     };
     let constructor: Function<'js> = value::evaluate(ctx, CONSTRUCTOR)?;
-    module.set("SharedArray", constructor.call::<_, Function<'js>>((Func::from(make),))?)?;
+    module.set(
+        "SharedArray",
+        constructor.call::<_, Function<'js>>((named("", "SharedArray", make),))?,
+    )?;
     Ok(module)
 }
 
@@ -64,7 +67,7 @@ pub(super) fn proxied<'js>(ctx: &Ctx<'js>, shared: &Arc<[String]>) -> rquickjs::
         Some(json) => ctx.json_parse(json.as_str()),
         None => Ok(Value::new_undefined(ctx)),
     };
-    proxy.call((len, Func::from(element)))
+    proxy.call((len, named("", "SharedArray", element)))
 }
 
 /// The elements that a function returns, each as JSON.

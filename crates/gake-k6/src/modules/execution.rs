@@ -1,5 +1,6 @@
 //! The module `k6/execution`: information about test, scenario and user; `abort`, `fail`.
 
+use gake_js::native::named;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -7,7 +8,7 @@ use gake_core::clock::Nanos;
 use gake_js::errors::go_error;
 use gake_js::value::{self, PAIR, given};
 use gake_script::user::{HeapCharge, throw_out_of_memory};
-use rquickjs::function::{Func, Opt, This};
+use rquickjs::function::{Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
@@ -133,7 +134,7 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         user.test.abort(reason + &location);
         Err(user.end(&ctx))
     };
-    test.set("abort", Func::from(abort))?;
+    test.set("abort", named("exec.test", "abort", abort))?;
     let user = Rc::clone(vu);
     let fail = move |ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
         let reason = given(reason.0).map(|reason| value::text(&ctx, &reason)).transpose()?;
@@ -145,7 +146,7 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         user.test.fail();
         Ok(())
     };
-    test.set("fail", Func::from(fail))?;
+    test.set("fail", named("exec.test", "fail", fail))?;
     let user = Rc::clone(vu);
     let options = move |ctx: Ctx<'js>| -> rquickjs::Result<Value<'js>> {
         if user.stage.get() == VuStage::Init {
@@ -273,5 +274,10 @@ fn pairs<'js>(
     };
     let user = Rc::clone(vu);
     let names = move || (pairs.names)(&user);
-    make.call((Func::from(get), Func::from(set), Func::from(remove), Func::from(names)))
+    make.call((
+        named("exec.vu", "tags", get),
+        named("exec.vu", "tags", set),
+        named("exec.vu", "tags", remove),
+        named("exec.vu", "tags", names),
+    ))
 }

@@ -1,5 +1,6 @@
 //! The module `k6`: check, fail, group, sleep, randomSeed.
 
+use gake_js::native::named;
 use std::ffi::CStr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use gake_js::errors::{go_error, go_error_of, through_native};
 use gake_js::value::{self, given, truthy};
 use gake_script::user::{LazyList, lazily};
 use rquickjs::atom::PredefinedAtom;
-use rquickjs::function::{Func, Opt};
+use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use crate::metrics::BuiltinMetric;
@@ -53,20 +54,20 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
                 let value = value.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()));
                 through_native(&ctx, CHECK, check(&ctx, &vu, value, sets.0, tags.0))
             };
-            module.set(name, Func::from(check))
+            module.set(name, named("k6", name, check))
         }
         "group" => {
             let group = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, function: Opt<Value<'js>>| {
                 let name = value::text_argument(&ctx, name.0)?;
                 through_native(&ctx, GROUP, group(&ctx, &vu, &name, function.0))
             };
-            module.set(name, Func::from(group))
+            module.set(name, named("k6", name, group))
         }
         "sleep" => {
             let sleep = move |ctx: Ctx<'js>, seconds: Opt<Value<'js>>| {
                 sleep(&ctx, &vu, value::number_argument(&ctx, seconds.0)?)
             };
-            module.set(name, Func::from(sleep))
+            module.set(name, named("k6", name, sleep))
         }
         "fail" => {
             let fail = |ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
@@ -74,14 +75,14 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
                 let native = "go.k6.io/k6/v2/internal/js/modules/k6.(*K6).Fail-fm";
                 Err(go_error_of(&ctx, native, &reason.unwrap_or_default()))
             };
-            module.set(name, Func::from(fail))
+            module.set(name, named("k6", name, fail))
         }
         _ => {
             let seed = |ctx: Ctx<'js>, seed: Opt<Value<'js>>| {
                 let seed = value::number_argument(&ctx, seed.0)?;
                 seed_random(&ctx, seed as i64 as u64)
             };
-            module.set(name, Func::from(seed))
+            module.set(name, named("k6", name, seed))
         }
     }
 }
@@ -189,5 +190,5 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
 pub(crate) fn seed_random(ctx: &Ctx<'_>, seed: u64) -> rquickjs::Result<()> {
     let math: Object<'_> = ctx.globals().get("Math")?;
     let sequence = std::cell::RefCell::new(SplitMix64::new(seed));
-    math.set("random", Func::from(move || sequence.borrow_mut().unit()))
+    math.set("random", named("Math", "random", move || sequence.borrow_mut().unit()))
 }

@@ -5,6 +5,7 @@
     reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
 )]
 
+use gake_js::native::named;
 use std::ffi::CStr;
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use gake_js::errors::{go_error, go_error_of, through_native};
 use gake_js::value::{self, given, truthy};
 use gake_script::user::{LazyList, lazily};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::function::{Constructor, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
@@ -47,7 +48,7 @@ impl<'js> JsClass<'js> for ScriptMetric {
 
     fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
         let prototype = Object::new(ctx.clone())?;
-        prototype.set("add", Func::from(add))?;
+        prototype.set("add", named("Metric", "add", add))?;
         Ok(Some(prototype))
     }
 

@@ -1,9 +1,9 @@
 //! The module `k6/secrets`: values that the log redacts.
 
+use gake_js::native::named;
 use std::rc::Rc;
 
 use gake_js::value::evaluate;
-use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use crate::user::vu::Vu;
@@ -28,5 +28,5 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
         Err(error) => vec![None, Some(error)],
     };
     let make: Function<'js> = evaluate(ctx, SECRETS)?;
-    make.call((Func::from(read),))
+    make.call((named("secrets", "get", read),))
 }

@@ -1,11 +1,11 @@
 //! `console`: writes to the log.
 
+use gake_js::native::named;
 use std::ffi::CStr;
 
-use gake_core::activity;
 use gake_js::value::shown;
 use gake_script::user::{LazyList, lazily};
-use rquickjs::function::{Func, Rest};
+use rquickjs::function::Rest;
 use rquickjs::{Ctx, Object, Value};
 
 use super::vu::{Vu, VuStage};
@@ -43,7 +43,7 @@ fn make_property<'js>(console: &Object<'js>, name: &'static CStr) -> rquickjs::R
                 break;
             }
         }
-        activity::during("console.log", || vu.test.log(level, &line, &[("source", "console")]));
+        vu.test.log(level, &line, &[("source", "console")]);
     };
-    console.set(name, Func::from(write))
+    console.set(name, named("console", name, write))
 }

@@ -1,5 +1,6 @@
 //! Globals of a script: `__VU`, `__ITER`, `__ENV`, `crypto`, `console`, timers and others.
 
+use gake_js::native::named;
 use std::ffi::{CStr, CString};
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -10,7 +11,7 @@ use gake_js::errors::go_error;
 use gake_js::value::{buffer, evaluate, given};
 use gake_js::{crypto_subtle, text_codec};
 use gake_script::user::{Completion, LazyList, lazily};
-use rquickjs::function::{Func, Opt, Rest, This};
+use rquickjs::function::{Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persistent, Value};
 
@@ -75,8 +76,8 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
             globals.prop(name, Property::from(class).writable().configurable())
         }
         "console" => globals.set(name, console::make(ctx)?),
-        "open" => globals.set(name, Func::from(loader::open)),
-        "require" => globals.set(name, Func::from(loader::require)),
+        "open" => globals.set(name, named("", name, loader::open)),
+        "require" => globals.set(name, named("", name, loader::require)),
         "setTimeout" | INTERVAL => {
             let start = move |ctx: Ctx<'js>,
                               callback: Opt<Value<'js>>,
@@ -84,7 +85,7 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
                               arguments: Rest<Value<'js>>| {
                 start_timer(&ctx, &vu, name, callback.0, delay.0, arguments)
             };
-            globals.set(name, Func::from(start))
+            globals.set(name, named("", name, start))
         }
         _ => {
             let clear = move |number: Opt<Value<'js>>| {
@@ -93,7 +94,7 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
                     vu.timers.clear(number as u32);
                 }
             };
-            globals.set(name, Func::from(clear))
+            globals.set(name, named("", name, clear))
         }
     }
 }
@@ -226,9 +227,9 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         write.call::<_, ()>((view.clone(), bytes))?;
         Ok(view)
     };
-    crypto.set("getRandomValues", Func::from(fill))?;
+    crypto.set("getRandomValues", named("", "getRandomValues", fill))?;
     let random_uuid = |ctx: Ctx<'js>| random(&ctx, 16).map(uuid);
-    crypto.set("randomUUID", Func::from(random_uuid))?;
+    crypto.set("randomUUID", named("", "randomUUID", random_uuid))?;
     Ok(crypto)
 }
 

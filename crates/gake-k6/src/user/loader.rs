@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use gake_js::errors::{go_error, go_error_of};
+use gake_js::native::named;
 use gake_script::Exception as Caught;
 use gake_script::is_es_module;
 use gake_script::typescript::is_typescript;
 use gake_script::user::{add_builtins, object_module};
-use rquickjs::function::{Func, Opt, This};
+use rquickjs::function::{Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
@@ -180,8 +181,8 @@ impl Modules {
         let whole = format!("(function (module, exports, require) {{{start}{text}\n}})");
         let run: Function<'js> = ctx.eval_with_options(whole, options)?;
         let (modules, base) = (self.clone(), name.to_owned());
-        let require =
-            Func::from(move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name));
+        let require = move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name);
+        let require = named("", "require", require);
         let exports: Value<'js> = module.get("exports")?;
         let arguments = (This(exports.clone()), module.clone(), exports, require);
         if let Err(error) = self.running(name, || run.call::<_, Value<'js>>(arguments)) {
@@ -267,7 +268,7 @@ impl Modules {
                 let name = name.0.map(|name| name.0).unwrap_or_default();
                 resolved(&base, &name).map_err(|why| go_error(&ctx, &why))
             };
-            module.meta()?.set("resolve", Func::from(resolve))?;
+            module.meta()?.set("resolve", named("", "resolve", resolve))?;
         }
         Ok(module)
     }

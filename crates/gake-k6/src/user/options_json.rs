@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use rquickjs::{Ctx, Function, Object, Value};
+use gake_js::native::named;
+use rquickjs::{Ctx, Object, Value};
 
 /// The options as JSON. Stores the first number that JSON has not.
 pub(super) fn options_json<'js>(
@@ -19,8 +20,7 @@ pub(super) fn options_json<'js>(
         }
         value
     };
-    let look = Function::new(ctx.clone(), look)?;
-    let json = ctx.json_stringify_replacer(options, look)?;
+    let json = ctx.json_stringify_replacer(options, named("", "options", look))?;
     json.map(|json| json.to_string()).transpose()
 }
 

@@ -50,11 +50,12 @@ impl RequestParams {
         match key {
             "headers" => {
                 let Some(headers) = value.as_object() else { return Ok(true) };
-                for header in headers.props::<String, Value<'js>>() {
+                let own = headers.props::<String, Value<'js>>().map(|header| {
                     let (name, value) = header?;
-                    let value = value::text(ctx, &value)?;
-                    request_headers::set(&mut self.headers, &name, value);
-                }
+                    Ok((name, value::text(ctx, &value)?))
+                });
+                let own = own.collect::<rquickjs::Result<Vec<_>>>()?;
+                request_headers::set_all(&mut self.headers, own);
             }
             "tags" => {
                 self.tags = value::tags(ctx, Some(value.clone()))?.map_err(|why| {

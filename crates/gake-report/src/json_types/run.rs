@@ -1,6 +1,7 @@
 //! The ending, events and resource usage of a run, in the run file and JSON.
 
 use gake_core::record::{Generator, RunEnd, RunEvent};
+use gake_text::redact::Redacted;
 use serde::{Deserialize, Serialize};
 
 /// What ended a run.
@@ -50,7 +51,8 @@ pub(crate) struct EventJson {
     /// Nanoseconds since the start of the run.
     at_ns: u64,
     /// A sentence.
-    text: String,
+    #[cfg_attr(test, schemars(with = "String"))]
+    text: Redacted,
 }
 
 impl From<&RunEvent> for EventJson {

@@ -201,7 +201,7 @@ fn a_full_disk_loses_its_seconds_only_and_says_so() {
 fn events_are_kept_when_the_end_is_not() {
     let mut bytes = Vec::new();
     let mut writer = RunFileWriter::new(&mut bytes, &plan(), 1).unwrap();
-    let event = RunEvent { at: 5, text: "line\nbreak".to_owned() };
+    let event = RunEvent::new(5, "line\nbreak");
     writer.event(&event).unwrap();
     assert_eq!(read(bytes.as_slice()).unwrap().0.events, [event]);
 }

@@ -231,7 +231,7 @@ impl RunBuilder {
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: Provenance::default(),
-            events: vec![RunEvent { at: elapsed, text: UNKNOWN.to_owned() }],
+            events: vec![RunEvent::new(elapsed, UNKNOWN)],
         }
     }
 }

@@ -78,6 +78,19 @@ pub fn aside<T: Send + 'static>(
     }
 }
 
+/// As [`aside`], if the work is on more than `bound` bytes; less is done at once.
+///
+/// # Errors
+/// When the script must end; scripts cannot catch it.
+pub fn aside_above<T: Send + 'static>(
+    ctx: &Ctx<'_>,
+    bound: usize,
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> rquickjs::Result<T> {
+    if bytes > bound { aside(ctx, work) } else { Ok(work()) }
+}
+
 /// Queues a job. Returns whether there is a thread for it.
 fn send(job: Job) -> bool {
     static QUEUE: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();

@@ -27,6 +27,12 @@ use super::stack::{StackLease, StackRange, Stacks};
 /// Time slice of a fiber.
 const TURN: Duration = Duration::from_micros(200);
 
+/// A turn in which a native function did not yield: timers are due.
+const LONG_TURN: Duration = Duration::from_millis(10);
+
+/// Polls after which the engine's runtime looks at its timers.
+const POLLS_TO_TIMERS: usize = 16;
+
 /// Why a wait has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
@@ -227,10 +233,12 @@ pub fn is_late() -> bool {
 #[must_use]
 pub fn give_way() -> bool {
     let Some(frame) = CURRENT.get() else { return is_late() };
-    match frame.signal {
-        ResumeSignal::End => true,
-        ResumeSignal::Go if frame.resumed.elapsed() < TURN => false,
-        ResumeSignal::Go => wait(yield_once()).is_err(),
+    match (frame.signal, frame.resumed.elapsed()) {
+        (ResumeSignal::End, _) => true,
+        (ResumeSignal::Go, turn) if turn < TURN => false,
+        (ResumeSignal::Go, turn) if turn < LONG_TURN => wait(yield_once()).is_err(),
+        // Sixteen such turns in a row would be seconds past a deadline.
+        (ResumeSignal::Go, _) => (0..POLLS_TO_TIMERS).any(|_| wait(yield_once()).is_err()),
     }
 }
 

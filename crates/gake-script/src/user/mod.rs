@@ -33,7 +33,7 @@ use std::rc::Rc;
 use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
-pub use aside::aside;
+pub use aside::{aside, aside_above};
 pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yield_once};
 pub use heap::{HeapCharge, throw_out_of_memory};

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use gake_files::Access;
 use gake_text::redact::Redactor;
 
-use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, RecordSource, TrafficError, redact};
+use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, RecordSource, TrafficError};
+use super::{RedactedRecord, redact};
 
 /// The first bytes of a file: name and version.
 pub const MAGIC: &[u8] = b"GAKEREC1";
@@ -91,8 +92,11 @@ impl<W: Write> RecordingWriter<W> {
     ///
     /// # Errors
     /// When writing fails, or the request exceeds the size of a record; then nothing is written.
-    pub fn write(&mut self, mut record: Record) -> io::Result<()> {
-        redact(&self.redactor, &mut record);
+    pub fn write(&mut self, record: Record) -> io::Result<()> {
+        self.put(&redact(&self.redactor, record))
+    }
+
+    fn put(&mut self, record: &RedactedRecord) -> io::Result<()> {
         let body = &record.body[..record.body.len().min(self.body_limit)];
         let truncated = record.truncated || body.len() < record.body.len();
         let frame = &mut self.frame;

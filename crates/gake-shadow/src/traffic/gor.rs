@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Read, Write};
 use gake_text::redact::Redactor;
 use memchr::memmem::Finder;
 
-use super::{RECORD_BYTES_MAX, Record, RecordSource, message, redact};
+use super::{RECORD_BYTES_MAX, Record, RecordSource, RedactedRecord, message, redact};
 
 const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();
 
@@ -194,13 +194,16 @@ impl<W: Write> GorWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&mut self, mut record: Record) -> io::Result<()> {
-        redact(&self.redactor, &mut record);
+    pub fn write(&mut self, record: Record) -> io::Result<()> {
+        self.put(&redact(&self.redactor, record))
+    }
+
+    fn put(&mut self, record: &RedactedRecord) -> io::Result<()> {
         self.buffer.clear();
         self.number += 1;
         let timestamp = self.started_unix_ns.saturating_add(record.offset);
         writeln!(self.buffer, "1 {:024x} {timestamp} 0", self.number)?;
-        message::write(&record, &mut self.buffer);
+        message::write(record, &mut self.buffer);
         self.buffer.extend_from_slice(SEPARATOR);
         self.out.write_all(&self.buffer)
     }

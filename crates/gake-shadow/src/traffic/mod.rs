@@ -20,7 +20,7 @@ use gake_core::clock::Nanos;
 use gake_text::redact::is_redacted;
 
 use crate::exchange::CapturedRequest;
-pub use redaction::redact;
+pub use redaction::{RedactedRecord, redact};
 
 /// Maximum bytes of a record in any format, whatever length a file announces.
 const RECORD_BYTES_MAX: usize = 64 << 20;

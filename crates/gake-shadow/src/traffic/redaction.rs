@@ -1,16 +1,35 @@
 //! Redaction of recorded requests.
 
+use std::ops::Deref;
+
 use gake_text::redact::Redactor;
 
 use super::Record;
 use crate::coding;
 
+/// A request without its secrets, which only [`redact`] makes: what recordings are written of.
+#[derive(Debug)]
+pub struct RedactedRecord(Record);
+
+impl Deref for RedactedRecord {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.0
+    }
+}
+
 /// Redacts a request. An encoded body is stored decoded if anything in it was redacted. A body that
 /// cannot be decoded is removed, and marked as truncated.
-pub fn redact(redactor: &Redactor, record: &mut Record) {
-    if redactor.is_off() {
-        return;
+#[must_use]
+pub fn redact(redactor: &Redactor, mut record: Record) -> RedactedRecord {
+    if !redactor.is_off() {
+        hide(redactor, &mut record);
     }
+    RedactedRecord(record)
+}
+
+fn hide(redactor: &Redactor, record: &mut Record) {
     record.target = redactor.target(&record.target).into_inner();
     for (name, value) in &mut record.headers {
         if let Some(other) = redactor.header(name, value).changed() {
@@ -85,9 +104,8 @@ mod tests {
         }
     }
 
-    fn redacted(mut record: Record) -> Record {
-        redact(&Redactor::new([1; 16], SecretNames::default()), &mut record);
-        record
+    fn redacted(record: Record) -> Record {
+        redact(&Redactor::new([1; 16], SecretNames::default()), record).0
     }
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -4,7 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{NamePosition, Redactor, shapes};
+use super::fragments::{self, is_text};
+use super::{NamePosition, Redactor, shapes, text};
+
+/// Maximum length of a name, in bytes.
+const NAME_MAX: usize = 64;
 
 /// Bytes of a text in Protocol Buffers that is hidden: shorter ones are mostly other data.
 const TEXT_MIN: usize = 4;
@@ -64,24 +68,46 @@ fn has_no_names(kind: &str) -> bool {
 /// Keeps the length of binary data: replacements are as long as secrets. Hidden are values after a
 /// name, and in Protocol Buffers, whose fields have no names, every text.
 pub(super) fn binary<'a>(redactor: &Redactor, kind: &str, body: &'a [u8]) -> Cow<'a, [u8]> {
-    let mut edits = Edits::default();
-    let mut hide = |range: Range<usize>| {
-        let tag = redactor.replacement(&body[range.clone()]);
-        let filled: Vec<u8> = tag.bytes().cycle().take(range.len()).collect();
-        edits.put(range, filled);
-    };
-    shapes::find(body, false).into_iter().for_each(&mut hide);
+    let mut places = shapes::find(body, false);
     if has_no_names(kind) {
-        texts(body).into_iter().for_each(hide);
+        places.extend(texts(body));
     } else {
-        named(redactor, body).into_iter().for_each(hide);
+        places.extend(named(redactor, body));
+        places.extend(pairs(redactor, body));
+    }
+    places.sort_by_key(|place| place.start);
+    let mut edits = Edits::default();
+    let mut done = 0;
+    for place in places {
+        // Places may overlap.
+        let place = place.start.max(done)..place.end;
+        if place.is_empty() {
+            continue;
+        }
+        done = place.end;
+        let tag = redactor.replacement(&body[place.clone()]);
+        let filled: Vec<u8> = tag.bytes().cycle().take(place.len()).collect();
+        edits.put(place, filled);
     }
     edits.apply(body)
 }
 
+/// Secrets in the printable texts between other data.
+fn pairs(redactor: &Redactor, body: &[u8]) -> Vec<Range<usize>> {
+    let mut found = fragments::terminated(redactor, body);
+    let mut start = 0;
+    for text in body.split(|byte| !is_text(*byte)) {
+        if text.len() >= TEXT_MIN {
+            let places = text::edits(redactor, text, 0).places();
+            found.extend(places.map(|part| start + part.start..start + part.end));
+        }
+        start += text.len() + 1;
+    }
+    found
+}
+
 /// Printable texts.
 fn texts(body: &[u8]) -> Vec<Range<usize>> {
-    let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x80..);
     let mut found = Vec::new();
     let mut start = 0;
     for at in 0..=body.len() {
@@ -122,8 +148,12 @@ fn named(redactor: &Redactor, body: &[u8]) -> Vec<Range<usize>> {
     let mut at = 0;
     while at < body.len() {
         let value = headers(body, at).into_iter().flatten().find_map(|name| {
-            let text = std::str::from_utf8(&body[name.clone()]).ok()?;
-            let is_name = (2..=64).contains(&text.len()) && !text.contains(char::is_control);
+            // A header that is none may state any length.
+            let written = &body[name.clone()];
+            let text =
+                (2..=NAME_MAX).contains(&written.len()).then(|| std::str::from_utf8(written));
+            let text = text?.ok()?;
+            let is_name = !text.contains(char::is_control);
             let value = headers(body, name.end).into_iter().flatten().next()?;
             let hides = is_name && redactor.hides(text, &body[value.clone()], NamePosition::Member);
             hides.then_some(value)

@@ -13,6 +13,16 @@ impl Edits {
         self.0.push((range, bytes.into()));
     }
 
+    /// Adds the replacements of others.
+    pub(super) fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// The places that are replaced.
+    pub(super) fn places(self) -> impl Iterator<Item = Range<usize>> {
+        self.0.into_iter().map(|(range, _)| range)
+    }
+
     /// Applies the replacements. Overlapping ones are merged: the first to begin, or the longer,
     /// replaces all of them.
     pub(super) fn apply(mut self, text: &[u8]) -> Cow<'_, [u8]> {

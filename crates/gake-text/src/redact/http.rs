@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::edits::Edits;
-use super::{NamePosition, Redactor, binary, is_nothing, shapes, text, text_of};
+use super::fragments::{find, part_name};
+use super::{NamePosition, Redactor, binary, is_nothing, percent, shapes, text, text_of};
 
 /// Maximum parts of a multipart body; the rest is hidden as a whole.
 const PARTS_MAX: usize = 1_000;
@@ -68,7 +69,7 @@ pub(super) fn target<'a>(redactor: &Redactor, target: &'a str, depth: u8) -> Cow
         for (number, parameter) in segment.split(|byte| *byte == b';').enumerate() {
             let equals = parameter.iter().position(|byte| *byte == b'=').filter(|_| number > 0);
             let range = from + equals.map_or(0, |equals| equals + 1)..from + parameter.len();
-            let value = text::percent_decoded(&bytes[range.clone()]);
+            let value = percent::decoded(&bytes[range.clone()]);
             let name = String::from_utf8_lossy(&parameter[..equals.unwrap_or(0)]);
             if (equals.is_some() && redactor.hides(&name, &value, NamePosition::Parameter))
                 || !shapes::find(&value, true).is_empty()
@@ -171,21 +172,4 @@ fn one_part(
     } else if let Cow::Owned(other) = self::body(redactor, &kind, content, depth) {
         edits.put(range, other);
     }
-}
-
-/// The name of a part in `name="..."` or `name*=UTF-8''...`, in any case.
-fn part_name(parameter: &str) -> Option<String> {
-    let (key, value) = parameter.split_once('=')?;
-    match key.trim().to_ascii_lowercase().as_str() {
-        "name" => Some(value.trim().trim_matches('"').to_owned()),
-        "name*" => {
-            let encoded = value.rsplit('\'').next()?.trim();
-            Some(String::from_utf8_lossy(&text::percent_decoded(encoded.as_bytes())).into_owned())
-        }
-        _ => None,
-    }
-}
-
-fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).position(|window| window == part)
 }

@@ -27,26 +27,25 @@ pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) 
     read(redactor, bytes, depth, Some(secret))
 }
 
+/// Adds the edits for the objects within a text, as far as each is JSON.
+pub(super) fn embedded(redactor: &Redactor, bytes: &[u8], depth: u8, edits: &mut Edits) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let mut at = 0;
+    while let Some(offset) = bytes[at..].iter().position(|byte| *byte == b'{') {
+        at += offset;
+        let mut scan = JsonScanner::new(redactor, bytes, depth, None);
+        scan.at = at;
+        while scan.step() == Some(true) && !scan.frames.is_empty() {}
+        at = scan.at.max(at + 1);
+        edits.add(scan.finish());
+    }
+}
+
 fn read(redactor: &Redactor, bytes: &[u8], depth: u8, shown: Option<bool>) -> Option<Edits> {
-    let secret = shown == Some(true);
-    let whole = if secret { Secrecy::Secret } else { Secrecy::Plain };
-    let mut scan = JsonScanner {
-        redactor,
-        bytes,
-        depth,
-        at: 0,
-        whole,
-        is_shown: shown.is_some(),
-        frames: Vec::new(),
-        edits: Edits::default(),
-        bare: 0,
-    };
+    let mut scan = JsonScanner::new(redactor, bytes, depth, shown);
     scan.at = bytes.strip_prefix(b"\xef\xbb\xbf").map_or(0, |rest| bytes.len() - rest.len());
     while scan.step()? {}
-    while let Some(frame) = scan.frames.pop() {
-        scan.close(frame);
-    }
-    Some(scan.edits)
+    Some(scan.finish())
 }
 
 struct JsonScanner<'a> {
@@ -93,7 +92,30 @@ struct Scalar {
     is_string: bool,
 }
 
-impl JsonScanner<'_> {
+impl<'a> JsonScanner<'a> {
+    fn new(redactor: &'a Redactor, bytes: &'a [u8], depth: u8, shown: Option<bool>) -> Self {
+        let is_secret = shown == Some(true);
+        Self {
+            redactor,
+            bytes,
+            depth,
+            at: 0,
+            whole: if is_secret { Secrecy::Secret } else { Secrecy::Plain },
+            is_shown: shown.is_some(),
+            frames: Vec::new(),
+            edits: Edits::default(),
+            bare: 0,
+        }
+    }
+
+    /// The edits, also of containers that do not end.
+    fn finish(mut self) -> Edits {
+        while let Some(frame) = self.frames.pop() {
+            self.close(frame);
+        }
+        self.edits
+    }
+
     /// Reads a token; `false` at the end, `None` if the token is invalid here.
     fn step(&mut self) -> Option<bool> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x1e);

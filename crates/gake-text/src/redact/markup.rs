@@ -8,6 +8,9 @@ use super::{NamePosition, Redactor};
 /// Maximum length of a tag, in bytes.
 const TAG_MAX: usize = 4_096;
 
+/// Maximum length of an end tag that is compared, in bytes.
+const END_TAG_MAX: usize = 256;
+
 /// End tags that are looked at for that of a secret element; beyond, the rest of the text is hidden.
 const CHILDREN_MAX: usize = 1_000;
 
@@ -115,6 +118,7 @@ impl StartTag {
         }
         let closes = |at: &usize| {
             let name = rest[*at..].strip_prefix(b"</").unwrap_or_default();
+            let name = &name[..name.len().min(END_TAG_MAX)];
             let name = name.split(|byte| *byte == b'>').next().unwrap_or_default();
             let name = name.rsplit(|byte| *byte == b':').next().unwrap_or_default();
             name.trim_ascii().eq_ignore_ascii_case(self.name.as_bytes())

@@ -17,10 +17,12 @@
 mod binary;
 mod command;
 mod edits;
+mod fragments;
 mod http;
 mod json;
 mod markup;
 mod names;
+mod percent;
 mod redacted;
 mod shapes;
 mod text;
@@ -44,6 +46,12 @@ pub const MASK: &str = "[redacted]";
 const DIGITS: usize = 16;
 
 const TAG: usize = MARK.len() + DIGITS;
+
+/// Bytes of the shortest secret that is known by its shape.
+const SHAPE_MIN: usize = 13;
+
+/// Maximum length of what [`is_nothing`]: a scheme, a blank and a hash.
+const NOTHING_MAX: usize = 64;
 
 /// Maximum nesting of texts within texts (JSON in a string, a URL in a parameter).
 const DEPTH: u8 = 4;
@@ -149,6 +157,38 @@ impl Redactor {
             true => text.to_owned(),
             false => text_of(text, self.any(text.as_bytes(), DEPTH)).into_owned(),
         })
+    }
+
+    /// Redacts a name that a user chose, such as the value of a tag: a URL, or a few words of prose.
+    #[must_use]
+    pub fn label(&self, label: &str) -> Redacted {
+        if label.len() < SHAPE_MIN && !label.contains([':', '=', '@']) {
+            // Most tags are a method, a status or a protocol.
+            return Redacted(label.to_owned());
+        }
+        match label.starts_with('/') || label.contains("://") {
+            true => self.target(label),
+            false => self.sentence(label),
+        }
+    }
+
+    /// Redacts the value of a tag. Under the name of a secret, words and short numbers stay: tags
+    /// group samples, and `session: new` is no secret.
+    #[must_use]
+    pub fn tag_value(&self, name: &str, value: &str) -> Redacted {
+        let bytes = value.as_bytes();
+        let hides = self.is_secret_name(name) && !is_word(bytes) && !is_nothing(bytes);
+        if hides { self.tag(bytes) } else { self.label(value) }
+    }
+
+    /// Redacts a sentence for people, in which a word after a colon is prose.
+    #[must_use]
+    pub fn sentence(&self, text: &str) -> Redacted {
+        if self.is_off() {
+            return Redacted(text.to_owned());
+        }
+        let edits = text::edits_of(self, text.as_bytes(), DEPTH, true);
+        Redacted(text_of(text, edits.apply(text.as_bytes())).into_owned())
     }
 
     /// Redacts the URLs of a message of gake's own, which quotes what it is about.
@@ -292,6 +332,9 @@ fn is_nothing(value: &[u8]) -> bool {
         b"***",
         b"****",
     ];
+    if value.len() > NOTHING_MAX {
+        return false;
+    }
     let last = value.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     let scheme = &value[..value.len() - last.len()];
     let is_scheme = scheme.iter().filter(|byte| **byte == b' ').count() <= 1 && scheme.len() <= 20;

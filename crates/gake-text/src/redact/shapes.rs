@@ -174,10 +174,12 @@ fn aws_secret(bytes: &[u8], at: usize, before: Option<u8>, in_path: bool) -> Opt
 fn private_key(bytes: &[u8], at: usize) -> Option<usize> {
     let label = &bytes[at + PEM_BEGIN.len()..];
     let line = &label[..label.len().min(64)];
-    let private = line.windows(PEM_PRIVATE.len()).any(|part| part == PEM_PRIVATE);
+    if !line.windows(PEM_PRIVATE.len()).any(|part| part == PEM_PRIVATE) {
+        return None;
+    }
     let end = bytes[at..].windows(PEM_END.len()).position(|part| part == PEM_END);
     // A truncated key extends to the end.
-    private.then(|| end.map_or(bytes.len(), |end| at + end))
+    Some(end.map_or(bytes.len(), |end| at + end))
 }
 
 /// Digits, perhaps in groups, with the prefix, length and check digit of a card number.

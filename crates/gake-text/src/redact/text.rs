@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{MASK, NamePosition, Redactor, is_nothing, is_word, markup, shapes};
+use super::{MASK, NamePosition, Redactor, fragments, is_nothing, json, markup, percent, shapes};
 
 /// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
@@ -14,6 +14,11 @@ const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "negotiate", "a
 
 /// The edits for the secrets of a text.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
+    edits_of(redactor, bytes, depth, false)
+}
+
+/// The same; `is_label`: in a name of something, words after a colon are prose.
+pub(super) fn edits_of(redactor: &Redactor, bytes: &[u8], depth: u8, is_label: bool) -> Edits {
     let mut edits = Edits::default();
     for place in shapes::find(bytes, false) {
         let tag = redactor.replacement(&bytes[place.clone()]);
@@ -22,8 +27,16 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     user_info(redactor, bytes, &mut edits);
     credentials(redactor, bytes, &mut edits);
     markup::edits(redactor, bytes, &mut edits);
-    let (open, line, is_encoded) = (0..0, 0..0, false);
-    let mut pairs = PairScanner { redactor, bytes, depth, edits, open, is_encoded, line };
+    json::embedded(redactor, bytes, depth, &mut edits);
+    fragments::parts(redactor, bytes, &mut edits);
+    if bytes.contains(&0) {
+        for place in fragments::terminated(redactor, bytes) {
+            let tag = redactor.replacement(&bytes[place.clone()]);
+            edits.put(place, tag);
+        }
+    }
+    let (open, line) = (<[PairValue; 2]>::default(), 0..0);
+    let mut pairs = PairScanner { redactor, bytes, depth, is_label, edits, open, line };
     let mut at = 0;
     while at < bytes.len() {
         at = match bytes[at] {
@@ -55,7 +68,8 @@ pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     }
 }
 
-/// Credentials after their scheme, wherever they stand: `Bearer SECRET`. Prose has words there.
+/// Credentials after their scheme, wherever they stand: `Bearer SECRET`. Prose has words there,
+/// whose letters are of one case but the first.
 fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     for at in 0..bytes.len() {
         let begins = at.checked_sub(1).is_none_or(|before| !is_name(bytes[before]));
@@ -72,7 +86,7 @@ fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
         }
         let end = space + 1 + word_length(&bytes[space + 1..]);
         let secret = &bytes[space + 1..end];
-        if !is_word(secret) && !is_nothing(secret) {
+        if !is_prose(secret.get(1..).unwrap_or_default()) && !is_nothing(secret) {
             edits.put(space + 1..end, redactor.replacement(secret));
         }
     }
@@ -90,19 +104,27 @@ struct PairScanner<'a> {
     redactor: &'a Redactor,
     bytes: &'a [u8],
     depth: u8,
+    is_label: bool,
     edits: Edits,
-    /// The last unquoted value, whose end is that of all pairs in it.
-    open: Range<usize>,
-    /// Whether that value has percent escapes.
-    is_encoded: bool,
+    /// The last unquoted values after `:` and after `=`, at which all pairs in them end.
+    open: [PairValue; 2],
     /// The last value that extends to the end of its line.
     line: Range<usize>,
 }
 
 /// The range of a value.
+#[derive(Clone, Default)]
 struct PairValue {
     place: Range<usize>,
-    is_quoted: bool,
+    /// Whether it may have percent escapes.
+    is_encoded: bool,
+}
+
+impl PairValue {
+    /// A value as written: in quotes, or of a header.
+    fn plain(place: Range<usize>) -> Self {
+        Self { place, is_encoded: false }
+    }
 }
 
 impl PairScanner<'_> {
@@ -121,12 +143,17 @@ impl PairScanner<'_> {
         }
         let parameter = is_equals && before.is_none_or(|byte| b"?&#;".contains(&byte));
         let place = if parameter { NamePosition::Parameter } else { NamePosition::Member };
-        let name = percent_decoded(&self.bytes[name_place]);
+        let name = percent::decoded(&self.bytes[name_place]);
         let name = String::from_utf8_lossy(&name).into_owned();
         let value = self.value_after(at + 1, &name, is_equals)?;
         let written = &self.bytes[value.place.clone()];
-        let plain = value.is_quoted || (is_equals && !self.is_encoded);
-        let decoded = if plain { Cow::Borrowed(written) } else { percent_decoded(written) };
+        if self.is_label && !is_equals && is_prose(written) {
+            return None;
+        }
+        let decoded = match value.is_encoded {
+            true => percent::decoded(written),
+            false => Cow::Borrowed(written),
+        };
         if self.redactor.hides(&name, &decoded, place) {
             let end = value.place.end;
             self.edits.put(value.place, self.redactor.replacement(&decoded));
@@ -136,7 +163,7 @@ impl PairScanner<'_> {
         // A parameter may hold a URL or a document.
         let end = value.place.end;
         if let Cow::Owned(other) = self.redactor.any(&decoded, self.depth) {
-            self.edits.put(value.place, percent_encoded(&other));
+            self.edits.put(value.place, percent::encoded(&other));
         }
         Some(end)
     }
@@ -185,7 +212,7 @@ impl PairScanner<'_> {
         let from = self.next_line(from, name).unwrap_or(from);
         let rest = &self.bytes[from..];
         if rest.starts_with(MASK.as_bytes()) {
-            return Some(PairValue { place: from..from + MASK.len(), is_quoted: true });
+            return Some(PairValue::plain(from..from + MASK.len()));
         }
         let quote = match rest {
             [b'\\', quote @ (b'"' | b'\''), ..] => Some((2, *quote)),
@@ -194,10 +221,7 @@ impl PairScanner<'_> {
         };
         if let Some((width, quote)) = quote {
             let start = from + width;
-            return Some(PairValue {
-                place: start..self.closing(start, quote, width),
-                is_quoted: true,
-            });
+            return Some(PairValue::plain(start..self.closing(start, quote, width)));
         }
         let lower = name.to_ascii_lowercase();
         if lower.contains("authorization") || lower.contains("cookie") {
@@ -206,19 +230,20 @@ impl PairScanner<'_> {
                 let of_line = |byte: &&u8| !matches!(**byte, b'\r' | b'\n' | b'"' | b'\'' | b'<');
                 self.line = from..from + rest.iter().take_while(of_line).count();
             }
-            return Some(PairValue { place: from..self.line.end, is_quoted: true });
+            return Some(PairValue::plain(from..self.line.end));
         }
         if rest.is_empty() || (!is_equals && matches!(rest[0], b'{' | b'[')) {
             return None;
         }
-        let end = self.open_end(from, is_equals);
+        let open = self.open_value(from, is_equals);
+        let end = open.place.end;
         let word = &self.bytes[from..end];
         let is_scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()));
         if is_scheme && self.bytes.get(end) == Some(&b' ') {
             let length = word_length(&self.bytes[end + 1..]);
-            return Some(PairValue { place: end + 1..end + 1 + length, is_quoted: true });
+            return Some(PairValue::plain(end + 1..end + 1 + length));
         }
-        Some(PairValue { place: from..end, is_quoted: false })
+        Some(open)
     }
 
     /// Where the value of a secret begins that stands on the next line; `|` and `>` are YAML's.
@@ -238,18 +263,16 @@ impl PairScanner<'_> {
         is_value.then(|| self.bytes.len() - line.len())
     }
 
-    /// Where a value without quotes ends.
-    fn open_end(&mut self, from: usize, is_equals: bool) -> usize {
-        if is_equals && self.open.contains(&from) {
-            return self.open.end;
+    /// A value without quotes.
+    fn open_value(&mut self, from: usize, is_equals: bool) -> PairValue {
+        let open = &mut self.open[usize::from(is_equals)];
+        if !open.place.contains(&from) {
+            let rest = self.bytes[from..].iter();
+            let end = from + rest.take_while(|byte| !ends(**byte, is_equals)).count();
+            let is_encoded = self.bytes[from..end].iter().any(|b| matches!(b, b'%' | b'+'));
+            *open = PairValue { place: from..end, is_encoded };
         }
-        let rest = self.bytes[from..].iter();
-        let end = from + rest.take_while(|byte| !ends(**byte, is_equals)).count();
-        if is_equals {
-            self.open = from..end;
-            self.is_encoded = self.bytes[from..end].iter().any(|b| matches!(b, b'%' | b'+'));
-        }
-        end
+        PairValue { place: from..open.place.end, ..open.clone() }
     }
 
     /// The closing quote of a value, or the end of the text.
@@ -266,6 +289,12 @@ impl PairScanner<'_> {
         }
         self.bytes.len()
     }
+}
+
+/// Whether a value is a word of a sentence: `token: present`.
+fn is_prose(value: &[u8]) -> bool {
+    let end = value.iter().rposition(|byte| !b",.;:)".contains(byte)).map_or(0, |last| last + 1);
+    end <= 16 && value[..end].iter().all(u8::is_ascii_lowercase)
 }
 
 /// The length of a word, or of a mask, at the start.
@@ -285,43 +314,4 @@ fn ends(byte: u8, is_equals: bool) -> bool {
     byte.is_ascii_whitespace()
         || b"&;#\"'`<>\\".contains(&byte)
         || (!is_equals && b",)}]|".contains(&byte))
-}
-
-/// Decodes percent escapes and the `+` of forms.
-pub(super) fn percent_decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
-    if !bytes.iter().any(|byte| matches!(byte, b'%' | b'+')) {
-        return Cow::Borrowed(bytes);
-    }
-    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (b'+', ..) => {
-                out.push(b' ');
-                at += 1;
-            }
-            (byte, ..) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn percent_encoded(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
-    out
 }

@@ -15,6 +15,7 @@ mod compare;
 mod escapes;
 mod grpc;
 mod isolation;
+mod planted;
 mod proxy;
 mod record;
 mod replay;

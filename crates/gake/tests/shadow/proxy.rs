@@ -61,6 +61,11 @@ impl Proxy {
         serde_json::from_str::<Value>(body).unwrap()[0].take()
     }
 
+    /// What its admin service replies.
+    pub fn admin(&self, path: &str) -> String {
+        ask(&self.admin, "GET", path, "", "")
+    }
+
     /// The same once all copies have come to an end.
     pub fn settled(&self) -> Value {
         eventually("all copies end", || self.ledger()["in_flight"] == 0);

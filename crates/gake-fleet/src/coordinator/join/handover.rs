@@ -145,7 +145,7 @@ impl Joiner {
         let rest = if share.refused > 0 { " in part" } else { "" };
         let name = &member.name;
         let text = format!("from {from} on, others send the arrivals of agent {name}{rest}");
-        self.events.push(RunEvent { at: now, text });
+        self.events.push(RunEvent::new(now, &text));
     }
 }
 

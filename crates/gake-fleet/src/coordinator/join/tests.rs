@@ -295,7 +295,8 @@ fn an_agent_that_is_alive_and_sends_no_figures_is_reported() {
         joiner.take(0, &heartbeat(), now);
         joiner.take(1, &heartbeat(), now);
         joiner.report_lags(now);
-        std::mem::take(&mut joiner.events).into_iter().map(|event| event.text).collect::<Vec<_>>()
+        let events = std::mem::take(&mut joiner.events).into_iter();
+        events.map(|event| event.text.into_inner()).collect::<Vec<_>>()
     };
     let second = |index: usize, number: u64, joiner: &mut Joiner| {
         let messages = messages(Slice::new(index, 2), 0, 1, &[5]);

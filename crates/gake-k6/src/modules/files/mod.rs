@@ -1,12 +1,12 @@
 //! The modules `k6/experimental/fs` and `csv`. All users of a process share files and rows.
 
+use gake_js::native::named;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_js::errors::{fail, go_error};
 use gake_js::value;
-use rquickjs::function::Func;
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 
@@ -35,25 +35,25 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Re
 fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     let user = Rc::clone(vu);
-    native.set("isInit", Func::from(move || user.stage.get() == VuStage::Init))?;
-    native.set("fail", Func::from(fail))?;
+    native.set("isInit", named("fs", "isInit", move || user.stage.get() == VuStage::Init))?;
+    native.set("fail", named("fs", "fail", fail))?;
     let user = Rc::clone(vu);
     let path = move |ctx: Ctx<'js>, name: String| {
         check_local(&ctx, &name)?;
         let name = name.strip_prefix("file://").unwrap_or(&name);
         Ok::<_, rquickjs::Error>(normal(&folder(&user.test.main).join(name)).display().to_string())
     };
-    native.set("path", Func::from(path))?;
+    native.set("path", named("fs", "path", path))?;
     let user = Rc::clone(vu);
     let size = move |path: String| user.test.file(Path::new(&path)).ok().map(|bytes| bytes.len());
-    native.set("size", Func::from(size))?;
+    native.set("size", named("fs", "size", size))?;
     let user = Rc::clone(vu);
     let slice = move |ctx: Ctx<'js>, path: String, from: usize, to: usize| {
         let bytes = file(&ctx, &user, &path)?;
         let slice = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
         value::buffer(&ctx, slice.to_vec())
     };
-    native.set("slice", Func::from(slice))?;
+    native.set("slice", named("fs", "slice", slice))?;
     let user = Rc::clone(vu);
     let rows = move |ctx: Ctx<'js>, path: String, at: usize, options: Object<'js>| {
         let options = RowOptions {
@@ -64,7 +64,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         };
         rows(&ctx, &user, &path, at, &options)
     };
-    native.set("rows", Func::from(rows))?;
+    native.set("rows", named("fs", "rows", rows))?;
     Ok(native)
 }
 

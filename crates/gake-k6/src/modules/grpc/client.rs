@@ -1,5 +1,6 @@
 //! A gRPC client of a script: its definitions and its connection.
 
+use gake_js::native::named;
 use std::cell::RefCell;
 use std::path::{Component, Path};
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use gake_core::clock::{Clock, nanos};
 use gake_js::errors::go_error;
 use gake_script::user::{Completion, HeapCharge};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, GrpcReflection, GrpcSchema, HttpRequest};
-use rquickjs::function::{Func, Opt};
+use rquickjs::function::Opt;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
@@ -68,22 +69,22 @@ impl GrpcClient {
         let load = move |ctx: Ctx<'js>, imports: Vec<String>, names: Vec<String>| {
             client.load(&ctx, &imports, &names)
         };
-        shown.set("load", Func::from(load))?;
+        shown.set("load", named("grpc.Client", "load", load))?;
         let client = Rc::clone(self);
         let load = move |ctx: Ctx<'js>, path: String| client.load_set(&ctx, &path);
-        shown.set("loadProtoset", Func::from(load))?;
+        shown.set("loadProtoset", named("grpc.Client", "loadProtoset", load))?;
         let client = Rc::clone(self);
         let connect = move |ctx: Ctx<'js>, address: String, params: Opt<Value<'js>>| {
             client.connect(&ctx, &address, params.0)
         };
-        shown.set("connect", Func::from(connect))?;
+        shown.set("connect", named("grpc.Client", "connect", connect))?;
         let client = Rc::clone(self);
         let invoke = move |ctx: Ctx<'js>, method: String, json: String, params: Opt<Value<'js>>| {
             let call = client.call(&ctx, &method, &json, params.0)?;
             let response = client.vu.wait(&ctx, call.run())?;
             response.shown(&ctx)
         };
-        shown.set("invoke", Func::from(invoke))?;
+        shown.set("invoke", named("grpc.Client", "invoke", invoke))?;
         let client = Rc::clone(self);
         let later = move |ctx: Ctx<'js>,
                           method: String,
@@ -103,17 +104,18 @@ impl GrpcClient {
             });
             Ok::<_, rquickjs::Error>(())
         };
-        shown.set("invokeLater", Func::from(later))?;
+        shown.set("invokeLater", named("grpc.Client", "asyncInvoke", later))?;
         let client = Rc::clone(self);
         let stream = move |ctx: Ctx<'js>, method: String, params: Value<'js>| {
             client.stream(&ctx, &method, Some(params))?.shown(&ctx)
         };
-        shown.set("stream", Func::from(stream))?;
+        shown.set("stream", named("grpc.Client", "stream", stream))?;
         let client = Rc::clone(self);
         let check = move |ctx: Ctx<'js>, service: String| client.health(&ctx, &service);
-        shown.set("healthCheck", Func::from(check))?;
+        shown.set("healthCheck", named("grpc.Client", "healthCheck", check))?;
         let client = Rc::clone(self);
-        shown.set("close", Func::from(move || drop(client.connection.take())))?;
+        shown
+            .set("close", named("grpc.Client", "close", move || drop(client.connection.take())))?;
         Ok(shown)
     }
 

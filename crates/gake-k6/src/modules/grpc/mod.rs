@@ -12,12 +12,12 @@ mod status;
 mod stream;
 mod tags;
 
+use gake_js::native::named;
 use std::rc::Rc;
 
 use gake_core::record::GrpcStatus;
 use gake_js::errors::fail;
 use gake_js::value::evaluate_as;
-use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
@@ -40,13 +40,13 @@ pub(crate) const FRAMES: &str = "k6/net/grpc";
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
-    native.set("fail", Func::from(fail))?;
+    native.set("fail", named("grpc", "fail", fail))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
-    native.set("warn", Func::from(warn))?;
+    native.set("warn", named("grpc", "warn", warn))?;
     let user = Rc::clone(vu);
     let client = move |ctx: Ctx<'js>| GrpcClient::new(&user).shown(&ctx);
-    native.set("client", Func::from(client))?;
+    native.set("client", named("grpc", "client", client))?;
     let make: Function<'js> = evaluate_as(ctx, CLIENT, FRAMES)?;
     let module: Object<'js> = make.call((native,))?;
     for (status, name) in GrpcStatus::all() {

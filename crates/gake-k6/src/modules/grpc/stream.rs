@@ -1,5 +1,6 @@
 //! A gRPC stream of a script.
 
+use gake_js::native::named;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,7 +16,6 @@ use gake_js::errors::go_error;
 use gake_js::value::PAIR;
 use gake_script::user::{Completion, HeapCharge, throw_out_of_memory};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
-use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
 use super::call::{encoded, ended};
@@ -129,22 +129,22 @@ impl GrpcStream {
             held.sender.take().into_iter().for_each(Waker::wake);
             Ok::<_, rquickjs::Error>(())
         };
-        shown.set("write", Func::from(write))?;
+        shown.set("write", named("grpc.Stream", "write", write))?;
         let held = Rc::clone(self);
         let end = move || {
             held.is_finished.set(true);
             held.sender.take().into_iter().for_each(Waker::wake);
         };
-        shown.set("end", Func::from(end))?;
+        shown.set("end", named("grpc.Stream", "end", end))?;
         let held = Rc::clone(self);
         let warn = move |text: String| {
             let method = held.path.as_str();
             held.vu.test.log(LogLevel::Warning, &text, &[("streamMethod", method)]);
         };
-        shown.set("warn", Func::from(warn))?;
+        shown.set("warn", named("grpc.Stream", "warn", warn))?;
         let held = Rc::clone(self);
         let next = move |ctx: Ctx<'js>, callback: Function<'js>| held.next_later(&ctx, callback);
-        shown.set("next", Func::from(next))?;
+        shown.set("next", named("grpc.Stream", "next", next))?;
         Ok(shown)
     }
 

@@ -5,6 +5,7 @@
     reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
 )]
 
+use gake_js::native::named;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use gake_js::errors::go_error;
 use gake_js::value::{self, given};
 use gake_script::user::{HeapCharge, throw_out_of_memory};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::function::{Constructor, Opt, This};
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
@@ -47,10 +48,10 @@ impl<'js> JsClass<'js> for CookieJar {
 
     fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
         let prototype = Object::new(ctx.clone())?;
-        prototype.set("cookiesForURL", Func::from(cookies_for))?;
-        prototype.set("set", Func::from(set))?;
-        prototype.set("clear", Func::from(clear))?;
-        prototype.set("delete", Func::from(delete))?;
+        prototype.set("cookiesForURL", named("CookieJar", "cookiesForURL", cookies_for))?;
+        prototype.set("set", named("CookieJar", "set", set))?;
+        prototype.set("clear", named("CookieJar", "clear", clear))?;
+        prototype.set("delete", named("CookieJar", "delete", delete))?;
         Ok(Some(prototype))
     }
 

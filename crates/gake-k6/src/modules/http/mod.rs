@@ -23,6 +23,7 @@ mod select;
 mod send;
 mod target_url;
 
+use gake_js::native::named;
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::rc::Rc;
@@ -30,7 +31,7 @@ use std::rc::Rc;
 use gake_js::errors::{go_error, through_native};
 use gake_js::value::{self, given};
 use gake_script::user::{LazyList, lazily};
-use rquickjs::function::{Func, Opt, Rest};
+use rquickjs::function::{Opt, Rest};
 use rquickjs::{Class, Ctx, Object, Promise, Value};
 
 pub(crate) use self::cookies::{CookieJar, values_for};
@@ -124,16 +125,16 @@ fn make_property(module: &Object<'_>, name: &'static CStr) -> rquickjs::Result<(
     let vu = Vu::of(ctx)?;
     let name = name.to_str()?;
     match name {
-        "get" => module.set(name, Func::from(bodiless(vu, name, "GET"))),
-        "head" => module.set(name, Func::from(bodiless(vu, name, "HEAD"))),
-        "post" => module.set(name, Func::from(with_body(vu, "POST"))),
-        "put" => module.set(name, Func::from(with_body(vu, "PUT"))),
-        "patch" => module.set(name, Func::from(with_body(vu, "PATCH"))),
-        "del" => module.set(name, Func::from(with_body(vu, "DELETE"))),
-        "options" => module.set(name, Func::from(with_body(vu, "OPTIONS"))),
-        "request" => module.set(name, Func::from(of_method(vu))),
-        "asyncRequest" => module.set(name, Func::from(later(vu))),
-        "batch" => module.set(name, Func::from(of_batch(vu))),
+        "get" => module.set(name, named("http", name, bodiless(vu, name, "GET"))),
+        "head" => module.set(name, named("http", name, bodiless(vu, name, "HEAD"))),
+        "post" => module.set(name, named("http", name, with_body(vu, "POST"))),
+        "put" => module.set(name, named("http", name, with_body(vu, "PUT"))),
+        "patch" => module.set(name, named("http", name, with_body(vu, "PATCH"))),
+        "del" => module.set(name, named("http", name, with_body(vu, "DELETE"))),
+        "options" => module.set(name, named("http", name, with_body(vu, "OPTIONS"))),
+        "request" => module.set(name, named("http", name, of_method(vu))),
+        "asyncRequest" => module.set(name, named("http", name, later(vu))),
+        "batch" => module.set(name, named("http", name, of_batch(vu))),
         _ => helper(module, &vu, name),
     }
 }
@@ -251,7 +252,7 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
     let user = Rc::clone(vu);
     match name {
         "url" => module.set(name, value::evaluate::<Value<'js>>(ctx, URL)?),
-        "file" => module.set(name, Func::from(file)),
+        "file" => module.set(name, named("http", name, file)),
         "CookieJar" => module.set(name, Class::<CookieJar>::create_constructor(ctx)?),
         "cookieJar" => {
             let jar = move |ctx: Ctx<'js>| {
@@ -261,19 +262,19 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
                 let store = Rc::clone(&user.jar.borrow());
                 Class::instance(ctx.clone(), CookieJar::new(&ctx, store)?)
             };
-            module.set(name, Func::from(jar))
+            module.set(name, named("http", name, jar))
         }
         "expectedStatuses" => {
             let expect =
                 |ctx: Ctx<'js>, statuses: Rest<Value<'js>>| expected::make(&ctx, &statuses.0);
-            module.set(name, Func::from(expect))
+            module.set(name, named("http", name, expect))
         }
         "setResponseCallback" => {
             let set = move |ctx: Ctx<'js>, callback: Value<'js>| -> rquickjs::Result<()> {
                 *user.expected.borrow_mut() = Rc::new(expected::of(&ctx, &callback)?);
                 Ok(())
             };
-            module.set(name, Func::from(set))
+            module.set(name, named("http", name, set))
         }
         "TLS_1_0" => module.set(name, "tls1.0"),
         "TLS_1_1" => module.set(name, "tls1.1"),

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gake_js::crypto::{hmac_md5, md4};
+use gake_js::hash::{hmac_md5, md4};
 
 use super::digest::Credentials;
 

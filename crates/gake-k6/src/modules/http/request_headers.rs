@@ -1,5 +1,7 @@
 //! The headers of a request as Go's client stores and writes them: one for each canonical name.
 
+use std::collections::HashMap;
+
 use gake_go::cookies::is_token;
 
 /// Headers that the client itself writes.
@@ -28,6 +30,28 @@ pub(crate) fn set(headers: &mut Vec<(String, String)>, name: &str, value: String
     match headers.iter_mut().find(|(known, _)| *known == name) {
         Some((_, known)) => *known = value,
         None => headers.push((name, value)),
+    }
+}
+
+/// Sets many headers in linear time, for a script decides how many.
+pub(crate) fn set_all(headers: &mut Vec<(String, String)>, own: Vec<(String, String)>) {
+    /// More of them are found by a table.
+    const FEW: usize = 32;
+    if own.len() <= FEW {
+        own.into_iter().for_each(|(name, value)| set(headers, &name, value));
+        return;
+    }
+    let known = headers.iter().enumerate().map(|(at, (name, _))| (name.clone(), at));
+    let mut places: HashMap<String, usize> = known.collect();
+    for (name, value) in own {
+        let name = canonical(&name);
+        match places.get(&name) {
+            Some(at) => headers[*at].1 = value,
+            None => {
+                places.insert(name.clone(), headers.len());
+                headers.push((name, value));
+            }
+        }
     }
 }
 
@@ -99,6 +123,21 @@ mod tests {
         assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         assert_eq!(canonical("a b-c"), "a b-c", "invalid names stay");
         assert_eq!(canonical("a--b"), "A--B");
+    }
+
+    #[test]
+    fn many_headers_are_set_as_few_are() {
+        let own = |count: usize| -> Vec<_> {
+            let name = |at: usize| [format!("x-{}", at % 40), format!("X-{}", at % 25)];
+            let name = |at: usize| name(at)[at % 2].clone();
+            (0..count).map(|at| (name(at), at.to_string())).collect()
+        };
+        for count in [0, 1, 32, 33, 200] {
+            let (mut all, mut one_by_one) = (headers(&[("X-3", "a")]), headers(&[("X-3", "a")]));
+            set_all(&mut all, own(count));
+            own(count).into_iter().for_each(|(name, value)| set(&mut one_by_one, &name, value));
+            assert_eq!(all, one_by_one, "{count}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
     reason = "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime"
 )]
 
+use gake_js::native::named;
 use std::ffi::CStr;
 
 use gake_go::cookies;
@@ -13,7 +14,7 @@ use gake_js::html::kit;
 use gake_js::value;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::function::{Constructor, Opt, This};
 use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
@@ -108,17 +109,17 @@ fn make_method<'js>(prototype: &Object<'js>, name: &'static CStr) -> rquickjs::R
     let ctx = prototype.ctx();
     let name = name.to_str()?;
     let method = match name {
-        "json" => Func::from(json).into_js(ctx)?,
-        "toJSON" => Func::from(whole).into_js(ctx)?,
-        "html" => Func::from(html).into_js(ctx)?,
+        "json" => named("Response", "json", json).into_js(ctx)?,
+        "toJSON" => named("Response", "toJSON", whole).into_js(ctx)?,
+        "html" => named("Response", "html", html).into_js(ctx)?,
         _ => {
             let follow = move |ctx: Ctx<'js>, this: This<Object<'js>>, args: Opt<Value<'js>>| {
-                let request = Func::from(of_method(Vu::of(&ctx)?));
+                let request = named("http", "request", of_method(Vu::of(&ctx)?));
                 let args = value::given(args.0);
                 let function: Function<'js> = kit(&ctx)?.get(name)?;
                 function.call::<_, Value<'js>>((request, this.0, args))
             };
-            Func::from(follow).into_js(ctx)?
+            named("Response", name, follow).into_js(ctx)?
         }
     };
     prototype.prop(name, Property::from(method).writable().configurable())

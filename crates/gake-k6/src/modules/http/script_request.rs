@@ -9,7 +9,7 @@ use std::time::Duration;
 use cookie_store::CookieStore;
 use gake_js::errors::go_error;
 use gake_js::value::{self, PAIR, given, truthy};
-use gake_script::user::aside;
+use gake_script::user::aside_above;
 use gake_wire::coding;
 use rquickjs::{Class, Ctx, FromJs, Object, Value};
 use url::Url;
@@ -146,9 +146,7 @@ impl ScriptRequest {
         }
         if !own.is_empty() {
             let headers = headers.get_or_insert_with(|| vu.headers.to_vec());
-            for (name, value) in own {
-                request_headers::set(headers, &name, value);
-            }
+            request_headers::set_all(headers, own);
         }
         if let Some(headers) = headers {
             request.headers = Rc::new(headers);
@@ -211,10 +209,7 @@ impl ScriptRequest {
         }
         let (bytes, codings) = (plain.to_vec(), self.compression.clone());
         let encode = move || coding::encoded(bytes, &codings);
-        let compressed = match plain.len() {
-            ..=COMPRESSED_AT_ONCE => encode(),
-            _ => aside(ctx, encode)?,
-        };
+        let compressed = aside_above(ctx, COMPRESSED_AT_ONCE, plain.len(), encode)?;
         let compressed = compressed.map_err(|why| go_error(ctx, &why))?;
         let own = request_headers::get(&self.headers, ENCODING).filter(|own| !own.is_empty());
         if own.is_some_and(|own| own != self.compression) {

@@ -6,13 +6,14 @@ mod open;
 mod session;
 mod socket_params;
 
+use gake_js::native::named;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use gake_js::errors::{fail, go_error_of};
 use gake_js::value;
 use gake_script::user::Completion;
-use rquickjs::function::{Func, Opt};
+use rquickjs::function::Opt;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
@@ -45,32 +46,35 @@ pub(super) fn websockets<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<O
 
 fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
-    native.set("fail", Func::from(fail))?;
+    native.set("fail", named("WebSocket", "fail", fail))?;
     let fail_in = |ctx: Ctx<'js>, method: String, message: String| -> rquickjs::Result<()> {
         let native =
             format!("go.k6.io/k6/v2/internal/js/modules/k6/websockets.(*webSocket).{method}-fm");
         Err(go_error_of(&ctx, &native, &message))
     };
-    native.set("failIn", Func::from(fail_in))?;
+    native.set("failIn", named("WebSocket", "failIn", fail_in))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
-    native.set("warn", Func::from(warn))?;
+    native.set("warn", named("WebSocket", "warn", warn))?;
     let user = Rc::clone(vu);
-    native.set("now", Func::from(move || user.now() as f64 / 1e6))?;
+    native.set("now", named("WebSocket", "now", move || user.now() as f64 / 1e6))?;
     let user = Rc::clone(vu);
-    native.set("unixMillis", Func::from(move || (user.test.unix_ns() / 1_000_000) as f64))?;
+    native.set(
+        "unixMillis",
+        named("WebSocket", "unixMillis", move || (user.test.unix_ns() / 1_000_000) as f64),
+    )?;
     let encoded = |ctx: Ctx<'js>, text: String| value::buffer(&ctx, text.into_bytes());
-    native.set("encoded", Func::from(encoded))?;
+    native.set("encoded", named("WebSocket", "encoded", encoded))?;
     let decoded = |ctx: Ctx<'js>, bytes: Value<'js>| -> rquickjs::Result<String> {
         let bytes = value::bytes(&ctx, &bytes)?.unwrap_or_default();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    native.set("decoded", Func::from(decoded))?;
+    native.set("decoded", named("WebSocket", "decoded", decoded))?;
     let user = Rc::clone(vu);
-    native.set("throws", Func::from(move || user.test.settings().throw))?;
+    native.set("throws", named("WebSocket", "throws", move || user.test.settings().throw))?;
     let user = Rc::clone(vu);
     let check = move |ctx: Ctx<'js>| user.not_in_init(&ctx, IN_INIT);
-    native.set("notInInit", Func::from(check))?;
+    native.set("notInInit", named("WebSocket", "notInInit", check))?;
     let user = Rc::clone(vu);
     let now = move |ctx: Ctx<'js>, url: String, params: Opt<Value<'js>>| {
         let params = SocketParams::read(&ctx, &user, url, params.0, &[])?;
@@ -82,7 +86,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         }
         shown(&ctx, &user, &params, opened)
     };
-    native.set("open", Func::from(now))?;
+    native.set("open", named("WebSocket", "open", now))?;
     let user = Rc::clone(vu);
     let later = move |ctx: Ctx<'js>,
                       url: String,
@@ -102,7 +106,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         });
         Ok::<_, rquickjs::Error>(())
     };
-    native.set("openLater", Func::from(later))?;
+    native.set("openLater", named("WebSocket", "openLater", later))?;
     Ok(native)
 }
 

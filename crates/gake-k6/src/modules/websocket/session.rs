@@ -1,5 +1,6 @@
 //! A WebSocket session of a script, and its samples.
 
+use gake_js::native::named;
 use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
@@ -12,7 +13,7 @@ use gake_js::errors::go_error;
 use gake_js::value;
 use gake_script::user::{Completion, HeapCharge, throw_out_of_memory};
 use gake_wire::{WebSocketEvent, WebSocketSession};
-use rquickjs::function::{Func, Opt};
+use rquickjs::function::Opt;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 use crate::metrics::BuiltinMetric;
@@ -70,38 +71,43 @@ impl SocketSession {
                 None => Ok(None),
             }
         };
-        shown.set("next", Func::from(next))?;
+        shown.set("next", named("WebSocket", "next", next))?;
         let held = Rc::clone(self);
         let later = move |ctx: Ctx<'js>, callback: Function<'js>| held.next_later(&ctx, callback);
-        shown.set("nextLater", Func::from(later))?;
+        shown.set("nextLater", named("WebSocket", "nextLater", later))?;
         let held = Rc::clone(self);
         let send = move |ctx: Ctx<'js>, data: Value<'js>| held.send(&ctx, &data);
-        shown.set("send", Func::from(send))?;
+        shown.set("send", named("WebSocket", "send", send))?;
         let held = Rc::clone(self);
         let flush = move |ctx: Ctx<'js>| match held.live() {
             Some(session) if session.unsent() > 0 => held.vu.wait(&ctx, session.flush()),
             _ => Ok(()),
         };
-        shown.set("flush", Func::from(flush))?;
+        shown.set("flush", named("WebSocket", "flush", flush))?;
         let held = Rc::clone(self);
-        shown.set("ping", Func::from(move |ctx: Ctx<'js>| held.ping(&ctx)))?;
+        shown.set("ping", named("WebSocket", "ping", move |ctx: Ctx<'js>| held.ping(&ctx)))?;
         let held = Rc::clone(self);
         let close = move |ctx: Ctx<'js>, code: u16, reason: Opt<String>| {
             let reason = reason.0.unwrap_or_default();
             held.write(&ctx, 0, |session| session.close(CloseCode::new(code), &reason))
         };
-        shown.set("close", Func::from(close))?;
+        shown.set("close", named("WebSocket", "close", close))?;
         let held = Rc::clone(self);
         let unsent = move || held.live().map_or(0.0, |session| session.unsent() as f64);
-        shown.set("unsent", Func::from(unsent))?;
+        shown.set("unsent", named("WebSocket", "unsent", unsent))?;
         let held = Rc::clone(self);
         // The modules count different messages as sent and received.
-        shown.set("sent", Func::from(move || held.record(BuiltinMetric::WsMsgsSent, 1.0)))?;
+        shown.set(
+            "sent",
+            named("WebSocket", "sent", move || held.record(BuiltinMetric::WsMsgsSent, 1.0)),
+        )?;
         let held = Rc::clone(self);
-        shown
-            .set("received", Func::from(move || held.record(BuiltinMetric::WsMsgsReceived, 1.0)))?;
+        shown.set(
+            "received",
+            named("WebSocket", "received", move || held.record(BuiltinMetric::WsMsgsReceived, 1.0)),
+        )?;
         let held = Rc::clone(self);
-        shown.set("end", Func::from(move || held.finish()))?;
+        shown.set("end", named("WebSocket", "end", move || held.finish()))?;
         Ok(shown)
     }
 

@@ -157,7 +157,7 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
     bad.plan.target = "<".repeat(100_000);
     bad.plan.labels = (0..300).map(|n| format!("{n}{}", "<".repeat(10_000))).collect();
     bad.tally.grow_labels(300);
-    bad.events = vec![RunEvent { at: 1, text: "<".repeat(1_000) }; 1_000];
+    bad.events = vec![RunEvent::new(1, &"<".repeat(1_000)); 1_000];
     for (at, n) in
         (0..1_800).flat_map(|at| (0..if at == 0 { 300 } else { 50 }).map(move |n| (at, n)))
     {
@@ -181,7 +181,7 @@ fn text_from_outside_is_no_markup() {
     let text = "</script><script>alert('x')</script><!--";
     hostile.plan.target = format!("http://h/{text}");
     hostile.plan.labels = vec![text.to_owned(), "b".to_owned(), "c".to_owned()];
-    hostile.events = vec![RunEvent { at: 0, text: text.to_owned() }];
+    hostile.events = vec![RunEvent::new(0, text)];
     let html = run(&Summary::new(hostile, &[]));
     for mark in ["<script", "</script", "<!--"] {
         assert_eq!(html.matches(mark).count(), PAGE.matches(mark).count(), "{mark}");

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::canaries::{HEADERS, PARAMETERS};
 use super::*;
@@ -157,6 +158,85 @@ fn no_planted_secret_is_left() {
         look(Text, &format!("{name}: SECRET"), "");
     }
     assert_eq!(left, "");
+}
+
+/// Pieces of text of which hostile text is repeated.
+const PIECES: &[&str] = &[
+    "a:",
+    "a=",
+    "code:",
+    "code=",
+    "token:",
+    "state=",
+    "cookie:",
+    "x authorization:",
+    "--token ",
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----",
+    "eyJ",
+    "eyJ.",
+    "://",
+    "a://b@",
+    "a:\"",
+    "a='",
+    "a=\\\"",
+    "%3D",
+    "a=%41",
+    "a:%41",
+    "<a ",
+    "<password>",
+    "<password><a></",
+    "</",
+    "<a b='",
+    "<![CDATA[",
+    "{\"a\":",
+    "[",
+    "\"",
+    "\\",
+    "{",
+    "bearer ",
+    "bearer b",
+    "4",
+    "4 1",
+    "sk-",
+    "y",
+    "z",
+    "\u{d9}",
+    "\0",
+    "\n",
+    "\r\n\r\n",
+    "--b",
+    "--b\r\n\r\n",
+    "a:\n",
+    " ",
+    ";",
+    "&a[",
+    "#",
+    "é",
+];
+
+/// The time that this thread has run.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Time grows with the text, not with its square: a log line, a body or a header of a megabyte would
+/// hold a thread for minutes.
+#[test]
+fn hostile_text_takes_linear_time() {
+    const BYTES: usize = 64 << 10;
+    // Ten times as long as the slowest takes; the square took seconds.
+    const LIMIT: Duration = Duration::from_secs(1);
+    for piece in PIECES {
+        let text = piece.repeat(BYTES / piece.len());
+        let began = cpu_time();
+        for channel in [Text, Body("application/octet-stream")] {
+            redacted(channel, &text);
+        }
+        let took = cpu_time() - began;
+        assert!(took < LIMIT, "{piece:?}: {took:?}");
+    }
 }
 
 /// Words that are secrets only as parameters of a URL or form.
