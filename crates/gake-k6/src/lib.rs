@@ -31,6 +31,7 @@ mod test_progress;
 pub mod threshold;
 pub mod unattributed_samples;
 pub mod user;
+mod user_settings;
 pub mod values;
 pub mod version;
 pub mod work;

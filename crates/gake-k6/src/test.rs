@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,20 +15,17 @@ use gake_script::typescript::StrippedModules;
 use gake_script::user::Builtins;
 use gake_text::redact::{Redacted, Redactor, SecretNames};
 
-use crate::blocked::BlockedTargets;
-use crate::bodies::{HeldBodies, default_bound};
+use crate::bodies::HeldBodies;
 pub use crate::counters::TestCounters;
 use crate::definitions::GrpcDefinitions;
 use crate::extension::Extensions;
-use crate::features::Features;
 use crate::files::ScriptFiles;
 pub use crate::init_lines::InitLines;
-use crate::profile::ScriptProfile;
 use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
 use crate::shared_arrays::SharedArrays;
 use crate::source_maps::SourceMaps;
-use crate::version::K6Version;
+pub use crate::user_settings::{HttpDebug, UserSettings};
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
@@ -90,90 +86,6 @@ pub type SampleTap = Arc<dyn Fn(Vec<RawSample>) + Send + Sync>;
 pub struct Abort {
     /// The script's reason.
     pub reason: String,
-}
-
-/// Settings of users.
-#[derive(Debug, Clone)]
-pub struct UserSettings {
-    /// `__ENV`.
-    pub environment: Vec<(String, String)>,
-    /// Tags of every sample.
-    pub tags: Vec<(String, String)>,
-    /// Redirects followed for one request.
-    pub max_redirects: u32,
-    /// The header `User-Agent`; none when it is empty.
-    pub user_agent: String,
-    /// Concurrent requests of one `http.batch`.
-    pub batch: usize,
-    /// Concurrent requests of one `http.batch` to one host.
-    pub batch_per_host: usize,
-    /// Whether a request that fails throws.
-    pub throw: bool,
-    /// Whether cookies are kept across iterations.
-    pub no_cookies_reset: bool,
-    /// Whether response bodies are dropped unless a request asks for them.
-    pub discard_response_bodies: bool,
-    /// Whether each iteration opens connections of its own.
-    pub no_vu_connection_reuse: bool,
-    /// Seeds the `Math.random` of each user, together with the user's number.
-    pub seed: Option<u64>,
-    /// Targets to which no request is sent.
-    pub blocked: BlockedTargets,
-    /// Maximum requests a second, of all users together.
-    pub rps: Option<NonZeroU64>,
-    /// Whether requests and responses are logged.
-    pub http_debug: Option<HttpDebug>,
-    /// Experimental features.
-    pub features: Features,
-    /// The version of k6 that scripts see.
-    pub version: K6Version,
-    /// Maximum bytes of a user's heap.
-    pub memory: usize,
-    /// Maximum bytes of response bodies that all users of the process hold outside of their heaps.
-    pub bodies: u64,
-    /// Whether the bodies of failed responses are counted.
-    pub failed_bodies: bool,
-    /// Redacts the log. If it is off, lines of the console are as the script writes them, as in k6.
-    pub redactor: Redactor,
-    /// Takes samples of the running lines, if set.
-    pub profile: Option<Arc<ScriptProfile>>,
-}
-
-/// The value of `httpDebug`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HttpDebug {
-    /// Start lines and headers.
-    Headers,
-    /// Start lines, headers and bodies.
-    Full,
-}
-
-impl Default for UserSettings {
-    fn default() -> Self {
-        Self {
-            environment: Vec::new(),
-            tags: Vec::new(),
-            max_redirects: 10,
-            user_agent: format!("gake/{} (k6 script)", env!("CARGO_PKG_VERSION")),
-            batch: 20,
-            batch_per_host: 6,
-            throw: false,
-            no_cookies_reset: false,
-            discard_response_bodies: false,
-            no_vu_connection_reuse: false,
-            seed: None,
-            blocked: BlockedTargets::default(),
-            rps: None,
-            http_debug: None,
-            features: Features::default(),
-            version: K6Version::default(),
-            memory: 512 << 20,
-            bodies: default_bound(),
-            failed_bodies: false,
-            redactor: Redactor::masking(SecretNames::default()),
-            profile: None,
-        }
-    }
 }
 
 /// A test: its script, and the state that its users share.
