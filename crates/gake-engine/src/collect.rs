@@ -330,6 +330,7 @@ impl Collector {
                 threads: self.cpu.len(),
                 cores,
                 miscounted: 0,
+                abandoned: self.abandoned as u64,
             },
             events: Vec::new(),
             agents: Vec::new(),
@@ -352,7 +353,6 @@ impl Collector {
                 run.generator.threads,
                 SILENCE.as_secs()
             );
-            run.generator.miscounted += self.abandoned as u64;
             run.events.push(RunEvent::new(run.elapsed, &text));
         }
         run

@@ -147,6 +147,7 @@ impl RunBuilder {
                 threads: 1,
                 cores: 2,
                 miscounted: 0,
+                abandoned: 0,
             },
             events: Vec::new(),
             agents: Vec::new(),

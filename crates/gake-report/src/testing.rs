@@ -157,6 +157,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             threads: 2,
             cores: 2,
             miscounted: 0,
+            abandoned: 0,
         },
         events: if trouble {
             vec![RunEvent::new(4 * SECOND, "the run file could not be written")]

@@ -6,7 +6,7 @@ use crate::clock::Nanos;
 use crate::record::{Counts, Generator, Run, ScenarioRun, SeriesPoint};
 
 pub(super) fn is_plausible(run: &Run) -> bool {
-    let Generator { cpu, run_delay, rss_bytes, miscounted, .. } = run.generator;
+    let Generator { cpu, run_delay, rss_bytes, miscounted, abandoned, .. } = run.generator;
     let times = [
         run.started_unix_ns >> 8,
         run.measured,
@@ -18,6 +18,7 @@ pub(super) fn is_plausible(run: &Run) -> bool {
         run_delay,
         rss_bytes,
         miscounted,
+        abandoned,
     ];
     are_small(&times)
         && run.plan.scenarios().len() >= run.scenarios.len()

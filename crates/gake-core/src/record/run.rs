@@ -78,6 +78,9 @@ pub struct Generator {
     /// By how much counts that must agree differ; above 0 only if the generator has a bug.
     #[serde(default)]
     pub miscounted: u64,
+    /// Workers that blocked their threads and were abandoned, with what they had not reported.
+    #[serde(default)]
+    pub abandoned: u64,
 }
 
 /// The origin of a run: enough to repeat it and to judge it by the same objectives.

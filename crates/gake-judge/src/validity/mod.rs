@@ -84,8 +84,9 @@ pub struct Reason {
 }
 
 /// The rules, in the order of their reasons within a level.
-const RULES: [fn(&Run) -> Option<Reason>; 10] = [
+const RULES: [fn(&Run) -> Option<Reason>; 11] = [
     accounts,
+    abandoned,
     nothing_sent,
     lateness,
     asked_and_sent,
@@ -126,6 +127,20 @@ fn accounts(run: &Run) -> Option<Reason> {
             "the generator's own counts differ by {}, which is a defect of gake: the events show \
              where",
             units::count(by)
+        ),
+    })
+}
+
+/// What a worker had not reported when it was abandoned is missing.
+fn abandoned(run: &Run) -> Option<Reason> {
+    let workers = run.generator.abandoned;
+    (workers > 0).then(|| Reason {
+        rule: "abandoned",
+        level: Validity::Invalid,
+        text: format!(
+            "{} blocked and had to be abandoned, without the figures since the last report: the \
+             events name the call",
+            units::plural(workers, "worker")
         ),
     })
 }

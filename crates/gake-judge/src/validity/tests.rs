@@ -32,6 +32,16 @@ fn counts_that_differ_are_invalid() {
 }
 
 #[test]
+fn an_abandoned_worker_is_no_defect_of_the_counts() {
+    let mut run = healthy();
+    run.generator.abandoned = 1;
+    let (worst, reasons) = check(&run);
+    assert_eq!(worst, Invalid);
+    expect!["1 worker blocked and had to be abandoned, without the figures since the last report: the events name the call"].assert_eq(&reasons[0].text);
+    assert_eq!(reasons.len(), 1);
+}
+
+#[test]
 fn nothing_sent_is_invalid() {
     let mut run = healthy();
     run.tally = gake_core::record::Tally::new(0);

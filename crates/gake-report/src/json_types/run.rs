@@ -78,6 +78,8 @@ pub(crate) struct GeneratorJson {
     cores: usize,
     #[serde(default, skip_serializing_if = "is_zero")]
     miscounted: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    abandoned: u64,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -94,6 +96,7 @@ impl From<&Generator> for GeneratorJson {
             threads: generator.threads,
             cores: generator.cores,
             miscounted: generator.miscounted,
+            abandoned: generator.abandoned,
         }
     }
 }
@@ -108,6 +111,7 @@ impl From<GeneratorJson> for Generator {
             threads: form.threads,
             cores: form.cores,
             miscounted: form.miscounted,
+            abandoned: form.abandoned,
         }
     }
 }

@@ -371,5 +371,5 @@ impl Drop for Peer {
 pub fn number_after(text: &str, name: &str) -> u64 {
     let rest = text.split_once(name).unwrap_or_else(|| panic!("no {name:?} in {text}")).1;
     let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().unwrap()
+    digits.parse().unwrap_or_else(|_| panic!("no number after {name:?} in {text}"))
 }

@@ -175,6 +175,7 @@ pub fn write(path: &Path) {
             threads: 2,
             cores: 2,
             miscounted: 0,
+            abandoned: 0,
         },
         events: Vec::new(),
         agents: Vec::new(),

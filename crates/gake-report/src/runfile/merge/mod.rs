@@ -117,6 +117,7 @@ fn generator(runs: &[Run]) -> Generator {
         threads: peak_sum(|one| one.threads as u64) as usize,
         cores: peak_sum(|one| one.cores as u64) as usize,
         miscounted: sum(|one| one.miscounted),
+        abandoned: sum(|one| one.abandoned),
     }
 }
 
