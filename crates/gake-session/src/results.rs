@@ -69,6 +69,9 @@ impl Results {
                 }
                 None => results.printed = Some(output.format),
                 Some(path) => {
+                    // A run file holds what the run's own does.
+                    let is_run_file = output.format == ResultFormat::Hlog;
+                    let access = if is_run_file { Access::Owner } else { access };
                     let file =
                         gake_files::create(path, access).map_err(|error| cannot(path, &error))?;
                     results.files.push((output.format, path.clone(), file));

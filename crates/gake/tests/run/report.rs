@@ -1,5 +1,6 @@
 //! Run files: `gake report` shows the run that was.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -71,6 +72,10 @@ fn a_report_judges_as_the_run_did() {
     assert_eq!(ran(&["report", &missed, "--slo", "p50<30s"]).code, Some(0));
     // Of several runs all of them hold, merged into a file or not.
     let merged = ran(&["report", &missed, &met, "-o", &format!("hlog={both}")]);
+    for file in [&met, &both] {
+        let mode = std::fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file} has the addresses of a run");
+    }
     assert_eq!(merged.code, Some(99), "{merged:?}");
     let again = ran(&["report", &both]);
     assert_eq!((again.code, &again.stdout), (Some(99), &merged.stdout));
