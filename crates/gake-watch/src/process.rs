@@ -68,6 +68,9 @@ impl Processes {
         let listeners = sockets::listeners(&table, self.ports(), &inodes);
         levels.extend(sockets::levels(&table, &listeners));
         levels.extend(sockets::upstream(&table, &listeners, &inodes));
+        if let Some(waits) = self.threads.waits() {
+            levels.extend(waits.levels(&table, &sockets::listening_ports(&table, &inodes)));
+        }
         let inodes = listeners.iter().map(|entry| entry.inode).collect();
         levels.extend(self.queues.levels(&diag::listeners().unwrap_or_default(), &inodes));
         let netstat = fs::read_to_string(format!("/proc/{}/net/netstat", first.pid()));
@@ -80,7 +83,11 @@ impl Processes {
     /// The resources they use, without their sockets.
     pub(crate) fn read_usage(&mut self, now: Instant) -> Result<Vec<Level>, String> {
         let processes = self.processes()?;
-        Ok(self.usage(&processes, now))
+        let mut levels = self.usage(&processes, now);
+        if let Some(found) = self.threads.waits() {
+            levels.extend(waits(&found, &processes));
+        }
+        Ok(levels)
     }
 
     pub(crate) fn pids(&self) -> &[i32] {
@@ -153,9 +160,6 @@ impl Processes {
         if let Some(grown) = grown {
             levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }
-        if let Some(found) = self.threads.waits() {
-            levels.extend(waits(&found, processes));
-        }
         levels.extend(self.limits(now));
         levels
     }
@@ -172,7 +176,7 @@ impl Processes {
     }
 }
 
-/// Levels of what the threads of processes wait for.
+/// Levels of what the threads of processes wait for, with the table of sockets if it is needed.
 fn waits(waits: &Waits, processes: &[Process]) -> Vec<Level> {
     if !waits.needs_table() {
         return waits.levels(&[], &HashSet::new());

@@ -2,7 +2,7 @@
 //! requests are.
 
 use gake_core::clock::SECOND;
-use gake_core::record::Gauge;
+use gake_core::record::{Gauge, GaugeSample};
 use gake_text::units;
 
 use super::Finding;
@@ -128,10 +128,7 @@ struct Wait<'a> {
 
 /// Threads that wait for a response of a server behind the target.
 fn behind<'a>(facts: &RunFacts<'a>, served: f64) -> Option<Wait<'a>> {
-    let gauges = facts.run.watched.gauges().iter();
-    let peers = gauges.filter_map(|gauge| gauge.name.strip_suffix(" awaited"));
-    let awaited = peers.filter_map(|peer| Some((peer, awaiting(facts, peer)?)));
-    let (peer, threads) = awaited.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (peer, threads, _) = awaited(facts).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let all = facts.in_flight();
     if threads < (PLACES_MIN * served).max(0.5) || threads > PLACES_MAX * all.max(served) {
         return None;
@@ -184,12 +181,16 @@ fn busy(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
 
 /// The mean of a level during the load, and the number of readings.
 fn during(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
-    let (from, end) = (facts.warmup().max(SECOND / 2), facts.warmup() + facts.run.measured);
-    let within = gauge.samples().iter().filter(|sample| (from..=end).contains(&sample.at));
-    let (sum, readings) = within.fold((0.0, 0), |(sum, readings), sample| {
+    let (sum, readings) = samples(gauge, facts).fold((0.0, 0), |(sum, readings), sample| {
         (sum + sample.mean * sample.readings as f64, readings + sample.readings)
     });
     (readings > 0).then(|| (sum / readings as f64, readings))
+}
+
+/// The samples of a level during the load.
+fn samples<'a>(gauge: &'a Gauge, facts: &RunFacts<'_>) -> impl Iterator<Item = &'a GaugeSample> {
+    let (from, end) = (facts.warmup().max(SECOND / 2), facts.warmup() + facts.run.measured);
+    gauge.samples().iter().filter(move |sample| (from..=end).contains(&sample.at))
 }
 
 /// How often the waits of threads were read; `None` where they cannot be.
@@ -197,13 +198,15 @@ fn readings(facts: &RunFacts<'_>) -> Option<u64> {
     facts.gauges("futex_threads").filter_map(|gauge| Some(during(gauge, facts)?.1)).max()
 }
 
-/// The mean number of threads that wait for `peer`. The level is absent while there are none.
-fn awaiting(facts: &RunFacts<'_>, peer: &str) -> Option<f64> {
-    let readings = readings(facts)?;
-    let mut gauges = facts.run.watched.gauges().iter();
-    let gauge = gauges.find(|gauge| gauge.name.strip_suffix(" awaited") == Some(peer))?;
-    let (mean, count) = busy(gauge, facts)?;
-    Some(mean * count as f64 / readings as f64)
+/// Servers behind the target, each with the mean and the largest number of threads that wait for it.
+/// The level is absent while there are none.
+fn awaited<'a>(facts: &RunFacts<'a>) -> impl Iterator<Item = (&'a str, f64, f64)> {
+    let readings = readings(facts);
+    facts.run.watched.gauges().iter().filter_map(move |gauge| {
+        let peer = gauge.name.strip_suffix(" awaited")?;
+        let (mean, count) = busy(gauge, facts)?;
+        Some((peer, mean * count as f64 / readings? as f64, gauge.max()?))
+    })
 }
 
 /// A server behind the target to which it has the same number of connections in every reading,
@@ -211,10 +214,7 @@ fn awaiting(facts: &RunFacts<'_>, peer: &str) -> Option<f64> {
 pub(super) fn constant_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
     facts.run.watched.gauges().iter().find_map(|gauge| {
         let peer = gauge.name.strip_suffix(" established")?;
-        let from = facts.warmup().max(SECOND / 2);
-        let end = facts.warmup() + facts.run.measured;
-        let within = gauge.samples().iter().filter(|s| s.at >= from && s.at <= end);
-        let counts: Vec<f64> = within.map(|sample| sample.mean).collect();
+        let counts: Vec<f64> = samples(gauge, facts).map(|sample| sample.mean).collect();
         let size = *counts.first()?;
         let is_constant =
             counts.len() >= 3 && counts.iter().all(|count| (count - size).abs() < 0.5);
@@ -225,19 +225,20 @@ pub(super) fn constant_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str,
 
 /// Whether threads wait for all of a number of connections, whatever a request alone takes.
 pub(super) fn are_all_awaited(facts: &RunFacts<'_>, (peer, places): (&str, u64)) -> bool {
-    awaiting(facts, peer).is_some_and(|threads| threads >= FULL * places as f64)
+    awaited(facts).any(|(one, threads, _)| one == peer && threads >= FULL * places as f64)
 }
 
 /// A server behind the target for which the same number of threads wait nearly all the time, while
 /// more requests are in flight: a full pool of connections.
 pub(super) fn full_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
-    let readings = readings(facts)?;
-    facts.run.watched.gauges().iter().find_map(|gauge| {
-        let peer = gauge.name.strip_suffix(" awaited")?;
-        let (places, threads) = (gauge.max()?, awaiting(facts, peer)?);
-        let is_full = threads >= FULL * places && facts.in_flight() >= IN_FLIGHT_MIN * places;
-        (readings >= READINGS_MIN && is_full).then_some((peer, places as u64))
-    })
+    if readings(facts)? < READINGS_MIN {
+        return None;
+    }
+    let is_full = |threads: f64, places: f64| {
+        threads >= FULL * places && facts.in_flight() >= IN_FLIGHT_MIN * places
+    };
+    let full = awaited(facts).find(|(_, threads, places)| is_full(*threads, *places));
+    full.map(|(peer, _, places)| (peer, places as u64))
 }
 
 /// Where the requests are that wait; `None` when unknown. `is_held`: whether it is known what the
