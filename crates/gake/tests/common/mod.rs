@@ -4,7 +4,7 @@
 #![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -364,6 +364,29 @@ impl Drop for Peer {
         // At the end of a test it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Serves the requests of a connection: `respond` makes the response to a head and a body.
+pub fn serve_requests(stream: TcpStream, mut respond: impl FnMut(&str, Vec<u8>) -> String) {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while reader.read_line(&mut head).is_ok_and(|bytes| bytes > 0) {
+        if !head.ends_with("\r\n\r\n") {
+            continue;
+        }
+        let length = head.lines().find_map(|line| {
+            line.to_ascii_lowercase().strip_prefix("content-length: ")?.trim().parse().ok()
+        });
+        let mut body = vec![0; length.unwrap_or(0)];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let response = respond(&head, body);
+        if reader.get_mut().write_all(response.as_bytes()).is_err() {
+            return;
+        }
+        head.clear();
     }
 }
 

@@ -1,7 +1,6 @@
 //! Destinations that fail in their own ways: the run's figures are whole, what could be delivered
 //! later is delivered, and what could not is counted.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -52,19 +51,7 @@ impl Database {
 
 /// Responds to the requests of a connection: to writes as scripted, to all others with 200.
 fn serve(stream: TcpStream, answers: Answers, taken: &Mutex<Vec<String>>, writes: &Mutex<usize>) {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while reader.read_line(&mut head).is_ok_and(|bytes| bytes > 0) {
-        if !head.ends_with("\r\n\r\n") {
-            continue;
-        }
-        let length = head.lines().find_map(|line| {
-            line.to_ascii_lowercase().strip_prefix("content-length: ")?.trim().parse().ok()
-        });
-        let mut body = vec![0; length.unwrap_or(0)];
-        if reader.read_exact(&mut body).is_err() {
-            return;
-        }
+    serve_requests(stream, |head, body| {
         let mut status = 200;
         if head.contains("/write?") || head.contains("/write_lp?") {
             let number = {
@@ -80,12 +67,8 @@ fn serve(stream: TcpStream, answers: Answers, taken: &Mutex<Vec<String>>, writes
                 taken.lock().unwrap().extend(text.lines().map(str::to_owned));
             }
         }
-        let answer = format!("HTTP/1.1 {status} Scripted\r\nContent-Length: 0\r\n\r\n");
-        if reader.get_mut().write_all(answer.as_bytes()).is_err() {
-            return;
-        }
-        head.clear();
-    }
+        format!("HTTP/1.1 {status} Scripted\r\nContent-Length: 0\r\n\r\n")
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -112,30 +112,14 @@ impl Taker {
 }
 
 fn take(stream: TcpStream, bodies: &Mutex<Vec<u8>>) {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while reader.read_line(&mut head).is_ok_and(|bytes| bytes > 0) {
-        if !head.ends_with("\r\n\r\n") {
-            continue;
-        }
-        let length = head.lines().find_map(|line| {
-            line.to_ascii_lowercase().strip_prefix("content-length: ")?.trim().parse().ok()
-        });
-        let mut body = vec![0; length.unwrap_or(0)];
-        if reader.read_exact(&mut body).is_err() {
-            return;
-        }
+    serve_requests(stream, |head, body| {
         bodies.lock().unwrap().extend(body);
         let body = match head.starts_with("GET /metrics") {
             true => "requests_total 1\nprocess_cpu_seconds_total 1\n",
             false => "{\"id\":1,\"n\":0}",
         };
-        let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        if reader.get_mut().write_all(reply.as_bytes()).is_err() {
-            return;
-        }
-        head.clear();
-    }
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    });
 }
 
 /// The page of a run and its events, read from the beginning to the end of the run.
