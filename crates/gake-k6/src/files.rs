@@ -60,6 +60,11 @@ impl ScriptFiles {
         all
     }
 
+    /// Whether only the files of an archive are there, as on an agent.
+    pub fn are_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Whether a module was read from the network.
     pub(crate) fn has_remote(&self) -> bool {
         self.known().keys().any(|path| path.starts_with("https:"))

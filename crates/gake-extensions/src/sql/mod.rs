@@ -40,6 +40,8 @@ const IDLE_MAX: i64 = 2;
 const NATIVE: &str = "reflect.methodValueCall";
 
 /// The error of a database after `close`.
+/// Archives and agents have no files of the machine.
+const NO_FILES: &str = "a script of an archive has databases in memory only (:memory:)";
 const CLOSED: &str = "sql: database is closed";
 
 /// The options of `open`.
@@ -128,6 +130,9 @@ impl Database {
                 let file = SqliteFile::new(name);
                 if let Some(path) = file.path() {
                     check_local(ctx, &path.display().to_string())?;
+                    if vu.test.files.are_closed() {
+                        return Err(go_error(ctx, NO_FILES));
+                    }
                 }
                 Store::File(file)
             }

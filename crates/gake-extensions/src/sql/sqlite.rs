@@ -8,6 +8,7 @@ use gake_script::user::aside;
 use gake_sql::{ResultSet, SqlError, SqlValue};
 use rquickjs::Ctx;
 use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Batch, Connection, OpenFlags, Statement};
 
@@ -55,7 +56,7 @@ impl SqliteFile {
         aside(ctx, move || {
             let mut open = file.open.lock().unwrap_or_else(PoisonError::into_inner);
             if open.is_none() {
-                *open = Some(opened(&file.name)?);
+                *open = Some(opened(&file.name, file.path().is_some())?);
             }
             let Some(connection) = &*open else {
                 return Err(SqlError::Lost("sql: database is closed".to_owned()));
@@ -72,12 +73,21 @@ impl SqliteFile {
     }
 }
 
-fn opened(name: &str) -> Result<Connection, SqlError> {
+/// Opens a database. One in memory attaches no files: its script may have no right to them.
+fn opened(name: &str, is_file: bool) -> Result<Connection, SqlError> {
     let (path, parameters) = name.split_once('?').unwrap_or((name, ""));
     let path = if name.starts_with("file:") { name } else { path };
     let flags = OpenFlags::default();
     let connection = Connection::open_with_flags(path, flags);
     let connection = connection.map_err(|error| SqlError::Refused(text(&error)))?;
+    if !is_file {
+        let hook = connection.authorizer(Some(|context: AuthContext<'_>| match context.action {
+            // VACUUM attaches a database without a name.
+            AuthAction::Attach { filename } if !filename.is_empty() => Authorization::Deny,
+            _ => Authorization::Allow,
+        }));
+        hook.map_err(|error| SqlError::Refused(text(&error)))?;
+    }
     for parameter in parameters.split('&') {
         let Some((name, value)) = parameter.split_once('=') else { continue };
         let pragma = match name {
@@ -197,7 +207,12 @@ mod tests {
 
     #[test]
     fn all_statements_of_a_text_run() {
-        let connection = opened(":memory:?_foreign_keys=1").unwrap();
+        let connection = opened(":memory:?_foreign_keys=1", false).unwrap();
+        for statement in ["ATTACH '/nowhere/a' AS a", "VACUUM INTO '/nowhere/b'"] {
+            let error = connection.execute_batch(statement).unwrap_err();
+            assert!(error.to_string().contains("authoriz"), "{statement}: {error}");
+        }
+        connection.execute_batch("VACUUM").unwrap();
         let run = |text: &str, arguments: &[SqlValue]| run(&connection, text, arguments.to_vec());
         let made = run(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, on_ BOOLEAN, at DATETIME, b BLOB);
