@@ -1,5 +1,7 @@
-//! One user runs border.js for one value, without a network: for the fuzz target and for a test of
-//! gake-k6.
+//! One user runs border.js for one value, or sizes.js for calls with sizes, without a network: for
+//! the fuzz targets and for tests of gake-k6.
+
+#![allow(dead_code)] // each of them calls one function
 
 use std::path::Path;
 use std::rc::Rc;
@@ -16,6 +18,9 @@ use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser};
 use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::user::vu::{VuContext, VuStage};
+
+/// The heap of the script, in bytes.
+pub const HEAP: usize = 64 << 20;
 
 /// The longest line of the log, in bytes.
 const LINE_MAX: usize = 2 << 20;
@@ -43,16 +48,25 @@ pub enum Crossed {
 
 /// Gives the value of a JavaScript expression to everything that takes values.
 pub fn cross(expression: &str) -> Crossed {
+    run(include_str!("border.js"), expression)
+}
+
+/// Makes calls of functions that take sizes: a function, then the sizes that it is called with.
+pub fn call_with_sizes(calls: &[[u8; 3]]) -> Crossed {
+    run(include_str!("sizes.js"), &format!("{calls:?}"))
+}
+
+/// Runs the script's default function with a value in its environment.
+fn run(script: &str, value: &str) -> Crossed {
     let log: ScriptLog =
         Arc::new(|line: &LogLine| assert!(line.message.len() <= LINE_MAX, "a line has no bound"));
     let settings = UserSettings {
-        environment: vec![("VALUE".to_owned(), expression.to_owned())],
-        memory: 64 << 20,
+        environment: vec![("VALUE".to_owned(), value.to_owned())],
+        memory: HEAP,
         ..UserSettings::default()
     };
-    let script = include_str!("border.js").as_bytes().to_vec();
     let main = Path::new("/border.js");
-    let files = ScriptFiles::on_disk(None).with(main, script);
+    let files = ScriptFiles::on_disk(None).with(main, script.as_bytes().to_vec());
     let test = Arc::new(Test::new(main, files, settings, log));
     let parts = VuContext {
         test,
