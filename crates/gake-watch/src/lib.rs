@@ -13,6 +13,7 @@ mod count;
 mod database;
 mod diag;
 mod fetch;
+mod jvm;
 mod level;
 mod listener_processes;
 mod machine;

@@ -10,6 +10,7 @@ use procfs::process::{LimitValue, Process};
 
 use crate::cgroup::Cgroup;
 use crate::diag;
+use crate::jvm;
 use crate::level::Level;
 use crate::listener_processes::{ListenerProcesses, all_pids, inodes, nothing_listens_on};
 use crate::rates::CounterRates;
@@ -154,14 +155,26 @@ impl Processes {
             levels.push(Level::new("cores_waited", LevelUnit::Count, activity.waiting));
             levels.push(Level::new("busiest_thread", LevelUnit::Share, activity.busiest));
         }
+        levels.extend(self.threads.group_levels());
         let held = self.threads.held();
         levels.push(Level::new("disk_threads", LevelUnit::Count, held.disk as f64));
         levels.push(Level::new("stopped_threads", LevelUnit::Count, held.stopped as f64));
         if let Some(grown) = grown {
             levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }
+        levels.extend(self.collecting(&pids, now));
         levels.extend(self.limits(now));
         levels
+    }
+
+    /// The share of the time in which Java virtual machines were stopped to collect garbage: the
+    /// largest of all processes.
+    fn collecting(&mut self, pids: &[i32], now: Instant) -> Option<Level> {
+        let shares = pids.iter().filter_map(|pid| {
+            let seconds = jvm::collecting_seconds(*pid)?;
+            self.rates.rate(&format!("gc of {pid}"), now, seconds)
+        });
+        shares.reduce(f64::max).map(|share| Level::new("gc", LevelUnit::Share, share))
     }
 
     fn limits(&mut self, now: Instant) -> Vec<Level> {

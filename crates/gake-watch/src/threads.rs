@@ -5,10 +5,20 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gake_core::record::LevelUnit;
+
+use crate::level::Level;
 use crate::waits::{Wait, Waits};
 
 /// Maximum number of threads read; each is a file.
 const THREADS_MAX: usize = 1_024;
+
+/// Groups of threads with a level each.
+const GROUPS_MAX: usize = 4;
+
+/// A thread of a group works when it ran at least this share as often as the busiest one: a primary
+/// process that looks after its workers does not.
+const WORKS: f64 = 0.2;
 
 /// Minimum interval between two readings for a rate.
 pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(200);
@@ -45,13 +55,15 @@ impl SchedStat {
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSampler {
     threads: HashMap<(i32, i32), Thread>,
+    groups: Vec<Group>,
     at: Option<Instant>,
     /// Whether the waits of a process may be read.
     waits_are_readable: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Thread {
+    name: Box<str>,
     scheduled: SchedStat,
     /// As in `/proc/PID/task/TID/stat`: `R`, `S`, `D`, `T`.
     state: Option<char>,
@@ -80,6 +92,7 @@ impl ThreadSampler {
         let found: HashMap<_, _> =
             ids.into_iter().filter_map(|id| Some((id, self.thread(id)?))).collect();
         let activity = elapsed.map(|elapsed| activity(&self.threads, &found, elapsed));
+        self.groups = groups(&self.threads, &found);
         (self.threads, self.at) = (found, Some(now));
         activity
     }
@@ -92,7 +105,7 @@ impl ThreadSampler {
         if let Some(last) =
             last.filter(|last| last.scheduled == scheduled && last.state != Some('R'))
         {
-            return Some(*last);
+            return Some(last.clone());
         }
         let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
         let wait = match fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) {
@@ -102,7 +115,7 @@ impl ThreadSampler {
             }
             Err(_) => None,
         };
-        Some(Thread { scheduled, state: state(&stat), wait })
+        Some(Thread { name: name(&stat).into(), scheduled, state: state(&stat), wait })
     }
 
     /// The threads that cannot run, at the last reading.
@@ -112,6 +125,14 @@ impl ThreadSampler {
             self.threads.values().filter(is_one).count()
         };
         HeldThreads { disk: count(['D', 'D']), stopped: count(['T', 't']) }
+    }
+
+    /// Levels of the threads and processes that work, by name: those of a pool have one name.
+    pub(crate) fn group_levels(&self) -> impl Iterator<Item = Level> {
+        self.groups.iter().map(|group| {
+            let kind = if group.are_processes { "processes" } else { "threads" };
+            Level::new(&format!("{} {kind}", group.name), LevelUnit::Count, group.working as f64)
+        })
     }
 
     /// What the threads waited for at the last reading; `None` if that may not be read.
@@ -140,6 +161,46 @@ fn activity(
     sum
 }
 
+/// Threads or processes of one name.
+#[derive(Debug, PartialEq, Eq)]
+struct Group {
+    name: String,
+    are_processes: bool,
+    /// How many of them work.
+    working: usize,
+}
+
+/// The largest groups of threads that work, by how often they ran between two readings. Threads
+/// with the name of their process have been given none, as Go's.
+fn groups(
+    before: &HashMap<(i32, i32), Thread>,
+    now: &HashMap<(i32, i32), Thread>,
+) -> Vec<Group> {
+    let mut slices: HashMap<(&str, bool), Vec<u64>> = HashMap::new();
+    for (id @ (pid, tid), thread) in now {
+        let is_process = pid == tid;
+        let of_process = now.get(&(*pid, *pid)).map(|process| &process.name);
+        let Some(last) = before.get(id) else { continue };
+        if is_process || of_process != Some(&thread.name) {
+            let ran = thread.scheduled.since(last.scheduled).slices;
+            slices.entry((&thread.name, is_process)).or_default().push(ran);
+        }
+    }
+    let mut groups: Vec<(u64, Group)> = Vec::new();
+    for ((name, are_processes), slices) in slices {
+        let busiest = slices.iter().copied().max().unwrap_or(0);
+        let works = |ran: &&u64| **ran > 0 && **ran as f64 >= WORKS * busiest as f64;
+        let working = slices.iter().filter(works).count();
+        if working > 1 {
+            let group = Group { name: name.to_owned(), are_processes, working };
+            groups.push((slices.iter().sum(), group));
+        }
+    }
+    groups.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    groups.truncate(GROUPS_MAX);
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
 /// Threads that cannot run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HeldThreads {
@@ -147,6 +208,14 @@ pub(crate) struct HeldThreads {
     pub(crate) disk: usize,
     /// In the state T, stopped by a signal or a debugger.
     pub(crate) stopped: usize,
+}
+
+/// The name in a `stat`, in parentheses, without the number at its end: `http-nio-8080-e`. The kernel
+/// keeps 15 bytes.
+fn name(stat: &str) -> &str {
+    let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
+    let name = name.map_or("", |(name, _)| name);
+    name.trim_end_matches(|end: char| end.is_ascii_digit() || " -_#:/.".contains(end))
 }
 
 /// The state in a `stat`, after the name in parentheses, which may contain any character.
@@ -172,7 +241,7 @@ mod tests {
     fn activity_is_growth() {
         let thread = |ran, waited, slices| {
             let scheduled = SchedStat { ran: ns(ran), waited: ns(waited), slices };
-            Thread { scheduled, state: None, wait: None }
+            Thread { name: "a".into(), scheduled, state: None, wait: None }
         };
         let before = HashMap::from([((1, 1), thread(5.0, 1.0, 10)), ((1, 2), thread(1.0, 0.0, 0))]);
         let now = HashMap::from([
@@ -196,6 +265,44 @@ mod tests {
         let seen = threads.read(&me, Instant::now()).unwrap();
         assert!(seen.busiest > 0.9, "{seen:?}");
         assert_eq!(threads.read(&me, Instant::now()), None);
+    }
+
+    #[test]
+    fn threads_that_work_are_counted_by_name() {
+        let all = |ran: [u64; 7]| -> HashMap<_, _> {
+            let named = [
+                (1, 1, "gunicorn"),
+                (2, 2, "gunicorn"),
+                (3, 3, "gunicorn"),
+                (4, 4, "java"),
+                (4, 5, "http-nio-8080-e"),
+                (4, 6, "http-nio-8080-e"),
+                (4, 7, "java"),
+            ];
+            let thread = |((pid, tid, name), slices): ((i32, i32, &str), u64)| {
+                let scheduled = SchedStat { slices, ..SchedStat::default() };
+                ((pid, tid), Thread { name: name.into(), scheduled, state: None, wait: None })
+            };
+            named.into_iter().zip(ran).map(thread).collect()
+        };
+        let group = |name: &str, are_processes, working| Group {
+            name: name.to_owned(),
+            are_processes,
+            working,
+        };
+        assert_eq!(
+            groups(&all([9, 10, 10, 0, 0, 0, 0]), &all([10, 110, 90, 0, 300, 200, 300])),
+            [group("http-nio-8080-e", false, 2), group("gunicorn", true, 2)]
+        );
+        assert_eq!(groups(&HashMap::new(), &all([1; 7])), []);
+    }
+
+    #[test]
+    fn names_of_a_pool_are_one() {
+        assert_eq!(name("12 (puma srv tp 003) S 1"), "puma srv tp");
+        assert_eq!(name("12 (http-nio-8080-e) S 1"), "http-nio-8080-e");
+        assert_eq!(name("12 (a) b) S 1"), "a) b");
+        assert_eq!(name("nonsense"), "");
     }
 
     #[test]

@@ -1055,6 +1055,7 @@ fn threads_of_the_target_say_what_a_full_server_waits_for() {
         &[("127.9.8.7:5432 awaited", 6.0), ("unread_connections", 0.0)],
         &[("127.9.8.7:8080 awaited", 22.0)],
         &[("file_lock_threads", 18.0)],
+        &[("gunicorn processes", 4.0), ("unread_connections", 15.0), ("java threads", 20.0)],
         // Threads that waited before the load, and half of those that would have to.
         &[("sleeping_threads", 2.0), ("unread_connections", 8.0)],
     ]

@@ -107,15 +107,43 @@ pub(super) fn specify(finding: &mut Finding, facts: &RunFacts<'_>) {
     let new = new.map(|wait| wait.text.as_str()).chain(others.map(Others::text));
     let new: String = new.map(|text| format!("; {text}")).collect();
     finding.evidence += &new;
+    let pool = pool(facts, served, others == Some(Others::Read));
+    if let Some(pool) = &pool {
+        finding.evidence += &format!("; it has as many {pool} at work");
+    }
     // A thread that sleeps while others wait for a lock works on behalf of the one that holds it.
     let advice = match (held, others) {
         (Some(wait), Some(Others::Read) | None) => (wait.advice, wait.check),
         (Some(wait), _) if is_behind => (wait.advice, wait.check),
+        (_, Some(Others::Unread) | None) if let Some(pool) = &pool => {
+            finding.advice = format!("more {pool}, if it has the cores");
+            POOL_CHECK.clone_into(&mut finding.check);
+            return;
+        }
         (_, Some(others)) => others.advice(served.round() <= 1.0),
         (None, None) => return,
     };
     (finding.advice, finding.check) = (advice.0.to_owned(), advice.1.to_owned());
 }
+
+/// Threads or processes of one name that are as many as the requests served at once, more than one.
+/// Processes that have read the others have event loops: they are no pool.
+fn pool(facts: &RunFacts<'_>, served: f64, others_are_read: bool) -> Option<String> {
+    let kinds: &[&str] = if others_are_read { &[" threads"] } else { &[" processes", " threads"] };
+    facts.run.watched.gauges().iter().find_map(|gauge| {
+        let (name, kind) =
+            kinds.iter().find_map(|kind| Some((gauge.name.strip_suffix(kind)?, kind)))?;
+        let (working, count) = during(gauge, facts)?;
+        let is_pool = working >= 1.5 && (working - served).abs() <= f64::max(0.5, SAME * served);
+        let name: String = name.chars().filter(|one| !one.is_control()).collect();
+        (is_pool && count >= READINGS_MIN).then(|| format!("\"{name}\"{kind}"))
+    })
+}
+
+const POOL_CHECK: &str = "ps -eLo pid,tid,comm on the target; the setting of that pool";
+
+/// Threads are as many as the requests served at once within this share.
+const SAME: f64 = 0.1;
 
 /// What the threads wait for that hold the places.
 struct Wait<'a> {

@@ -81,6 +81,8 @@ const CELLS: &[Cell] = &[
     Cell::of("lock", &["target_lock"], target::lock),
     Cell::of("lock, 100 users", &["target_lock"], target::lock_many),
     Cell::of("garbage collection", &["target_gc"], target::collector).beside(COMPUTES),
+    Cell::of("garbage collection, exported", &["target_gc"], target::collector_exported)
+        .beside(COMPUTES),
     Cell::of("bandwidth", &["bandwidth"], network::bandwidth).needing(SHAPED),
     Cell::of("bandwidth, 8 users", &["bandwidth"], network::bandwidth_many).needing(SHAPED),
     Cell::of("packet loss", &["retransmits"], network::loss).needing(LOSSY),

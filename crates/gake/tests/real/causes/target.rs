@@ -184,11 +184,18 @@ fn locked(flags: &str) -> Json {
 }
 
 pub fn collector() -> Json {
+    collecting(port_of)
+}
+
+pub fn collector_exported() -> Json {
+    collecting(|url| format!("prometheus:{url}/metrics"))
+}
+
+fn collecting(watch: fn(&str) -> String) -> Json {
     let mut command = command("java");
     // Hardly larger than what lives, and collected for every request.
     command.args(["-Xmx72m", "-Xmn4m", "-XX:+UseSerialGC", "-Dsun.net.httpserver.nodelay=true"]);
     command.arg(source("gc").join("Peer.java"));
     let peer = Peer::start(command.args(["80", "4"]));
-    let metrics = format!("prometheus:{}/metrics", peer.url);
-    load(&peer.url, &[&metrics], "-c 8 -d 5s --warmup 1s")
+    load(&peer.url, &[&watch(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
