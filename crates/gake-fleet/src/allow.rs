@@ -39,48 +39,38 @@ impl AgentLimits {
         slice: Slice,
     ) -> Result<(), String> {
         self.check_targets(&spec.connection, &run.destinations())?;
-        let scenarios = run.plan.scenarios();
         if let Some(max) = self.max_rate {
-            let rates = scenarios.iter().map(|plan| peak(plan, slice));
+            let rates = plain(run).map(|plan| peak(plan, slice));
             let rate = rates.sum::<Option<f64>>();
             let rate = rate.ok_or("a closed loop has no rate that --max-rate could limit")?;
             if rate > max {
                 return Err(format!("{rate:.0} requests a second exceed its limit of {max:.0}"));
             }
         }
-        if let Some(max) = self.max_connections {
-            let origins = run.destinations().len().max(1);
-            let own = |plan: &Plan| {
-                let part =
-                    |total| plan.slice(slice, Slice::WHOLE).map_or(0, |part| part.count(total));
-                // A user of a closed loop keeps a connection to each origin.
-                let each = if plan.load.is_open() { 1 } else { origins };
-                part(plan.connections)
-                    .saturating_mul(each)
-                    .saturating_add(part(plan.idle_connections))
-            };
-            let connections = scenarios.iter().map(own).fold(0_usize, usize::saturating_add);
-            if connections > max {
-                return Err(format!("{connections} connections exceed its limit of {max}"));
-            }
+        let connections = connections(run, slice);
+        if let Some(max) = self.max_connections.filter(|max| connections > *max) {
+            return Err(format!("{connections} connections exceed its limit of {max}"));
         }
+        // Connections of scripts are checked when they are opened.
+        let scenarios = run.plan.scenarios();
+        let of_scripts = run.scripts.iter().flat_map(|script| &script.scenarios);
+        self.check_users(of_scripts.map(|number| &scenarios[*number]), slice)?;
         self.check_length(&run.plan)
     }
 
-    /// Checks the slice of a script's run against the limits that are known beforehand; connections
-    /// are checked when they are opened.
-    ///
-    /// # Errors
-    /// The exceeded limit, in a sentence.
-    pub(crate) fn check_users(&self, run: &Plan, slice: Slice) -> Result<(), String> {
+    /// Checks the users of scripts' scenarios.
+    fn check_users<'a>(
+        &self,
+        scenarios: impl Iterator<Item = &'a Plan>,
+        slice: Slice,
+    ) -> Result<(), String> {
         let part = |lanes| slice.among(lanes).map_or(0, |slice| slice.count(lanes));
-        let users = run.scenarios().iter().map(|plan| part(plan.lanes()));
-        let users = users.fold(0_usize, usize::saturating_add);
+        let users = scenarios.map(|plan| part(plan.lanes())).fold(0_usize, usize::saturating_add);
         match self.max_users {
             Some(max) if users > max => {
                 Err(format!("{users} users exceed its limit of {max} (--max-users)"))
             }
-            _ => self.check_length(run),
+            _ => Ok(()),
         }
     }
 
@@ -120,11 +110,18 @@ impl AgentLimits {
         }
     }
 
-    /// The permit for connections of a script, which checks each of them.
-    pub(crate) fn permit(&self, by: &ConnectionSpec) -> ConnectionPermit {
+    /// The permit for connections of scripts, which checks each of them; plain scenarios of the
+    /// slice have a share of the connections.
+    pub(crate) fn permit(
+        &self,
+        by: &ConnectionSpec,
+        run: &ResolvedRun,
+        slice: Slice,
+    ) -> ConnectionPermit {
         let (allow, by_name) = (self.allow.clone(), is_by_name(by));
         let allows = move |host: &str, address| allows(&allow, by_name, host, address);
-        ConnectionPermit::new(allows, self.max_connections)
+        let left = self.max_connections.map(|max| max.saturating_sub(connections(run, slice)));
+        ConnectionPermit::new(allows, left)
     }
 
     fn check_targets(&self, by: &ConnectionSpec, targets: &[Destination]) -> Result<(), String> {
@@ -150,6 +147,25 @@ impl AgentLimits {
 /// Whether rules for host names apply: not if the spec itself maps names to addresses.
 fn is_by_name(by: &ConnectionSpec) -> bool {
     by.resolve.is_empty() && by.connect_to.is_empty()
+}
+
+/// The scenarios that do not fire a script.
+fn plain(run: &ResolvedRun) -> impl Iterator<Item = &Plan> {
+    let is_plain = |number: &usize| !run.scripts.iter().any(|one| one.scenarios.contains(number));
+    let scenarios = run.plan.scenarios().iter().enumerate();
+    scenarios.filter(move |(number, _)| is_plain(number)).map(|(_, plan)| plan)
+}
+
+/// The connections of the plain scenarios of a slice.
+fn connections(run: &ResolvedRun, slice: Slice) -> usize {
+    let origins = run.destinations().len().max(1);
+    let own = |plan: &Plan| {
+        let part = |total| plan.slice(slice, Slice::WHOLE).map_or(0, |part| part.count(total));
+        // A user of a closed loop keeps a connection to each origin.
+        let each = if plan.load.is_open() { 1 } else { origins };
+        part(plan.connections).saturating_mul(each).saturating_add(part(plan.idle_connections))
+    };
+    plain(run).map(own).fold(0_usize, usize::saturating_add)
 }
 
 /// The peak rate of an open loop's slice.
@@ -339,7 +355,7 @@ mod tests {
         let plan = ResolvedRun::new(&closed, Inputs::default()).unwrap().plan;
         let users = |max| {
             let limits = AgentLimits { max_users: Some(max), ..AgentLimits::default() };
-            limits.check_users(&plan, slice)
+            limits.check_users(plan.scenarios().iter(), slice)
         };
         assert_eq!(users(2), Ok(()), "two of five in the first of four slices");
         expect!["2 users exceed its limit of 1 (--max-users)"].assert_eq(&users(1).unwrap_err());

@@ -27,7 +27,7 @@ pub(crate) enum FrameContent {
     Interval(Box<Interval>),
     Ended(WorkerEnd),
     Handover(HandoverReply),
-    Script(ScriptEvent),
+    Script(usize, ScriptEvent),
     /// The agent has completed its slice.
     Last(AgentEnd),
     /// The agent has aborted its slice, for this reason.
@@ -69,9 +69,9 @@ impl Frame {
         Self { kind: b'H', bytes: serde_json::to_vec(reply).unwrap_or_default() }
     }
 
-    /// Encodes an event of a script.
-    pub(crate) fn script(event: &ScriptEvent) -> Self {
-        Self { kind: b'S', bytes: serde_json::to_vec(event).unwrap_or_default() }
+    /// Encodes an event of the script with this index.
+    pub(crate) fn script(number: usize, event: &ScriptEvent) -> Self {
+        Self { kind: b'S', bytes: serde_json::to_vec(&(number, event)).unwrap_or_default() }
     }
 
     /// The last frame of a completed slice.
@@ -119,7 +119,10 @@ impl Frame {
             b'I' => FrameContent::Interval(Box::new(exact::decode(&self.bytes)?)),
             b'E' => FrameContent::Ended(exact::decode(&self.bytes)?),
             b'H' => FrameContent::Handover(self.json("its reply to a handover")?),
-            b'S' => FrameContent::Script(self.json("its script event")?),
+            b'S' => {
+                let (number, event) = self.json("its script event")?;
+                FrameContent::Script(number, event)
+            }
             b'L' => FrameContent::Last(self.json("its end")?),
             b'G' => FrameContent::Aborted(String::from_utf8_lossy(&self.bytes).into_owned()),
             _ => return Err(FrameError::Invalid("unknown kind")),

@@ -24,7 +24,6 @@ mod files;
 mod frame;
 mod message;
 mod nats;
-mod other_load;
 mod rule;
 mod script;
 #[cfg(test)]
@@ -40,7 +39,6 @@ pub use coordinator::{
 pub use error::FleetError;
 pub use message::AgentWeight;
 pub use nats::{NatsKey, NatsSettings};
-pub use other_load::OtherLoad;
 pub use rule::AllowRule;
 pub use script::{OrphanScript, ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;

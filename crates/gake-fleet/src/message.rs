@@ -9,11 +9,10 @@ use gake_run::Stop;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::other_load::OtherLoad;
 use crate::token::FleetToken;
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL: u32 = 6;
+pub(crate) const PROTOCOL: u32 = 7;
 
 /// The subject of discoveries.
 pub(crate) const DISCOVER: &str = "gake.discover";
@@ -165,11 +164,11 @@ pub(crate) struct Offer {
     /// The exact encoding of the spec, or its last chunk; empty for a script with the load of its
     /// options.
     pub(crate) spec: String,
-    /// The script, if the run has one.
-    pub(crate) script: Option<ScriptOffer>,
+    /// The scripts of the run, in the order of the spec.
+    pub(crate) scripts: Vec<ScriptOffer>,
 }
 
-/// A script, with the load of its options or another one.
+/// A script, with the load of its options or of a spec.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ScriptOffer {
     /// The hash of its archive.
@@ -180,8 +179,8 @@ pub(crate) struct ScriptOffer {
     pub(crate) seed: Option<u64>,
     /// Whether to send lines of `console.debug`.
     pub(crate) is_verbose: bool,
-    /// Set if the scenarios of the spec replace the script's own.
-    pub(crate) other_load: Option<OtherLoad>,
+    /// Tags by which sub-metrics are selected, if a spec describes the load.
+    pub(crate) keys: Option<Vec<String>>,
 }
 
 /// A chunk of a spec that is too long for one message. It belongs to the offer with this nonce.

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::FleetError;
 use crate::files::{BYTES_MAX, FileContents, hash};
 use crate::message::{ScriptOffer, from_hex, hex};
-use crate::other_load::OtherLoad;
 
 /// Fields of log lines that are sent; others are omitted.
 const FIELDS: [&str; 6] = ["source", "executor", "scenario", "error", "hint", "module"];
@@ -36,8 +35,9 @@ pub struct ScriptParcel {
     pub seed: Option<u64>,
     /// Whether to send lines of `console.debug`.
     pub is_verbose: bool,
-    /// Set if the scenarios of the spec replace the ones in the script's options.
-    pub other_load: Option<OtherLoad>,
+    /// Tags by which sub-metrics are selected. `None` if the load is that of the script's options,
+    /// which describe the whole run.
+    pub keys: Option<Vec<String>>,
     /// How the program shows the result, in a format of its own, for a process that takes over the
     /// run.
     pub showing: String,
@@ -131,7 +131,7 @@ pub(crate) fn script_offer(
         data: data.map(|data| take(data.to_owned().into())),
         seed: parcel.seed,
         is_verbose: parcel.is_verbose,
-        other_load: parcel.other_load.clone(),
+        keys: parcel.keys.clone(),
     };
     Ok((offer, contents))
 }
@@ -167,8 +167,8 @@ fn shortened(text: &Redacted, most: usize) -> Redacted {
     text
 }
 
-/// Receives events of scripts with the name of the agent. Must not block.
-pub type ScriptListener = Arc<dyn Fn(&str, ScriptEvent) + Send + Sync>;
+/// Receives the name of an agent, the index of a script and an event of it. Must not block.
+pub type ScriptListener = Arc<dyn Fn(&str, usize, ScriptEvent) + Send + Sync>;
 
 /// A line of a script's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,7 +214,7 @@ mod tests {
             archive,
             seed: None,
             is_verbose: false,
-            other_load: None,
+            keys: None,
             showing: String::new(),
         };
         assert!(parcel.check_size(None).is_ok());
@@ -232,7 +232,7 @@ mod tests {
             archive,
             seed: None,
             is_verbose: false,
-            other_load: None,
+            keys: None,
             showing: "compact".to_owned(),
         };
         let in_journal = JournalScript::new(&parcel(vec![0, 9, 255]), &set_up).unwrap();

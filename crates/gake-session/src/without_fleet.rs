@@ -146,7 +146,7 @@ impl EndedAgents {
 /// Never.
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
-    _: (&RunSpec, Option<&AgentScript<'_>>),
+    _: (&RunSpec, &[AgentScript<'_>]),
     _: &'a ResolvedRun,
     _: bool,
     _: &'a Console,

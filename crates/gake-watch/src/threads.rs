@@ -172,10 +172,7 @@ struct Group {
 
 /// The largest groups of threads that work, by how often they ran between two readings. Threads
 /// with the name of their process have been given none, as Go's.
-fn groups(
-    before: &HashMap<(i32, i32), Thread>,
-    now: &HashMap<(i32, i32), Thread>,
-) -> Vec<Group> {
+fn groups(before: &HashMap<(i32, i32), Thread>, now: &HashMap<(i32, i32), Thread>) -> Vec<Group> {
     let mut slices: HashMap<(&str, bool), Vec<u64>> = HashMap::new();
     for (id @ (pid, tid), thread) in now {
         let is_process = pid == tid;

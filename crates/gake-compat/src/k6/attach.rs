@@ -64,7 +64,7 @@ pub fn attach(
         origin: origin(&[], &redactor),
         ..RunOptions::default()
     };
-    let agents = ScriptAgents::of_orphan(orphan, &ready.loaded.script.test, &ready.prepared);
+    let agents = ScriptAgents::of_orphan(orphan, &ready.prepared);
     let agents = agents.map_err(|error| unreadable(error.to_string()))?;
     let agents = agents.described_on((!flags.quiet).then_some(console));
     let native = Native::default();

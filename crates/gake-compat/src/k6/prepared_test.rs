@@ -96,12 +96,12 @@ impl PreparedTest {
         flags: &RunFlags,
         console: &'a Console,
     ) -> Result<Option<RunAgents<'a>>, Failure> {
-        let script = AgentScript {
+        let scripts = [AgentScript {
             is_verbose: flags.verbose,
             showing: ResultDisplay::of(flags).text(),
             ..AgentScript::new(&self.loaded, &flags.settings)
-        };
-        let what = (&self.loaded.run.spec, Some(&script));
+        }];
+        let what = (&self.loaded.run.spec, scripts.as_slice());
         assemble(maker, what, &self.prepared, flags.quiet, console)
     }
 

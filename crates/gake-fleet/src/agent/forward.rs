@@ -28,7 +28,7 @@ pub(crate) fn forward(
     running: RunHandle,
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
-    reporter: Option<Arc<ScriptReporter>>,
+    reporters: Vec<Arc<ScriptReporter>>,
     log: Option<LogStart>,
 ) {
     let forward = move || {
@@ -50,9 +50,7 @@ pub(crate) fn forward(
             Err(why) => Frame::aborted(&why),
         };
         running.join();
-        if let Some(reporter) = reporter {
-            reporter.end();
-        }
+        reporters.iter().for_each(|reporter| reporter.end());
         if let Some(written) = written {
             written.finish(log_lost);
         }

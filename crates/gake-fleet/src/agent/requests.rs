@@ -1,6 +1,8 @@
 //! Handling of requests from coordinators.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::Message;
@@ -8,8 +10,8 @@ use gake_core::exact;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
-use gake_run::script::{ScriptSlice, load_archive, within};
-use gake_run::{Inputs, PreparedRun, Recordings, ResolvedRun, SliceLog};
+use gake_run::script::{ConfiguredScript, ScriptRun, ScriptSlice, load_archive, within};
+use gake_run::{Inputs, PreparedRun, Recordings, ResolvedRun, RunError, Scripts, SliceLog};
 
 use super::script_reporter::ScriptReporter;
 use super::slice_run::{SliceRun, SliceScript};
@@ -38,7 +40,7 @@ const PREPARE_MAX: Duration = Duration::from_secs(45);
 struct ReadySlice {
     ready: PreparedRun,
     plan: Arc<Plan>,
-    script: Option<SliceScript>,
+    scripts: Vec<SliceScript>,
     log: Option<SliceLog>,
 }
 
@@ -168,17 +170,17 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
         let (agent, spec) = (self.agent.clone(), self.parts.concat() + &offer.spec);
         self.parts.clear();
         let files = self.files.contents();
-        let script = offer.script;
-        let preparing = tokio::task::spawn_blocking(move || match script {
-            Some(script) => prepare_script(&agent, (&script, &spec), &files, slice),
-            None => prepare(&agent, &spec, files, slice),
+        let scripts = offer.scripts;
+        let preparing = tokio::task::spawn_blocking(move || match scripts.as_slice() {
+            [] => prepare(&agent, &spec, files, slice),
+            scripts => prepare_scripts(&agent, (scripts, &spec), &files, slice),
         });
         let prepared = match tokio::time::timeout(PREPARE_MAX, preparing).await {
             Ok(prepared) => prepared.unwrap_or_else(|error| Err(error.to_string())),
             Err(_) => Err(format!("it is not ready after {} s", PREPARE_MAX.as_secs())),
         };
         Ok(match prepared {
-            Ok(ReadySlice { ready, plan, script, log }) => {
+            Ok(ReadySlice { ready, plan, scripts, log }) => {
                 let workers = ready.workers();
                 let UnitRange { first, width, of } = offer.part;
                 let slice_text = match width {
@@ -188,7 +190,7 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 self.report(AgentEvent::Taken(format!("{slice_text}: {plan}")));
                 let bounds = self.agent.limits.bounds(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
-                self.slice = Some(SliceRun::new(run, plan, (ready, script, log), control, bounds));
+                self.slice = Some(SliceRun::new(run, plan, (ready, scripts, log), control, bounds));
                 OfferReply::Ready { workers }
             }
             Err(why) => {
@@ -223,7 +225,7 @@ fn prepare(
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
     let mut log = slice_log(agent)?;
     let ready = prepared.ready(slice, log.as_mut()).map_err(|error| error.to_string())?;
-    Ok(ReadySlice { ready, plan: Arc::clone(&prepared.plan), script: None, log })
+    Ok(ReadySlice { ready, plan: Arc::clone(&prepared.plan), scripts: Vec::new(), log })
 }
 
 /// Creates the log of a slice, if the agent keeps one.
@@ -232,11 +234,22 @@ fn slice_log(agent: &Agent) -> Result<Option<SliceLog>, String> {
     log.map_err(|error| error.to_string())
 }
 
-/// Prepares the users of a slice of a script's run, unless the agent's limits forbid it. `spec` is
-/// the encoded spec, if it replaces the script's own load.
-fn prepare_script(
+/// Scripts of a run that have been loaded from their archives, in the order of its spec.
+#[derive(Debug)]
+struct LoadedScripts(Mutex<VecDeque<ConfiguredScript>>);
+
+impl Scripts for LoadedScripts {
+    fn load(&self, path: &Path) -> Result<ConfiguredScript, RunError> {
+        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        next.ok_or_else(|| RunError::cannot(format!("{} was not sent", path.display())))
+    }
+}
+
+/// Prepares a slice of a run with scripts, unless the agent's limits forbid it. `spec` is the encoded
+/// spec; empty if the options of the only script describe the load.
+fn prepare_scripts(
     agent: &Agent,
-    (offer, spec): (&ScriptOffer, &str),
+    (offers, spec): (&[ScriptOffer], &str),
     files: &FileContents,
     slice: Slice,
 ) -> Result<ReadySlice, String> {
@@ -245,30 +258,52 @@ fn prepare_script(
     }
     agent.limits.check_script()?;
     let file = |hash: &String| files.get(hash).ok_or("the script was not sent with its run");
-    let archive = file(&offer.archive)?;
-    let data = offer.data.as_ref().map(file).transpose()?;
-    let data = data.map(|bytes| std::str::from_utf8(bytes)).transpose();
-    let data = data.map_err(|_| "the data of setup is not UTF-8")?;
-    let reporter = Arc::new(ScriptReporter::default());
     let load_until = Instant::now() + LOAD_MAX;
-    let log = reporter.log(offer.is_verbose);
-    let (script, mut run) = within(load_until, || load_archive(archive, offer.seed, log))?;
-    if let Some(other) = &offer.other_load {
-        other.replace(&mut run, exact::decode(spec.as_bytes()).map_err(|e| e.to_string())?);
+    let (mut loaded, mut reporters, mut data) = (VecDeque::new(), Vec::new(), Vec::new());
+    for (number, offer) in offers.iter().enumerate() {
+        let returned = offer.data.as_ref().map(file).transpose()?;
+        let returned = returned.map(|bytes| std::str::from_utf8(bytes)).transpose();
+        data.push(returned.map_err(|_| "the data of setup is not UTF-8")?);
+        let reporter = Arc::new(ScriptReporter::of(number));
+        let (archive, log) = (file(&offer.archive)?, reporter.log(offer.is_verbose));
+        loaded.push_back(within(load_until, || load_archive(archive, offer.seed, log))?);
+        reporters.push(reporter);
     }
-    run.spec = for_agents(&run.spec)?;
+    let spec: RunSpec = match loaded.front() {
+        Some(own) if spec.is_empty() => own.run.spec.clone(),
+        _ => exact::decode(spec.as_bytes()).map_err(|error| error.to_string())?,
+    };
+    let mut spec = for_agents(&spec)?;
     // Read during preparation; not needed later.
-    let _files = OpenFiles::open(&mut run.spec, files)?;
+    let _files = OpenFiles::open(&mut spec, files)?;
     if !agent.sources.is_empty() {
-        run.spec.connection.sources.clone_from(&agent.sources);
+        spec.connection.sources.clone_from(&agent.sources);
     }
-    let mut prepared = script.prepare(&run).map_err(|error| error.to_string())?;
-    agent.limits.check_users(&prepared.plan, slice)?;
+    let has_own_load = offers.iter().any(|offer| offer.keys.is_none());
+    let prepared = match loaded.front() {
+        Some(own) if has_own_load => {
+            own.script.prepare(&ScriptRun { spec: spec.clone(), ..own.run.clone() })
+        }
+        _ => {
+            let scripts = LoadedScripts(Mutex::new(loaded));
+            let recordings = agent.recordings.as_ref().map(|one| one.as_ref() as &dyn Recordings);
+            let inputs = Inputs { recordings, scripts: Some(&scripts), ..Inputs::default() };
+            ResolvedRun::new(&spec, inputs)
+        }
+    };
+    let mut prepared = prepared.map_err(|error| error.to_string())?;
+    for (script, offer) in prepared.scripts.iter_mut().zip(offers) {
+        // Objectives, which select some of them, stay with the coordinator.
+        script.run.keys = offer.keys.clone().unwrap_or_else(|| script.run.keys.clone());
+    }
+    agent.limits.check(&spec, &prepared, slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
-    let permit = agent.limits.permit(&run.spec.connection);
+    let permit = agent.limits.permit(&spec.connection, &prepared, slice);
     let mut log = slice_log(agent)?;
     let part = ScriptSlice { slice, data, permit, load_until, log: log.as_mut() };
-    let ready = script.ready(&run, &prepared, part).map_err(|error| error.to_string())?;
+    let ready = prepared.ready_scripts(part).map_err(|error| error.to_string())?;
     let plan = Arc::clone(&prepared.plan);
-    Ok(ReadySlice { ready, plan, script: Some(SliceScript { script, reporter }), log })
+    let scripts = prepared.scripts.into_iter().map(|one| one.script).zip(reporters);
+    let scripts = scripts.map(|(script, reporter)| SliceScript { script, reporter }).collect();
+    Ok(ReadySlice { ready, plan, scripts, log })
 }

@@ -24,6 +24,8 @@ pub(crate) struct ScriptReporter(Mutex<ReporterState>);
 
 #[derive(Debug, Default)]
 struct ReporterState {
+    /// The index of the script in its run.
+    number: usize,
     /// The channel, from the start on. Weak, since it must close with the workers.
     frames: Option<WeakUnboundedSender<Frame>>,
     /// Frames before the start.
@@ -41,6 +43,11 @@ struct ReporterState {
 }
 
 impl ScriptReporter {
+    /// The reporter of the script with this index.
+    pub(crate) fn of(number: usize) -> Self {
+        Self(Mutex::new(ReporterState { number, ..ReporterState::default() }))
+    }
+
     /// A log that sends lines to the coordinator; `console.debug` only if it `is_verbose`.
     pub(crate) fn log(self: &Arc<Self>, is_verbose: bool) -> ScriptLog {
         let reporter = Arc::clone(self);
@@ -113,7 +120,7 @@ impl ReporterState {
             self.lost += 1;
             return;
         }
-        let frame = Frame::script(&ScriptEvent::Line(line.into()));
+        let frame = Frame::script(self.number, &ScriptEvent::Line(line.into()));
         if self.bytes + frame.len() > BYTES_MAX {
             self.lost += 1;
             return;
@@ -131,7 +138,7 @@ impl ReporterState {
     }
 
     fn report(&mut self, event: &ScriptEvent) {
-        self.send(Frame::script(event));
+        self.send(Frame::script(self.number, event));
     }
 
     fn send(&mut self, frame: Frame) {

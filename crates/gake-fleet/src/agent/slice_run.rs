@@ -37,7 +37,7 @@ pub(crate) struct SliceRun {
     plan: Arc<Plan>,
     control: Subscriber,
     ready: Option<PreparedRun>,
-    script: Option<SliceScript>,
+    scripts: Vec<SliceScript>,
     log: Option<SliceLog>,
     workers: Option<SliceWorkers>,
     state: SliceState,
@@ -54,7 +54,7 @@ struct SliceWorkers {
     log_losses: Receiver<String>,
 }
 
-/// The script of a slice, and the reporter of its events.
+/// A script of a slice, and the reporter of its events.
 pub(crate) struct SliceScript {
     pub(crate) script: LoadedScript,
     pub(crate) reporter: Arc<ScriptReporter>,
@@ -85,7 +85,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        (ready, script, log): (PreparedRun, Option<SliceScript>, Option<SliceLog>),
+        (ready, scripts, log): (PreparedRun, Vec<SliceScript>, Option<SliceLog>),
         control: Subscriber,
         bounds: SliceBounds,
     ) -> Self {
@@ -96,7 +96,7 @@ impl SliceRun {
             plan,
             control,
             ready: Some(ready),
-            script,
+            scripts,
             log,
             workers: None,
             state: SliceState::new(index, alone_max, Instant::now()),
@@ -133,13 +133,13 @@ impl SliceRun {
             log_losses,
         });
         self.state.start(Instant::now());
-        if let Some(script) = &self.script {
+        for script in &self.scripts {
             script.connect(&sender, running.stop.clone());
         }
-        let reporter = self.script.as_ref().map(|script| Arc::clone(&script.reporter));
+        let reporters = self.scripts.iter().map(|script| Arc::clone(&script.reporter)).collect();
         let started_unix_ns = gake_run::unix_now() + (epoch - now);
         let log = self.log.take().map(|log| LogStart { log, started_unix_ns, losses });
-        forward(running, Arc::clone(&self.plan), sender, reporter, log);
+        forward(running, Arc::clone(&self.plan), sender, reporters, log);
         Ok(())
     }
 
@@ -257,7 +257,7 @@ impl SliceRun {
         let is_connected = client.connection_state() == State::Connected;
         let outcome = self.state.look(now, is_connected);
         self.end_in_time();
-        if let Some(SliceScript { reporter, .. }) = &self.script {
+        for SliceScript { reporter, .. } in &self.scripts {
             reporter.hold(self.state.is_behind());
         }
         if outcome == SliceOutcome::InProgress && self.state.is_quiet(now) {
@@ -272,7 +272,7 @@ impl SliceRun {
         let now = Duration::from_nanos(workers.clock.now());
         if self.bounds.end.take_if(|end| now > *end).is_some() {
             workers.stop.stop(Stop::Now);
-            if let Some(SliceScript { reporter, .. }) = &self.script {
+            if let Some(SliceScript { reporter, .. }) = self.scripts.first() {
                 reporter
                     .warn("the agent's --max-duration is over: requests in flight were aborted");
             }

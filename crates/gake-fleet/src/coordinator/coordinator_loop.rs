@@ -149,8 +149,9 @@ impl CoordinatorLoop {
     fn report(&mut self, is_new: impl Fn(&ScriptEvent) -> bool) {
         let script_events = std::mem::take(&mut self.controller.joiner.script_events);
         let Some(listener) = &self.listener else { return };
-        for (index, event) in script_events.into_iter().filter(|(_, event)| is_new(event)) {
-            listener(&self.controller.joiner.members[index].name, event);
+        for (index, number, event) in script_events.into_iter().filter(|(.., event)| is_new(event))
+        {
+            listener(&self.controller.joiner.members[index].name, number, event);
         }
     }
 

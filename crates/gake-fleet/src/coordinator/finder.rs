@@ -51,23 +51,24 @@ const PAYLOAD_DIVISOR: usize = 4;
 pub(crate) struct SliceOffer {
     /// The exact encoding of the spec; empty for a script with the load of its options.
     spec: String,
-    script: Option<ScriptOffer>,
+    scripts: Vec<ScriptOffer>,
     files: FileContents,
 }
 
 impl SliceOffer {
     /// Offers a spec, with the files that it names by hash.
     pub(crate) fn spec(spec: &RunSpec, files: FileContents) -> Result<Self, FleetError> {
-        Ok(Self { spec: encoded(spec)?, script: None, files })
+        Ok(Self { spec: encoded(spec)?, scripts: Vec::new(), files })
     }
 
-    /// Offers a script, with `spec` if it replaces the load of the script's options.
-    pub(crate) fn script(
-        (script, files): (ScriptOffer, FileContents),
+    /// Offers scripts, with `spec` unless a script's options describe the load.
+    pub(crate) fn scripts(
+        (scripts, files): (Vec<ScriptOffer>, FileContents),
         spec: &RunSpec,
     ) -> Result<Self, FleetError> {
-        let spec = if script.other_load.is_some() { encoded(spec)? } else { String::new() };
-        Ok(Self { spec, script: Some(script), files })
+        let has_own_load = scripts.iter().any(|script| script.keys.is_none());
+        let spec = if has_own_load { String::new() } else { encoded(spec)? };
+        Ok(Self { spec, scripts, files })
     }
 }
 
@@ -195,8 +196,8 @@ impl Finder<'_> {
         load: &SliceOffer,
         plan: &Plan,
     ) -> Result<Vec<AssignedAgent>, FleetError> {
-        let SliceOffer { spec, script, files } = load;
-        let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
+        let SliceOffer { spec, scripts, files } = load;
+        let patience = if scripts.is_empty() { PREPARE_MAX } else { LOAD_MAX };
         let parts = weights::unit_ranges(plan, agents.iter().map(|found| &found.hello));
         let (before, last) = &split(spec, self.client.max_payload() / PAYLOAD_DIVISOR);
         // Files are sent before any offer, since they may take longer than a ready agent waits for
@@ -211,8 +212,8 @@ impl Finder<'_> {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
             async move {
                 let alone = super::nanos(self.settings.alone_max);
-                let (spec, script) = ((*last).to_owned(), script.clone());
-                let offer = Offer { run, nonce, index, part, alone, spec, script };
+                let (spec, scripts) = ((*last).to_owned(), scripts.clone());
+                let offer = Offer { run, nonce, index, part, alone, spec, scripts };
                 let purpose = format!("offer-answer {}", offer.nonce);
                 let reply: OfferReply =
                     self.request(&hello, "offer", &offer, &purpose, patience).await?;

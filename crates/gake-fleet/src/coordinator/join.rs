@@ -70,8 +70,9 @@ pub(crate) struct Joiner {
     pub(crate) events: Vec<RunEvent>,
     /// The event of the first lost agent.
     pub(crate) first_loss: Option<String>,
-    /// Events of scripts that have not been passed on, with the index of the agent.
-    pub(crate) script_events: Vec<(usize, ScriptEvent)>,
+    /// Events of scripts that have not been passed on, with the indices of the agent and the
+    /// script.
+    pub(crate) script_events: Vec<(usize, usize, ScriptEvent)>,
     /// Whether other agents take over arrivals of lost ones.
     redistributes: bool,
     /// When the run was stopped.
@@ -170,8 +171,8 @@ impl Joiner {
             Ok(Some(FrameContent::Handover(reply))) => {
                 self.handle_reply(index, reply, now).map(|()| Vec::new())
             }
-            Ok(Some(FrameContent::Script(event))) => {
-                self.script_events.push((index, event));
+            Ok(Some(FrameContent::Script(number, event))) => {
+                self.script_events.push((index, number, event));
                 Ok(Vec::new())
             }
             Ok(Some(content)) => member.accept(&self.plan, content, now),
@@ -356,7 +357,7 @@ impl Member {
                 Vec::new()
             }
             // Handled by the joiner.
-            FrameContent::Handover(_) | FrameContent::Script(_) => {
+            FrameContent::Handover(_) | FrameContent::Script(..) => {
                 return Err("it sends an unexpected frame".to_owned());
             }
             FrameContent::Aborted(why) => return Err(why),

@@ -113,26 +113,33 @@ impl Fleet {
         Self::find_and_offer(settings, (spec, &sent), (&offer, Ok(None)), prepared)
     }
 
-    /// As [`assemble`](Self::assemble), for a script: each agent creates users of `parcel` with the
-    /// return value of `setup`. `spec` and `prepared` are the script's; `listener` receives its
-    /// events on agents.
+    /// As [`assemble`](Self::assemble), for a run with scripts: each agent creates users of the
+    /// parcels with the return values of `setup`. `listener` receives events of the scripts on
+    /// agents. A run with several scripts has no journal.
     ///
     /// # Errors
-    /// As [`assemble`](Self::assemble), and when the script cannot run on agents.
-    pub fn assemble_script(
+    /// As [`assemble`](Self::assemble), and when a script cannot run on agents.
+    pub fn assemble_scripts(
         settings: FleetSettings,
         (spec, prepared): (&RunSpec, &ResolvedRun),
-        (parcel, set_up): (&ScriptParcel, &SetupResult),
+        (parcels, set_up): (&[ScriptParcel], &[SetupResult]),
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
         let settings = FleetSettings { needs_scripts: true, ..settings };
         let mut sent = for_agents(spec).map_err(FleetError::Spec)?;
         let mut files = collect_files(&mut sent)?;
-        let (script_offer, script_files) = script_offer(parcel, set_up.data.as_deref())?;
-        files.extend(script_files);
-        let offer = SliceOffer::script((script_offer, files), &sent)?;
-        let journal_script = settings.keeps_journal.then(|| JournalScript::new(parcel, set_up));
-        let journal_script = journal_script.transpose();
+        let mut offers = Vec::new();
+        for (parcel, set_up) in parcels.iter().zip(set_up) {
+            let (offer, script_files) = script_offer(parcel, set_up.data.as_deref())?;
+            files.extend(script_files);
+            offers.push(offer);
+        }
+        let offer = SliceOffer::scripts((offers, files), &sent)?;
+        let journal_script = match (settings.keeps_journal, parcels, set_up) {
+            (true, [parcel], [set_up]) => JournalScript::new(parcel, set_up).map(Some),
+            (true, ..) => Err("a journal holds one script".to_owned()),
+            (false, ..) => Ok(None),
+        };
         let mut fleet =
             Self::find_and_offer(settings, (spec, &sent), (&offer, journal_script), prepared)?;
         fleet.listener = Some(listener);

@@ -15,10 +15,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 thread_local! {
     /// Connections cannot change threads: a thread may have a descriptor table of its own.
-    static LINGERING: RefCell<Option<LingeringConnections>> = const { RefCell::new(None) };
+    static LINGERING: RefCell<Vec<LingeringConnections>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Dropped when the thread ends.
+/// The connections of a script's users. Dropped when the thread ends, or once the script has ended.
 struct LingeringConnections {
     test: Arc<Test>,
     clients: Vec<Client<UserClock>>,
@@ -29,11 +29,14 @@ pub(crate) fn linger(test: &Arc<Test>, client: Client<UserClock>) {
     // At the end of the thread they are dropped immediately.
     let _ = LINGERING.try_with(|kept| {
         let mut kept = kept.borrow_mut();
-        if kept.as_ref().is_some_and(|kept| !Arc::ptr_eq(&kept.test, test)) {
-            *kept = None;
+        // Another script of the run may still have users, for which this thread must not wait here.
+        kept.retain(|one| Arc::ptr_eq(&one.test, test) || one.test.counters.live() > 0);
+        match kept.iter_mut().find(|one| Arc::ptr_eq(&one.test, test)) {
+            Some(own) => own.clients.push(client),
+            None => {
+                kept.push(LingeringConnections { test: Arc::clone(test), clients: vec![client] });
+            }
         }
-        let new = || LingeringConnections { test: Arc::clone(test), clients: Vec::new() };
-        kept.get_or_insert_with(new).clients.push(client);
     });
 }
 

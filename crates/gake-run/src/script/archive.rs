@@ -8,7 +8,7 @@ use gake_k6::archive::Archive;
 use gake_k6::options::K6Options;
 use gake_k6::test::{LogLine, ScriptLog};
 
-use super::{ConfiguredScript, LoadedScript, STDIN, ScriptRun, ScriptSettings, UnloadedScript};
+use super::{ConfiguredScript, LoadedScript, STDIN, ScriptSettings, UnloadedScript};
 
 impl LoadedScript {
     /// Packs the script and everything that it reads, with these options as given and this
@@ -44,7 +44,7 @@ pub fn load_archive(
     archive: &[u8],
     seed: Option<u64>,
     log: ScriptLog,
-) -> Result<(LoadedScript, ScriptRun), String> {
+) -> Result<ConfiguredScript, String> {
     let source = UnloadedScript::of_archive(archive).map_err(|error| error.to_string())?;
     let is_loaded = Arc::new(AtomicBool::new(false));
     let is_open = Arc::clone(&is_loaded);
@@ -57,5 +57,5 @@ pub fn load_archive(
     let loaded = ConfiguredScript::load(source, &settings, log);
     let loaded = loaded.map_err(|refusal| refusal.with_stack())?;
     is_loaded.store(true, Relaxed);
-    Ok((loaded.script, loaded.run))
+    Ok(loaded)
 }

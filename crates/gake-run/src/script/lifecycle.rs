@@ -13,11 +13,11 @@ use gake_k6::threshold::INTERVAL;
 use gake_k6::unattributed_samples::add_dropped;
 use gake_k6::user::series_index::SeriesIndex;
 use gake_k6::work::{ScriptFactory, ScriptLoad};
-use gake_wire::{HttpFactory, Network};
+use gake_wire::Network;
 
 use super::levels::{Levels, RunPhase, UserTicker};
-use super::mixed::MixedFactory;
-use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
+use super::mixed::ScenarioWorks;
+use super::prepared::{PreparedScript, ScriptEnd};
 use super::remote_users::{RemoteProgress, RemoteUsers, SetupResult};
 use super::scenario_users::{self, ScenarioUsers};
 use super::{ScriptRunError, TagKeys, network, users_by_scenario};
@@ -27,21 +27,19 @@ use crate::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpd
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetupResult>);
 
 impl ResolvedRun {
-    /// As [`ResolvedRun::run_with`], with the users of the run's script in other processes. `setup`
-    /// and `teardown` run here. With the result of an earlier `setup`, only `teardown` runs, unless
-    /// that process had already completed the run.
+    /// As [`ResolvedRun::run_with`], with the users of the run's scripts, and its other scenarios,
+    /// in other processes. `setup` and `teardown` run here. With the result of an earlier `setup`,
+    /// which only a run with one script has, only `teardown` runs, unless that process had already
+    /// completed the run.
     ///
     /// # Errors
-    /// When the run cannot be made, or has more than one script.
+    /// When the run cannot be made.
     pub fn run_remote_users(
         &self,
         remote: RemoteScript<'_>,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
-        if self.scripts.len() != 1 || !self.wires.is_empty() {
-            return Err(RunError::cannot(ONE_SCRIPT));
-        }
         self.run_scripts(Some(remote), options, each)
     }
 
@@ -91,13 +89,12 @@ impl ResolvedRun {
         if is_void {
             interrupt.stop(Stop::Now);
         }
-        let remote_progress =
-            remote.is_some().then(|| lives.first().map(ScriptLifecycle::remote_progress)).flatten();
+        let followed = if remote.is_some() { lives.as_slice() } else { &[] };
+        let remote_progress: Vec<_> =
+            followed.iter().map(ScriptLifecycle::remote_progress).collect();
         let each = |update: &SecondUpdate<'_>| {
-            if let Some(remote_progress) = &remote_progress {
-                remote_progress.follow(update);
-            }
-            if remote_progress.is_some() {
+            remote_progress.iter().for_each(|one| one.follow(update));
+            if !remote_progress.is_empty() {
                 // Before the second's changes.
                 let at = (update.second.second * SECOND).saturating_sub(1);
                 phase.followed.store(at, Relaxed);
@@ -113,8 +110,8 @@ impl ResolvedRun {
         let mut needs_teardown = is_set_up;
         let recorded = match remote {
             Some(remote) => {
-                let first = lives.first().map(|life| &life.set_up);
-                let ready = remote.assemble(first.unwrap_or(&SetupResult::default()));
+                let set_up: Vec<_> = lives.iter().map(|life| life.set_up.clone()).collect();
+                let ready = remote.assemble(&set_up);
                 let run = ready.and_then(|workers| self.run_remote(workers, options, each));
                 let is_known = run.is_ok() || !is_resumed;
                 needs_teardown &= is_known && remote.needs_teardown();
@@ -138,9 +135,7 @@ impl ResolvedRun {
             ends.push((teardown, aside));
         }
         let mut recorded = recorded?;
-        if let Some(remote_progress) = &remote_progress {
-            remote_progress.end(&recorded.run);
-        }
+        remote_progress.iter().for_each(|one| one.end(&recorded.run));
         let seen = ticker.map(UserTicker::finish).unwrap_or_default();
         for (life, (teardown, aside)) in lives.into_iter().zip(ends) {
             let is_whole = is_set_up && !phase.is_ended.load(Relaxed) && !interrupt.came();
@@ -191,21 +186,10 @@ impl ResolvedRun {
             };
             return self.run_works(make, options, each);
         }
-        let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
-        // `wires` skips scenarios of scripts.
-        let wire_of = |at: usize| loads[..at].iter().filter(|load| load.is_none()).count();
-        let wire_numbers: Vec<usize> = (0..loads.len()).map(wire_of).collect();
-        let make = move |context: WorkerContext| match &loads[context.scenario] {
-            Some(load) => {
-                phase.clock.get_or_init(|| context.clock.clone());
-                let factory = ScriptFactory::new(load.clone(), context.slice, context.clock);
-                MixedFactory::Script(Box::new(factory))
-            }
-            None => {
-                let wire = Arc::clone(&wires[wire_numbers[context.scenario]]);
-                let factory = HttpFactory::new(wire, context.slice, context.clock);
-                MixedFactory::Http(factory.traced(tracer.clone()))
-            }
+        let works = ScenarioWorks::of(self, loads);
+        let make = move |context: WorkerContext| {
+            phase.clock.get_or_init(|| context.clock.clone());
+            works.make(context)
         };
         self.run_works(make, options, each)
     }
@@ -258,7 +242,17 @@ impl<'a> ScriptLifecycle<'a> {
     }
 
     fn remote_progress(&self) -> RemoteProgress<'_> {
-        RemoteProgress { test: &self.of.script.test, scenario_users: &self.scenario_users }
+        let PreparedScript { script, scenarios, .. } = self.of;
+        RemoteProgress { test: &script.test, scenario_users: &self.scenario_users, scenarios }
+    }
+
+    /// The tallies of its scenarios; a run with one scenario has only the whole.
+    fn tallies<'t>(&'t self, run: &'t Run) -> impl Iterator<Item = &'t Tally> {
+        let tally = |number: &usize| match run.scenarios.get(*number) {
+            Some(scenario) => &scenario.tally,
+            None => &run.tally,
+        };
+        self.of.scenarios.iter().map(tally)
     }
 
     /// The thresholds that abort the run, if one does.
@@ -284,18 +278,19 @@ impl<'a> ScriptLifecycle<'a> {
     /// Completes the run with samples that no user recorded.
     fn end(self, is_whole: bool, teardown: Result<(), ScriptRunError>, run: &mut Run) -> ScriptEnd {
         self.warn_of_dropped(run);
+        let lost = self.tallies(run).map(|tally| tally.counts.lost).sum();
         // Samples of `setup` come first, and series are shown in order.
         let of_load = std::mem::take(&mut run.tally.series);
         run.tally.merge(&self.set_up.recorded);
         run.tally.series.merge(&of_load);
         // As in k6, an interrupted run has no dropped iterations.
         let left: &[ScenarioUsers] = if is_whole { &self.scenario_users } else { &[] };
-        self.add_dropped(left, &mut run.tally);
+        self.add_dropped(left, lost, &mut run.tally);
         ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
     }
 
     /// Adds iterations that never started, or were lost with an agent, as dropped.
-    fn add_dropped(&self, scenario_users: &[ScenarioUsers], tally: &mut Tally) {
+    fn add_dropped(&self, scenario_users: &[ScenarioUsers], lost: u64, tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
         let series_index = SeriesIndex::new(self.keys.iter().map(String::as_str), false);
         if script.test.aborted().is_none() {
@@ -304,7 +299,7 @@ impl<'a> ScriptLifecycle<'a> {
                 add_dropped(&script.test, &series_index, name, (users.left(), 1), tally);
             }
         }
-        add_dropped(&script.test, &series_index, None, (tally.counts.lost, 1), tally);
+        add_dropped(&script.test, &series_index, None, (lost, 1), tally);
     }
 
     /// Warns of scenarios whose users were all busy when an iteration was due.
@@ -312,14 +307,9 @@ impl<'a> ScriptLifecycle<'a> {
         if self.loads.iter().any(|load| load.is_void) {
             return;
         }
-        let PreparedScript { script, run, scenarios, .. } = self.of;
-        let tally = |number: &usize| match recorded.scenarios.get(*number) {
-            Some(scenario) => &scenario.tally,
-            None => &recorded.tally,
-        };
-        let tallies = scenarios.iter().map(tally);
-        for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(tallies)
-        {
+        let PreparedScript { script, run, .. } = self.of;
+        let scenarios = run.spec.scenarios.iter().zip(&run.executors);
+        for ((spec, executor), tally) in scenarios.zip(self.tallies(recorded)) {
             // Iterations of a lost agent were not dropped for lack of users.
             if tally.counts.dropped > tally.counts.lost {
                 let message = format!(

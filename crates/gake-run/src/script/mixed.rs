@@ -1,10 +1,53 @@
 //! Works of runs that mix scripts and plain requests.
 
+use std::sync::Arc;
+
 use gake_core::record::Tally;
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
-use gake_engine::RunClock;
-use gake_k6::work::{ScriptFactory, ScriptWork};
-use gake_wire::{HttpFactory, HttpWork};
+use gake_engine::{RunClock, WorkerContext};
+use gake_k6::work::{ScriptFactory, ScriptLoad, ScriptWork};
+use gake_wire::{HttpFactory, HttpWork, PreparedRequests, Tracer};
+
+use crate::ResolvedRun;
+
+/// What the scenarios of a run fire, by scenario.
+pub(super) struct ScenarioWorks {
+    scenarios: Vec<ScenarioWork>,
+    tracer: Option<Arc<Tracer>>,
+}
+
+enum ScenarioWork {
+    Http(Arc<PreparedRequests>),
+    Script(ScriptLoad),
+}
+
+impl ScenarioWorks {
+    /// The works of `run`, in which `loads` belong to the scenarios of scripts.
+    pub(super) fn of(run: &ResolvedRun, loads: Vec<Option<ScriptLoad>>) -> Self {
+        // `wires` skips scenarios of scripts.
+        let mut wires = run.wires.iter();
+        let work = |load: Option<ScriptLoad>| match load {
+            Some(load) => Some(ScenarioWork::Script(load)),
+            None => wires.next().map(|wire| ScenarioWork::Http(Arc::clone(wire))),
+        };
+        let scenarios = loads.into_iter().filter_map(work).collect();
+        Self { scenarios, tracer: run.tracer.clone() }
+    }
+
+    /// Makes the works of a worker.
+    pub(super) fn make(&self, context: WorkerContext) -> MixedFactory {
+        match &self.scenarios[context.scenario] {
+            ScenarioWork::Script(load) => {
+                let factory = ScriptFactory::new(load.clone(), context.slice, context.clock);
+                MixedFactory::Script(Box::new(factory))
+            }
+            ScenarioWork::Http(wire) => {
+                let factory = HttpFactory::new(Arc::clone(wire), context.slice, context.clock);
+                MixedFactory::Http(factory.traced(self.tracer.clone()))
+            }
+        }
+    }
+}
 
 /// Makes the works of one scenario of a mixed run.
 pub(super) enum MixedFactory {

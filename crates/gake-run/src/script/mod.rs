@@ -51,7 +51,7 @@ pub use expand::expand;
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
 pub use module_fetch::fetcher;
-pub use prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
+pub use prepared::{PreparedScript, ScriptEnd};
 pub use remote_users::{RemoteUsers, SetupResult};
 pub use scenario_users::LostSlices;
 use scenario_users::ScenarioUsers;

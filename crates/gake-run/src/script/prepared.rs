@@ -63,7 +63,3 @@ impl PreparedScript {
         }
     }
 }
-
-/// The error for runs that agents do not support.
-pub const ONE_SCRIPT: &str =
-    "agents run one script and no other scenarios: run each of them separately";

@@ -9,13 +9,13 @@ use gake_k6::test::Test;
 use super::scenario_users::{LostSlices, ScenarioUsers};
 use crate::{RemoteWorkers, RunError, SecondUpdate};
 
-/// The users of a script in other processes.
+/// The users of a run's scripts in other processes.
 pub trait RemoteUsers {
-    /// Prepares the users with the result of `setup`.
+    /// Prepares the users with the result of each `setup`.
     ///
     /// # Errors
     /// When one of the processes cannot; all are released then.
-    fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError>;
+    fn assemble(&mut self, set_up: &[SetupResult]) -> Result<&mut dyn RemoteWorkers, RunError>;
 
     /// Whether this process must call `teardown` once the run is over here. Another process may
     /// have taken over the run, or may already have completed it.
@@ -42,14 +42,16 @@ pub struct SetupResult {
 pub(super) struct RemoteProgress<'a> {
     pub(super) test: &'a Test,
     pub(super) scenario_users: &'a [ScenarioUsers],
+    /// Indices of the scenarios in the plan.
+    pub(super) scenarios: &'a [usize],
 }
 
 impl RemoteProgress<'_> {
     /// Updates progress after a second.
     pub(super) fn follow(&self, update: &SecondUpdate<'_>) {
         let second = update.second;
-        for (users, tally) in self.scenario_users.iter().zip(each(&second.scenarios, &second.tally))
-        {
+        for (users, number) in self.scenario_users.iter().zip(self.scenarios) {
+            let tally = second.scenarios.get(*number).unwrap_or(&second.tally);
             // The mean during the second.
             let running = (tally.in_flight_ns + u128::from(SECOND) / 2) / u128::from(SECOND);
             users.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
@@ -65,16 +67,16 @@ impl RemoteProgress<'_> {
         self.note(&several, run.tally.counts);
     }
 
+    /// Takes the counts of each scenario; a run with one scenario has only the whole.
     fn note(&self, several: &[Counts], whole: Counts) {
-        for (users, counts) in self.scenario_users.iter().zip(each(several, &whole)) {
+        let (mut finished, mut interrupted) = (0, 0);
+        for (users, number) in self.scenario_users.iter().zip(self.scenarios) {
+            let counts = several.get(*number).unwrap_or(&whole);
             users.progress.begun.store(counts.started, Relaxed);
+            finished += counts.finished();
+            interrupted += counts.interrupted;
         }
         let users: usize = self.scenario_users.iter().map(ScenarioUsers::users).sum();
-        self.test.counters.take_over(users as u64, whole.finished(), whole.interrupted);
+        self.test.counters.take_over(users as u64, finished, interrupted);
     }
-}
-
-/// The values of each scenario: a run with one scenario has only the whole.
-fn each<'a, T>(several: &'a [T], whole: &'a T) -> &'a [T] {
-    if several.is_empty() { std::slice::from_ref(whole) } else { several }
 }

@@ -1,27 +1,28 @@
-//! A slice of a script's run, for one process of several.
+//! A slice of a run with scripts, for one process of several.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
+use super::mixed::ScenarioWorks;
+use super::prepared::PreparedScript;
 use super::scenario_users;
-use super::{LoadedScript, ScriptRun, TagKeys, network, users_by_scenario};
+use super::{LoadedScript, TagKeys, network, users_by_scenario};
 use crate::plan::check_memory;
 use crate::{ResolvedRun, RunError, SliceLog, UserControl};
 
-/// A slice of a script's run.
+/// A slice of a run with scripts.
 #[derive(Debug)]
 pub struct ScriptSlice<'a> {
     /// The slice.
     pub slice: Slice,
-    /// The return value of `setup`, as JSON.
-    pub data: Option<&'a str>,
-    /// Checks connections of its users.
+    /// The return value of `setup` of each script, as JSON.
+    pub data: Vec<Option<&'a str>>,
+    /// Checks connections of their users.
     pub permit: ConnectionPermit,
     /// Deadline for loading the users.
     pub load_until: Instant,
@@ -44,42 +45,53 @@ impl LoadedScript {
     pub fn on_fail(&self, notify: impl Fn() + Send + 'static) {
         self.test.on_fail(notify);
     }
+}
 
-    /// Prepares the users of a slice of the run, which wait for the epoch. The slices of all
+impl ResolvedRun {
+    /// Prepares a slice of a run with scripts, whose users wait for the epoch. The slices of all
     /// processes sum to the run, without `setup` and `teardown`. A script runs once.
     ///
     /// # Errors
     /// When the users cannot be loaded in time; nothing has been sent then.
-    pub fn ready(
-        &self,
-        run: &ScriptRun,
-        prepared: &ResolvedRun,
-        slice: ScriptSlice<'_>,
-    ) -> Result<PreparedRun, RunError> {
+    pub fn ready_scripts(&self, slice: ScriptSlice<'_>) -> Result<PreparedRun, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = slice;
-        check_memory(&prepared.plan, slice, true).map_err(RunError::cannot)?;
-        let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
-        let keys: TagKeys = run.keys.clone().into();
-        let lanes: Vec<usize> = prepared.plan.scenarios().iter().map(Plan::lanes).collect();
-        if let Some(share) = share(slice, lanes.iter().copied()) {
-            // These cannot fail: set once, since a script runs once.
-            let _ = self.test.share.set(share);
+        check_memory(&self.plan, slice, true).map_err(RunError::cannot)?;
+        let permit = Arc::new(permit);
+        let plans = self.plan.scenarios();
+        let mut loads = Vec::new();
+        loads.resize_with(plans.len(), || None);
+        let data = data.into_iter().chain(std::iter::repeat(None));
+        for (PreparedScript { script, run, scenarios, .. }, data) in self.scripts.iter().zip(data) {
+            let network = Arc::new(network(run, None, Some(Arc::clone(&permit)))?);
+            let keys: TagKeys = run.keys.clone().into();
+            let lanes: Vec<usize> = scenarios.iter().map(|number| plans[*number].lanes()).collect();
+            let test = &script.test;
+            if let Some(share) = share(slice, lanes.iter().copied()) {
+                // These cannot fail: set once, since a script runs once.
+                let _ = test.share.set(share);
+            }
+            let _ = test.load_until.set(load_until);
+            let own = script.loads(run, &lanes, (&network, &keys), (data, slice));
+            let users = users_by_scenario(run, &own);
+            // Users see only the users of this process.
+            let active = scenario_users::active(&users, UserControl::default(), None);
+            let _ = test.active_users.set(active);
+            for (number, load) in scenarios.iter().zip(own) {
+                loads[*number] = Some(load);
+            }
         }
-        let _ = self.test.load_until.set(load_until);
-        let loads = self.loads(run, &lanes, (&network, &keys), (data, slice));
-        let scenario_users = users_by_scenario(run, &loads);
-        // Users see only the users of this process.
-        let _ = self.test.active_users.set(scenario_users::active(
-            &scenario_users,
-            UserControl::default(),
-            None,
-        ));
-        let make = move |context: WorkerContext| {
-            let load = loads[context.scenario].clone();
-            ScriptFactory::new(load, context.slice, context.clock)
-        };
         let log = log.and_then(SliceLog::take_sender);
-        prepare(&prepared.plan, prepared.seed, slice, log, make).map_err(RunError::cannot)
+        if self.wires.is_empty() {
+            let loads: Vec<_> = loads.into_iter().flatten().collect();
+            let make = move |context: WorkerContext| {
+                let load = loads[context.scenario].clone();
+                ScriptFactory::new(load, context.slice, context.clock)
+            };
+            return prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot);
+        }
+        let works = ScenarioWorks::of(self, loads);
+        let make = move |context: WorkerContext| works.make(context);
+        prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot)
     }
 }
 

@@ -119,12 +119,12 @@ fn endless_init_code_is_interrupted() {
         let prepared = script.prepare(&run).unwrap();
         let slice = ScriptSlice {
             slice: Slice::new(0, 2),
-            data: None,
+            data: Vec::new(),
             permit: ConnectionPermit::new(|_, _| true, None),
             load_until: soon(),
             log: None,
         };
-        let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
+        let refused = prepared.ready_scripts(slice).map(drop).unwrap_err().to_string();
         assert!(refused.contains("could not be loaded: its init code took too long"), "{refused}");
     }
     // Without a deadline it may take any time.

@@ -149,20 +149,20 @@ impl FleetMaker {
         }
     }
 
-    /// Assembles the agents for a script's run, as [`Fleet::assemble_script`] does. `interrupt`
+    /// Assembles the agents for a run with scripts, as [`Fleet::assemble_scripts`] does. `interrupt`
     /// ends the wait for them.
     ///
     /// # Errors
     /// As [`assemble`](Self::assemble).
-    pub fn assemble_script(
+    pub fn assemble_scripts(
         &self,
         of: (&RunSpec, &ResolvedRun),
-        (parcel, set_up, interrupt): (&ScriptParcel, &SetupResult, Option<&Interrupt>),
+        (parcels, set_up, interrupt): (&[ScriptParcel], &[SetupResult], Option<&Interrupt>),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
         let interrupt = interrupt.or(self.settings.interrupt.as_ref()).cloned();
         let settings = FleetSettings { interrupt, ..self.settings.clone() };
-        self.attachable(Fleet::assemble_script(settings, of, (parcel, set_up), listener)?)
+        self.attachable(Fleet::assemble_scripts(settings, of, (parcels, set_up), listener)?)
     }
 
     /// Whether another process may continue its runs.

@@ -124,21 +124,22 @@ impl EndedAgents {
     }
 }
 
-/// Assembles the agents for a run of `spec`. For a script it only checks that there are enough,
-/// since `setup` comes first. `None` without a fleet.
+/// Assembles the agents for a run of `spec`. With scripts it only checks that there are enough, since
+/// `setup` comes first. `None` without a fleet.
 ///
 /// # Errors
 /// When there are too few, or one refuses.
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
-    (spec, script): (&RunSpec, Option<&AgentScript<'_>>),
+    (spec, scripts): (&RunSpec, &[AgentScript<'_>]),
     prepared: &'a ResolvedRun,
     quiet: bool,
     console: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {
     let Some(maker) = maker else { return Ok(None) };
-    if let (Some(script), Some(fired)) = (script, prepared.scripts.first()) {
-        let agents = ScriptAgents::new(maker, script, (&fired.run, prepared)).map_err(failure)?;
+    if !scripts.is_empty() {
+        let agents = ScriptAgents::new(maker, scripts, (spec.clone(), prepared));
+        let agents = agents.map_err(failure)?;
         agents.find().map_err(failure)?;
         let agents = agents.described_on((!quiet).then_some(console));
         return Ok(Some(RunAgents::Script(Box::new(agents), None)));
@@ -163,11 +164,12 @@ impl FleetMaker {
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let PreparedTrial { loaded, prepared, spec, .. } = of;
-        let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first())
-        else {
-            return self.run(&loaded.inlined(spec), prepared, options, each);
-        };
-        let users = ScriptAgents::new(self, &AgentScript::of(script), (&fired.run, prepared));
+        let spec = loaded.inlined(spec);
+        let scripts: Vec<_> = loaded.scripts().map(AgentScript::of).collect();
+        if scripts.is_empty() {
+            return self.run(&spec, prepared, options, each);
+        }
+        let users = ScriptAgents::new(self, &scripts, (spec, prepared));
         let mut users = users.map_err(RunError::cannot)?;
         let recorded = prepared.run_remote_users((&mut users, None), options, each)?;
         match users.finish().map_or(0, |fleet| fleet.lost()) {

@@ -1,11 +1,11 @@
-//! A script's run on the agents of a fleet: the parcel for them, and the events from them.
+//! Scripts of a run on the agents of a fleet: the parcels for them, and the events from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use gake_core::spec::RunSpec;
 use gake_fleet::{
-    Fleet, FleetError, FleetListener, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel,
+    Fleet, FleetError, FleetListener, Orphan, ScriptEvent, ScriptListener, ScriptParcel,
 };
 use gake_k6::options::K6Options;
 use gake_k6::test::Test;
@@ -78,10 +78,10 @@ impl<'a> AgentScript<'a> {
         let archive = self.script.archive(self.given, self.travelling_environment());
         let archive = archive.map_err(FleetError::Spec)?;
         let (seed, is_verbose, showing) = (self.seed, self.is_verbose, self.showing.clone());
-        let other_load = self.has_other_load.then(|| OtherLoad::of(run));
+        let keys = self.has_other_load.then(|| run.keys.clone());
         // Real paths: anonymized ones could make two files one.
         let archive = archive.write_with_paths(0);
-        let parcel = ScriptParcel { archive, seed, is_verbose, other_load, showing };
+        let parcel = ScriptParcel { archive, seed, is_verbose, keys, showing };
         parcel.check_size(None)?;
         Ok(parcel)
     }
@@ -94,11 +94,12 @@ impl<'a> AgentScript<'a> {
     }
 }
 
-/// The agents of a script's run.
+/// The agents of a run with scripts.
 pub struct ScriptAgents<'a> {
     source: AgentSource<'a>,
     prepared: &'a ResolvedRun,
-    lines: AgentLog,
+    /// By script.
+    lines: Vec<AgentLog>,
     listener: ScriptListener,
     /// Where to describe the agents once they are assembled.
     console: Option<&'a Console>,
@@ -119,59 +120,56 @@ impl std::fmt::Debug for ScriptAgents<'_> {
 
 enum AgentSource<'a> {
     /// To be found.
-    New { maker: &'a FleetMaker, spec: &'a RunSpec, parcel: Box<ScriptParcel> },
+    New { maker: &'a FleetMaker, spec: Box<RunSpec>, parcels: Vec<ScriptParcel> },
     /// Another process started them. `None` once this one has taken over.
     Orphan(Option<Box<Orphan>>),
 }
 
 impl<'a> ScriptAgents<'a> {
-    /// Agents of `maker`, assembled once `setup` has completed.
+    /// Agents of `maker` for a run of `spec` with these scripts, assembled once each `setup` has
+    /// completed.
     ///
     /// # Errors
-    /// When agents cannot do the run, or the script is too large to send.
+    /// When agents cannot do the run, or a script is too large to send.
     pub fn new(
         maker: &'a FleetMaker,
-        script: &AgentScript<'_>,
-        (run, prepared): (&'a ScriptRun, &'a ResolvedRun),
+        scripts: &[AgentScript<'_>],
+        (spec, prepared): (RunSpec, &'a ResolvedRun),
     ) -> Result<Self, FleetError> {
-        Fleet::check(&run.spec)?;
-        let test = &script.script.test;
-        let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
-        let parcel = Box::new(script.parcel(run)?);
-        Ok(Self::of(AgentSource::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
+        Fleet::check(&spec)?;
+        let parcels = scripts.iter().zip(&prepared.scripts);
+        let parcels = parcels.map(|(script, prepared)| script.parcel(&prepared.run));
+        let parcels = parcels.collect::<Result<_, _>>()?;
+        Self::of(AgentSource::New { maker, spec: Box::new(spec), parcels }, prepared)
     }
 
     /// The agents of a run whose coordinator has died.
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub fn of_orphan(
-        orphan: Orphan,
-        test: &Arc<Test>,
-        prepared: &'a ResolvedRun,
-    ) -> Result<Self, FleetError> {
-        let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
-        let source = AgentSource::Orphan(Some(Box::new(orphan)));
-        Ok(Self::of(source, lines, test, prepared))
+    pub fn of_orphan(orphan: Orphan, prepared: &'a ResolvedRun) -> Result<Self, FleetError> {
+        Self::of(AgentSource::Orphan(Some(Box::new(orphan))), prepared)
     }
 
-    fn of(
-        source: AgentSource<'a>,
-        lines: AgentLog,
-        test: &Arc<Test>,
-        prepared: &'a ResolvedRun,
-    ) -> Self {
-        Self {
+    fn of(source: AgentSource<'a>, prepared: &'a ResolvedRun) -> Result<Self, FleetError> {
+        let tests: Vec<_> =
+            prepared.scripts.iter().map(|one| Arc::clone(&one.script.test)).collect();
+        let lines: Vec<_> = tests
+            .iter()
+            .map(AgentLog::start)
+            .collect::<Result<_, _>>()
+            .map_err(|error| FleetError::System(error.to_string()))?;
+        Ok(Self {
             source,
             prepared,
-            listener: listener(test, lines.clone()),
+            listener: listener(tests, lines.clone()),
             lines,
             console: None,
             events: None,
             interrupt: None,
             lost: Arc::default(),
             fleet: None,
-        }
+        })
     }
 
     /// Waits until there are enough agents, before anything runs.
@@ -206,18 +204,18 @@ impl<'a> ScriptAgents<'a> {
     /// Flushes the log and returns the agents; `None` if they were never assembled.
     #[must_use]
     pub fn finish(self) -> Option<Fleet> {
-        self.lines.flush();
+        self.lines.iter().for_each(AgentLog::flush);
         self.fleet
     }
 }
 
 impl RemoteUsers for ScriptAgents<'_> {
-    fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
+    fn assemble(&mut self, set_up: &[SetupResult]) -> Result<&mut dyn RemoteWorkers, RunError> {
         let listener = Arc::clone(&self.listener);
         let (fleet, has_journal) = match &mut self.source {
-            AgentSource::New { maker, spec, parcel } => {
-                let script = (&**parcel, set_up, self.interrupt.as_ref());
-                let fleet = maker.assemble_script((*spec, self.prepared), script, listener);
+            AgentSource::New { maker, spec, parcels } => {
+                let scripts = (parcels.as_slice(), set_up, self.interrupt.as_ref());
+                let fleet = maker.assemble_scripts((&**spec, self.prepared), scripts, listener);
                 (fleet, maker.keeps_journal())
             }
             AgentSource::Orphan(orphan) => {
@@ -257,13 +255,15 @@ impl RemoteUsers for ScriptAgents<'_> {
     }
 }
 
-/// Repeats events of a script on an agent here: writes its log, ends or fails the test.
-fn listener(test: &Arc<Test>, lines: AgentLog) -> ScriptListener {
-    let test = Arc::clone(test);
-    Arc::new(move |agent, event| match event {
-        ScriptEvent::Line(line) => lines.line(agent, line.into()),
-        ScriptEvent::LinesLost(count) => lines.lost(agent, count),
-        ScriptEvent::Aborted(reason) => test.abort(reason),
-        ScriptEvent::Failed => test.fail(),
+/// Repeats events of scripts on an agent here: writes their logs, ends or fails their tests.
+fn listener(tests: Vec<Arc<Test>>, lines: Vec<AgentLog>) -> ScriptListener {
+    Arc::new(move |agent, number, event| {
+        let (Some(test), Some(lines)) = (tests.get(number), lines.get(number)) else { return };
+        match event {
+            ScriptEvent::Line(line) => lines.line(agent, line.into()),
+            ScriptEvent::LinesLost(count) => lines.lost(agent, count),
+            ScriptEvent::Aborted(reason) => test.abort(reason),
+            ScriptEvent::Failed => test.fail(),
+        }
     })
 }

@@ -32,9 +32,9 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     if has_agents {
         command.check_agents(&loaded)?;
     }
-    let script = command.agent_script(&loaded, args.output.verbose);
+    let scripts = command.agent_scripts(&loaded, args.output.verbose);
     let agents = FleetMaker::of(&args.fleet)?;
-    let agents = agents.map(|maker| maker.for_scripts(script.is_some()));
+    let agents = agents.map(|maker| maker.for_scripts(!scripts.is_empty()));
     let mut prepared = command.prepare_loaded(&loaded)?;
     prepared.redact(&redactor);
     if args.debug {
@@ -69,7 +69,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
             true => Cow::Owned(loaded.inlined(&command.spec)),
             false => Cow::Borrowed(&command.spec),
         };
-        let what = (&*spec, script.as_ref());
+        let what = (&*spec, scripts.as_slice());
         let agents = assemble(agents.as_ref(), what, &prepared, quiet, console)?;
         let rows = args.judge.reconcile.as_deref();
         let rows = rows.map(|text| Reconciliation::begin(text, &command.spec)).transpose()?;

@@ -1,8 +1,7 @@
 //! Scripts on agents: settings that agents do not support, and what agents receive.
 
-use gake_core::spec::RequestSource;
 use gake_run::LoadedRequests;
-use gake_run::script::{ONE_SCRIPT, ScriptSettings};
+use gake_run::script::ScriptSettings;
 use gake_session::Failure;
 use gake_session::fleet::{AgentScript, unsupported};
 use gake_session::script::ScriptLoader;
@@ -21,27 +20,27 @@ impl CommandSpec {
     /// # Errors
     /// The unsupported settings.
     pub fn check_agents(&self, loaded: &LoadedRequests) -> Result<(), Failure> {
-        let scripts: Vec<_> = loaded.scripts().collect();
-        let (Some(script), Some(settings)) = (scripts.first(), self.settings()) else {
-            return Ok(());
-        };
-        let is_script = |source: &RequestSource| matches!(source, RequestSource::Script(_));
-        if scripts.len() > 1 || !self.spec.scenarios.iter().all(|one| is_script(&one.source)) {
-            return Err(Failure::usage(ONE_SCRIPT));
-        }
-        let why = unsupported(settings, &script.options, &self.spec, NAMES);
-        why.map_or(Ok(()), |why| Err(Failure::usage(why)))
+        let Some(settings) = self.settings() else { return Ok(()) };
+        let mut reasons = loaded
+            .scripts()
+            .filter_map(|script| unsupported(settings, &script.options, &self.spec, NAMES));
+        reasons.next().map_or(Ok(()), |why| Err(Failure::usage(why)))
     }
 
-    /// The script for agents, if the run has one.
-    pub fn agent_script<'a>(
+    /// The scripts of the run for agents.
+    pub fn agent_scripts<'a>(
         &'a self,
         loaded: &'a LoadedRequests,
         is_verbose: bool,
-    ) -> Option<AgentScript<'a>> {
-        let script = AgentScript::new(loaded.scripts().next()?, self.settings()?);
-        let showing = SHOWING.to_owned();
-        Some(AgentScript { is_verbose, has_other_load: true, showing, ..script })
+    ) -> Vec<AgentScript<'a>> {
+        let Some(settings) = self.settings() else { return Vec::new() };
+        let of = |script| AgentScript {
+            is_verbose,
+            has_other_load: true,
+            showing: SHOWING.to_owned(),
+            ..AgentScript::new(script, settings)
+        };
+        loaded.scripts().map(of).collect()
     }
 
     fn settings(&self) -> Option<&ScriptSettings> {

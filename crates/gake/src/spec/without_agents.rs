@@ -15,8 +15,8 @@ impl CommandSpec {
         Ok(())
     }
 
-    /// Gives agents no script.
-    pub fn agent_script<'a>(&'a self, _: &'a LoadedRequests, _: bool) -> Option<AgentScript<'a>> {
-        None
+    /// Gives agents no scripts.
+    pub fn agent_scripts<'a>(&'a self, _: &'a LoadedRequests, _: bool) -> Vec<AgentScript<'a>> {
+        Vec::new()
     }
 }

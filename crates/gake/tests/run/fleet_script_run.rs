@@ -131,27 +131,58 @@ fn names_and_certificates_of_the_spec_hold_on_agents() {
 }
 
 #[test]
-fn what_agents_cannot_do_is_refused_before_anything_starts() {
-    let (lab, folder) = (lab(), folder());
-    let base = format!("BASE={}", base(&lab));
-    let text = "scenario = [
-        { script = \"script.js\", name = \"a\" },
-        { script = \"other.js\", name = \"b\" },
-    ]";
-    std::fs::write(folder.path().join("two.toml"), text).unwrap();
-    std::fs::write(folder.path().join("other.js"), SCRIPT).unwrap();
+fn several_scripts_and_plain_scenarios_run_beside_each_other() {
+    let (nats, lab, folder) = (Nats::start(), lab(), folder());
+    let two = agents(&nats, &["a", "b"], SCRIPTS);
+    let other = "
+        import exec from 'k6/execution';
+        import http from 'k6/http';
+        export function setup() { return { path: '/status/204' }; }
+        export default function (data) {
+          http.get(__ENV.BASE + data.path);
+          if (__ENV.ABORT) exec.test.abort('the other script has seen enough');
+        }
+        export function teardown(data) { http.get(`${__ENV.BASE}${data.path}?torn=down`); }";
+    std::fs::write(folder.path().join("other.js"), other).unwrap();
     let text = format!(
         "scenario = [
-            {{ script = \"script.js\", name = \"a\" }},
-            {{ url = \"http://{}/fast\", rate = 10, duration = \"1s\", name = \"b\" }},
+            {{ url = \"http://{}/fast\", rate = 30, duration = \"2s\", name = \"plain\" }},
+            {{ script = \"script.js\", rate = 20, duration = \"2s\", name = \"shop\" }},
+            {{ script = \"other.js\", users = 3, iterations_per_user = 7, name = \"other\" }},
         ]",
         lab.addr()
     );
     std::fs::write(folder.path().join("mixed.toml"), text).unwrap();
-    let one = "agents run one script and no other scenarios";
+    let base = format!("BASE={}", base(&lab));
+    let run = |more: &[&str]| {
+        let line = ["run", "--spec", "mixed.toml", "-e", &base, "-e", "WANTED=40"];
+        let line = [&line[..], &["--agents", "2", "-o", "json"], more].concat();
+        start(with(&nats, TOKEN, &line).current_dir(folder.path())).wait()
+    };
+    let ran = run(&[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let routes = lab.stats().routes;
+    let counted = ["/fast", "/delay", "/status"].map(|route| routes[route]);
+    // Each `teardown` runs once, here.
+    assert_eq!(counted, [60, 40, 3 * 7 + 1], "{ran:?}");
+    let result = json(&ran);
+    let sent = result.at("scenarios").as_array().unwrap().iter();
+    let sent: Vec<_> = sent.map(|one| one["requests"]["sent"].as_u64()).collect();
+    assert_eq!(sent, [Some(60), Some(40), Some(21)], "{ran:?}");
+    assert_eq!(objectives(&result), [("own:count>=40".to_owned(), true)], "{ran:?}");
+    assert!(ran.stderr.contains("a journal holds one script"), "{ran:?}");
+    // Either script may end the test.
+    let ran = run(&["-e", "ABORT=1"]);
+    assert_eq!(json(&ran).at("verdict.ended").as_str(), None, "{ran:?}");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    end(two);
+}
+
+#[test]
+fn what_agents_cannot_do_is_refused_before_anything_starts() {
+    let (lab, folder) = (lab(), folder());
+    let base = format!("BASE={}", base(&lab));
     for (line, why) in [
-        ("--spec two.toml", one),
-        ("--spec mixed.toml", one),
         ("script.js --script-profile", "agents do not support --script-profile"),
         ("script.js --body-errors", "agents do not support --body-errors"),
         ("script.js --body-memory 1GB", "agents do not support --body-memory"),

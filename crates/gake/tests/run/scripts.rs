@@ -171,6 +171,35 @@ fn scripts_run_beside_plain_scenarios() {
     assert_eq!(shop.lab.shutdown().requests, 100);
 }
 
+/// The connections of a user that has ended stay open while others run, for which no worker waits.
+#[test]
+fn users_of_one_script_may_end_before_those_of_another() {
+    let shop = Shop::of(
+        "import exec from 'k6/execution';
+         import http from 'k6/http';
+         import { sleep } from 'k6';
+         export default function () {
+           if (exec.vu.idInTest === 1) sleep(1);
+           http.get(`${__ENV.BASE}/fast`);
+         }",
+    );
+    let other = "import http from 'k6/http';
+        import { sleep } from 'k6';
+        export default function () { http.get(`${__ENV.BASE}/fast`); sleep(0.3); }";
+    fs::write(shop.path("other.js"), other).unwrap();
+    let text = "threads = 1
+        scenario = [
+          { script = \"shop.js\", users = 2, iterations_per_user = 1, name = \"shop\" },
+          { script = \"other.js\", users = 1, iterations_per_user = 1, name = \"other\" },
+        ]";
+    fs::write(shop.path("two.toml"), text).unwrap();
+    let line = ["run", "--spec", "two.toml", "-e", &shop.base, "-o", "json"];
+    let done = start(gake(&line).current_dir(shop.folder.path())).wait().done();
+    let result = Json(serde_json::from_str(&done.stdout).unwrap());
+    assert_eq!((result.count("requests.ok"), result.count("iterations.finished")), (3, 3));
+    assert_eq!(result.at("verdict.reasons").as_array().map(Vec::len), Some(0), "{done:?}");
+}
+
 #[test]
 fn an_early_end_of_a_script_has_a_reason_and_an_exit_code() {
     let shop = Shop::of(

@@ -57,9 +57,8 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
         probe: false,
     };
     let begin = || {
-        if let (Some(OrphanScript { set_up, .. }), Some(fired)) = (script, prepared.scripts.first())
-        {
-            let agents = ScriptAgents::of_orphan(orphan, &fired.script.test, &prepared);
+        if let Some(OrphanScript { set_up, .. }) = script {
+            let agents = ScriptAgents::of_orphan(orphan, &prepared);
             let agents = agents.map_err(failure)?;
             let agents = agents.described_on((!args.output.quiet).then_some(console));
             return Ok((Some(RunAgents::Script(Box::new(agents), Some(Box::new(set_up)))), None));
