@@ -106,6 +106,8 @@ options! {
     dns "dns": DnsOptions,
     /// Maximum redirects followed for one request.
     max_redirects "maxRedirects": i64,
+    /// The version of HTTP: gake's own option.
+    http_version "httpVersion": String,
     /// The default `User-Agent`.
     user_agent "userAgent": String,
     /// Maximum concurrent requests of a `batch`.
@@ -232,6 +234,9 @@ impl Serialize for OptionsView<'_> {
         let mut left_out = self.left_out.to_vec();
         if self.options.cloud.is_none() {
             left_out.push("cloud");
+        }
+        if self.options.http_version.is_none() {
+            left_out.push("httpVersion");
         }
         self.options.write(&mut map, &left_out)?;
         map.end()
