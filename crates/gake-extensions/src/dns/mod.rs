@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::metric::{MetricKind, MetricUnit};
 use gake_js::errors::go_error;
 use gake_js::native::named;
-use gake_js::value::text;
+use gake_js::value::{given, text};
 use gake_k6::metrics::MetricNumber;
 use gake_k6::user::dial::is_blocked;
 use gake_k6::user::vu::{Vu, VuStage};
@@ -73,6 +73,11 @@ impl CallMetrics {
     }
 }
 
+/// A text argument; empty if it is `null` or `undefined`.
+fn given_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
+    given(Some(value.clone())).map_or(Ok(String::new()), |value| text(ctx, &value))
+}
+
 fn refused<'js>(ctx: &Ctx<'js>, why: &str) -> rquickjs::Result<Promise<'js>> {
     rejected(ctx, &Rejection::Error(why.to_owned()))
 }
@@ -90,7 +95,8 @@ fn resolve<'js>(
     let [name, record, server, ..] = arguments else {
         return refused(ctx, "nameserver argument must be provided");
     };
-    let (name, record, server) = (text(ctx, name)?, text(ctx, record)?, text(ctx, server)?);
+    let [name, record, server] =
+        [given_text(ctx, name)?, given_text(ctx, record)?, given_text(ctx, server)?];
     let server = match nameserver::parse(&server) {
         Ok(server) => server,
         Err(why) => return refused(ctx, &format!("parsing nameserver address failed: {why}")),
@@ -126,7 +132,7 @@ fn look_up<'js>(
     if vu.stage.get() == VuStage::Init {
         return refused(ctx, "lookup can not be used in the init context");
     }
-    let host = arguments.first().map_or(Ok("undefined".to_owned()), |host| text(ctx, host))?;
+    let host = arguments.first().map_or(Ok(String::new()), |host| given_text(ctx, host))?;
     let tags = [("host".to_owned(), host.clone())];
     let user = Rc::clone(vu);
     let answer = async move {

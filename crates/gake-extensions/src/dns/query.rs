@@ -48,8 +48,13 @@ pub(super) async fn ask(
         return Err(failed(why));
     }
     let id = (vu.test.unix_ns() >> 8) as u16 ^ vu.number as u16;
-    let question = question(id, name, record)
-        .map_err(|error| failed(format!("unable to serialize DNS packet; reason: {error}")))?;
+    // The library leaves out empty labels.
+    let has_labels = !name.starts_with('.') && !name.contains("..");
+    let question = has_labels.then(|| question(id, name, record).ok()).flatten();
+    // The only error is that of a name.
+    let Some(question) = question else {
+        return Err(failed("unable to serialize DNS packet; reason: dns: bad rdata".to_owned()));
+    };
     let answer = exchange(vu, id, &question, server).await.map_err(failed)?;
     let packet = Packet::parse(&answer).map_err(|error| {
         failed(format!("unable to deserialize response DNS packet; reason: {error}"))

@@ -99,7 +99,7 @@
           try {
             this.#handlers.get("connect")?.();
           } finally {
-            resolve();
+            resolve(null);
           }
         });
       });

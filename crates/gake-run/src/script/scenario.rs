@@ -64,7 +64,7 @@ fn tag_keys(spec: &RunSpec) -> Vec<String> {
 /// log.
 fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
     let name = path.to_string_lossy();
-    let source = UnloadedScript::read(&name, fetcher(None, None), None)
+    let source = UnloadedScript::read(&name, fetcher(None, None, None), None)
         .map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
     let log: ScriptLog = Arc::new(|_: &LogLine| ());
     ConfiguredScript::load(source, &ScriptSettings::default(), log)

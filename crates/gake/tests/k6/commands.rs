@@ -191,3 +191,57 @@ fn patched(address: &str, body: &str) -> String {
     stream.read_to_string(&mut answer).unwrap();
     answer
 }
+
+#[test]
+fn deps_lists_what_a_script_imports() {
+    let folder = tempfile::tempdir().unwrap();
+    // As k6 2.2 prints it, but that no build is needed.
+    let here = folder.path().canonicalize().unwrap().display().to_string();
+    std::fs::write(folder.path().join("lib.js"), "export { check } from 'k6';").unwrap();
+    let script = "\"use k6 > 1.0\";
+        import http from 'k6/http';
+        import dns from 'k6/x/dns';
+        import { check } from './lib.js';
+        const metrics = require('k6/metrics');
+        export default function () {}";
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let text = k6(&["deps", "s.js"], folder.path().canonicalize().unwrap().as_path());
+    let expected = format!(
+        "Build Dependencies:\n  k6: >1.0\n  k6/x/dns: *\n\nImports:\n  file://{here}/lib.js\n  \
+        file://{here}/s.js\n  k6\n  k6/http\n  k6/x/dns\n\nCustom Build Required: no\n"
+    );
+    assert_eq!((text.code, text.stdout), (Some(0), expected));
+    let json = k6(&["deps", "--json", "s.js"], folder.path());
+    let start = "{\n  \"buildDependencies\": {\n    \"k6\": \">1.0\",";
+    assert!(json.stdout.starts_with(start), "{json:?}");
+    assert!(json.stdout.ends_with("\n  \"customBuildRequired\": false\n}\n"), "{json:?}");
+    let missing = k6(&["deps", "none.js"], folder.path());
+    assert!(missing.code == Some(255) && missing.stderr.contains("none.js"), "{missing:?}");
+}
+
+#[test]
+fn a_lock_is_written_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let modules = cache.join("gake/modules");
+    std::fs::create_dir_all(&modules).unwrap();
+    // The cache of https://a.test/x.js, as after an earlier run with a network.
+    let name = "9f73badbd648a18f09f3e3421596304fb04e29a7d066cb60626e3ac0053b2e36.js";
+    let url = "https://a.test/x.js";
+    let cached = modules.join(name);
+    std::fs::write(&cached, "export const x = 1;").unwrap();
+    let script = format!("import {{ x }} from '{url}'; export default () => console.log(x);");
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let run = |args: &[&str]| {
+        let args = [&["as", "k6"], args].concat();
+        start(gake(&args).current_dir(folder.path()).env("XDG_CACHE_HOME", &cache)).wait()
+    };
+    let locked = run(&["deps", "--lock", "s.js"]);
+    assert!(locked.code == Some(0) && locked.stderr.contains("has 1 modules"), "{locked:?}");
+    let lock = std::fs::read_to_string(folder.path().join("s.js.lock")).unwrap();
+    assert!(lock.ends_with(&format!("  {url}\n")), "{lock}");
+    assert_eq!(run(&["run", "--quiet", "s.js"]).code, Some(0));
+    std::fs::write(folder.path().join("s.js.lock"), "# none\n").unwrap();
+    let unlocked = run(&["run", "--quiet", "s.js"]);
+    assert!(unlocked.stderr.contains("is not in s.js.lock"), "{unlocked:?}");
+}
