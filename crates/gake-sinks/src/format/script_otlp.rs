@@ -50,7 +50,7 @@ pub(crate) fn request(
         let name = format!("{}{}", resource.prefix, key.metric.name);
         let (unit, divisor) = match key.metric.unit {
             MetricUnit::Time => ("ms", 1e6),
-            MetricUnit::Data => ("By", 1.0),
+            MetricUnit::Bytes => ("By", 1.0),
             _ => ("", 1.0),
         };
         let mut add = |name: &str, unit, instrument, point: &ProtoMessage| {
@@ -193,7 +193,7 @@ mod tests {
             values.iter().for_each(|value| table.add(series, *value, 0));
         };
         add("http_reqs", MetricKind::Counter, MetricUnit::Number, &[1.0, 1.0]);
-        add("data_sent", MetricKind::Counter, MetricUnit::Data, &[7.0]);
+        add("data_sent", MetricKind::Counter, MetricUnit::Bytes, &[7.0]);
         add("vus", MetricKind::Gauge, MetricUnit::Number, &[3.0]);
         add("checks", MetricKind::Rate, MetricUnit::Number, &[1.0, 1.0, 0.0]);
         let resource = ScriptResource {

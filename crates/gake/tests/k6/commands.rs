@@ -1,8 +1,10 @@
 //! Commands of k6 other than `run`. What k6 2.2 printed is in `commands/`.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use crate::common::{Ran, gake, start};
+use crate::common::{Ran, gake, serve_requests, start};
 
 fn k6(args: &[&str], folder: &Path) -> Ran {
     start(gake(&[&["as", "k6"], args].concat()).current_dir(folder)).wait()
@@ -244,4 +246,77 @@ fn a_lock_is_written_and_verified() {
     std::fs::write(folder.path().join("s.js.lock"), "# none\n").unwrap();
     let unlocked = run(&["run", "--quiet", "s.js"]);
     assert!(unlocked.stderr.contains("is not in s.js.lock"), "{unlocked:?}");
+}
+
+/// A collector that takes everything; the heads and bodies of its requests.
+fn collector() -> (u16, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let requests = Arc::<Mutex<Vec<_>>>::default();
+    let taken = Arc::clone(&requests);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let taken = Arc::clone(&taken);
+            std::thread::spawn(move || {
+                serve_requests(stream, |head, body| {
+                    taken.lock().unwrap().push((head.to_lowercase(), body));
+                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned()
+                });
+            });
+        }
+    });
+    (port, requests)
+}
+
+#[test]
+fn metrics_go_to_a_collector_of_opentelemetry() {
+    let (port, requests) = collector();
+    let folder = tempfile::tempdir().unwrap();
+    let script = "import { check } from 'k6';
+        export default function () { check(1, { ok: () => true, no: () => false }); }";
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let args = ["as", "k6", "run", "--quiet", "--out", "opentelemetry", "s.js"];
+    let run = |protocol: &str| {
+        let mut command = gake(&args);
+        command
+            .current_dir(folder.path())
+            .env("K6_OTEL_EXPORTER_PROTOCOL", protocol)
+            .env("K6_OTEL_HTTP_EXPORTER_INSECURE", "true")
+            .env("K6_OTEL_HTTP_EXPORTER_ENDPOINT", format!("127.0.0.1:{port}"))
+            .env("K6_OTEL_METRIC_PREFIX", "own_")
+            .env("K6_OTEL_HEADERS", "X-A=b%20c");
+        start(&mut command).wait()
+    };
+    assert_eq!(run("http/protobuf").code, Some(0));
+    let requests = requests.lock().unwrap();
+    let (head, body) = requests.last().unwrap();
+    assert!(head.starts_with("post /v1/metrics http/1.1") && head.contains("x-a: b c"), "{head}");
+    assert!(head.contains("content-type: application/x-protobuf"), "{head}");
+    let body = String::from_utf8_lossy(body);
+    for part in ["own_iterations", "own_checks.total", "nonzero", "service.name"] {
+        assert!(body.contains(part), "{part}: {body}");
+    }
+    let refused = run("http/json");
+    assert!(refused.stderr.contains("only \\\"grpc\\\" and"), "{refused:?}");
+}
+
+#[test]
+fn log_times_have_nanoseconds_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "export default () => console.log('x')";
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let times = |args: &[&str], variable: &str| {
+        let args = [&["as", "k6", "run", "--quiet", "s.js"], args].concat();
+        let mut command = gake(&args);
+        start(command.current_dir(folder.path()).env("K6_LOG_NS_TIMESTAMPS", variable))
+            .wait()
+            .stderr
+    };
+    let seconds = "time=\"2026-01-01T00:00:00".len();
+    for (args, variable, next) in
+        [(&[][..], "", 'Z'), (&["--log-ns-timestamps"], "", '.'), (&[], "true", '.')]
+    {
+        let log = times(args, variable);
+        assert_eq!(log[seconds..].chars().next(), Some(next), "{log}");
+    }
 }
