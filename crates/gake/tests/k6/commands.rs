@@ -133,7 +133,7 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     )
     .unwrap();
     // An address of its own: connections of other tests take ports of 127.0.0.1.
-    let port = std::net::TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.65.65.1:{port}");
     let version = ["--k6-version", "1.8", "--address", &address];
     let ask = |args: &[&str]| k6(&[args, &version].concat(), folder.path());

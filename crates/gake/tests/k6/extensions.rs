@@ -168,7 +168,7 @@ fn other_extensions_are_refused_with_those_that_are_there() {
     let (ran, _) =
         printed(folder.path(), "import x from 'k6/x/kafka'; export default function () {}");
     let expected = "unknown modules [\\\"k6/x/kafka\\\"] were tried to be loaded, but couldn't: the \
-        extensions of this program are k6/x/faker, k6/x/redis, k6/x/sse, k6/x/sql";
+        extensions of this program are k6/x/dns, k6/x/faker, k6/x/redis, k6/x/sse, k6/x/sql";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     let old = "import x from 'k6/experimental/redis'; export default function () {}";
     let (refused, _) = printed(folder.path(), old);
@@ -325,21 +325,28 @@ fn sockets_have_events_in_order() {
 }
 
 #[test]
-fn a_socket_that_no_script_closes_ends_with_its_iteration() {
+fn a_socket_ends_with_its_iteration() {
     let port = echo_server();
-    let script = format!(
-        "import {{ Socket }} from 'k6/x/tcp';
-        export const options = {{ scenarios: {{ a: {{ executor: 'constant-vus', vus: 1,
-            duration: '300ms', gracefulStop: '0s' }} }} }};
-        export default async function () {{
-            const socket = new Socket();
-            socket.on('data', () => {{ throw new Error('from a handler'); }});
-            await socket.connect({port}, '127.0.0.1');
-            await socket.write('x');
-        }}"
-    );
-    let folder = tempfile::tempdir().unwrap();
-    let (ran, _) = printed(folder.path(), &script);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("from a handler"), "{ran:?}");
+    let run = |options: &str, handler: &str| {
+        let script = format!(
+            "import {{ Socket }} from 'k6/x/tcp';
+            export const options = {{ {options} }};
+            export default async function () {{
+                const socket = new Socket();
+                socket.on('data', () => {{ {handler} }});
+                await socket.connect({port}, '127.0.0.1');
+                await socket.write('x');
+            }}"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        printed(folder.path(), &script).0
+    };
+    // The end of the scenario cuts it.
+    let cut = "scenarios: { a: { executor: 'constant-vus', vus: 1, duration: '1s', \
+        gracefulStop: '0s' } }";
+    let open = run(cut, "");
+    assert!(open.code == Some(0) && open.stdout.contains("tcp_sockets"), "{open:?}");
+    // So does a handler that throws.
+    let thrown = run("iterations: 1", "throw new Error('from a handler')");
+    assert!(thrown.code == Some(0) && thrown.stderr.contains("from a handler"), "{thrown:?}");
 }

@@ -79,6 +79,7 @@ fn scripts_speak_http3_when_an_option_says_so() {
     // The flag of `gake run` does the same.
     let native = ran(&["run", &with(""), "--http3"]);
     assert_eq!((native.code, native.stderr.matches(line).count()), (Some(0), 2), "{native:?}");
+    let path = with("httpVersion: '3',");
     let proxied = start(gake(&["as", "k6", "run", &path]).env("HTTPS_PROXY", "http://127.0.0.1:1"));
     let proxied = proxied.wait();
     assert!(proxied.stderr.contains("a proxy does not carry UDP"), "{proxied:?}");
