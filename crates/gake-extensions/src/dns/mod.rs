@@ -104,9 +104,9 @@ fn resolve<'js>(
     let tags = [("query", &name), ("recordType", &record), ("nameserver", &server.to_string())];
     let tags = tags.map(|(key, value)| (key.to_owned(), value.clone()));
     let user = Rc::clone(vu);
-    let answer = async move {
+    let response = async move {
         let begun = user.now();
-        let answer = match blocked(&user, &name) {
+        let response = match blocked(&user, &name) {
             Some(name) => {
                 let why = format!("DNS query blocked by k6 option blockHostnames: {name}");
                 Err(query::error(REFUSED, "BlockedHostname", &why))
@@ -116,10 +116,10 @@ fn resolve<'js>(
                 Err(why) => Err(why),
             },
         };
-        metrics.record(&user, &tags, begun, answer.is_err());
-        answer
+        metrics.record(&user, &tags, begun, response.is_err());
+        response
     };
-    promise(ctx, vu, answer, |ctx, records| records.into_js(ctx))
+    promise(ctx, vu, response, |ctx, records| records.into_js(ctx))
 }
 
 /// `dns.lookup(hostname)`.
@@ -135,19 +135,19 @@ fn look_up<'js>(
     let host = arguments.first().map_or(Ok(String::new()), |host| given_text(ctx, host))?;
     let tags = [("host".to_owned(), host.clone())];
     let user = Rc::clone(vu);
-    let answer = async move {
+    let response = async move {
         let begun = user.now();
-        let answer = match blocked(&user, &host) {
+        let response = match blocked(&user, &host) {
             Some(name) => {
                 let why = format!("blocked hostname: {name}");
                 Err(query::error(REFUSED, "BlockedHostname", &why))
             }
             None => addresses(&host).await,
         };
-        metrics.record(&user, &tags, begun, answer.is_err());
-        answer
+        metrics.record(&user, &tags, begun, response.is_err());
+        response
     };
-    promise(ctx, vu, answer, |ctx, addresses| addresses.into_js(ctx))
+    promise(ctx, vu, response, |ctx, addresses| addresses.into_js(ctx))
 }
 
 /// The name by which `blockHostnames` blocks a host, if it does.

@@ -1,4 +1,4 @@
-//! A question to a name server over UDP, and its answer.
+//! A question to a name server over UDP, and its response.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tokio::net::UdpSocket;
 
 use crate::later::{Rejection, within};
 
-/// Bytes of an answer that may come.
-const ANSWER_MAX: usize = 4096;
+/// Maximum bytes of a response.
+const RESPONSE_MAX: usize = 4096;
 
 /// Time limit of a question.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub(super) fn record_type(name: &str) -> Result<TYPE, Rejection> {
 /// Asks `server` for the records of a name.
 ///
 /// # Errors
-/// The extension's error: the question cannot be asked, or the answer is none.
+/// The extension's error: the question cannot be sent, or the response has no records.
 pub(super) async fn ask(
     vu: &Vu,
     (name, record): (&str, TYPE),
@@ -55,8 +55,8 @@ pub(super) async fn ask(
     let Some(question) = question else {
         return Err(failed("unable to serialize DNS packet; reason: dns: bad rdata".to_owned()));
     };
-    let answer = exchange(vu, id, &question, server).await.map_err(failed)?;
-    let packet = Packet::parse(&answer).map_err(|error| {
+    let response = exchange(vu, id, &question, server).await.map_err(failed)?;
+    let packet = Packet::parse(&response).map_err(|error| {
         failed(format!("unable to deserialize response DNS packet; reason: {error}"))
     })?;
     records(&packet)
@@ -68,12 +68,12 @@ fn question(id: u16, name: &str, record: TYPE) -> Result<Vec<u8>, simple_dns::Si
     let name = Name::new(name)?;
     let (record, class) = (QTYPE::TYPE(record), QCLASS::CLASS(CLASS::IN));
     packet.questions.push(Question::new(name, record, class, false));
-    let size = ANSWER_MAX as u16;
+    let size = RESPONSE_MAX as u16;
     *packet.opt_mut() = Some(OPT { opt_codes: Vec::new(), udp_packet_size: size, version: 0 });
     packet.build_bytes_vec()
 }
 
-/// Sends a question and waits for the answer that has its number.
+/// Sends a question and waits for the response with its number.
 async fn exchange(
     vu: &Vu,
     id: u16,
@@ -95,18 +95,18 @@ async fn exchange(
         )
     })?;
     vu.count_traffic(sent as u64, 0);
-    let mut buffer = vec![0; ANSWER_MAX];
-    let answer = within(vu, TIMEOUT, async {
+    let mut buffer = vec![0; RESPONSE_MAX];
+    let response = within(vu, TIMEOUT, async {
         loop {
             let length = socket.recv(&mut buffer).await?;
             vu.count_traffic(0, length as u64);
-            // Anything else answers another question, or is forged.
+            // Anything else belongs to another question, or is forged.
             if buffer.get(..2) == Some(&id.to_be_bytes()) {
                 return Ok::<_, std::io::Error>(length);
             }
         }
     });
-    let why = match answer.await {
+    let why = match response.await {
         Some(Ok(length)) => {
             buffer.truncate(length);
             return Ok(buffer);
@@ -128,7 +128,7 @@ fn records(packet: &Packet<'_>) -> Result<Vec<String>, Rejection> {
     if code != RCODE::NoError {
         return Err(refused(code));
     }
-    let texts = packet.answers.iter().map(|answer| match &answer.rdata {
+    let texts = packet.answers.iter().map(|record| match &record.rdata {
         RData::A(a) => Ok(Ipv4Addr::from(a.address).to_string()),
         RData::AAAA(aaaa) => Ok(Ipv6Addr::from(aaaa.address).to_string()),
         RData::TXT(text) => {
@@ -143,7 +143,7 @@ fn records(packet: &Packet<'_>) -> Result<Vec<String>, Rejection> {
     texts.collect()
 }
 
-/// The error of an answer that says why there is none.
+/// The error of a response without records.
 fn refused(code: RCODE) -> Rejection {
     let (number, name) = match code {
         RCODE::NoError | RCODE::FormatError => (1, "FormatError"),
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_any_bytes_are_refused_or_read() {
+    fn responses_of_any_bytes_are_refused_or_read() {
         let whole = question(7, "a.test", TYPE::TXT).unwrap();
         for end in 0..whole.len() {
             // Cut anywhere, and with each byte changed.

@@ -128,7 +128,7 @@ impl TcpConnection {
         end
     }
 
-    /// Writes bytes after those of earlier calls: how many were written, and why not all.
+    /// Writes bytes after the bytes of earlier calls: how many were written, and why not all.
     pub(super) async fn write(&self, bytes: &[u8]) -> (usize, Option<String>) {
         let mut writer = self.writer.lock().await;
         let mut written = 0;

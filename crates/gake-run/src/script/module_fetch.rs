@@ -1,19 +1,17 @@
 //! Modules that scripts import from the network: fetched once, then read from a cache.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use gake_core::record::Fault;
 use gake_k6::files::{FetchModule, FetchedModule};
 use gake_wire::lookup;
 use gake_wire::{HttpRequest, ProxyRules};
 use url::Url;
 
-use super::module_lock::ModuleLock;
+use super::module_lock::{ModuleLock, hash};
 use crate::single_request::{SendError, send_once};
 
 /// Time limit for fetching a module.
@@ -88,13 +86,6 @@ fn keep(path: &Path, text: &[u8]) -> std::io::Result<()> {
         gake_files::create_folder(folder)?;
     }
     gake_files::replace(path, gake_files::Access::Owner, |file| file.write_all(text))
-}
-
-pub(super) fn hash(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn download(url: &str, proxy: Option<&ProxyRules>) -> Result<Vec<u8>, String> {

@@ -2,10 +2,12 @@
 //! test the same on every machine, and without a network wherever its modules are cached.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::digest::{SHA256, digest};
+
 use super::LoadedScript;
-use super::module_fetch::hash;
 
 /// The end of a lock's name, behind that of the script.
 const END: &str = ".lock";
@@ -113,6 +115,14 @@ impl ModuleLock {
     fn name(&self) -> String {
         Self::path(&self.script).display().to_string()
     }
+}
+
+/// The SHA-256 of a module, in hexadecimal digits.
+pub(super) fn hash(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn advice(script: &str) -> String {
