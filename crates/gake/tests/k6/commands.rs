@@ -248,11 +248,14 @@ fn a_lock_is_written_and_verified() {
     assert!(unlocked.stderr.contains("is not in s.js.lock"), "{unlocked:?}");
 }
 
-/// A collector that takes everything; the heads and bodies of its requests.
-fn collector() -> (u16, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+/// The heads and bodies of requests.
+type TakenRequests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// A collector that takes everything, and its port.
+fn collector() -> (u16, TakenRequests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let requests = Arc::<Mutex<Vec<_>>>::default();
+    let requests = TakenRequests::default();
     let taken = Arc::clone(&requests);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
