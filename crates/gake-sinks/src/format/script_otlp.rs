@@ -228,8 +228,8 @@ mod tests {
         }
         let mut point = ProtoMessage::default();
         distribution(&mut point, &trend, 1e6);
-        // count, sum, and the tag and length of the counts take 20 bytes.
-        let counts: Vec<u64> = point.bytes[20..148]
+        // count, sum, and the tag and length of the counts take 21 bytes.
+        let counts: Vec<u64> = point.bytes[21..149]
             .chunks_exact(8)
             .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
             .collect();
