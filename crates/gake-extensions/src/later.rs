@@ -18,6 +18,8 @@ use rquickjs::{Ctx, Object, Persistent, Promise, Value};
 pub(crate) enum Rejection {
     /// An error of Go, by its message.
     Error(String),
+    /// An error of Go with fields: its text, and each field with its value.
+    Fields(String, Vec<(&'static str, serde_json::Value)>),
     /// The script's heap is full.
     NoMemory,
 }
@@ -64,12 +66,32 @@ impl Rejection {
     fn throw(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
         match self {
             Self::NoMemory => gake_script::user::throw_out_of_memory(ctx),
-            Self::Error(message) => match go_value(ctx, message) {
-                Ok(error) => ctx.throw(error),
-                Err(error) => error,
-            },
+            Self::Error(message) => thrown(ctx, go_value(ctx, message)),
+            Self::Fields(message, fields) => thrown(ctx, go_struct(ctx, message, fields)),
         }
     }
+}
+
+fn thrown<'js>(ctx: &Ctx<'js>, error: rquickjs::Result<Value<'js>>) -> rquickjs::Error {
+    match error {
+        Ok(error) => ctx.throw(error),
+        Err(error) => error,
+    }
+}
+
+/// An error of Go with these fields.
+pub(crate) fn go_struct<'js>(
+    ctx: &Ctx<'js>,
+    message: &str,
+    fields: &[(&'static str, serde_json::Value)],
+) -> rquickjs::Result<Value<'js>> {
+    let error = go_value(ctx, message)?;
+    if let Some(object) = error.as_object() {
+        for (name, value) in fields {
+            object.set(*name, ctx.json_parse(value.to_string())?)?;
+        }
+    }
+    Ok(error)
 }
 
 /// An error of Go as scripts see it: `error()` and its text are the message. It is no `Error` for

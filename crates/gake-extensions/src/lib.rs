@@ -6,17 +6,20 @@
 
 #![forbid(unsafe_code)]
 
+mod dns;
 mod faker;
 mod later;
 mod redis;
 mod sql;
 mod sse;
+mod tcp;
 
 use gake_k6::extension::Extension;
 use gake_k6::version::K6Version;
 
 /// All extensions.
 pub static EXTENSIONS: &[Extension] = &[
+    Extension { name: "k6/x/dns", make: dns::make, version: None },
     Extension { name: "k6/x/faker", make: faker::make, version: None },
     Extension { name: "k6/x/redis", make: redis::make, version: None },
     // k6 2.0 removed it.
@@ -26,4 +29,5 @@ pub static EXTENSIONS: &[Extension] = &[
     Extension { name: "k6/x/sql/driver/mysql", make: sql::make_mysql, version: None },
     Extension { name: "k6/x/sql/driver/postgres", make: sql::make_postgres, version: None },
     Extension { name: "k6/x/sql/driver/sqlite3", make: sql::make_sqlite, version: None },
+    Extension { name: "k6/x/tcp", make: tcp::make, version: None },
 ];

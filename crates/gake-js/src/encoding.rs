@@ -38,6 +38,26 @@ fn engine(name: &str) -> GeneralPurpose {
     GeneralPurpose::new(alphabet, config)
 }
 
+/// The bytes of base64 in a variant: `std`, `rawstd`, `url`, `rawurl`.
+///
+/// # Errors
+/// Go's message for the first byte that does not fit.
+pub fn base64_bytes(text: &str, variant: &str) -> Result<Vec<u8>, String> {
+    decoded(text, &engine(variant))
+}
+
+fn decoded(text: &str, engine: &GeneralPurpose) -> Result<Vec<u8>, String> {
+    let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    engine.decode(&text).map_err(|error| {
+        let at = match error {
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+            // Go reports the start of the incomplete group of four.
+            DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => text.len() / 4 * 4,
+        };
+        format!("illegal base64 data at input byte {at}")
+    })
+}
+
 fn encode<'js>(
     ctx: Ctx<'js>,
     input: Opt<Value<'js>>,
@@ -56,17 +76,10 @@ fn decode<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let input = value::text_argument(&ctx, input.0)?;
     let engine = engine(&value::text_argument(&ctx, variant.0)?);
-    let decoded = aside_above(&ctx, AT_ONCE, input.len(), move || {
-        let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-        engine.decode(&input).map_err(|error| match error {
-            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
-            // Go reports the start of the incomplete group of four.
-            DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => input.len() / 4 * 4,
-        })
-    });
-    let bytes = decoded?.map_err(|at| {
+    let bytes = aside_above(&ctx, AT_ONCE, input.len(), move || decoded(&input, &engine))?;
+    let bytes = bytes.map_err(|why| {
         let native = "go.k6.io/k6/v2/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
-        go_error_of(&ctx, native, &format!("illegal base64 data at input byte {at}"))
+        go_error_of(&ctx, native, &why)
     })?;
     match value::text_argument(&ctx, format.0)?.as_str() {
         "s" => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),

@@ -117,6 +117,8 @@ pub struct Test {
     pub definitions: GrpcDefinitions,
     /// JavaScript built-ins that modules use, by module name.
     builtins: Mutex<HashMap<String, Builtins>>,
+    /// The modules that the first load imports.
+    imports: Mutex<Vec<String>>,
     /// Lines of init code.
     pub init_lines: InitLines,
     /// When the test began.
@@ -171,6 +173,7 @@ impl Test {
             unloaded: OnceLock::new(),
             secrets: OnceLock::new(),
             extensions: Extensions::default(),
+            imports: Mutex::default(),
             init_lines: InitLines::default(),
             began: Instant::now(),
             counters: TestCounters::default(),
@@ -356,6 +359,18 @@ impl Test {
             self.log(LogLevel::Info, &note, &[]);
         }
         Ok(text)
+    }
+
+    /// Notes an import, until users are loaded.
+    pub(crate) fn note_import(&self, name: &str) {
+        if self.settings.get().is_none() {
+            lock(&self.imports).push(name.to_owned());
+        }
+    }
+
+    /// The modules that the script has imported by its options' being known.
+    pub fn imports(&self) -> Vec<String> {
+        lock(&self.imports).clone()
     }
 
     /// The JavaScript built-ins that a module may use; scanned once for all users.

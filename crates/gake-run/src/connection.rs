@@ -48,13 +48,7 @@ pub(crate) fn settings(
             HttpVersion::Http10 => Version::Http10,
             _ => Version::Http11,
         },
-        protocol: match spec.http {
-            HttpVersion::Http10 | HttpVersion::Http11 => Protocol::Http1,
-            HttpVersion::Http2 => Protocol::Http2,
-            HttpVersion::Auto => Protocol::Negotiated,
-            HttpVersion::Http3 => Protocol::Http3,
-            HttpVersion::Auto3 => Protocol::Advertised,
-        },
+        protocol: protocol(spec.http),
         streams,
         stream_window: spec.stream_window,
         connection_window: spec.connection_window,
@@ -85,6 +79,17 @@ pub(crate) fn reply_rule(websocket: &WebSocketSpec, at: &FieldPath) -> Result<Re
             .parse()
             .map(ReplyRule::Matching)
             .map_err(|error: BodyCheckError| RunError::spec(at.key("ws_expect"), error)),
+    }
+}
+
+/// The protocol of connections that speak a version of HTTP.
+pub(crate) const fn protocol(version: HttpVersion) -> Protocol {
+    match version {
+        HttpVersion::Http10 | HttpVersion::Http11 => Protocol::Http1,
+        HttpVersion::Http2 => Protocol::Http2,
+        HttpVersion::Auto => Protocol::Negotiated,
+        HttpVersion::Http3 => Protocol::Http3,
+        HttpVersion::Auto3 => Protocol::Advertised,
     }
 }
 

@@ -35,6 +35,7 @@ const VARIABLES: &[(&str, &str, Holds)] = &[
     ("K6_CONSOLE_OUTPUT", "console-output", Holds::Text),
     ("K6_LOG_OUTPUT", "log-output", Holds::Text),
     ("K6_LOG_FORMAT", "log-format", Holds::Text),
+    ("K6_LOG_NS_TIMESTAMPS", "log-ns-timestamps", Holds::Flag),
     ("K6_LINGER", "linger", Holds::Option),
 ];
 

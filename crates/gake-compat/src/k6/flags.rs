@@ -78,6 +78,7 @@ const OTHERS: &[Flag] = &[
     value(&["secret-source"]),
     value(&["log-output"]),
     value(&["log-format"]),
+    switch(&["log-ns-timestamps"]),
     switch(&["quiet", "q"]),
     switch(&["verbose", "v"]),
     switch(&["no-color"]),
@@ -207,7 +208,10 @@ impl RunFlags {
             linger: parsed.on("linger")?,
             address: parsed.last("address").map(str::to_owned),
             log_output: parsed.last("log-output").map(str::to_owned),
-            log_format: ScriptLogFormat::named(parsed.last("log-format")),
+            log_format: ScriptLogFormat::named(
+                parsed.last("log-format"),
+                parsed.on("log-ns-timestamps")?,
+            ),
         }))
     }
 }

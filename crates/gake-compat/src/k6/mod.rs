@@ -4,6 +4,7 @@ mod agents;
 mod api;
 mod archive;
 pub mod attach;
+mod deps;
 mod ending;
 mod environment;
 mod exit;
@@ -14,6 +15,7 @@ mod load;
 mod native_outputs;
 mod new;
 mod open_loop;
+mod opentelemetry;
 mod out;
 mod prepared_test;
 mod progress;
@@ -68,6 +70,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         "run" => return run(rest, version, native, console),
         "archive" => archive::main(rest, version, console),
         "inspect" => inspect::main(rest, version, console),
+        "deps" => deps::main(rest, version, console),
         "new" => new::main(rest),
         "version" | "--version" => {
             Ok(version_text(version, rest.iter().any(|arg| arg == "--json")))
@@ -181,6 +184,7 @@ fn usage() -> String {
     "Usage: gake as k6 run [flags] script.js
        gake as k6 archive [-O archive.tar] [flags] script.js
        gake as k6 inspect [flags] script.js
+       gake as k6 deps [--json] [--lock] script.js
        gake as k6 new [flags] [script.js]
        gake as k6 stats [--address HOST:PORT]
        gake as k6 features [--json]

@@ -1,4 +1,5 @@
-//! `--out json=FILE`, `csv=FILE`, `influxdb=URL` and `experimental-prometheus-rw`: samples, or their
+//! `--out json=FILE`, `csv=FILE`, `influxdb=URL`, `experimental-prometheus-rw` and `opentelemetry`:
+//! samples, or their
 //! totals, each written on a thread of its own.
 
 use std::collections::BTreeMap;
@@ -16,9 +17,11 @@ use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
 use gake_k6::test::{RawSample, SampleTap};
 use gake_k6::values::scaled;
 use gake_sinks::{
-    InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, Spill, ZstdFrames,
+    InfluxPoint, InfluxPoints, OtelSeries, ScriptSeconds, ScriptSeries, SinkAddress, Spill,
+    ZstdFrames,
 };
 
+use super::opentelemetry::OtelSettings;
 use super::prometheus::PrometheusSettings;
 use super::sample_queue::{NextSamples, SampleQueue};
 use gake_core::metric::MetricKind;
@@ -107,6 +110,8 @@ pub struct OutSettings {
     pub csv_times: Option<String>,
     /// The settings of `experimental-prometheus-rw`.
     pub prometheus: PrometheusSettings,
+    /// The settings of `opentelemetry`.
+    pub otel: OtelSettings,
 }
 
 impl OutSettings {
@@ -115,7 +120,7 @@ impl OutSettings {
         let prometheus = PrometheusSettings::of(environment);
         let is_native = features.native_histograms;
         let prometheus = if is_native { prometheus.with_native_histograms() } else { prometheus };
-        Self { csv_times, prometheus }
+        Self { csv_times, prometheus, otel: OtelSettings::of(environment) }
     }
 }
 
@@ -131,6 +136,28 @@ fn prometheus(
     let warn = |why: String| console.warn(&format!("--out {address}: {why}"));
     series.check().unwrap_or_else(warn);
     Ok((address.to_string(), Box::new(DatabaseWriter(series))))
+}
+
+/// A collector of OpenTelemetry, whether it responds or not.
+fn opentelemetry(
+    value: &str,
+    settings: &OtelSettings,
+    spill: &Spill,
+    console: &Console,
+) -> Result<(String, Writer), String> {
+    if !value.is_empty() {
+        return Err("--out opentelemetry takes no value: K6_OTEL_HTTP_EXPORTER_ENDPOINT and \
+                    K6_OTEL_GRPC_EXPORTER_ENDPOINT name the collector"
+            .to_owned());
+    }
+    let target = settings
+        .target()
+        .map_err(|why| format!("error validating OpenTelemetry output config: {why}"))?;
+    let mut series = OtelSeries::new(&target, spill);
+    let name = format!("opentelemetry ({})", target.url);
+    let warn = |why: String| console.warn(&format!("--out {name}: {why}"));
+    series.check().unwrap_or_else(warn);
+    Ok((name, Box::new(DatabaseWriter(series))))
 }
 
 /// Creates the outputs of `--out`; none without any.
@@ -165,10 +192,11 @@ pub fn start(
             }
             "influxdb" => database(path, spill, console)?,
             "experimental-prometheus-rw" => prometheus(path, &settings.prometheus, spill, console)?,
+            "opentelemetry" => opentelemetry(path, &settings.otel, spill, console)?,
             _ => {
                 return Err(format!(
                     "invalid output type '{kind}', available types are: csv, \
-                     experimental-prometheus-rw, influxdb, json"
+                     experimental-prometheus-rw, influxdb, json, opentelemetry"
                 ));
             }
         };
@@ -313,6 +341,20 @@ impl SampleDatabase for ScriptSeconds {
 }
 
 impl SampleDatabase for ScriptSeries {
+    fn add(&mut self, sample: &RawSample) {
+        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        self.finish()
+    }
+}
+
+impl SampleDatabase for OtelSeries {
     fn add(&mut self, sample: &RawSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }

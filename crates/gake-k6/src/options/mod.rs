@@ -106,6 +106,8 @@ options! {
     dns "dns": DnsOptions,
     /// Maximum redirects followed for one request.
     max_redirects "maxRedirects": i64,
+    /// The version of HTTP: gake's own option.
+    http_version "httpVersion": String,
     /// The default `User-Agent`.
     user_agent "userAgent": String,
     /// Maximum concurrent requests of a `batch`.
@@ -122,6 +124,8 @@ options! {
     tls_version "tlsVersion": Value,
     /// Client certificates, each for some domains.
     tls_auth "tlsAuth": Value,
+    /// Whether certificates that a server leaves out are fetched.
+    tls_aia_fetch "tlsAIAFetch": bool,
     /// Whether a failed request throws.
     throw "throw": bool,
     /// Thresholds by metric.
@@ -232,6 +236,12 @@ impl Serialize for OptionsView<'_> {
         let mut left_out = self.left_out.to_vec();
         if self.options.cloud.is_none() {
             left_out.push("cloud");
+        }
+        if self.options.tls_aia_fetch.is_none() {
+            left_out.push("tlsAIAFetch");
+        }
+        if self.options.http_version.is_none() {
+            left_out.push("httpVersion");
         }
         self.options.write(&mut map, &left_out)?;
         map.end()

@@ -11,9 +11,12 @@ use std::time::Duration;
 use gake_core::record::Fault;
 use gake_wire::fault::{PROXY_REFUSED, go_tls_error};
 use gake_wire::lookup::{self, LookupError};
-use gake_wire::{ByteStream, Deadline, HttpRequest, StreamTls, StreamTlsOptions};
+use gake_wire::{
+    ByteStream, Client, Deadline, HttpRequest, PreparedRequest, StreamTls, StreamTlsOptions,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::clock::UserClock;
 use super::vu::Vu;
 
 /// Why there is no connection.
@@ -33,6 +36,17 @@ pub struct UserStream {
     vu: Rc<Vu>,
 }
 
+/// A host and port whose addresses are known and not blocked.
+#[derive(Debug)]
+pub struct DialTarget {
+    client: Client<UserClock>,
+    prepared: PreparedRequest,
+    host: String,
+    port: u16,
+    /// The addresses of the host.
+    pub addresses: Vec<IpAddr>,
+}
+
 /// Opens a connection in clear text within `timeout`.
 ///
 /// # Errors
@@ -43,6 +57,14 @@ pub async fn dial(
     port: u16,
     timeout: Duration,
 ) -> Result<UserStream, DialError> {
+    open(vu, &resolve(vu, host, port).await?, timeout).await
+}
+
+/// Resolves a host.
+///
+/// # Errors
+/// When it is blocked or has no address.
+pub async fn resolve(vu: &Rc<Vu>, host: &str, port: u16) -> Result<DialTarget, DialError> {
     // Unlike that of HTTP, this client takes no proxy from the environment.
     let Some(client) = vu.grpc.borrow().clone() else {
         return Err(failed("no connections outside of a run".to_owned()));
@@ -54,17 +76,31 @@ pub async fn dial(
     }
     let address = joined(host, port);
     let request = HttpRequest::new("GET", format!("http://{address}/"));
-    let target = client.prepare(&request).await;
-    let target = target.map_err(|fault| failed(go_text(fault, host, &address)))?;
-    let addresses = client.network().addresses(&target);
+    let prepared = client.prepare(&request).await;
+    let prepared = prepared.map_err(|fault| failed(go_text(fault, host, &address)))?;
+    let addresses = client.network().addresses(&prepared);
     if let Some(reason) = blocked.address(&addresses) {
         return Err(DialError { message: reason.log_message, is_blocked: true });
     }
-    let deadline = Deadline::within(vu.now(), timeout);
-    match client.open_stream(&target, deadline).await {
+    Ok(DialTarget { client, prepared, host: host.to_owned(), port, addresses })
+}
+
+/// Opens a connection in clear text to a resolved host within `timeout`.
+///
+/// # Errors
+/// When it fails.
+pub async fn open(
+    vu: &Rc<Vu>,
+    target: &DialTarget,
+    timeout: Duration,
+) -> Result<UserStream, DialError> {
+    let DialTarget { client, prepared, host, port, addresses } = target;
+    match client.open_stream(prepared, Deadline::within(vu.now(), timeout)).await {
         Ok(stream) => Ok(UserStream { stream, vu: Rc::clone(vu) }),
         Err(fault) => {
-            let address = addresses.first().map_or(address, |ip| joined(&ip.to_string(), port));
+            let host_port = || joined(host, *port);
+            let address =
+                addresses.first().map_or_else(host_port, |ip| joined(&ip.to_string(), *port));
             Err(failed(go_text(fault, host, &address)))
         }
     }

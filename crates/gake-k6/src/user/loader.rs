@@ -365,10 +365,12 @@ impl Resolver for Modules {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
         // Thrown, so that it reads as k6's error and not as one of QuickJS's resolver.
-        self.find(base, name).map_err(|why| {
+        let found = self.find(base, name).map_err(|why| {
             self.unresolved.replace(Some(why.clone()));
             go_error(ctx, &why)
-        })
+        })?;
+        self.vu.test.note_import(&found);
+        Ok(found)
     }
 }
 

@@ -176,7 +176,7 @@ impl ConfiguredScript {
             return Err(ScriptRefusal::Other(why));
         }
         let run = run(&options, &path, asked)?;
-        if let Some(warning) = tls::warning(&options) {
+        for warning in tls::warnings(&options) {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
         let mut settings = settings::user_settings(&options, environment.clone())

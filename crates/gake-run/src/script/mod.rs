@@ -8,10 +8,12 @@ mod configured;
 mod expand;
 #[cfg_attr(not(feature = "extensions"), path = "without_extensions.rs")]
 mod extensions;
+mod imports;
 mod levels;
 mod lifecycle;
 mod mixed;
 mod module_fetch;
+mod module_lock;
 mod network;
 mod prepared;
 mod remote_users;
@@ -31,7 +33,7 @@ use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::metric::Definition;
 use gake_core::schedule::{NumberPattern, Slice};
-use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
+use gake_core::spec::{HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::registry;
@@ -51,6 +53,7 @@ pub use expand::expand;
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
 pub use module_fetch::fetcher;
+pub use module_lock::ModuleLock;
 pub use prepared::{PreparedScript, ScriptEnd};
 pub use remote_users::{RemoteUsers, SetupResult};
 pub use scenario_users::LostSlices;
@@ -138,6 +141,8 @@ pub struct ScriptRun {
     pub executors: Vec<String>,
     /// The user numbers of an execution segment, if it is one.
     pub segment_users: Option<NumberPattern>,
+    /// The version of HTTP, unless the connection settings ask for HTTP/3.
+    pub http: HttpVersion,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
     /// TLS settings.
@@ -217,10 +222,6 @@ impl LoadedScript {
     /// # Errors
     /// When an objective or a network setting is not valid.
     pub fn prepare(&self, run: &ScriptRun) -> Result<ResolvedRun, RunError> {
-        if matches!(run.spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
-            let path = FieldPath::root().key("connection").key("http");
-            return Err(RunError::spec(path, "scripts speak HTTP/2 and HTTP/1.1"));
-        }
         let target = self.test.main.clone();
         let targets = vec![target; run.spec.scenarios.len()];
         let mut prepared =
@@ -322,9 +323,16 @@ fn network(
     let spec = &run.spec;
     let resolver = connection::resolver(spec)?;
     let streams = spec.connection.streams.unwrap_or(STREAMS);
+    let protocol = match spec.connection.http {
+        version @ (HttpVersion::Http3 | HttpVersion::Auto3) => connection::protocol(version),
+        _ => connection::protocol(run.http),
+    };
+    if protocol == Protocol::Http3 && resolver.proxy.is_some() {
+        return Err(RunError::cannot("a proxy does not carry UDP, which HTTP/3 needs"));
+    }
     let settings = ClientSettings {
         max_redirects: 0,
-        protocol: Protocol::Negotiated,
+        protocol,
         permit,
         ..connection::settings(&spec.connection, false, (usize::MAX, streams))?
     };

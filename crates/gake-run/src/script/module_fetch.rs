@@ -1,18 +1,17 @@
 //! Modules that scripts import from the network: fetched once, then read from a cache.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use gake_core::record::Fault;
 use gake_k6::files::{FetchModule, FetchedModule};
 use gake_wire::lookup;
 use gake_wire::{HttpRequest, ProxyRules};
 use url::Url;
 
+use super::module_lock::{ModuleLock, hash};
 use crate::single_request::{SendError, send_once};
 
 /// Time limit for fetching a module.
@@ -27,16 +26,24 @@ const REDIRECTS_MAX: u32 = 10;
 /// A pin in the fragment of a URL: `#sha256=` and 64 hexadecimal digits.
 const PIN: &str = "sha256=";
 
-/// Fetches modules, through `proxy` if there is one, and caches them in `folder`.
+/// Fetches modules, through `proxy` if there is one, and caches them in `folder`. With a lock, only
+/// those that it has.
 #[must_use]
-pub fn fetcher(folder: Option<PathBuf>, proxy: Option<ProxyRules>) -> FetchModule {
-    Arc::new(move |url| module(url, folder.as_deref(), |url| download(url, proxy.as_ref())))
+pub fn fetcher(
+    folder: Option<PathBuf>,
+    proxy: Option<ProxyRules>,
+    lock: Option<ModuleLock>,
+) -> FetchModule {
+    Arc::new(move |url| {
+        module(url, folder.as_deref(), lock.as_ref(), |url| download(url, proxy.as_ref()))
+    })
 }
 
 /// Returns the module from the cache, or downloads it.
 fn module(
     url: &str,
     folder: Option<&Path>,
+    lock: Option<&ModuleLock>,
     download: impl FnOnce(&str) -> Result<Vec<u8>, String>,
 ) -> Result<FetchedModule, String> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
@@ -49,7 +56,8 @@ fn module(
     if authority.is_some_and(|authority| authority.contains('@')) {
         return Err("the URL of a module must not contain a user and password".to_owned());
     }
-    let pin = pin.as_deref();
+    let lock = lock.map(|lock| Ok::<_, String>((lock, lock.hash_of(url)?))).transpose()?;
+    let pin = pin.as_deref().or(lock.map(|(_, hash)| hash));
     let path = folder.map(|folder| folder.join(format!("{}.js", hash(url.as_bytes()))));
     let cached =
         path.as_deref().and_then(|path| gake_files::read(path, "a module", BYTES_MAX as u64).ok());
@@ -58,6 +66,9 @@ fn module(
     }
     let text = download(url)?;
     let hash = hash(&text);
+    if let Some((lock, locked)) = lock.filter(|(_, locked)| *locked != hash) {
+        return Err(lock.changed(&hash, locked));
+    }
     if let Some(pin) = pin.filter(|pin| *pin != hash) {
         return Err(format!("its SHA-256 is {hash}, not {pin}: change the URL to trust it"));
     }
@@ -75,13 +86,6 @@ fn keep(path: &Path, text: &[u8]) -> std::io::Result<()> {
         gake_files::create_folder(folder)?;
     }
     gake_files::replace(path, gake_files::Access::Owner, |file| file.write_all(text))
-}
-
-fn hash(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn download(url: &str, proxy: Option<&ProxyRules>) -> Result<Vec<u8>, String> {
@@ -159,14 +163,14 @@ mod tests {
     fn a_module_is_fetched_once() {
         let folder = tempfile::tempdir().unwrap();
         let folder = Some(folder.path().join("modules"));
-        let first = module(URL, folder.as_deref(), |_| Ok(b"1".to_vec())).unwrap();
+        let first = module(URL, folder.as_deref(), None, |_| Ok(b"1".to_vec())).unwrap();
         let note = first.note.unwrap();
         assert!(first.text == b"1" && note.contains(&hash(b"1")) && note.contains("later"));
-        let again = module(URL, folder.as_deref(), |_| panic!("fetched again")).unwrap();
+        let again = module(URL, folder.as_deref(), None, |_| panic!("fetched again")).unwrap();
         assert_eq!((again.text, again.note), (b"1".to_vec(), None));
         let cannot = |_: &str| Err("no network".to_owned());
         assert_eq!(
-            module("https://a.test/y.js", folder.as_deref(), cannot).unwrap_err(),
+            module("https://a.test/y.js", folder.as_deref(), None, cannot).unwrap_err(),
             "no network"
         );
     }
@@ -187,7 +191,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pinned = |text: &[u8]| format!("{URL}#{PIN}{}", hash(text));
         let fetch = |url: &str, text: &[u8]| {
-            module(url, Some(folder.path()), |url| {
+            module(url, Some(folder.path()), None, |url| {
                 assert_eq!(url, URL);
                 Ok(text.to_vec())
             })
@@ -197,5 +201,31 @@ mod tests {
         // The cached module no longer matches the pin.
         assert_eq!(fetch(&pinned(b"3"), b"3").unwrap().text, b"3");
         assert_eq!(fetch(URL, b"4").unwrap().text, b"3");
+    }
+
+    #[test]
+    fn a_locked_module_is_what_the_lock_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("s.js").display().to_string();
+        let write = |text: &[u8]| {
+            let line = format!("{}  {URL}\n", hash(text));
+            std::fs::write(ModuleLock::path(&script), line).unwrap();
+            ModuleLock::read(&script).unwrap()
+        };
+        let cache = folder.path().join("cache");
+        let fetch = |lock: &Option<ModuleLock>, url: &str, text: Result<&[u8], &str>| {
+            let text = text.map(<[u8]>::to_vec).map_err(str::to_owned);
+            module(url, Some(&cache), lock.as_ref(), |_| text).map(|module| module.text)
+        };
+        let lock = write(b"1");
+        let changed = fetch(&lock, URL, Ok(b"2")).unwrap_err();
+        assert!(changed.contains("has changed") && changed.contains(&hash(b"2")), "{changed}");
+        assert_eq!(fetch(&lock, URL, Ok(b"1")).unwrap(), b"1");
+        // From now on it needs no network.
+        assert_eq!(fetch(&lock, URL, Err("no network")).unwrap(), b"1");
+        let other = fetch(&lock, "https://a.test/y.js", Ok(b"1")).unwrap_err();
+        assert!(other.contains("is not in") && other.contains("deps --lock"), "{other}");
+        // What is cached no longer fits.
+        assert_eq!(fetch(&write(b"3"), URL, Err("no network")).unwrap_err(), "no network");
     }
 }

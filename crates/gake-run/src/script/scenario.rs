@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::Load;
 use gake_core::metric::Registry;
-use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, RequestSource, RunSpec, TlsSpec};
+use gake_core::spec::{ConnectionSpec, FieldPath, RequestSource, RunSpec, TlsSpec};
 use gake_judge::Objective;
 use gake_k6::test::{LogLine, ScriptLog};
 
@@ -64,7 +64,7 @@ fn tag_keys(spec: &RunSpec) -> Vec<String> {
 /// log.
 fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
     let name = path.to_string_lossy();
-    let source = UnloadedScript::read(&name, fetcher(None, None), None)
+    let source = UnloadedScript::read(&name, fetcher(None, None, None), None)
         .map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
     let log: ScriptLog = Arc::new(|_: &LogLine| ());
     ConfiguredScript::load(source, &ScriptSettings::default(), log)
@@ -99,10 +99,6 @@ impl ScenarioScript {
     /// Prepares the script for a run of `spec`. Its connection settings override the script's
     /// options.
     pub(crate) fn prepared(&self, spec: &RunSpec) -> Result<PreparedScript, RunError> {
-        if matches!(spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
-            let path = FieldPath::root().key("connection").key("http");
-            return Err(RunError::spec(path, "scripts speak HTTP/2 and HTTP/1.1"));
-        }
         let own = &self.configured.run;
         let scenarios: Vec<_> =
             self.scenarios.iter().map(|number| spec.scenarios[*number].clone()).collect();

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::spec::{RunSpec, TlsSpec};
+use gake_core::spec::{HttpVersion, RunSpec, TlsSpec};
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{K6Options, scenario_specs, segment_users};
@@ -93,12 +93,28 @@ pub(super) fn script_run(options: &K6Options, script: &Path) -> Result<ScriptRun
         spec,
         executors,
         segment_users: segment_users(options)?,
+        http: http(options)?,
         keys: keys(options),
         tls: tls::tls(options)?,
         least_iteration: std(options.min_iteration_duration).unwrap_or(Duration::ZERO),
         setup: (!options.no_setup.unwrap_or(false)).then_some(setup),
         teardown: (!options.no_teardown.unwrap_or(false)).then_some(teardown),
     })
+}
+
+/// The version of HTTP; k6 has no such option, and negotiates.
+fn http(options: &K6Options) -> Result<HttpVersion, String> {
+    match options.http_version.as_deref() {
+        None | Some("auto") => Ok(HttpVersion::Auto),
+        Some("1.1") => Ok(HttpVersion::Http11),
+        Some("2") => Ok(HttpVersion::Http2),
+        Some("3") => Ok(HttpVersion::Http3),
+        Some("auto3") => Ok(HttpVersion::Auto3),
+        Some(other) => Err(format!(
+            "httpVersion is {other:?}: it must be '1.1', '2', '3', 'auto' (2 or 1.1, as TLS \
+             negotiates; the default) or 'auto3' (auto, and 3 where a response offers it)"
+        )),
+    }
 }
 
 /// Tags by which thresholds select.

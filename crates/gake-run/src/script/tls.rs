@@ -52,7 +52,17 @@ fn suites(requested: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
 }
 
 /// A warning about suites of `tlsCipherSuites` that are not supported.
-pub(super) fn warning(options: &K6Options) -> Option<String> {
+pub(super) fn warnings(options: &K6Options) -> Vec<String> {
+    let fetches = options.tls_aia_fetch == Some(true);
+    let aia = fetches.then(|| {
+        "the option tlsAIAFetch is not supported: a server must send its intermediate certificates, \
+         or connections to it fail"
+            .to_owned()
+    });
+    suite_warning(options).into_iter().chain(aia).collect()
+}
+
+fn suite_warning(options: &K6Options) -> Option<String> {
     let (_, unsupported) = suites(options.tls_cipher_suites.as_deref()?).ok()?;
     (!unsupported.is_empty())
         .then(|| format!("cipher suites that gake does not have: {}", unsupported.join(", ")))
@@ -143,7 +153,7 @@ mod tests {
         let requested = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
         let options = K6Options { tls_cipher_suites: Some(requested), ..K6Options::default() };
         assert_eq!(tls(&options).unwrap().suites, Some(names(&[good])));
-        assert!(warning(&options).unwrap().ends_with(old));
+        assert!(suite_warning(&options).unwrap().ends_with(old));
         let only_old = K6Options {
             tls_cipher_suites: Some(names(&[old])),
             tls_version: Some(json!("tls1.2")),

@@ -13,7 +13,7 @@ use gake_lab::{Lab, LabConfig};
 use gake_run::script::{
     LoadedScript, RemoteUsers, ScriptEnd, ScriptRun, ScriptRunError, ScriptTls,
 };
-use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
+use gake_run::spec::{HttpVersion, Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Interrupt, RecordedRun, RunOptions};
 use gake_text::redact::Redactor;
 
@@ -157,6 +157,7 @@ impl ScriptCase {
         scenario.graceful_stop = self.graceful_stop;
         let limit = Some(Duration::from_secs(60));
         ScriptRun {
+            http: HttpVersion::Auto,
             segment_users: None,
             tls: ScriptTls::default(),
             spec: RunSpec::new(scenario),

@@ -14,7 +14,14 @@ use crate::Console;
 
 /// How lines of the log are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ScriptLogFormat {
+pub struct ScriptLogFormat {
+    style: LogStyle,
+    /// Whether times have nanoseconds.
+    has_nanos: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LogStyle {
     /// logfmt for programs, short lines for people.
     #[default]
     Text,
@@ -25,20 +32,29 @@ pub enum ScriptLogFormat {
 }
 
 impl ScriptLogFormat {
-    /// The format for `--log-format`. As in k6, any unknown name is text.
-    pub fn named(name: Option<&str>) -> Self {
-        match name {
-            Some("json") => Self::Json,
-            Some("raw") => Self::Raw,
-            _ => Self::Text,
-        }
+    /// The format for `--log-format` and `--log-ns-timestamps`. As in k6, any unknown name is text.
+    pub fn named(name: Option<&str>, has_nanos: bool) -> Self {
+        let style = match name {
+            Some("json") => LogStyle::Json,
+            Some("raw") => LogStyle::Raw,
+            _ => LogStyle::Text,
+        };
+        Self { style, has_nanos }
     }
 
     fn written(self, line: &LogLine) -> String {
-        match self {
-            Self::Text => logfmt(line),
-            Self::Json => json(line),
-            Self::Raw => line.message.clone().into_inner(),
+        match self.style {
+            LogStyle::Text => logfmt(line, &self.now()),
+            LogStyle::Json => json(line, &self.now()),
+            LogStyle::Raw => line.message.clone().into_inner(),
+        }
+    }
+
+    fn now(self) -> String {
+        let now = jiff::Timestamp::now();
+        match self.has_nanos {
+            true => now.to_string(),
+            false => now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         }
     }
 }
@@ -82,7 +98,7 @@ pub fn log(
         }
         match &destination {
             LogDestination::Nowhere => {}
-            LogDestination::Error if console.live() && format == ScriptLogFormat::Text => {
+            LogDestination::Error if console.live() && format.style == LogStyle::Text => {
                 console.note(&for_people(line, began));
             }
             LogDestination::Error => console.script_note(&format.written(line)),
@@ -147,22 +163,17 @@ fn level(level: LogLevel) -> &'static str {
     }
 }
 
-fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// With sorted keys, as in k6.
-fn json(line: &LogLine) -> String {
+fn json(line: &LogLine, now: &str) -> String {
     let fields = line.fields.iter().map(|(key, value)| (*key, &**value));
-    let (level, now) = (level(line.level), now());
-    let own = [("level", level), ("msg", &*line.message), ("time", now.as_str())];
+    let level = level(line.level);
+    let own = [("level", level), ("msg", &*line.message), ("time", now)];
     let all: BTreeMap<&str, &str> = fields.chain(own).collect();
     // Strings: this cannot fail.
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-fn logfmt(line: &LogLine) -> String {
-    let now = now();
+fn logfmt(line: &LogLine, now: &str) -> String {
     let mut text = format!("time=\"{now}\" level={}", level(line.level));
     // As in k6, an empty message is left out.
     if !line.message.is_empty() {
@@ -243,11 +254,14 @@ mod tests {
         let fields = vec![("source", Redacted::plain("console"))];
         let line =
             LogLine { level: LogLevel::Warning, message: Redacted::plain("a \"b\""), fields };
-        assert_eq!(ScriptLogFormat::named(Some("raw")).written(&line), "a \"b\"");
-        let json = ScriptLogFormat::named(Some("json")).written(&line);
+        assert_eq!(ScriptLogFormat::named(Some("raw"), false).written(&line), "a \"b\"");
+        let json = ScriptLogFormat::named(Some("json"), false).written(&line);
         let start = r#"{"level":"warning","msg":"a \"b\"","source":"console","time":""#;
         assert!(json.starts_with(start), "{json}");
-        let text = ScriptLogFormat::named(Some("other")).written(&line);
+        let text = ScriptLogFormat::named(Some("other"), true).written(&line);
+        let seconds = "time=\"2026-01-01T00:00:00".len();
+        let (start, rest) = text.split_at(seconds);
+        assert!(start.starts_with("time=\"2") && rest.starts_with('.'), "{text}");
         assert!(text.ends_with(r#" level=warning msg="a \"b\"" source=console"#), "{text}");
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use gake_run::script::{UnloadedScript, fetcher};
+use gake_run::script::{ModuleLock, UnloadedScript, fetcher};
 use gake_wire::ProxyError;
 
 use crate::proxy;
@@ -17,6 +17,9 @@ use crate::proxy;
 pub use loader::ScriptLoader;
 pub(crate) use outcome::outcome;
 pub use repeats::Repeats;
+
+/// The name of a script on standard input.
+const STDIN: &str = "-";
 
 /// The environment of this process, as far as it is UTF-8.
 #[must_use]
@@ -41,8 +44,21 @@ pub fn module_folder() -> Option<PathBuf> {
 /// # Errors
 /// When it cannot be read, in k6's words.
 pub fn source(name: &str) -> Result<UnloadedScript, String> {
+    let lock = if name == STDIN { None } else { ModuleLock::read(name)? };
+    locked_source(name, lock)
+}
+
+/// As [`source`], for a script whose lock of modules is not read: it is written anew.
+///
+/// # Errors
+/// When it cannot be read, in k6's words.
+pub fn unlocked_source(name: &str) -> Result<UnloadedScript, String> {
+    locked_source(name, None)
+}
+
+fn locked_source(name: &str, lock: Option<ModuleLock>) -> Result<UnloadedScript, String> {
     let proxy = proxy::of_environment()?.map(|rules| rules.parse()).transpose();
     let proxy = proxy.map_err(|error: ProxyError| error.to_string())?;
-    let fetch = fetcher(module_folder(), proxy);
+    let fetch = fetcher(module_folder(), proxy, lock);
     UnloadedScript::read(name, fetch, Some(&mut io::stdin().lock()))
 }

@@ -11,6 +11,7 @@ mod parquet;
 mod protobuf;
 mod remote_write;
 mod rows;
+mod script_otlp;
 mod script_series;
 mod series;
 mod statsd;
@@ -20,9 +21,11 @@ mod thrift;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Outcome, Run};
+pub(crate) use gake_wire::grpc_frame as otel_frame;
 use gake_wire::{HttpRequest, Protocol, grpc_call};
 pub(crate) use influx::{escape, write_tags};
 pub(crate) use otlp_spans::SpanWriter;
+pub(crate) use script_otlp::{ScriptResource, request as otel_request};
 pub(crate) use script_series::{TrendFigure, Trends, request as script_request};
 use url::Url;
 
@@ -108,14 +111,7 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
             headers.extend(bearer);
             with_empty_check(otlp_url(address.address()), headers, otlp::NOTHING.as_bytes())
         }
-        SinkKind::OtlpGrpc => {
-            // Metadata names in gRPC are lower case.
-            let bearer = bearer.map(|(name, value)| (name.to_lowercase(), value));
-            let url = format!("{}{}", address.address().trim_end_matches('/'), otlp_grpc::METHOD);
-            let call = grpc_call(url.clone(), bearer.as_slice(), PATIENCE, otlp_grpc::nothing());
-            let headers = call.headers.clone();
-            Post { protocol: Protocol::Http2, ..Post::new(url, headers, Some(call)) }
-        }
+        SinkKind::OtlpGrpc => grpc_post(address.address(), bearer.into_iter().collect()),
         SinkKind::Grafana => {
             let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
             headers.extend(bearer);
@@ -123,6 +119,27 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
         }
         _ => influx::post(address),
     }
+}
+
+/// The POST target for metrics of a script in protobuf.
+pub(crate) fn otel_post(url: &str, is_grpc: bool, headers: Vec<(String, String)>) -> Post {
+    if is_grpc {
+        return grpc_post(url, headers);
+    }
+    let mut all = vec![("Content-Type".to_owned(), "application/x-protobuf".to_owned())];
+    all.extend(headers);
+    // An empty request is an empty message.
+    with_empty_check(url.to_owned(), all, &[])
+}
+
+fn grpc_post(url: &str, metadata: Vec<(String, String)>) -> Post {
+    // Metadata names in gRPC are lower case.
+    let metadata: Vec<_> =
+        metadata.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect();
+    let url = format!("{}{}", url.trim_end_matches('/'), otlp_grpc::METHOD);
+    let call = grpc_call(url.clone(), &metadata, PATIENCE, otlp_grpc::nothing());
+    let headers = call.headers.clone();
+    Post { protocol: Protocol::Http2, ..Post::new(url, headers, Some(call)) }
 }
 
 /// The POST target for spans; `None` unless it is an OpenTelemetry destination with a standard URL.

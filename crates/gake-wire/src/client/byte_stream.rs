@@ -109,6 +109,15 @@ impl ByteStream {
         self.peer
     }
 
+    /// The address of this end, if it is one of TCP in clear text.
+    #[must_use]
+    pub fn local(&self) -> Option<SocketAddr> {
+        match &self.stream {
+            Stream::Plain(Link::Tcp(stream)) => stream.local_addr().ok(),
+            _ => None,
+        }
+    }
+
     /// Writes what can be written at once; nothing over TLS.
     pub fn try_write(&self, bytes: &[u8]) {
         let _ = match &self.stream {

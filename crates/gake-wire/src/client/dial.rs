@@ -125,7 +125,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     ) -> Result<AnyTransport, Fault> {
         let Network { tls, early, upgrade, settings, .. } = &*self.network;
         let request = request.filter(|request| request.rendered.replayable);
-        if settings.protocol == Protocol::Http3 {
+        if settings.protocol == Protocol::Http3 && self.network.is_tls(number) {
             return self.open_quic((number, request), None, begun, exchange).await;
         }
         if let Some(port) = self.alternatives.port(number)
@@ -257,12 +257,13 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let is_http2 = match settings.protocol {
             Protocol::Http1 | Protocol::WebSocket => false,
             Protocol::Negotiated | Protocol::Advertised => has_http2,
-            Protocol::Http3 => return Err(Fault::Quic("HTTP/3 goes over QUIC")),
+            // A URL without TLS, of a script or a redirect.
+            Protocol::Http3 => false,
             Protocol::Http2 if stream.is_plain() || has_http2 => true,
             Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
         };
         let tls = stream.tls_facts();
-        let facts = ConnectionFacts { peer, is_http2, tls };
+        let facts = ConnectionFacts { peer, is_http2, is_http3: false, tls };
         if !is_http2 {
             let known = self.known(number);
             let http1 = Http1::new(stream, facts, known, settings.limits, open, times);

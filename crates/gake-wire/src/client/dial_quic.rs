@@ -67,7 +67,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let tls = TlsFacts::of_quic(self.network.ech_once_open(), is_resumed);
         self.meter.handshake(Handshake { facts: tls, is_stapled: None, is_early_accepted });
         let peer = Some(peer);
-        let facts = ConnectionFacts { peer, is_http2: false, tls: Some(tls) };
+        let facts = ConnectionFacts { peer, is_http2: false, is_http3: true, tls: Some(tls) };
         let limits = settings.connection_limits();
         let http3 = Http3::new(opened, limits, facts, !settings.keepalive, guard);
         if let Some(EarlyEnd::Accepted(send, recv)) = early {

@@ -373,6 +373,14 @@ impl Network {
         }
     }
 
+    /// Whether connections to origin `number` use TLS.
+    pub(crate) fn is_tls(&self, number: u32) -> bool {
+        match self.origins.get(number as usize) {
+            Some(origin) => origin.is_tls(),
+            None => self.discovered(number).is_some_and(|origin| origin.is_tls()),
+        }
+    }
+
     fn kept(&self, message: HttpMessage) -> Option<Box<HttpMessage>> {
         (self.settings.max_redirects > 0).then(|| Box::new(message))
     }

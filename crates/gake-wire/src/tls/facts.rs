@@ -13,6 +13,8 @@ pub struct ConnectionFacts {
     pub peer: Option<SocketAddr>,
     /// Whether it speaks HTTP/2.
     pub is_http2: bool,
+    /// Whether it speaks HTTP/3.
+    pub is_http3: bool,
     /// The negotiated parameters of TLS.
     pub tls: Option<TlsFacts>,
 }

@@ -61,7 +61,7 @@ pub fn load(
         keys: args.judge.reconcile.iter().map(|_| WRITES_BY.to_owned()).collect(),
         ..settings(&args.redaction)?
     };
-    let log = log::log(console, None, log::ScriptLogFormat::Text, args.output.verbose);
+    let log = log::log(console, None, log::ScriptLogFormat::default(), args.output.verbose);
     let loader = ScriptLoader::new(settings, log.map_err(Failure::usage)?);
     for (path, script) in expand(draft, &loader).map_err(|error| failure(&error))? {
         if script.script.has("handleSummary") && !args.output.quiet {

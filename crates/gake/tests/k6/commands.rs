@@ -1,8 +1,10 @@
 //! Commands of k6 other than `run`. What k6 2.2 printed is in `commands/`.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use crate::common::{Ran, gake, start};
+use crate::common::{Ran, gake, serve_requests, start};
 
 fn k6(args: &[&str], folder: &Path) -> Ran {
     start(gake(&[&["as", "k6"], args].concat()).current_dir(folder)).wait()
@@ -131,7 +133,7 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     )
     .unwrap();
     // An address of its own: connections of other tests take ports of 127.0.0.1.
-    let port = std::net::TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.65.65.1:{port}");
     let version = ["--k6-version", "1.8", "--address", &address];
     let ask = |args: &[&str]| k6(&[args, &version].concat(), folder.path());
@@ -190,4 +192,134 @@ fn patched(address: &str, body: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+#[test]
+fn deps_lists_what_a_script_imports() {
+    let folder = tempfile::tempdir().unwrap();
+    // As k6 2.2 prints it, but that no build is needed.
+    let here = folder.path().canonicalize().unwrap().display().to_string();
+    std::fs::write(folder.path().join("lib.js"), "export { check } from 'k6';").unwrap();
+    let script = "\"use k6 > 1.0\";
+        import http from 'k6/http';
+        import dns from 'k6/x/dns';
+        import { check } from './lib.js';
+        const metrics = require('k6/metrics');
+        export default function () {}";
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let text = k6(&["deps", "s.js"], folder.path().canonicalize().unwrap().as_path());
+    let expected = format!(
+        "Build Dependencies:\n  k6: >1.0\n  k6/x/dns: *\n\nImports:\n  file://{here}/lib.js\n  \
+        file://{here}/s.js\n  k6\n  k6/http\n  k6/x/dns\n\nCustom Build Required: no\n"
+    );
+    assert_eq!((text.code, text.stdout), (Some(0), expected));
+    let json = k6(&["deps", "--json", "s.js"], folder.path());
+    let start = "{\n  \"buildDependencies\": {\n    \"k6\": \">1.0\",";
+    assert!(json.stdout.starts_with(start), "{json:?}");
+    assert!(json.stdout.ends_with("\n  \"customBuildRequired\": false\n}\n"), "{json:?}");
+    let missing = k6(&["deps", "none.js"], folder.path());
+    assert!(missing.code == Some(255) && missing.stderr.contains("none.js"), "{missing:?}");
+}
+
+#[test]
+fn a_lock_is_written_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let modules = cache.join("gake/modules");
+    std::fs::create_dir_all(&modules).unwrap();
+    // The cache of https://a.test/x.js, as after an earlier run with a network.
+    let name = "9f73badbd648a18f09f3e3421596304fb04e29a7d066cb60626e3ac0053b2e36.js";
+    let url = "https://a.test/x.js";
+    let cached = modules.join(name);
+    std::fs::write(&cached, "export const x = 1;").unwrap();
+    let script = format!("import {{ x }} from '{url}'; export default () => console.log(x);");
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let run = |args: &[&str]| {
+        let args = [&["as", "k6"], args].concat();
+        start(gake(&args).current_dir(folder.path()).env("XDG_CACHE_HOME", &cache)).wait()
+    };
+    let locked = run(&["deps", "--lock", "s.js"]);
+    assert!(locked.code == Some(0) && locked.stderr.contains("has 1 modules"), "{locked:?}");
+    let lock = std::fs::read_to_string(folder.path().join("s.js.lock")).unwrap();
+    assert!(lock.ends_with(&format!("  {url}\n")), "{lock}");
+    assert_eq!(run(&["run", "--quiet", "s.js"]).code, Some(0));
+    std::fs::write(folder.path().join("s.js.lock"), "# none\n").unwrap();
+    let unlocked = run(&["run", "--quiet", "s.js"]);
+    assert!(unlocked.stderr.contains("is not in s.js.lock"), "{unlocked:?}");
+}
+
+/// The heads and bodies of requests.
+type TakenRequests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// A collector that takes everything, and its port.
+fn collector() -> (u16, TakenRequests) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let requests = TakenRequests::default();
+    let taken = Arc::clone(&requests);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let taken = Arc::clone(&taken);
+            std::thread::spawn(move || {
+                serve_requests(stream, |head, body| {
+                    taken.lock().unwrap().push((head.to_lowercase(), body));
+                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned()
+                });
+            });
+        }
+    });
+    (port, requests)
+}
+
+#[test]
+fn metrics_go_to_a_collector_of_opentelemetry() {
+    let (port, requests) = collector();
+    let folder = tempfile::tempdir().unwrap();
+    let script = "import { check } from 'k6';
+        export default function () { check(1, { ok: () => true, no: () => false }); }";
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let args = ["as", "k6", "run", "--quiet", "--out", "opentelemetry", "s.js"];
+    let run = |protocol: &str| {
+        let mut command = gake(&args);
+        command
+            .current_dir(folder.path())
+            .env("K6_OTEL_EXPORTER_PROTOCOL", protocol)
+            .env("K6_OTEL_HTTP_EXPORTER_INSECURE", "true")
+            .env("K6_OTEL_HTTP_EXPORTER_ENDPOINT", format!("127.0.0.1:{port}"))
+            .env("K6_OTEL_METRIC_PREFIX", "own_")
+            .env("K6_OTEL_HEADERS", "X-A=b%20c");
+        start(&mut command).wait()
+    };
+    assert_eq!(run("http/protobuf").code, Some(0));
+    let requests = requests.lock().unwrap();
+    let (head, body) = requests.last().unwrap();
+    assert!(head.starts_with("post /v1/metrics http/1.1") && head.contains("x-a: b c"), "{head}");
+    assert!(head.contains("content-type: application/x-protobuf"), "{head}");
+    let body = String::from_utf8_lossy(body);
+    for part in ["own_iterations", "own_checks.total", "nonzero", "service.name"] {
+        assert!(body.contains(part), "{part}: {body}");
+    }
+    let refused = run("http/json");
+    assert!(refused.stderr.contains("only \\\"grpc\\\" and"), "{refused:?}");
+}
+
+#[test]
+fn log_times_have_nanoseconds_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "export default () => console.log('x')";
+    std::fs::write(folder.path().join("s.js"), script).unwrap();
+    let times = |args: &[&str], variable: &str| {
+        let args = [&["as", "k6", "run", "--quiet", "s.js"], args].concat();
+        let mut command = gake(&args);
+        start(command.current_dir(folder.path()).env("K6_LOG_NS_TIMESTAMPS", variable))
+            .wait()
+            .stderr
+    };
+    let seconds = "time=\"2026-01-01T00:00:00".len();
+    for (args, variable, next) in
+        [(&[][..], "", 'Z'), (&["--log-ns-timestamps"], "", '.'), (&[], "true", '.')]
+    {
+        let log = times(args, variable);
+        assert_eq!(log[seconds..].chars().next(), Some(next), "{log}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Extensions of k6 that need no other program: SQLite, server-sent events, made-up data.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::thread;
 
@@ -168,9 +168,185 @@ fn other_extensions_are_refused_with_those_that_are_there() {
     let (ran, _) =
         printed(folder.path(), "import x from 'k6/x/kafka'; export default function () {}");
     let expected = "unknown modules [\\\"k6/x/kafka\\\"] were tried to be loaded, but couldn't: the \
-        extensions of this program are k6/x/faker, k6/x/redis, k6/x/sse, k6/x/sql";
+        extensions of this program are k6/x/dns, k6/x/faker, k6/x/redis, k6/x/sse, k6/x/sql";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     let old = "import x from 'k6/experimental/redis'; export default function () {}";
     let (refused, _) = printed(folder.path(), old);
     assert!(refused.stderr.contains("has been removed"), "{}", refused.stderr);
+}
+
+/// A name server on UDP: `nx...` does not exist, others have two addresses or a text.
+fn name_server() -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let mut buffer = [0; 512];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            // The question ends with its name's end, a type and a class.
+            let end = 12 + buffer[12..length].iter().position(|byte| *byte == 0).unwrap() + 5;
+            let (is_unknown, is_text) = (buffer[13..].starts_with(b"nx"), buffer[end - 3] == 16);
+            let record = |kind: u8, data: &[u8]| {
+                let head = [0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 60, 0, data.len() as u8];
+                [&head[..], data].concat()
+            };
+            let answers = match (is_unknown, is_text) {
+                (true, _) => Vec::new(),
+                (_, true) => vec![record(16, b"\x05hello\x06 world")],
+                _ => vec![record(1, &[192, 0, 2, 1]), record(1, &[192, 0, 2, 2])],
+            };
+            let head = [0x81, if is_unknown { 0x83 } else { 0x80 }, 0, 1, 0, answers.len() as u8];
+            let answer =
+                [&buffer[..2], &head, &[0; 4], &buffer[12..end], &answers.concat()].concat();
+            let _ = socket.send_to(&answer, from);
+        }
+    });
+    address
+}
+
+#[test]
+fn name_servers_are_asked_and_names_looked_up() {
+    let server = name_server();
+    let script = format!(
+        "import dns from 'k6/x/dns';
+        export const options = {{ blockHostnames: ['*.blocked.test'], thresholds: {{
+            dns_resolutions: ['count==5'], dns_resolution_failed: ['rate==0.6'],
+            dns_lookups: ['count==2'] }} }};
+        const show = async (f) => {{
+            try {{ console.log(JSON.stringify(await f())); }}
+            catch (e) {{ console.log(String(e), JSON.stringify(e)); }}
+        }};
+        export default async function () {{
+            await show(() => dns.resolve('a.test', 'A', '{server}'));
+            await show(() => dns.resolve('a.test', 'TXT', '{server}'));
+            await show(() => dns.resolve('nx.test', 'A', '{server}'));
+            await show(() => dns.resolve('a.test', 'MX', '{server}'));
+            await show(() => dns.resolve('x.blocked.test', 'A', '{server}'));
+            await show(() => dns.resolve('a.test', 'A', 'dns.test'));
+            await show(() => dns.lookup('127.0.0.1'));
+            await show(() => dns.lookup('x.blocked.test'));
+        }}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (ran, lines) = printed(folder.path(), &script);
+    assert_eq!(ran.code, Some(0), "{ran:?}\n{lines}");
+    let blocked = "BlockedHostname";
+    let query = "DNS query blocked by k6 option blockHostnames: x.blocked.test";
+    let lookup = "blocked hostname: x.blocked.test";
+    let error = |name: &str, message: &str, kind: u8| {
+        format!("{{\"name\":\"{name}\",\"message\":\"{message}\",\"kind\":{kind}}}")
+    };
+    let expected = [
+        "[\"192.0.2.1\",\"192.0.2.2\"]".to_owned(),
+        "[\"hello world\"]".to_owned(),
+        format!(
+            "NonExistingDomain: DNS query failed {}",
+            error("NonExistingDomain", "DNS query failed", 3)
+        ),
+        "resolve operation failed with unsupported record type, MX is an invalid DNS record type {}"
+            .to_owned(),
+        format!("Refused: {query} {}", error(blocked, query, 5)),
+        "parsing nameserver address failed: invalid nameserver IP address: dns.test {}".to_owned(),
+        "[\"127.0.0.1\"]".to_owned(),
+        format!("Refused: {lookup} {}", error(blocked, lookup, 5)),
+    ];
+    assert_eq!(lines, expected.join("\n"));
+}
+
+/// A server that sends back what it gets.
+fn echo_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                    let _ = stream.write_all(&buffer[..length]);
+                    if &buffer[..length] == b"bye" {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn sockets_have_events_in_order() {
+    let port = echo_server();
+    let script = format!(
+        "import {{ Socket }} from 'k6/x/tcp';
+        export const options = {{ thresholds: {{ tcp_sockets: ['count==2'], tcp_reads: ['count==3'],
+            tcp_writes: ['count==3'], tcp_errors: ['count==2'], data_sent: ['count==11'],
+            'tcp_socket_duration{{a:b}}': ['avg>0'] }} }};
+        export default async function () {{
+            const socket = new Socket({{ tags: {{ a: 'b' }} }});
+            const events = [socket.ready_state];
+            const closed = new Promise((resolve) => socket.on('close', resolve));
+            socket.on('connect', () => events.push(socket.ready_state));
+            socket.on('data', (data) => {{
+                events.push(String.fromCharCode(...data));
+                if (socket.bytes_read < 8) socket.write('YWhvaQ==', {{ encoding: 'base64' }});
+                else socket.destroy();
+            }});
+            console.log(await socket.connect(String({port}), '127.0.0.1'), socket.remote_ip);
+            console.log(await socket.write(new Uint8Array([72, 101, 121, 33])));
+            await closed;
+            console.log(events.join(), socket.bytes_written, socket.ready_state);
+            for (const call of [() => socket.write('x'), () => other.connect(1, '127.0.0.1'),
+                () => other.write('zz', {{ encoding: 'hex' }})]) {{
+                try {{ await call(); }} catch (e) {{ console.log(String(e), e.method); }}
+            }}
+            await other.connect({{ port: {port}, host: '127.0.0.1' }});
+            const ended = new Promise((resolve) => other.on('close', resolve));
+            other.on('timeout', () => other.write('bye'));
+            other.setTimeout(20);
+            await ended;
+        }}
+        const other = {{ get it() {{ return (this.own ??= new Socket()); }},
+            connect(...all) {{ return this.it.connect(...all); }},
+            write(...all) {{ return this.it.write(...all); }},
+            on(...all) {{ return this.it.on(...all); }},
+            setTimeout(time) {{ return this.it.setTimeout(time); }} }};"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (ran, lines) = printed(folder.path(), &script);
+    assert_eq!(ran.code, Some(0), "{ran:?}\n{lines}");
+    let refused = "dial tcp 127.0.0.1:1: connect: connection refused";
+    assert_eq!(
+        lines,
+        format!(
+            "null 127.0.0.1\nundefined\ndisconnected,open,Hey!,ahoi 8 destroyed\n\
+            no active connection undefined\nTCP error during connect: {refused} connect\n\
+            TCP error during write: encoding/hex: invalid byte: U+007A 'z' write"
+        )
+    );
+}
+
+#[test]
+fn a_socket_ends_with_its_iteration() {
+    let port = echo_server();
+    let run = |options: &str, handler: &str| {
+        let script = format!(
+            "import {{ Socket }} from 'k6/x/tcp';
+            export const options = {{ {options} }};
+            export default async function () {{
+                const socket = new Socket();
+                socket.on('data', () => {{ {handler} }});
+                await socket.connect({port}, '127.0.0.1');
+                await socket.write('x');
+            }}"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        printed(folder.path(), &script).0
+    };
+    // The end of the scenario cuts it.
+    let cut = "scenarios: { a: { executor: 'constant-vus', vus: 1, duration: '1s', \
+        gracefulStop: '0s' } }";
+    let open = run(cut, "");
+    assert!(open.code == Some(0) && open.stdout.contains("tcp_sockets"), "{open:?}");
+    // So does a handler that throws.
+    let thrown = run("iterations: 1", "throw new Error('from a handler')");
+    assert!(thrown.code == Some(0) && thrown.stderr.contains("from a handler"), "{thrown:?}");
 }

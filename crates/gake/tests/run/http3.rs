@@ -45,3 +45,45 @@ fn a_server_without_http3_is_reported() {
     ran(&["run", &lab.url, "--http3", "--proxy", "http://127.0.0.1:1", "-n", "1"])
         .refused(2, "--proxy");
 }
+
+/// A script whose requests go to the lab at `lab.url` over HTTP/3, and to another in clear text.
+#[test]
+fn scripts_speak_http3_when_an_option_says_so() {
+    let lab = Peer::lab(&["--tls", "self", "--http3"]);
+    let clear = Peer::lab(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script.js");
+    let with = |option: &str| {
+        let text = format!(
+            "import http from 'k6/http';
+            export const options = {{ insecureSkipTLSVerify: true, iterations: 2, {option}
+                thresholds: {{ 'http_reqs{{proto:HTTP/3.0}}': ['count==4'],
+                    'http_reqs{{proto:HTTP/1.1}}': ['count==2'] }} }};
+            export default function () {{
+                const got = http.get('{url}/fast');
+                const posted = http.post('{url}/fast', 'x');
+                const plain = http.get('{clear}/fast');
+                console.log(got.status, got.proto, got.status_text, posted.proto, plain.proto,
+                    got.tls_version);
+            }}",
+            url = lab.url,
+            clear = clear.url,
+        );
+        std::fs::write(&script, text).unwrap();
+        script.display().to_string()
+    };
+    let path = with("httpVersion: '3',");
+    let k6 = ran(&["as", "k6", "run", "--quiet", &path]);
+    let line = "200 HTTP/3.0 200 OK HTTP/3.0 HTTP/1.1 tls1.3";
+    assert_eq!((k6.code, k6.stderr.matches(line).count()), (Some(0), 2), "{k6:?}");
+    // The flag of `gake run` does the same.
+    let native = ran(&["run", &with(""), "--http3"]);
+    assert_eq!((native.code, native.stderr.matches(line).count()), (Some(0), 2), "{native:?}");
+    let path = with("httpVersion: '3',");
+    let proxied = start(gake(&["as", "k6", "run", &path]).env("HTTPS_PROXY", "http://127.0.0.1:1"));
+    let proxied = proxied.wait();
+    assert!(proxied.stderr.contains("a proxy does not carry UDP"), "{proxied:?}");
+    let refused = ran(&["as", "k6", "run", &with("httpVersion: '4',")]);
+    assert!(refused.stderr.contains("httpVersion is \\\"4\\\""), "{refused:?}");
+    assert_eq!(number_after(&clear.end(), "requests"), 4);
+}

@@ -405,10 +405,11 @@ impl Hop {
                 let connection = collector.connection;
                 response.proto = match collector.version {
                     _ if connection.is_http2 => "HTTP/2.0",
+                    _ if connection.is_http3 => "HTTP/3.0",
                     Some(Version::Http10) => "HTTP/1.0",
                     _ => "HTTP/1.1",
                 };
-                response.reason = match connection.is_http2 {
+                response.reason = match connection.is_http2 || connection.is_http3 {
                     true => error_codes::phrase(summary.status).to_owned(),
                     false => collector.reason,
                 };

@@ -84,7 +84,7 @@ fn archived(
         _ => None,
     });
     let unreadable = |why: String| Failure::could_not(format!("run {}: {why}", args.run));
-    let log = log::log(console, None, log::ScriptLogFormat::Text, args.output.verbose);
+    let log = log::log(console, None, log::ScriptLogFormat::default(), args.output.verbose);
     let log = log.map_err(Failure::usage)?;
     ScriptLoader::of_archive(&script.archive, path.unwrap_or("".as_ref()), log).map_err(unreadable)
 }
