@@ -72,7 +72,8 @@ pub struct Sampler {
 
 impl Sampler {
     /// Reads every source once, then at intervals of `every`. Blocks until the first reading; then
-    /// the sampler's thread calls `between`, before the readings during the load.
+    /// the sampler's thread calls `between`, before the readings during the load. The first of them
+    /// follows at once if the targets' processes on this machine are still to be searched.
     ///
     /// # Errors
     /// When a source cannot be read.
@@ -187,6 +188,9 @@ impl SourceTask {
     async fn run(mut self, mut reader: SourceReader, mut refreshed: watch::Receiver<u64>) {
         let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        if reader.needs_second_reading() {
+            self.read(&mut reader).await;
+        }
         loop {
             let asked = tokio::select! {
                 _ = ticks.tick() => false,
@@ -306,6 +310,11 @@ impl SourceReader {
         }
     }
 
+    /// Whether the first reading was partial, and another is due at once.
+    fn needs_second_reading(&self) -> bool {
+        matches!(self, Self::Machine(machine) if machine.needs_second_reading())
+    }
+
     fn settings(&self, source: &str) -> Vec<TargetSetting> {
         let Self::Actuator(application) = self else { return Vec::new() };
         let setting = |(name, value): &(String, String)| TargetSetting {
@@ -314,5 +323,31 @@ impl SourceReader {
             value: value.clone(),
         };
         application.settings.iter().map(setting).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_start_does_not_wait_for_the_search_of_the_targets_processes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let targets = vec![listener.local_addr().unwrap()];
+        let source = WatchSource::Machine { targets, usage: true, ports: None };
+        let sampler = Sampler::start(vec![source], Duration::from_secs(3_600), || ()).unwrap();
+        let next = || loop {
+            if let WatchEvent::Readings { readings, .. } = sampler.batches.recv().unwrap() {
+                return readings;
+            }
+        };
+        let has = |readings: &[GaugeReading], name| readings.iter().any(|one| one.name == name);
+        let first = next();
+        assert!(has(&first, "listener_dropped") && !has(&first, "rss"), "{first:?}");
+        // Without waiting for the interval.
+        let second = next();
+        assert!(has(&second, "rss"), "{second:?}");
     }
 }
