@@ -132,14 +132,17 @@ impl ScenarioState {
     }
 
     /// The future's output, or `None` if the run is cut first.
-    pub(crate) async fn unless_cut<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
-        std::future::poll_fn(|cx| {
+    pub(crate) fn unless_cut<F: Future>(
+        &self,
+        mut future: Pin<&mut F>,
+    ) -> impl Future<Output = Option<F::Output>> {
+        // Not an async function, whose state would be another cache line of a request.
+        std::future::poll_fn(move |cx| {
             if self.progress.get() == Progress::Cut {
                 return Poll::Ready(None);
             }
             future.as_mut().poll(cx).map(Some)
         })
-        .await
     }
 
     /// Registers the calling task to be woken at the epoch and at the end, and waits for the epoch.

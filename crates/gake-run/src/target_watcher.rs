@@ -84,7 +84,8 @@ impl TargetWatcher {
     /// which are the baseline of the run. Returns the settings known so far, and those counters.
     pub(crate) fn begin(&mut self) -> (&[TargetSetting], NewReadings) {
         let Some(sampler) = &self.sampler else { return (&[], NewReadings::default()) };
-        let batches = match sampler.now() <= FRESH {
+        // The search of the target's processes follows such a reading; a run does not wait for it.
+        let batches = match sampler.now() <= FRESH || sampler.is_searching() {
             true => sampler.batches.try_iter().collect(),
             false => sampler.refresh(PATIENCE),
         };

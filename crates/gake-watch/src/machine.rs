@@ -37,6 +37,7 @@ pub(crate) struct Machine {
     programs: OtherPrograms,
     cores: f64,
     own_group: Cgroup,
+    has_read: bool,
 }
 
 impl Machine {
@@ -59,7 +60,14 @@ impl Machine {
             programs: OtherPrograms::default(),
             cores: std::thread::available_parallelism().map_or(1, usize::from) as f64,
             own_group: own_cgroup(),
+            has_read: false,
         }
+    }
+
+    /// Whether the first reading leaves the targets' processes to the second: a run waits for the
+    /// first, and their search takes thousands of system calls.
+    pub(crate) fn needs_second_reading(&self) -> bool {
+        self.processes.is_some()
     }
 
     pub(crate) fn read(&mut self, now: Instant) -> Vec<Level> {
@@ -75,7 +83,9 @@ impl Machine {
             levels.extend(self.listeners());
         }
         // No levels if they belong to another user or namespace, or the port is forwarded.
-        let found = self.processes.as_mut().and_then(|processes| {
+        let is_first = !std::mem::replace(&mut self.has_read, true);
+        let processes = self.processes.as_mut().filter(|_| !is_first);
+        let found = processes.and_then(|processes| {
             let found = processes.read_usage(now).ok()?;
             let own = i32::try_from(std::process::id()).unwrap_or_default();
             // A target within this process is indistinguishable from the generator.
@@ -227,13 +237,15 @@ mod tests {
     #[test]
     fn targets_on_this_machine_are_recognised() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let levels =
-            Machine::new(&[listener.local_addr().unwrap()], true, Some(9)).read(Instant::now());
+        let mut machine = Machine::new(&[listener.local_addr().unwrap()], true, Some(9));
+        let levels = machine.read(Instant::now());
         assert_eq!(value(&levels, "target_here"), Some(1.0));
         assert_eq!(value(&levels, "target_loopback"), Some(1.0));
         assert_eq!(value(&levels, "listener_dropped"), Some(0.0));
         assert_eq!(value(&levels, "quick_ports"), Some(9.0));
         assert!(value(&levels, "backlog").unwrap() >= 1.0, "{levels:?}");
+        assert_eq!(value(&levels, "rss"), None);
+        let levels = machine.read(Instant::now());
         assert!(value(&levels, "rss").is_some(), "{levels:?}");
         // Reserved for documentation (RFC 5737).
         let levels =

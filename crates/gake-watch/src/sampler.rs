@@ -1,6 +1,8 @@
 //! The thread that reads the sources, each in its own task.
 
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -65,6 +67,7 @@ pub struct Sampler {
     /// Number of sources that [`Sampler::refresh`] reads.
     refreshable: usize,
     refresh: watch::Sender<u64>,
+    searching: Arc<AtomicBool>,
     began: Instant,
     /// The thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
@@ -72,7 +75,8 @@ pub struct Sampler {
 
 impl Sampler {
     /// Reads every source once, then at intervals of `every`. Blocks until the first reading; then
-    /// the sampler's thread calls `between`, before the readings during the load.
+    /// the sampler's thread calls `between`, before the readings during the load. The first of them
+    /// follows at once if the targets' processes on this machine are still to be searched.
     ///
     /// # Errors
     /// When a source cannot be read.
@@ -86,6 +90,8 @@ impl Sampler {
         let (ready_sender, ready) = channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let (refresh, refreshed) = watch::channel(0);
+        let searching = Arc::new(AtomicBool::new(false));
+        let search = Arc::clone(&searching);
         let refreshable = sources.iter().filter(|source| is_refreshable(source)).count();
         // Not joined, since it may end in the middle of a reading.
         std::thread::Builder::new()
@@ -101,7 +107,8 @@ impl Sampler {
                     }
                 };
                 runtime.block_on(async {
-                    let watching = watch(began, &sources, every, &sender, &refreshed).await;
+                    let watching =
+                        watch((began, every), &sources, &sender, &refreshed, &search).await;
                     let started = watching.is_ok();
                     // `start` waits for this.
                     let _ = ready_sender.send(watching);
@@ -115,7 +122,7 @@ impl Sampler {
             .map_err(WatchError::Thread)?;
         let gone = || WatchError::Thread(std::io::Error::other("its thread ended"));
         ready.recv().unwrap_or_else(|_| Err(gone()))?;
-        Ok(Self { batches, refreshable, refresh, began, _stop: stop })
+        Ok(Self { batches, refreshable, refresh, searching, began, _stop: stop })
     }
 
     /// Reads the sources of this machine and those with counters now: a short run may fall between
@@ -137,6 +144,13 @@ impl Sampler {
         events
     }
 
+    /// Whether the first search of the targets' processes is under way, for which
+    /// [`Sampler::refresh`] would wait.
+    #[must_use]
+    pub fn is_searching(&self) -> bool {
+        self.searching.load(Relaxed)
+    }
+
     /// The time since the sampler was started, the clock of its events.
     #[must_use]
     pub fn now(&self) -> Nanos {
@@ -146,11 +160,11 @@ impl Sampler {
 
 /// Opens the sources and spawns a task for each.
 async fn watch(
-    began: Instant,
+    (began, every): (Instant, Duration),
     sources: &[WatchSource],
-    every: Duration,
     sender: &Sender<WatchEvent>,
     refreshed: &watch::Receiver<u64>,
+    searching: &Arc<AtomicBool>,
 ) -> Result<(), WatchError> {
     for source in sources {
         let name = source.to_string();
@@ -161,6 +175,10 @@ async fn watch(
         // An error means that the sampler was dropped.
         let _ = sender.send(WatchEvent::Settings(settings));
         let _ = sender.send(readings(began, &name, first));
+        let searching = reader.needs_second_reading().then(|| Arc::clone(searching));
+        if let Some(searching) = &searching {
+            searching.store(true, Relaxed);
+        }
         let task = SourceTask {
             name,
             began,
@@ -168,6 +186,7 @@ async fn watch(
             refreshable: is_refreshable(source),
             failing: false,
             sender: sender.clone(),
+            searching,
         };
         tokio::task::spawn_local(task.run(reader, refreshed.clone()));
     }
@@ -181,12 +200,18 @@ struct SourceTask {
     refreshable: bool,
     failing: bool,
     sender: Sender<WatchEvent>,
+    /// Until the second reading, if that is due at once.
+    searching: Option<Arc<AtomicBool>>,
 }
 
 impl SourceTask {
     async fn run(mut self, mut reader: SourceReader, mut refreshed: watch::Receiver<u64>) {
         let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        if let Some(searching) = self.searching.take() {
+            self.read(&mut reader).await;
+            searching.store(false, Relaxed);
+        }
         loop {
             let asked = tokio::select! {
                 _ = ticks.tick() => false,
@@ -306,6 +331,11 @@ impl SourceReader {
         }
     }
 
+    /// Whether the first reading was partial, and another is due at once.
+    fn needs_second_reading(&self) -> bool {
+        matches!(self, Self::Machine(machine) if machine.needs_second_reading())
+    }
+
     fn settings(&self, source: &str) -> Vec<TargetSetting> {
         let Self::Actuator(application) = self else { return Vec::new() };
         let setting = |(name, value): &(String, String)| TargetSetting {
@@ -314,5 +344,34 @@ impl SourceReader {
             value: value.clone(),
         };
         application.settings.iter().map(setting).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_start_does_not_wait_for_the_search_of_the_targets_processes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let targets = vec![listener.local_addr().unwrap()];
+        let source = WatchSource::Machine { targets, usage: true, ports: None };
+        let sampler = Sampler::start(vec![source], Duration::from_secs(3_600), || ()).unwrap();
+        let next = || loop {
+            if let WatchEvent::Readings { readings, .. } = sampler.batches.recv().unwrap() {
+                return readings;
+            }
+        };
+        let has = |readings: &[GaugeReading], name| readings.iter().any(|one| one.name == name);
+        let first = next();
+        assert!(has(&first, "listener_dropped") && !has(&first, "rss"), "{first:?}");
+        // Without waiting for the interval.
+        let second = next();
+        assert!(has(&second, "rss"), "{second:?}");
+        // A refresh is read after the search, which has ended then.
+        assert!(!sampler.refresh(Duration::from_secs(60)).is_empty());
+        assert!(!sampler.is_searching());
     }
 }

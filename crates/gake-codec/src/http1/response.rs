@@ -49,7 +49,8 @@ pub struct ResponseParser {
     version: Version,
     keep_alive: bool,
     body_bytes: u64,
-    /// Scans a head that is split over several slices; its bytes are in `partial`.
+    /// Scans a head that is split over several slices; its bytes are in `partial`. New while that
+    /// is empty.
     scanner: HeadScanner,
     /// Empty unless a head is incomplete.
     partial: Vec<u8>,
@@ -103,7 +104,9 @@ impl ResponseParser {
         self.started = false;
         self.interim = 0;
         self.body_bytes = 0;
-        self.reset_head();
+        if !self.partial.is_empty() {
+            self.reset_head();
+        }
     }
 
     /// Expects the response to an upgrade request: a 101 is final then, and the bytes after

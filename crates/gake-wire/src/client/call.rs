@@ -10,7 +10,7 @@ use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 use crate::client::meter::{Meter, bump};
 use crate::client::pool::{ConnectionPool, ConnectionSlot};
 use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
-use crate::client::request::{HttpMessage, PreparedRequest};
+use crate::client::request::PreparedRequest;
 use crate::client::shared::Shared;
 use crate::client::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
 use crate::client::visitor::ExchangeVisitor;
@@ -40,45 +40,32 @@ struct Checkout<'a> {
 }
 
 impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
-    /// Sends the request at `now`, and follows redirects.
-    pub(crate) async fn run(
+    /// Follows redirects from the response to `request` that has the target `to`, until a response
+    /// is not one.
+    pub(crate) async fn follow(
         &mut self,
         request: &PreparedRequest,
-        now: Nanos,
-    ) -> Result<ResponseSummary, Fault> {
-        let (answer, to) = self.hop(request, now).await?;
-        match (to, &request.message) {
-            (Some(to), Some(message)) => Box::pin(self.follow(message, (answer.status, to))).await,
-            _ => Ok(answer),
-        }
-    }
-
-    /// Follows redirects until a response is not one.
-    async fn follow(
-        &mut self,
-        message: &HttpMessage,
-        (mut status, mut to): (u16, String),
+        answer: ResponseSummary,
+        to: String,
     ) -> Result<ResponseSummary, Fault> {
         let Shared { network, clock, meter, .. } = self.shared;
-        let mut message = message.follow(status, &to)?;
+        let Some(message) = &request.message else { return Ok(answer) };
+        let mut message = message.follow(answer.status, &to)?;
         for _ in 0..network.settings.max_redirects {
             let located = self.alarm.before(pin!(network.locate(&message.location))).await;
             let origin = located.unwrap_or(Err(Fault::Timeout(Phase::Connect)))?;
             let request = network.encode(origin, message).map_err(|_| BAD_LOCATION)?;
             bump(&meter.redirects);
-            let (answer, further) = self.hop(&request, clock.now()).await?;
-            let (Some(further), Some(from)) = (further, request.message) else {
-                return Ok(answer);
-            };
-            (status, to) = (answer.status, further);
-            message = from.follow(status, &to)?;
+            let (answer, to) = self.hop(&request, clock.now()).await?;
+            let (Some(to), Some(from)) = (to, request.message) else { return Ok(answer) };
+            message = from.follow(answer.status, &to)?;
         }
         Err(Fault::RedirectLimit)
     }
 
     /// Sends one request and reads its response, preferably on an open connection. Returns the
     /// target of a redirect, too.
-    async fn hop(
+    pub(crate) async fn hop(
         &mut self,
         request: &PreparedRequest,
         now: Nanos,
@@ -98,7 +85,23 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
             if let Some(facts) = slot.facts() {
                 visitor.connected(facts);
             }
-            let answer = slot.exchange(request, self.exchange, &timing, &mut visitor).await;
+            let (exchange, timing, shown) = (&mut *self.exchange, &timing, &mut visitor);
+            // Not a function of its own: each layer of futures costs a request a cache line.
+            let answer = match &*slot {
+                AnyTransport::Http1(http1) => {
+                    http1.exchange(request, exchange, timing, shown).await
+                }
+                AnyTransport::Http2(http2) => {
+                    http2.exchange(request, exchange, timing, shown).await
+                }
+                // Boxed: futures of other transports stay small.
+                AnyTransport::Http3(http3) => {
+                    Box::pin(http3.exchange(request, exchange, timing, shown)).await
+                }
+                AnyTransport::WebSocket(session) => {
+                    session.exchange(request, exchange, timing, shown).await
+                }
+            };
             if self.shared.network.counts_addresses {
                 let service = self.exchange.done.saturating_sub(write);
                 count(meter, slot.peer(), &answer, (service, is_reused));

@@ -161,7 +161,12 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
         let (alarm, deadline) = (&alarm, &deadline);
         let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
-        match call.run(request, now).await {
+        let answer = match call.hop(request, now).await {
+            Ok((answer, None)) => Ok(answer),
+            Ok((answer, Some(to))) => Box::pin(call.follow(request, answer, to)).await,
+            Err(fault) => Err(fault),
+        };
+        match answer {
             Ok(answer) => exchange.end = ExchangeEnd::Response(answer),
             Err(fault) => self.end(exchange, ExchangeEnd::Fault(fault)),
         }

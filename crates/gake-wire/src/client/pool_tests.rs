@@ -4,13 +4,10 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::Context;
 
-use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Exchange, ResponseSummary};
+use gake_core::clock::Nanos;
 
 use super::*;
-use crate::client::request::PreparedRequest;
-use crate::client::transport::{IdleState, Timing, TransportError};
-use crate::client::visitor::ExchangeVisitor;
+use crate::client::transport::IdleState;
 use crate::net::scratch::Scratch;
 
 /// A transport whose capacity the test sets.
@@ -26,16 +23,6 @@ impl Transport for FakeTransport {
 
     fn idle_state(&self, _: Nanos, _: &Scratch) -> IdleState {
         IdleState::Usable
-    }
-
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
-        &self,
-        _: &PreparedRequest,
-        _: &mut Exchange,
-        _: &Timing<'_, C>,
-        _: &mut V,
-    ) -> Result<ResponseSummary, TransportError> {
-        Ok(ResponseSummary { status: 200, body_bytes: 0 })
     }
 }
 

@@ -36,7 +36,7 @@ impl<'a, V> RedirectVisitor<'a, V> {
 impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.follow || self.follows_alternatives || self.inner.wants_head()
+        self.follows_alternatives || self.inner.wants_head()
     }
 
     #[inline]
@@ -46,7 +46,7 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
 
     #[inline]
     fn wants_head_of(&mut self, status: u16) -> bool {
-        self.inner.wants_head_of(status)
+        (self.follow && is_redirect(status)) || self.inner.wants_head_of(status)
     }
 
     #[inline]
@@ -54,7 +54,7 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
         if self.follows_alternatives {
             self.http3_port = head.get("alt-svc").and_then(http3_port);
         }
-        if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
+        if self.follow && is_redirect(head.status) {
             // Without a location, or with an empty one, the response is the last.
             let location = head.get("location").map(<[u8]>::trim_ascii);
             let location = location.filter(|to| !to.is_empty());
@@ -145,6 +145,10 @@ impl HttpMessage {
         self.headers.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
         self.opaque.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
     }
+}
+
+fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 fn is_about_content(name: &str) -> bool {

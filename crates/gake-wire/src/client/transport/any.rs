@@ -2,13 +2,11 @@
 
 use std::net::SocketAddr;
 
-use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Exchange, Fault, ResponseSummary};
+use gake_core::clock::Nanos;
+use gake_core::record::Fault;
 
-use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::interface::{IdleState, Transport};
 use super::{Http1, Http2, Http3, WebSocket};
-use crate::client::request::PreparedRequest;
-use crate::client::visitor::ExchangeVisitor;
 use crate::net::scratch::Scratch;
 use crate::tls::facts::ConnectionFacts;
 
@@ -118,25 +116,6 @@ impl Transport for AnyTransport {
             Self::Http2(http2) => http2.idle_state(now, scratch),
             Self::Http3(http3) => http3.idle_state(now, scratch),
             Self::WebSocket(session) => session.idle_state(now, scratch),
-        }
-    }
-
-    #[inline]
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
-        &self,
-        request: &PreparedRequest,
-        exchange: &mut Exchange,
-        timing: &Timing<'_, C>,
-        visitor: &mut V,
-    ) -> Result<ResponseSummary, TransportError> {
-        match self {
-            Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
-            Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,
-            // Boxed: futures of other transports stay small.
-            Self::Http3(http3) => {
-                Box::pin(http3.exchange(request, exchange, timing, visitor)).await
-            }
-            Self::WebSocket(session) => session.exchange(request, exchange, timing, visitor).await,
         }
     }
 }

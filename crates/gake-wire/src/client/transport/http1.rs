@@ -83,34 +83,40 @@ impl Transport for Http1 {
         self.is_free.set(state == IdleState::Usable);
         state
     }
+}
 
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
-        &self,
-        request: &PreparedRequest,
-        exchange: &mut Exchange,
-        timing: &Timing<'_, C>,
-        visitor: &mut V,
-    ) -> Result<ResponseSummary, TransportError> {
+impl Http1 {
+    /// As the other transports' exchanges. One future without a state of its own.
+    pub(crate) fn exchange<'a, C: Clock, V: ExchangeVisitor>(
+        &'a self,
+        request: &'a PreparedRequest,
+        exchange: &'a mut Exchange,
+        timing: &'a Timing<'_, C>,
+        visitor: &'a mut V,
+    ) -> impl Future<Output = Result<ResponseSummary, TransportError>> {
         self.is_free.set(false);
         let rendered = &request.rendered;
         let mut transaction = {
             let conn = &mut self.conn.borrow_mut();
             exchange.connection = conn.open.number();
-            Transaction::new(conn, rendered, &mut *exchange, timing, visitor)
+            Transaction::new(conn, rendered, exchange, timing, visitor)
         };
-        let response = poll_fn(|cx| transaction.poll(&mut self.conn.borrow_mut(), cx)).await?;
-        let mut conn = self.conn.borrow_mut();
-        let sample = conn.sample(exchange.done);
-        exchange.tcp = sample.or(exchange.tcp);
-        let Response { status, body_bytes, excess, .. } = response;
-        if excess {
-            bump(&conn.open.meter().excess);
-        }
-        // After an early response, the rest of the request is still unwritten.
-        if response.reusable() && exchange.written && !rendered.closes {
-            self.done.set(exchange.done);
-            self.is_free.set(true);
-        }
-        Ok(ResponseSummary { status, body_bytes })
+        poll_fn(move |cx| {
+            let conn = &mut self.conn.borrow_mut();
+            let response = ready!(transaction.poll(conn, cx))?;
+            let exchange = &mut *transaction.exchange;
+            let sample = conn.sample(exchange.done);
+            exchange.tcp = sample.or(exchange.tcp);
+            let Response { status, body_bytes, excess, .. } = response;
+            if excess {
+                bump(&conn.open.meter().excess);
+            }
+            // After an early response, the rest of the request is still unwritten.
+            if response.reusable() && exchange.written && !rendered.closes {
+                self.done.set(exchange.done);
+                self.is_free.set(true);
+            }
+            Poll::Ready(Ok(ResponseSummary { status, body_bytes }))
+        })
     }
 }

@@ -86,8 +86,10 @@ impl Transport for Http3 {
     fn watch_capacity(&self, watcher: impl Fn() + 'static) {
         self.link.capacity_watch.watch(Box::new(watcher));
     }
+}
 
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
+impl Http3 {
+    pub(crate) async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,

@@ -1,10 +1,8 @@
 //! The interface of a transport.
 
-use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Exchange, Fault, ResponseSummary};
+use gake_core::clock::Nanos;
+use gake_core::record::Fault;
 
-use crate::client::request::PreparedRequest;
-use crate::client::visitor::ExchangeVisitor;
 use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
 use crate::net::scratch::Scratch;
@@ -32,16 +30,6 @@ pub(crate) trait Transport {
         let _ = (now, scratch);
         if self.is_ending() { IdleState::Ended } else { IdleState::Usable }
     }
-
-    /// Sends a request and reads its response, and records instants and bytes in `exchange` as they
-    /// come. Dropping the future cancels the exchange.
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
-        &self,
-        request: &PreparedRequest,
-        exchange: &mut Exchange,
-        timing: &Timing<'_, C>,
-        visitor: &mut V,
-    ) -> Result<ResponseSummary, TransportError>;
 }
 
 /// The state of a connection after an idle time.

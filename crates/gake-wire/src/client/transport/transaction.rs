@@ -15,7 +15,7 @@ use crate::net::fault;
 
 pub(super) struct Transaction<'a, C, V> {
     request: &'a RenderedRequest,
-    exchange: &'a mut Exchange,
+    pub(super) exchange: &'a mut Exchange,
     timing: &'a Timing<'a, C>,
     visitor: &'a mut V,
     /// Bytes of the request written so far.

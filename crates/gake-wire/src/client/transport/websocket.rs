@@ -206,8 +206,10 @@ impl Transport for WebSocket {
     fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
         if self.capacity() == 0 { IdleState::Ended } else { IdleState::Usable }
     }
+}
 
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
+impl WebSocket {
+    pub(crate) async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         request: &PreparedRequest,
         exchange: &mut Exchange,

@@ -29,8 +29,10 @@ impl Transport for Http3 {
     fn capacity(&self) -> usize {
         match *self {}
     }
+}
 
-    async fn exchange<C: Clock, V: ExchangeVisitor>(
+impl Http3 {
+    pub(crate) async fn exchange<C: Clock, V: ExchangeVisitor>(
         &self,
         _: &PreparedRequest,
         _: &mut Exchange,
