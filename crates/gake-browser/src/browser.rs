@@ -110,8 +110,9 @@ impl BrowserUser {
     /// A new user of the shared Chromium.
     ///
     /// # Errors
-    /// As [`Browser::shared`].
+    /// When none is installed, or as [`Browser::shared`].
     pub(crate) fn new(options: &LaunchOptions) -> Result<Self, String> {
+        options.executable()?;
         let browser = Browser::shared(options)?;
         let inbox = Arc::<Inbox>::default();
         let number = lock(&browser.routes).add_user(Arc::clone(&inbox));

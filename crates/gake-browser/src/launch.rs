@@ -101,7 +101,7 @@ impl LaunchOptions {
     ///
     /// # Errors
     /// When there is none, with what to install.
-    fn executable(&self) -> Result<PathBuf, String> {
+    pub(crate) fn executable(&self) -> Result<PathBuf, String> {
         if let Some(path) = &self.executable {
             let path = path.clone();
             let missing = || format!("K6_BROWSER_EXECUTABLE_PATH: no file {}", path.display());

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Clock;
 use gake_core::metric::MetricUnit;
 use gake_files::Access;
-use gake_js::errors::{fail, go_error};
+use gake_js::errors::{go_error, go_value};
 use gake_js::native::named;
 use gake_js::value::{buffer, bytes, evaluate_as};
 use gake_k6::metrics::MetricNumber;
@@ -143,7 +143,7 @@ impl Natives {
         let has_browser = |name: &String| *name == self.vu.scenario.name;
         let is_there = self.vu.stage.get() == VuStage::Iteration
             && self.vu.test.settings().browser.scenarios.iter().any(has_browser);
-        if is_there { Ok(()) } else { Err(go_error(ctx, NO_BROWSER)) }
+        if is_there { Ok(()) } else { Err(error(ctx, NO_BROWSER)) }
     }
 
     /// Connects the user with a running Chromium for the rest of the iteration.
@@ -152,8 +152,16 @@ impl Natives {
         let mut session = self.session.user.borrow_mut();
         if session.as_ref().is_none_or(|user| !user.is_open()) {
             let options = LaunchOptions::read(&self.vu.test.settings().browser.environment);
-            let user = BrowserUser::new(&options);
-            *session = Some(user.map_err(|why| go_error(ctx, &why))?);
+            match BrowserUser::new(&options) {
+                Ok(user) => *session = Some(user),
+                Err(why) => {
+                    // No iteration can do without it.
+                    self.vu.aborts.set(true);
+                    self.vu.tasks.end();
+                    self.vu.test.abort(why);
+                    return Err(self.vu.end(ctx));
+                }
+            }
         }
         drop(session);
         self.session.is_current.set(true);
@@ -170,14 +178,14 @@ impl Natives {
     ) -> rquickjs::Result<f64> {
         let sent = self.with_user(|user| user.send(session, method, params));
         let sent = sent.unwrap_or_else(|| Err("the browser has been closed".to_owned()));
-        sent.map(|id| id as f64).map_err(|why| go_error(ctx, &why))
+        sent.map(|id| id as f64).map_err(|why| error(ctx, &why))
     }
 
     /// The next messages within some milliseconds, maybe none.
     fn receive<'js>(&self, ctx: &Ctx<'js>, ms: f64) -> rquickjs::Result<Promise<'js>> {
         self.vu.room_for_task(ctx)?;
         let inbox = self.with_user(|user| Rc::new(std::sync::Arc::clone(&user.inbox)));
-        let Some(inbox) = inbox else { return Err(go_error(ctx, "the browser has been closed")) };
+        let Some(inbox) = inbox else { return Err(error(ctx, "the browser has been closed")) };
         let until = self.vu.now().saturating_add((ms.clamp(0.0, WAIT_MAX_MS) * MS) as u64);
         let clock = self.vu.clock.clone();
         let (promise, resolve, reject) = ctx.promise()?;
@@ -198,7 +206,7 @@ impl Natives {
                     resolve.restore(ctx)?.call((parsed,))
                 }
                 Err(why) => {
-                    let _ = go_error(ctx, &why);
+                    let _ = error(ctx, &why);
                     reject.restore(ctx)?.call((ctx.catch(),))
                 }
             }) as Completion
@@ -232,18 +240,30 @@ impl Natives {
                 .map_err(|error| format!("{path}: {error}"))?;
             std::io::Write::write_all(&mut file, &bytes).map_err(|error| format!("{path}: {error}"))
         })?;
-        written.map_err(|why| go_error(ctx, &format!("writing the screenshot to {why}")))
+        written.map_err(|why| error(ctx, &format!("writing the screenshot to {why}")))
     }
 }
 
+/// Throws an error of Go by value, as calls of k6's module do.
+fn error(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
+    match go_value(ctx, message) {
+        Ok(value) => ctx.throw(value),
+        Err(error) => error,
+    }
+}
+
+fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
+    Err(error(&ctx, &message))
+}
+
 fn decode<'js>(ctx: Ctx<'js>, text: String) -> rquickjs::Result<ArrayBuffer<'js>> {
-    let bytes = STANDARD.decode(text).map_err(|error| go_error(&ctx, &error.to_string()))?;
+    let bytes = STANDARD.decode(text).map_err(|why| error(&ctx, &why.to_string()))?;
     buffer(&ctx, bytes)
 }
 
 /// The text of base64.
 fn text_of(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
-    let bytes = STANDARD.decode(text).map_err(|error| go_error(&ctx, &error.to_string()))?;
+    let bytes = STANDARD.decode(text).map_err(|why| error(&ctx, &why.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -205,7 +205,7 @@ const browser = {
         return state.context;
     },
     async newPage(options) {
-        open();
+        await ready(open());
         let context;
         try {
             context = await browser.newContext(options);

@@ -165,8 +165,6 @@ class Network {
             // Only the last few can be asked for.
             if (this.navigations.size > 50) this.navigations.delete(this.navigations.keys().next().value);
         }
-        const { headers, body } = request.size();
-        native.sample('browser_data_sent', [...this.page.urlTags(request.url(), request.method()), ['method', request.method()], ['resource_type', request.resourceType()]], headers + body);
         this.page.emit('request', request);
     }
 
@@ -184,6 +182,21 @@ class Network {
         this.page.emit('response', request.answer);
     }
 
+    /** Records the samples of a response, under the tags of k6. */
+    record(request, response, kind, bytes) {
+        const { answer } = response;
+        response.bytes = bytes;
+        const tags = [
+            ...kind, ['ip', answer.remoteIPAddress ?? ''], ['status', String(answer.status)], ['proto', answer.protocol ?? ''],
+            ['from_cache', String(Boolean(answer.fromDiskCache))], ['from_prefetch_cache', String(Boolean(answer.fromPrefetchCache))],
+            ['from_service_worker', String(Boolean(answer.fromServiceWorker))],
+        ];
+        native.sample('browser_http_req_duration', tags, Math.max(0, (request.answeredAt - request.event.timestamp) * 1000));
+        native.sample('browser_data_received', tags, bytes);
+        const isFailed = answer.status < 200 || answer.status > 399;
+        if (answer.timing) native.sample('browser_http_req_failed', tags, isFailed ? 1 : 0);
+    }
+
     ended(event, why) {
         const request = this.requests.get(event.requestId);
         if (!request) return;
@@ -191,23 +204,12 @@ class Network {
         const response = request.answer;
         request.failed = why;
         request.finishedAt = event.timestamp;
-        if (response) response.bytes = Math.max(0, (event.encodedDataLength ?? 0) - (event.redirectResponse ? 0 : 0));
-        const at = response ? request.answeredAt : event.timestamp;
-        const url = response ? response.url() : request.url();
-        const tags = [
-            ...this.page.urlTags(url, request.method()), ['method', request.method()],
-            ['ip', response?.answer.remoteIPAddress ?? ''], ['status', String(response?.status() ?? 0)],
-            ['proto', response?.answer.protocol ?? ''], ['from_cache', String(Boolean(response?.answer.fromDiskCache))],
-            ['from_prefetch_cache', String(Boolean(response?.answer.fromPrefetchCache))],
-            ['from_service_worker', String(Boolean(response?.answer.fromServiceWorker))],
-            ['resource_type', request.resourceType()],
-        ];
-        native.sample('browser_http_req_duration', tags, Math.max(0, (at - request.event.timestamp) * 1000));
-        native.sample('browser_data_received', tags, event.encodedDataLength ?? 0);
-        if (response?.answer.timing) {
-            const isFailed = response.status() < 200 || response.status() > 399;
-            native.sample('browser_http_req_failed', tags, isFailed ? 1 : 0);
-        }
+        // By now the headers are known that the network has added.
+        const { headers, body } = request.size();
+        const kind = [['method', request.method()], ['resource_type', request.resourceType()]];
+        const name = this.page.urlTags(request.url(), request.method());
+        native.sample('browser_data_sent', [...name, ...kind], headers + body);
+        if (response) this.record(request, response, [...name, ...kind], event.encodedDataLength ?? 0);
         this.page.emit(why ? 'requestfailed' : 'requestfinished', request);
     }
 }

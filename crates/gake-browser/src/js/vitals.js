@@ -1,7 +1,7 @@
 // Runs in each new document: reports the web vitals, as https://web.dev/articles/vitals defines them.
 
 (() => {
-    if (self !== top || self.__gakeVitals) return;
+    if (self.__gakeVitals) return;
     Object.defineProperty(self, '__gakeVitals', { value: true });
     const bounds = { TTFB: [800, 1800], FCP: [1800, 3000], LCP: [2500, 4000], CLS: [0.1, 0.25], INP: [200, 500] };
     const sent = {};
@@ -24,11 +24,12 @@
     const started = () => performance.getEntriesByType('navigation')[0];
     const activation = () => started()?.activationStart ?? 0;
     let hasPaint = false;
-    observe('paint', (entry) => {
+    const seePaint = (entry) => {
         if (entry.name !== 'first-contentful-paint' || hasPaint) return;
         hasPaint = true;
         send('FCP', Math.max(0, entry.startTime - activation()));
-    });
+    };
+    const paintObserver = observe('paint', seePaint);
     let largest;
     let isLargestFinal = false;
     const seeLargest = (entry) => { if (!isLargestFinal) largest = Math.max(0, entry.startTime - activation()); };
@@ -59,6 +60,7 @@
     const eventObserver = observe('event', seeEvent, { durationThreshold: 40 });
     const inputObserver = observe('first-input', seeEvent);
     const sendAll = () => {
+        paintObserver.takeRecords().forEach(seePaint);
         sendLargest();
         shiftObserver.takeRecords().forEach(seeShift);
         [...eventObserver.takeRecords(), ...inputObserver.takeRecords()].forEach(seeEvent);

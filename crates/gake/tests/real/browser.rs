@@ -37,7 +37,7 @@ import { check } from 'k6';
 const equal = (name, value, expected) => check(JSON.stringify(value), {
     [`${name}: ${JSON.stringify(expected)}`]: (text) => text === JSON.stringify(expected) || console.error(name, text),
 });
-const failure = (promise) => promise.then(() => 'none', (error) => error.message);
+const failure = (promise) => promise.then(() => 'none', (error) => String(error));
 export const api = () => http.get(`${__ENV.URL}/frame`);
 export async function ui() {
     const context = await browser.newContext({ locale: 'de-DE' });
