@@ -162,7 +162,7 @@ impl Drop for BrowserUser {
     }
 }
 
-/// Starts Chromium and writes commands until nobody sends any; then ends it.
+/// Starts Chromium and writes commands until all senders are gone; then ends it.
 fn run(options: &LaunchOptions, routes: &Arc<Mutex<Routes>>, commands: &Receiver<Vec<u8>>) {
     let Launched { mut child, mut input, output, folder } = match launch(options) {
         Ok(launched) => launched,

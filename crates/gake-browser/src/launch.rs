@@ -23,7 +23,7 @@ const NAMES: [&str; 7] = [
     "chrome-headless-shell",
 ];
 
-/// Folders that are searched besides those of `PATH`.
+/// Folders that are searched after the folders of `PATH`.
 const FOLDERS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 
 const NOT_FOUND: &str = "no Chromium is installed, which k6/browser drives: install the package \

@@ -53,14 +53,15 @@ class BrowserContext {
         const { sessionId } = await this.connection.send(null, 'Target.attachToTarget', { targetId, flatten: true });
         const page = new Page(this, targetId, sessionId);
         this.pages_.add(page);
-        return page.start();
+        await page.start();
+        this.opened.push(page);
+        return page;
     }
 
     async onTarget({ targetId, type, openerId }) {
         if (type !== 'page' || (!openerId && this.creating > 0) || this.pages().some((page) => page.targetId === targetId)) return;
         const page = await this.attach(targetId);
         hide(page, { opener_: this.pages().find((one) => one.targetId === openerId) });
-        this.opened.push(page);
     }
 
     async waitForEvent(event, optionsOrPredicate) {
@@ -68,9 +69,16 @@ class BrowserContext {
         const isPredicate = typeof optionsOrPredicate === 'function';
         const { predicate = () => true, timeout } = isPredicate ? { predicate: optionsOrPredicate } : optionsOf(optionsOrPredicate);
         const ms = timeoutOf({ timeout }, this.defaultTimeout ?? 30000);
-        const before = this.opened.length;
+        let next = this.opened.length;
+        const find = () => {
+            while (next < this.opened.length) {
+                next += 1;
+                if (predicate(this.opened[next - 1])) return this.opened[next - 1];
+            }
+            return null;
+        };
         try {
-            return await this.connection.until(() => this.opened.slice(before).find((page) => predicate(page)), ms);
+            return await this.connection.until(find, ms);
         } catch (error) {
             throw error instanceof TimeoutError ? goError(`waitForEvent timed out after ${goDuration(ms)}`) : because('predicate function failed', error);
         }

@@ -434,6 +434,24 @@ class Page {
     }
 }
 
+// A wait that ends with its page is no failure of a script that does not await it.
+for (const { prototype } of [Frame, Page]) {
+    for (const name of Object.getOwnPropertyNames(prototype).filter((one) => /^waitFor[A-Z](?!alue)/.test(one))) {
+        const wait = prototype[name];
+        prototype[name] = function waitInPage(...args) {
+            const page = this.tab ?? this;
+            const waited = wait.apply(this, args);
+            const result = new Promise((resolve, reject) => {
+                waited.then(resolve, (error) => {
+                    if (page.isGone) result.catch(nothing);
+                    reject(error);
+                });
+            });
+            return result;
+        };
+    }
+}
+
 // What a page does by its main frame.
 for (const name of Object.getOwnPropertyNames(Frame.prototype)) {
     const own = ['constructor', 'page', 'name', 'parentFrame', 'childFrames', 'isDetached', 'frameElement', 'commit', 'begin', 'setContext', 'context', 'handle', 'callOn', 'alive', 'response', 'navigation'];

@@ -77,7 +77,7 @@ fn a_browser_that_is_not_there_ends_the_test() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.js");
     std::fs::write(&path, script).unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_gake"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
     command.args(["as", "k6", "run", "--address", "", "--quiet"]).arg(&path);
     let output = command.env("K6_BROWSER_EXECUTABLE_PATH", "/none/such").output().unwrap();
     let printed = text(&output.stderr);
