@@ -47,6 +47,9 @@ const INJECTED: &str = include_str!("js/injected.js");
 /// The script of pages that reports web vitals.
 const VITALS: &str = include_str!("js/vitals.js");
 
+/// Archives and agents have no files of the machine.
+const NO_FILES: &str = "a script of an archive writes no screenshots: screenshot returns them";
+
 /// Nanoseconds in a millisecond.
 const MS: f64 = 1e6;
 
@@ -230,6 +233,9 @@ impl Natives {
 
     /// Writes a file from base64.
     fn write(&self, ctx: &Ctx<'_>, path: String, text: String) -> rquickjs::Result<()> {
+        if self.vu.test.files.are_closed() {
+            return Err(error(ctx, NO_FILES));
+        }
         let written = aside(ctx, move || {
             let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
             let target = PathBuf::from(&path);
