@@ -7,11 +7,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, nanos};
+use gake_js::errors::go_value;
 use gake_k6::user::vu::Vu;
 use gake_script::user::Completion;
-use rquickjs::function::Func;
-use rquickjs::object::Property;
-use rquickjs::{Ctx, Object, Persistent, Promise, Value};
+use rquickjs::{Ctx, Persistent, Promise, Value};
 
 /// Why a promise is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,22 +91,6 @@ pub(crate) fn go_struct<'js>(
         }
     }
     Ok(error)
-}
-
-/// An error of Go as scripts see it: `error()` and its text are the message. It is no `Error` for
-/// scripts, and has no stack.
-pub(crate) fn go_value<'js>(ctx: &Ctx<'js>, message: &str) -> rquickjs::Result<Value<'js>> {
-    // The log shows the text of an object that QuickJS has made as an error.
-    let error = rquickjs::Exception::from_message(ctx.clone(), message)?.into_object();
-    for name in ["message", "stack"] {
-        error.remove(name)?;
-    }
-    error.set_prototype(Some(&Object::new(ctx.clone())?))?;
-    let text = message.to_owned();
-    error.set("error", Func::from(move || text.clone()))?;
-    let text = message.to_owned();
-    error.prop("toString", Property::from(Func::from(move || text.clone())))?;
-    Ok(error.into_value())
 }
 
 /// The output of a future, unless it takes longer than `limit`.

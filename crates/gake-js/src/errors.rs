@@ -3,6 +3,8 @@
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Exception, Object, Value};
 
+use crate::native::named;
+
 /// The name of errors that come from k6 itself; scripts test it.
 const NAME: &str = "GoError";
 
@@ -34,6 +36,23 @@ pub fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
         let _ = object.prop(NATIVE, Property::from(native));
     }
     ctx.throw(thrown)
+}
+
+/// An error of Go as scripts see it: `error()` and its text are the message. It is no `Error` for
+/// scripts, and has no stack.
+pub fn go_value<'js>(ctx: &Ctx<'js>, message: &str) -> rquickjs::Result<Value<'js>> {
+    // The log shows the text of an object that QuickJS has made as an error.
+    let error = Exception::from_message(ctx.clone(), message)?.into_object();
+    for name in ["message", "stack"] {
+        error.remove(name)?;
+    }
+    error.set_prototype(Some(&Object::new(ctx.clone())?))?;
+    let text = message.to_owned();
+    error.set("error", named("error", "error", move || text.clone()))?;
+    let text = message.to_owned();
+    let shown = named("error", "toString", move || text.clone());
+    error.prop("toString", Property::from(shown))?;
+    Ok(error.into_value())
 }
 
 /// A native function that throws, for JavaScript of k6's modules.

@@ -29,25 +29,31 @@ impl fmt::Debug for Extension {
 
 /// The extensions of a test.
 #[derive(Debug, Default)]
-pub struct Extensions(OnceLock<&'static [Extension]>);
+pub struct Extensions(OnceLock<Vec<&'static Extension>>);
 
 impl Extensions {
     /// Sets them, once.
-    pub fn set(&self, extensions: &'static [Extension]) {
-        let _ = self.0.set(extensions);
+    pub fn set(&self, extensions: impl IntoIterator<Item = &'static Extension>) {
+        let _ = self.0.set(extensions.into_iter().collect());
     }
 
     /// The extension that scripts import by this name under a version of k6.
     pub(crate) fn find(&self, name: &str, version: K6Version) -> Option<&'static Extension> {
-        let is_it = |known: &&Extension| {
+        let is_it = |known: &&&Extension| {
             known.name == name && known.version.is_none_or(|only| only == version)
         };
-        self.0.get()?.iter().find(is_it)
+        self.0.get()?.iter().find(is_it).copied()
+    }
+
+    /// Whether scripts may drive a browser.
+    #[must_use]
+    pub fn have_browser(&self) -> bool {
+        self.0.get().is_some_and(|all| all.iter().any(|known| known.name == "k6/browser"))
     }
 
     /// The names of those whose name starts so.
     pub(crate) fn names(&self, start: &str) -> Vec<&'static str> {
-        let all = self.0.get().into_iter().copied().flatten();
+        let all = self.0.get().into_iter().flatten();
         all.map(|known| known.name).filter(|name| name.starts_with(start)).collect()
     }
 }

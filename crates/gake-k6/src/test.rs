@@ -25,7 +25,7 @@ use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
 use crate::shared_arrays::SharedArrays;
 use crate::source_maps::SourceMaps;
-pub use crate::user_settings::{HttpDebug, UserSettings};
+pub use crate::user_settings::{BrowserSettings, HttpDebug, UserSettings};
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;

@@ -56,6 +56,17 @@ pub struct UserSettings {
     pub redactor: Redactor,
     /// Takes samples of the running lines, if set.
     pub profile: Option<Arc<ScriptProfile>>,
+    /// The browser of scripts.
+    pub browser: BrowserSettings,
+}
+
+/// The browser of scripts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BrowserSettings {
+    /// The scenarios whose users have one.
+    pub scenarios: Vec<String>,
+    /// The variables that say how it is started: `PATH` and those that begin with `K6_BROWSER_`.
+    pub environment: Vec<(String, String)>,
 }
 
 /// The value of `httpDebug`.
@@ -90,6 +101,7 @@ impl Default for UserSettings {
             bodies: default_bound(),
             failed_bodies: false,
             redactor: Redactor::masking(SecretNames::default()),
+            browser: BrowserSettings::default(),
             profile: None,
         }
     }

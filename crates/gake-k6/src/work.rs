@@ -334,9 +334,12 @@ pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception, 
         fields.push(("scenario", scenario.name.as_str()));
     }
     if is_rejected {
-        let text = format!("{REJECTED}{}", stack_text(exception));
-        if exception.message == NO_BROWSER {
+        let mut text = format!("{REJECTED}{}", stack_text(exception));
+        // Errors of the browser have no stack.
+        let browses = || test.settings().browser.scenarios.contains(&scenario.name);
+        if exception.message == NO_BROWSER || (exception.stack.is_empty() && browses()) {
             fields.insert(fields.len().min(1), ("module", "browser"));
+            text.truncate(text.trim_end().len());
         }
         test.log(LogLevel::Error, &text, &fields);
         return;

@@ -77,6 +77,37 @@ export function teardown(data) {
 }
 ";
 
+const BROWSER: &str = "\
+import { browser } from 'k6/browser';
+import { check } from 'k6';
+
+const url = __ENV.URL || 'http://127.0.0.1:8080';
+
+export const options = {
+  scenarios: {
+    ui: {
+      executor: 'shared-iterations',
+      options: { browser: { type: 'chromium' } },
+    },
+  },
+  thresholds: {
+    checks: ['rate==1.0'],
+    browser_web_vital_lcp: ['p(95)<2500'],
+  },
+};
+
+export default async function () {
+  const page = await browser.newPage();
+  try {
+    const response = await page.goto(url);
+    check(response, { 'status is 200': (r) => r.status() === 200 });
+    check(await page.title(), { 'it has a title': (title) => title !== '' });
+  } finally {
+    await page.close();
+  }
+}
+";
+
 /// `k6 new`: writes the script, and returns k6's message.
 pub(super) fn main(args: &[String]) -> CommandOutput {
     create(args).map_err(other_error)
@@ -96,7 +127,7 @@ fn create(args: &[String]) -> Result<String, String> {
     let text = match template {
         "minimal" => MINIMAL.to_owned(),
         "protocol" => PROTOCOL.to_owned(),
-        "browser" => return Err("gake drives no browser: choose minimal or protocol".to_owned()),
+        "browser" => BROWSER.to_owned(),
         path if path.contains(['/', '.']) => {
             gake_files::read_to_string(path.as_ref(), "a template", TEMPLATE_MAX)
                 .map_err(|error| format!("error retrieving template: {error}"))?

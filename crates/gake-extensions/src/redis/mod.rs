@@ -10,7 +10,7 @@ mod url;
 
 use std::rc::Rc;
 
-use gake_js::errors::go_error;
+use gake_js::errors::{go_error, go_value};
 use gake_js::value::{evaluate, number_argument, text};
 use gake_k6::user::vu::{Vu, VuStage};
 use gake_script::user::{HeapCharge, poll};
@@ -21,7 +21,7 @@ use self::client::RedisClient;
 use self::commands::{COMMANDS, Command, Parameter, ResultType, SEND};
 use self::connection::CommandError;
 use self::reply::{Reply, encoded};
-use crate::later::{Rejection, go_value, promise, rejected};
+use crate::later::{Rejection, promise, rejected};
 
 /// Creates the class from a function that creates a client.
 const CLASS: &str = "(make) => class Client {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use gake_core::metric::{MetricKind, MetricUnit};
-use gake_js::errors::go_error;
+use gake_js::errors::{go_error, go_value};
 use gake_js::value::text;
 use gake_k6::metrics::{BuiltinMetric, MetricNumber};
 use gake_k6::user::vu::Vu;
@@ -19,7 +19,6 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use self::events::{SseEvent, SseItem};
 use self::exchange::{SseExchange, SseNext};
 use self::params::SseParams;
-use crate::later::go_value;
 
 /// The metric of events.
 const EVENTS: &str = "sse_event";

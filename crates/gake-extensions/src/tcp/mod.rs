@@ -20,7 +20,9 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
 use self::connection::{ReadEnd, TcpConnection};
-use crate::later::{go_struct, go_value};
+use gake_js::errors::go_value;
+
+use crate::later::go_struct;
 
 /// Creates the class from native functions.
 const CLASS: &str = include_str!("tcp.js");

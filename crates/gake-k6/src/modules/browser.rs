@@ -1,5 +1,6 @@
-//! The module `k6/browser`, which gake does not support: importing it is allowed, since scripts may
-//! use it in only some of their scenarios; a scenario that needs a browser is refused.
+//! The module `k6/browser` of a program without one (an extension replaces it): importing it is
+//! allowed, since scripts may use it in only some of their scenarios; a scenario that needs a
+//! browser is refused.
 
 use gake_js::native::named;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use rquickjs::{Ctx, Function, Object};
 use crate::user::vu::Vu;
 
 /// k6's error in a scenario without a browser. Its log line names the module.
-pub(crate) const NO_BROWSER: &str = "browser not found in registry. make sure to set browser type \
+pub const NO_BROWSER: &str = "browser not found in registry. make sure to set browser type \
                                      option in scenario definition in order to use the browser \
                                      module";
 
@@ -35,8 +36,8 @@ const BROWSER: &str = "(fail) => {
     });
 }";
 
-/// Its metrics, for thresholds.
-const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
+/// Its metrics.
+pub const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
     ("browser_data_sent", MetricKind::Counter, MetricUnit::Bytes),
     ("browser_data_received", MetricKind::Counter, MetricUnit::Bytes),
     ("browser_http_req_duration", MetricKind::Trend, MetricUnit::Time),

@@ -12,7 +12,7 @@ mod secrets;
 mod timers;
 mod websocket;
 
-pub(crate) use browser::NO_BROWSER;
+pub use browser::{METRICS as BROWSER_METRICS, NO_BROWSER};
 pub(crate) use grpc::FRAMES as GRPC_FRAMES;
 pub(crate) use http::{CookieJar, request_headers, type_name, values_for};
 pub(crate) use k6::seed_random;
@@ -139,7 +139,10 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/net/grpc" => grpc::make(ctx, vu),
         "k6/secrets" => secrets::make(ctx, vu),
         "k6/timers" => timers::make(ctx),
-        "k6/browser" => browser::make(ctx, vu),
+        "k6/browser" => match vu.test.extensions.find(name, vu.test.settings().version) {
+            Some(extension) => (extension.make)(ctx),
+            None => browser::make(ctx, vu),
+        },
         "k6/websockets" => websocket::websockets(ctx, vu),
         "k6/experimental/websockets" => {
             vu.test.warn_once(OLD_WEBSOCKETS);

@@ -12,7 +12,7 @@ use gake_k6::options::{
     validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, LogLine, ScriptLog, UserSettings};
+use gake_k6::test::{BrowserSettings, LogLevel, LogLine, ScriptLog, UserSettings};
 use gake_k6::threshold::Thresholds;
 use gake_k6::version::K6Version;
 use gake_text::redact::{Redacted, Redactor};
@@ -188,6 +188,7 @@ impl ConfiguredScript {
         settings.version = asked.version;
         settings.features = features;
         settings.profile = asked.profile.then(Arc::default);
+        settings.browser = browser_settings(&options, &asked.system);
         // Cannot fail: set once, before any user runs.
         let _ = script.test.settings.set(settings);
         let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
@@ -222,7 +223,19 @@ fn features(names: &[String], log: &ScriptLog) -> Features {
     features
 }
 
-/// Removes scenarios that need a browser, and logs an error for each.
+/// The browser of the users.
+fn browser_settings(options: &K6Options, system: &BTreeMap<String, String>) -> BrowserSettings {
+    let scenarios = options.scenarios.iter().flatten();
+    let scenarios = scenarios.filter(|(_, scenario)| scenario.wants_browser());
+    let is_its = |name: &str| name == "PATH" || name.starts_with("K6_BROWSER_");
+    let environment = system.iter().filter(|(name, _)| is_its(name));
+    BrowserSettings {
+        scenarios: scenarios.map(|(name, _)| name.clone()).collect(),
+        environment: environment.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
+/// Removes scenarios that need a browser when there is none, and logs an error for each.
 ///
 /// # Errors
 /// When no scenario is left.
@@ -230,6 +243,9 @@ fn remove_browser_scenarios(
     script: &LoadedScript,
     options: &mut K6Options,
 ) -> Result<(), ScriptRefusal> {
+    if script.test.extensions.have_browser() {
+        return Ok(());
+    }
     let Some(scenarios) = &mut options.scenarios else { return Ok(()) };
     let wants = ScenarioOptions::wants_browser;
     let names: Vec<String> =
@@ -247,7 +263,7 @@ fn remove_browser_scenarios(
 }
 
 /// The start of messages about scenarios of `k6/browser`.
-const NO_BROWSER: &str = "gake drives no browser, which is asked for";
+const NO_BROWSER: &str = "this build drives no browser, which is asked for";
 
 fn check(script: &LoadedScript, options: &K6Options) -> Result<(), ScriptRefusal> {
     validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;

@@ -4,6 +4,8 @@
 //! the users' iterations, and `teardown` runs. All samples become one run.
 
 mod archive;
+#[cfg_attr(not(feature = "browser"), path = "without_browser.rs")]
+mod browser;
 mod configured;
 mod expand;
 #[cfg_attr(not(feature = "extensions"), path = "without_extensions.rs")]
@@ -195,7 +197,7 @@ impl LoadedScript {
         log: ScriptLog,
     ) -> Result<Self, ScriptRunError> {
         let test = Arc::new(Test::new(path, files, early, log));
-        test.extensions.set(extensions::EXTENSIONS);
+        test.extensions.set(extensions::EXTENSIONS.iter().chain(browser::BROWSER));
         // Cannot fail: set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;

@@ -8,7 +8,7 @@ use gake_core::spec::{HttpVersion, RunSpec, TlsSpec};
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{K6Options, scenario_specs, segment_users};
-use gake_k6::test::{HttpDebug, UserSettings};
+use gake_k6::test::{BrowserSettings, HttpDebug, UserSettings};
 use gake_k6::threshold::MetricSelector;
 
 use super::{ScriptRun, network, tls};
@@ -32,6 +32,7 @@ pub(super) fn user_settings(
         given.map_or(default, |given| usize::try_from(given).unwrap_or(0))
     };
     Ok(UserSettings {
+        browser: BrowserSettings::default(),
         environment,
         tags: options.tags.iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect(),
         max_redirects: count(options.max_redirects, default.max_redirects as usize) as u32,

@@ -1,4 +1,4 @@
-//! A build without modules beside k6's own.
+//! A build without modules of other protocols and of made-up data.
 
 use gake_k6::extension::Extension;
 

@@ -78,7 +78,6 @@ fn new_scripts_run() {
     }
     for (args, part) in [
         (&["new", "--template", "nope", "x.js"][..], "invalid template type"),
-        (&["new", "--template", "browser", "x.js"], "no browser"),
         (&["new", "a.js", "b.js"], "received 2"),
     ] {
         let refused = k6(args, folder.path());

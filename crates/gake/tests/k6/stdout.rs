@@ -67,30 +67,22 @@ fn missing_modules_have_the_words_of_k6() {
 }
 
 #[test]
-fn scenarios_of_a_browser_are_left_out_and_named() {
+fn a_browser_that_is_not_there_ends_the_test() {
     let script = "import { browser } from 'k6/browser';
-        export const options = { scenarios: {
-            api: { executor: 'shared-iterations', exec: 'api' },
-            ui: { executor: 'shared-iterations', exec: 'ui',
-                  options: { browser: { type: 'chromium' } } } },
+        export const options = {
+            scenarios: { ui: { executor: 'constant-vus', vus: 1, duration: '60s',
+                options: { browser: { type: 'chromium' } } } },
             thresholds: { browser_web_vital_lcp: ['p(95)<1000'] } };
-        export function api() { console.log('api ran', typeof browser.newPage); }
-        export async function ui() { await browser.newPage(); }";
-    let (_, output) = ran(script, &["--quiet"]);
+        export default async function () { await browser.newPage(); }";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script.js");
+    std::fs::write(&path, script).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
+    command.args(["as", "k6", "run", "--address", "", "--quiet"]).arg(&path);
+    let output = command.env("K6_BROWSER_EXECUTABLE_PATH", "/none/such").output().unwrap();
     let printed = text(&output.stderr);
-    assert!(printed.contains("api ran function"), "{printed}");
-    assert!(
-        printed.contains("gake drives no browser, which is asked for by the scenario ui"),
-        "{printed}"
-    );
-    let (_, output) = ran(
-        &script.replace(
-            "'shared-iterations', exec: 'api' }",
-            "'shared-iterations', exec: 'api', options: { browser: { type: 'x' } } }",
-        ),
-        &["--quiet"],
-    );
-    assert_eq!(output.status.code(), Some(255));
+    assert!(printed.contains("K6_BROWSER_EXECUTABLE_PATH: no file /none/such"), "{printed}");
+    assert_eq!(output.status.code(), Some(108));
 }
 
 #[test]

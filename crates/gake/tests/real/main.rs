@@ -9,6 +9,7 @@
 #[path = "../common/mod.rs"]
 mod support;
 
+mod browser;
 mod causes;
 mod dashboards;
 mod database;

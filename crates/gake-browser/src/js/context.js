@@ -1,0 +1,238 @@
+// The browser and its contexts.
+
+const PERMISSIONS = { geolocation: 'geolocation', midi: 'midi', 'midi-sysex': 'midiSysex', notifications: 'notifications', camera: 'videoCapture', microphone: 'audioCapture', 'background-sync': 'backgroundSync', 'ambient-light-sensor': 'sensors', accelerometer: 'sensors', gyroscope: 'sensors', magnetometer: 'sensors', 'accessibility-events': 'accessibilityEvents', 'clipboard-read': 'clipboardReadWrite', 'clipboard-write': 'clipboardSanitizedWrite', 'payment-handler': 'paymentHandler' };
+
+class BrowserContext {
+    constructor(connection, id, options) {
+        hide(this, {
+            connection, id, options, pages_: new Set(), initScripts: [], defaultTimeout: null, defaultNavigationTimeout: null,
+            isOffline: Boolean(options.offline), creating: 0, opened: [], isClosed: false,
+        });
+    }
+
+    browser() { return browser; }
+    pages() { return [...this.pages_]; }
+    setDefaultTimeout(ms) { this.defaultTimeout = Number(ms); }
+    setDefaultNavigationTimeout(ms) { this.defaultNavigationTimeout = Number(ms); }
+
+    /** The commands that make a page what the options want. */
+    emulation() {
+        const { bypassCSP, colorScheme, geolocation, ignoreHTTPSErrors, javaScriptEnabled, locale, reducedMotion, timezoneID, userAgent } = this.options;
+        const commands = [];
+        if (bypassCSP) commands.push(['Page.setBypassCSP', { enabled: true }]);
+        if (ignoreHTTPSErrors) commands.push(['Security.setIgnoreCertificateErrors', { ignore: true }]);
+        if (javaScriptEnabled === false) commands.push(['Emulation.setScriptExecutionDisabled', { value: true }]);
+        if (locale) commands.push(['Emulation.setLocaleOverride', { locale }]);
+        if (timezoneID) commands.push(['Emulation.setTimezoneOverride', { timezoneId: timezoneID }]);
+        if (userAgent || locale) commands.push(['Emulation.setUserAgentOverride', { userAgent: userAgent ?? agent, acceptLanguage: locale }]);
+        if (geolocation) commands.push(['Emulation.setGeolocationOverride', { accuracy: 0, ...geolocation }]);
+        if (this.isOffline) commands.push(['Network.emulateNetworkConditions', { offline: true, latency: 0, downloadThroughput: -1, uploadThroughput: -1 }]);
+        const features = [];
+        features.push({ name: 'prefers-color-scheme', value: colorScheme ?? 'light' });
+        if (reducedMotion) features.push({ name: 'prefers-reduced-motion', value: reducedMotion });
+        commands.push(['Emulation.setEmulatedMedia', { features }]);
+        return commands;
+    }
+
+    toAll(method, params) {
+        return Promise.all(this.pages().map((page) => page.send(method, params)));
+    }
+
+    async newPage() {
+        if (this.isClosed) throw goError('creating new page in browser context: browser context is closed');
+        this.creating += 1;
+        try {
+            const { targetId } = await this.connection.send(null, 'Target.createTarget', { url: 'about:blank', browserContextId: this.id });
+            return await this.attach(targetId);
+        } finally {
+            this.creating -= 1;
+        }
+    }
+
+    async attach(targetId) {
+        const { sessionId } = await this.connection.send(null, 'Target.attachToTarget', { targetId, flatten: true });
+        const page = new Page(this, targetId, sessionId);
+        this.pages_.add(page);
+        await page.start();
+        this.opened.push(page);
+        return page;
+    }
+
+    async onTarget({ targetId, type, openerId }) {
+        if (type !== 'page' || (!openerId && this.creating > 0) || this.pages().some((page) => page.targetId === targetId)) return;
+        const page = await this.attach(targetId);
+        hide(page, { opener_: this.pages().find((one) => one.targetId === openerId) });
+    }
+
+    async waitForEvent(event, optionsOrPredicate) {
+        if (event !== 'page') throw goError(`incorrect event ${quote(event)}, "page" is the only event supported`);
+        const isPredicate = typeof optionsOrPredicate === 'function';
+        const { predicate = () => true, timeout } = isPredicate ? { predicate: optionsOrPredicate } : optionsOf(optionsOrPredicate);
+        const ms = timeoutOf({ timeout }, this.defaultTimeout ?? 30000);
+        let next = this.opened.length;
+        const find = () => {
+            while (next < this.opened.length) {
+                next += 1;
+                if (predicate(this.opened[next - 1])) return this.opened[next - 1];
+            }
+            return null;
+        };
+        try {
+            return await this.connection.until(find, ms);
+        } catch (error) {
+            throw error instanceof TimeoutError ? goError(`waitForEvent timed out after ${goDuration(ms)}`) : because('predicate function failed', error);
+        }
+    }
+
+    async addCookies(cookies) {
+        const all = (Array.isArray(cookies) ? cookies : []).map((cookie) => ({ ...cookie }));
+        if (!all.length) throw goError('cannot set cookies: no cookies provided');
+        for (const cookie of all) {
+            if (!cookie.name) throw goError('cookie name must be set');
+            if (isNullish(cookie.value) || cookie.value === '') throw goError('cookie value must be set');
+            if (!cookie.url && !(cookie.domain && cookie.path)) throw goError('if cookie URL is not provided, both domain and path must be specified');
+            if (cookie.expires === 0 || cookie.expires === -1) delete cookie.expires;
+            if (cookie.sameSite === '') delete cookie.sameSite;
+        }
+        try {
+            await this.connection.send(null, 'Storage.setCookies', { cookies: all, browserContextId: this.id });
+        } catch (error) {
+            throw because('cannot set cookies', error);
+        }
+    }
+
+    async cookies(...urls) {
+        const { cookies } = await this.connection.send(null, 'Storage.getCookies', { browserContextId: this.id });
+        const wanted = urls.flat().map((url) => {
+            const parts = /^(https?):\/\/([^/:?#]+)(?::\d+)?([^?#]*)/i.exec(String(url));
+            if (!parts) throw goError(`parsing urls: ${quote(url)}`);
+            return { isSecure: parts[1].toLowerCase() === 'https' || ['localhost', '127.0.0.1'].includes(parts[2]), host: parts[2], path: parts[3] || '/' };
+        });
+        const isOf = (cookie) => ({ isSecure, host, path }) => (isSecure || !cookie.secure) && path.startsWith(cookie.path)
+            && (host === cookie.domain || (cookie.domain.startsWith('.') && `.${host}`.endsWith(cookie.domain)));
+        const shown = cookies.map(({ name, value, domain, path, expires, httpOnly, secure, sameSite = '' }) => ({ name, value, domain, path, expires, httpOnly, secure, sameSite, url: '' }));
+        return wanted.length ? shown.filter((cookie) => wanted.some(isOf(cookie))) : shown;
+    }
+
+    async clearCookies() { await this.connection.send(null, 'Storage.clearCookies', { browserContextId: this.id }); }
+
+    async addInitScript(script) {
+        const source = typeof script === 'function' ? `(${script})();` : typeof script === 'object' && script ? String(script.content ?? '') : String(script ?? '');
+        this.initScripts.push(source);
+        await this.toAll('Page.addScriptToEvaluateOnNewDocument', { source });
+    }
+
+    async grantPermissions(permissions, options) {
+        const names = [...permissions].map((name) => {
+            if (!PERMISSIONS[name]) throw goError(`${quote(name)} is an invalid permission`);
+            return PERMISSIONS[name];
+        });
+        await this.connection.send(null, 'Browser.grantPermissions', { permissions: names, origin: optionsOf(options).origin, browserContextId: this.id });
+    }
+
+    async clearPermissions() { await this.connection.send(null, 'Browser.resetPermissions', { browserContextId: this.id }); }
+
+    async setGeolocation(geolocation) {
+        this.options.geolocation = geolocation;
+        await this.toAll('Emulation.setGeolocationOverride', { accuracy: 0, ...geolocation });
+    }
+
+    async setHTTPCredentials(credentials) {
+        this.options.httpCredentials = credentials;
+        await Promise.all(this.pages().map((page) => page.intercept()));
+    }
+
+    async setOffline(isOffline) {
+        this.isOffline = Boolean(isOffline);
+        await this.toAll('Network.emulateNetworkConditions', { offline: this.isOffline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
+    }
+
+    async close() {
+        if (this.isClosed) return;
+        this.isClosed = true;
+        for (const page of this.pages()) await page.close();
+        await this.connection.send(null, 'Target.disposeBrowserContext', { browserContextId: this.id }).catch(nothing);
+        if (current?.context === this) current.context = null;
+    }
+}
+
+/** The browser of the iteration. */
+let current = null;
+let agent = '';
+let version = '';
+
+const open = () => {
+    native.check();
+    if (current && native.isCurrent()) return current;
+    native.open();
+    const connection = new Connection();
+    current = { connection, context: null, ready: null };
+    const mine = current;
+    connection.onRootEvent = (method, event) => {
+        if (method === 'Target.targetCreated' && mine.context) mine.context.onTarget(event.targetInfo).catch(nothing);
+        if (method === 'Target.detachedFromTarget') {
+            const page = mine.context?.pages().find((one) => one.session === event.sessionId);
+            page?.gone();
+        }
+    };
+    return current;
+};
+
+const ready = (state) => {
+    state.ready ??= state.connection.limit(state.connection.send(null, 'Browser.getVersion'), 30000).then((found) => {
+        version = found.product.replace(/^.*\//, '');
+        agent = found.userAgent;
+    });
+    return state.ready;
+};
+
+const browser = {
+    context() {
+        return open().context;
+    },
+    async closeContext() {
+        const { context } = open();
+        if (!context) throw goError('cannot close context as none is active in browser');
+        await context.close();
+    },
+    isConnected() {
+        return !open().connection.isClosed;
+    },
+    async newContext(options) {
+        const state = open();
+        if (state.context) throw goError('existing browser context must be closed before creating a new one');
+        await ready(state);
+        const { proxy, viewport, ...others } = optionsOf(options);
+        const made = await state.connection.send(null, 'Target.createBrowserContext', {
+            disposeOnDetach: true, proxyServer: proxy?.server || undefined, proxyBypassList: proxy?.bypass || undefined,
+        });
+        const size = viewport === null ? null : viewport ?? { width: 1280, height: 720 };
+        state.context = new BrowserContext(state.connection, made.browserContextId, { ...others, viewport: size });
+        if (others.permissions?.length) await state.context.grantPermissions(others.permissions);
+        state.context.initScripts.push('window.k6 = { testRunId: "" }');
+        return state.context;
+    },
+    async newPage(options) {
+        await ready(open());
+        let context;
+        try {
+            context = await browser.newContext(options);
+        } catch (error) {
+            throw because('new page', error);
+        }
+        return context.newPage();
+    },
+    userAgent() {
+        open();
+        return agent;
+    },
+    version() {
+        open();
+        return version;
+    },
+};
+const chromium = {
+    async connectOverCDP() {
+        throw goError('connectOverCDP: gake drives the Chromium that it starts, and connects to no other');
+    },
+};

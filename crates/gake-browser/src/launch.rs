@@ -1,0 +1,240 @@
+//! Starts Chromium: its executable, arguments, profile folder and pipe.
+
+#![expect(unsafe_code, reason = "descriptors 3 and 4 are set between fork and exec")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+/// The names of a Chromium, in the order of preference.
+const NAMES: [&str; 7] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "headless_shell",
+    "chrome-headless-shell",
+];
+
+/// Folders that are searched after the folders of `PATH`.
+const FOLDERS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
+
+const NOT_FOUND: &str = "no Chromium is installed, which k6/browser drives: install the package \
+                         chromium (apt-get install chromium), or set K6_BROWSER_EXECUTABLE_PATH";
+
+/// The default arguments. Pages of other sites share the process of the page that embeds them, so
+/// one session sees all frames.
+const ARGUMENTS: [&str; 26] = [
+    "disable-background-networking",
+    "disable-background-timer-throttling",
+    "disable-backgrounding-occluded-windows",
+    "disable-breakpad",
+    "disable-component-extensions-with-background-pages",
+    "disable-component-update",
+    "disable-default-apps",
+    "disable-dev-shm-usage",
+    "disable-extensions",
+    "disable-features=AcceptCHFrame,BackForwardCache,DestroyProfileOnBrowserClose,GlobalMediaControls,\
+     HttpsUpgrades,ImprovedCookieControls,IsolateOrigins,LazyFrameLoading,MediaRouter,\
+     OptimizationHints,Translate,site-per-process",
+    "disable-hang-monitor",
+    "disable-ipc-flooding-protection",
+    "disable-popup-blocking",
+    "disable-prompt-on-repost",
+    "disable-renderer-backgrounding",
+    "disable-site-isolation-trials",
+    "disable-sync",
+    "enable-automation",
+    "force-color-profile=srgb",
+    "metrics-recording-only",
+    "mute-audio",
+    "no-default-browser-check",
+    "no-first-run",
+    "no-startup-window",
+    "password-store=basic",
+    "use-mock-keychain",
+];
+
+/// The start of names of profile folders; the number of the process follows.
+const FOLDER: &str = "gake-browser-";
+
+/// How to start Chromium, by k6's variables.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LaunchOptions {
+    executable: Option<PathBuf>,
+    path: String,
+    is_headed: bool,
+    arguments: Vec<String>,
+    ignored: Vec<String>,
+}
+
+impl LaunchOptions {
+    /// Reads the variables `K6_BROWSER_*` and `PATH`.
+    pub(crate) fn read(environment: &[(String, String)]) -> Self {
+        let mut options = Self::default();
+        for (name, value) in environment {
+            match name.as_str() {
+                "K6_BROWSER_EXECUTABLE_PATH" if !value.is_empty() => {
+                    options.executable = Some(value.into());
+                }
+                "K6_BROWSER_HEADLESS" => {
+                    options.is_headed =
+                        ["false", "0", "f", "F", "FALSE", "False"].contains(&&**value);
+                }
+                "K6_BROWSER_ARGS" => options.arguments = list(value),
+                "K6_BROWSER_IGNORE_DEFAULT_ARGS" => options.ignored = list(value),
+                "PATH" => options.path.clone_from(value),
+                _ => {}
+            }
+        }
+        options
+    }
+
+    /// The executable.
+    ///
+    /// # Errors
+    /// When there is none, with what to install.
+    pub(crate) fn executable(&self) -> Result<PathBuf, String> {
+        if let Some(path) = &self.executable {
+            let path = path.clone();
+            let missing = || format!("K6_BROWSER_EXECUTABLE_PATH: no file {}", path.display());
+            return path.is_file().then_some(path.clone()).ok_or_else(missing);
+        }
+        let folders =
+            || self.path.split(':').filter(|folder| folder.starts_with('/')).chain(FOLDERS);
+        let found = NAMES.iter().find_map(|name| {
+            folders().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+        });
+        found.ok_or_else(|| NOT_FOUND.to_owned())
+    }
+
+    /// The arguments, with a profile in `folder`.
+    fn arguments(&self, folder: &Path) -> Vec<String> {
+        let name = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
+        let own: Vec<String> = self.arguments.iter().map(|argument| name(argument)).collect();
+        let headless = (!self.is_headed).then_some(["headless=new", "hide-scrollbars"]);
+        // Chromium has no sandbox for root, and does not start with one.
+        let sandbox = rustix::process::geteuid().is_root().then_some("no-sandbox");
+        let defaults = ARGUMENTS.into_iter().chain(headless.into_iter().flatten()).chain(sandbox);
+        let defaults = defaults.chain(["window-size=800,600"]).filter(|argument| {
+            let name = name(argument);
+            !own.contains(&name) && !self.ignored.contains(&name)
+        });
+        let all = defaults.map(str::to_owned).chain(self.arguments.iter().cloned());
+        let mut all: Vec<String> = all.map(|argument| format!("--{argument}")).collect();
+        all.push("--remote-debugging-pipe".to_owned());
+        all.push(format!("--user-data-dir={}", folder.display()));
+        all
+    }
+}
+
+/// The arguments of a variable: separated by commas, which may stand in a value in brackets.
+fn list(text: &str) -> Vec<String> {
+    let all = text.split(',').map(|argument| argument.trim().trim_start_matches("--").to_owned());
+    all.filter(|argument| !argument.is_empty()).collect()
+}
+
+/// A Chromium that has been started.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) input: File,
+    pub(crate) output: File,
+    /// Removed at the end.
+    pub(crate) folder: TempDir,
+}
+
+/// Starts Chromium. The kernel ends it with the thread that calls this.
+///
+/// # Errors
+/// Why it cannot be started.
+pub(crate) fn launch(options: &LaunchOptions) -> Result<Launched, String> {
+    let executable = options.executable()?;
+    remove_stale_folders();
+    let start = format!("{FOLDER}{}-", std::process::id());
+    let folder = tempfile::Builder::new().prefix(&start).tempdir();
+    let folder = folder.map_err(|error| format!("no folder for the browser's profile: {error}"))?;
+    let mut command = Command::new(&executable);
+    command.args(options.arguments(folder.path()));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let started = spawn(command);
+    let (child, input, output) =
+        started.map_err(|error| format!("{} cannot be started: {error}", executable.display()))?;
+    Ok(Launched { child, input, output, folder })
+}
+
+fn spawn(mut command: Command) -> io::Result<(Child, File, File)> {
+    // Descriptors 3 and 4 of the child must not be the ones by which std reports a failure.
+    let mut guards = Vec::new();
+    while guards.last().is_none_or(|last: &File| last.as_raw_fd() <= 4) {
+        guards.push(File::open("/dev/null")?);
+    }
+    let ((theirs_in, ours_in), (ours_out, theirs_out)) = (io::pipe()?, io::pipe()?);
+    let (read, write) = (theirs_in.as_raw_fd(), theirs_out.as_raw_fd());
+    let set_up = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        for (from, to) in [(read, 3), (write, 4)] {
+            // SAFETY: a system call on descriptors of this process, which has one thread.
+            if unsafe { libc::dup2(from, to) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: it only makes system calls.
+    unsafe { command.pre_exec(set_up) };
+    let child = command.spawn()?;
+    Ok((child, OwnedFd::from(ours_in).into(), OwnedFd::from(ours_out).into()))
+}
+
+/// Removes the profile folders of processes that ended without doing so.
+fn remove_stale_folders() {
+    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
+        let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) else { continue };
+        if !Path::new(&format!("/proc/{number}")).exists() {
+            // The folder of another owner stays.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(variables: &[(&str, &str)]) -> LaunchOptions {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        LaunchOptions::read(&variables.iter().map(owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn variables_change_the_arguments() {
+        let arguments = options(&[
+            ("K6_BROWSER_ARGS", "--lang=de, window-size=10,no-first-run"),
+            ("K6_BROWSER_IGNORE_DEFAULT_ARGS", "mute-audio"),
+            ("K6_BROWSER_HEADLESS", "false"),
+        ])
+        .arguments(Path::new("/profile"));
+        let count = |start: &str| arguments.iter().filter(|one| one.starts_with(start)).count();
+        assert_eq!(count("--lang=de"), 1);
+        assert_eq!(count("--window-size"), 1);
+        assert_eq!(count("--no-first-run"), 1);
+        assert_eq!(count("--mute-audio") + count("--headless"), 0);
+        assert_eq!(count("--user-data-dir=/profile"), 1);
+    }
+
+    #[test]
+    fn a_missing_executable_is_named() {
+        let found = options(&[("K6_BROWSER_EXECUTABLE_PATH", "/none/such")]).executable();
+        assert_eq!(found.unwrap_err(), "K6_BROWSER_EXECUTABLE_PATH: no file /none/such");
+    }
+}

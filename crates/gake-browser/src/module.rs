@@ -1,0 +1,282 @@
+//! The native functions under the module's JavaScript, and its state of a user.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gake_core::clock::Clock;
+use gake_core::metric::MetricUnit;
+use gake_files::Access;
+use gake_js::errors::{go_error, go_value};
+use gake_js::native::named;
+use gake_js::value::{buffer, bytes, evaluate_as};
+use gake_k6::metrics::MetricNumber;
+use gake_k6::modules::{BROWSER_METRICS, NO_BROWSER};
+use gake_k6::user::vu::{OpenResource, Vu, VuStage};
+use gake_script::user::{Completion, aside};
+use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Promise, Value};
+
+use crate::browser::BrowserUser;
+use crate::launch::LaunchOptions;
+
+/// The module's JavaScript: a function of the native functions, which returns the exports.
+const SOURCE: &str = concat!(
+    "(native) => {\n",
+    include_str!("js/connection.js"),
+    include_str!("js/options.js"),
+    include_str!("js/keyboard.js"),
+    include_str!("js/handle.js"),
+    include_str!("js/element.js"),
+    include_str!("js/locator.js"),
+    include_str!("js/network.js"),
+    include_str!("js/frame.js"),
+    include_str!("js/page.js"),
+    include_str!("js/context.js"),
+    include_str!("js/devices.js"),
+    "return exports;\n}",
+);
+
+/// Helpers in pages.
+const INJECTED: &str = include_str!("js/injected.js");
+
+/// The script of pages that reports web vitals.
+const VITALS: &str = include_str!("js/vitals.js");
+
+/// Archives and agents have no files of the machine.
+const NO_FILES: &str = "a script of an archive writes no screenshots: screenshot returns them";
+
+/// Nanoseconds in a millisecond.
+const MS: f64 = 1e6;
+
+/// The longest wait for messages, in milliseconds.
+const WAIT_MAX_MS: f64 = 3_600_000.0;
+
+/// The browser of a user, from the first call of an iteration on.
+#[derive(Default)]
+struct Session {
+    user: RefCell<Option<BrowserUser>>,
+    /// Whether the iteration has called it.
+    is_current: Cell<bool>,
+}
+
+impl OpenResource for Session {
+    fn end(&self) {
+        self.is_current.set(false);
+        if let Some(user) = &*self.user.borrow() {
+            user.end_iteration();
+        }
+    }
+}
+
+/// What native functions share.
+struct Natives {
+    vu: Rc<Vu>,
+    session: Rc<Session>,
+    metrics: Vec<(&'static str, MetricNumber, MetricUnit)>,
+}
+
+pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let vu = Vu::of(ctx)?;
+    let mut metrics = Vec::new();
+    for (name, kind, unit) in BROWSER_METRICS {
+        let number = vu.series_index.metric(name, kind, unit);
+        metrics.push((name, number.map_err(|error| go_error(ctx, &error.to_string()))?, unit));
+    }
+    let natives = Rc::new(Natives { vu, session: Rc::default(), metrics });
+    let make: Function<'js> = evaluate_as(ctx, SOURCE, "k6/browser")?;
+    make.call((natives.object(ctx)?,))
+}
+
+impl Natives {
+    fn object<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let object = Object::new(ctx.clone())?;
+        let of = || Rc::clone(self);
+        let natives = of();
+        let check = move |ctx: Ctx<'js>| natives.check(&ctx);
+        object.set("check", named("browser", "check", check))?;
+        let natives = of();
+        let open = move |ctx: Ctx<'js>| natives.open(&ctx);
+        object.set("open", named("browser", "open", open))?;
+        let natives = of();
+        let send = move |ctx: Ctx<'js>, session: Option<String>, method: String, params: String| {
+            natives.send(&ctx, session.as_deref(), (&method, &params))
+        };
+        object.set("send", named("browser", "send", send))?;
+        let natives = of();
+        let receive = move |ctx: Ctx<'js>, ms: f64| natives.receive(&ctx, ms);
+        object.set("receive", named("browser", "receive", receive))?;
+        let natives = of();
+        let wake = move || natives.with_user(|user| user.inbox.wake()).unwrap_or_default();
+        object.set("wake", named("browser", "wake", wake))?;
+        let natives = of();
+        let sample = move |name: String, tags: Vec<Vec<String>>, value: f64| {
+            natives.sample(&name, tags, value);
+        };
+        object.set("sample", named("browser", "sample", sample))?;
+        let natives = of();
+        let now = move || natives.vu.now() as f64 / MS;
+        object.set("now", named("browser", "now", now))?;
+        let natives = of();
+        let is_current = move || natives.session.is_current.get();
+        object.set("isCurrent", named("browser", "isCurrent", is_current))?;
+        object.set("injected", INJECTED)?;
+        object.set("vitals", VITALS)?;
+        object.set("text", named("browser", "text", text_of))?;
+        object.set("fail", named("browser", "fail", fail))?;
+        object.set("decode", named("browser", "decode", decode))?;
+        object.set("encode", named("browser", "encode", encode))?;
+        let natives = of();
+        let write =
+            move |ctx: Ctx<'js>, path: String, text: String| natives.write(&ctx, path, text);
+        object.set("write", named("browser", "write", write))?;
+        Ok(object)
+    }
+
+    fn with_user<T>(&self, call: impl FnOnce(&BrowserUser) -> T) -> Option<T> {
+        self.session.user.borrow().as_ref().map(call)
+    }
+
+    /// Refuses a browser outside of iterations of a scenario that has one.
+    fn check(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        let has_browser = |name: &String| *name == self.vu.scenario.name;
+        let is_there = self.vu.stage.get() == VuStage::Iteration
+            && self.vu.test.settings().browser.scenarios.iter().any(has_browser);
+        if is_there { Ok(()) } else { Err(error(ctx, NO_BROWSER)) }
+    }
+
+    /// Connects the user with a running Chromium for the rest of the iteration.
+    fn open(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        self.check(ctx)?;
+        let mut session = self.session.user.borrow_mut();
+        if session.as_ref().is_none_or(|user| !user.is_open()) {
+            let options = LaunchOptions::read(&self.vu.test.settings().browser.environment);
+            match BrowserUser::new(&options) {
+                Ok(user) => *session = Some(user),
+                Err(why) => {
+                    // No iteration can do without it.
+                    self.vu.aborts.set(true);
+                    self.vu.tasks.end();
+                    self.vu.test.abort(why);
+                    return Err(self.vu.end(ctx));
+                }
+            }
+        }
+        drop(session);
+        self.session.is_current.set(true);
+        let resource: Rc<dyn OpenResource> = Rc::clone(&self.session) as Rc<dyn OpenResource>;
+        self.vu.register_open(Rc::downgrade(&resource) as Weak<dyn OpenResource>);
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        ctx: &Ctx<'_>,
+        session: Option<&str>,
+        (method, params): (&str, &str),
+    ) -> rquickjs::Result<f64> {
+        let sent = self.with_user(|user| user.send(session, method, params));
+        let sent = sent.unwrap_or_else(|| Err("the browser has been closed".to_owned()));
+        sent.map(|id| id as f64).map_err(|why| error(ctx, &why))
+    }
+
+    /// The next messages within some milliseconds, maybe none.
+    fn receive<'js>(&self, ctx: &Ctx<'js>, ms: f64) -> rquickjs::Result<Promise<'js>> {
+        self.vu.room_for_task(ctx)?;
+        let inbox = self.with_user(|user| Rc::new(std::sync::Arc::clone(&user.inbox)));
+        let Some(inbox) = inbox else { return Err(error(ctx, "the browser has been closed")) };
+        let until = self.vu.now().saturating_add((ms.clamp(0.0, WAIT_MAX_MS) * MS) as u64);
+        let clock = self.vu.clock.clone();
+        let (promise, resolve, reject) = ctx.promise()?;
+        let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
+        self.vu.tasks.add(async move {
+            let mut sleep = pin!(clock.sleep_until(until));
+            let received = poll_fn(|cx| match inbox.poll(cx) {
+                Poll::Ready(received) => Poll::Ready(received),
+                Poll::Pending => sleep.as_mut().poll(cx).map(|()| Ok(Vec::new())),
+            });
+            let received = received.await;
+            Box::new(move |ctx: &Ctx<'_>| match received {
+                Ok(messages) => {
+                    let parsed = rquickjs::Array::new(ctx.clone())?;
+                    for (index, message) in messages.into_iter().enumerate() {
+                        parsed.set(index, ctx.json_parse(message)?)?;
+                    }
+                    resolve.restore(ctx)?.call((parsed,))
+                }
+                Err(why) => {
+                    let _ = error(ctx, &why);
+                    reject.restore(ctx)?.call((ctx.catch(),))
+                }
+            }) as Completion
+        });
+        Ok(promise)
+    }
+
+    /// Records a sample; times are in milliseconds.
+    fn sample(&self, name: &str, tags: Vec<Vec<String>>, value: f64) {
+        let known = self.metrics.iter().find(|(known, ..)| *known == name);
+        let Some((_, number, unit)) = known.filter(|_| value.is_finite()) else { return };
+        /// Tags of k6 that options turn off.
+        const SYSTEM: [&str; 6] = ["ip", "method", "name", "proto", "status", "url"];
+        let tags = tags.into_iter().filter_map(|tag| <[String; 2]>::try_from(tag).ok());
+        let tags = tags
+            .filter(|[key, _]| !SYSTEM.contains(&key.as_str()) || self.vu.test.has_system_tag(key));
+        let tags: Vec<(String, String)> = tags.map(|[key, value]| (key, value)).collect();
+        let value = if *unit == MetricUnit::Time { value * MS } else { value };
+        self.vu.record_tagged(*number, &tags, value);
+    }
+
+    /// Writes a file from base64.
+    fn write(&self, ctx: &Ctx<'_>, path: String, text: String) -> rquickjs::Result<()> {
+        if self.vu.test.files.are_closed() {
+            return Err(error(ctx, NO_FILES));
+        }
+        let written = aside(ctx, move || {
+            let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+            let target = PathBuf::from(&path);
+            if let Some(folder) = target.parent() {
+                std::fs::create_dir_all(folder).map_err(|error| format!("{path}: {error}"))?;
+            }
+            let mut file = gake_files::create(&target, Access::Owner)
+                .map_err(|error| format!("{path}: {error}"))?;
+            std::io::Write::write_all(&mut file, &bytes).map_err(|error| format!("{path}: {error}"))
+        })?;
+        written.map_err(|why| error(ctx, &format!("writing the screenshot to {why}")))
+    }
+}
+
+/// Throws an error of Go by value, as calls of k6's module do.
+fn error(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
+    match go_value(ctx, message) {
+        Ok(value) => ctx.throw(value),
+        Err(error) => error,
+    }
+}
+
+fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
+    Err(error(&ctx, &message))
+}
+
+fn decode<'js>(ctx: Ctx<'js>, text: String) -> rquickjs::Result<ArrayBuffer<'js>> {
+    let bytes = STANDARD.decode(text).map_err(|why| error(&ctx, &why.to_string()))?;
+    buffer(&ctx, bytes)
+}
+
+/// The text of base64.
+fn text_of(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
+    let bytes = STANDARD.decode(text).map_err(|why| error(&ctx, &why.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The base64 of bytes; a string stands for its UTF-8.
+fn encode<'js>(ctx: Ctx<'js>, value: Value<'js>) -> rquickjs::Result<String> {
+    match bytes(&ctx, &value)? {
+        Some(bytes) => Ok(STANDARD.encode(bytes)),
+        None => Ok(STANDARD.encode(gake_js::value::text(&ctx, &value)?)),
+    }
+}
