@@ -15,6 +15,10 @@ use crate::{ResolvedRun, RunError};
 /// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// A run that is shorter, or ends with a number of requests, does not wait for the search of the
+/// target's processes.
+const SHORT: Duration = Duration::from_secs(2);
+
 /// First readings up to this age need no further ones at the start of a run.
 const FRESH: Nanos = 20_000_000;
 
@@ -67,9 +71,12 @@ impl TargetWatcher {
         let mut sources = sources.to_vec();
         // The target's processes must not be sampled twice.
         let usage = !sources.iter().any(WatchSource::is_local);
+        // What a target used before the load is the baseline of findings, which need seconds.
+        let is_short = plan.is_some_and(|plan| plan.length().is_none_or(|length| length < SHORT));
         sources.push(WatchSource::Machine {
             targets: addresses(prepared),
             usage,
+            at_first: !is_short,
             ports: prepared.wires.iter().filter_map(|wire| wire.network.quick_ports()).min(),
         });
         let counting = sources.iter().filter(|source| source.has_counters());

@@ -37,13 +37,18 @@ pub(crate) struct Machine {
     programs: OtherPrograms,
     cores: f64,
     own_group: Cgroup,
-    has_read: bool,
+    /// Whether the next reading has the targets' processes.
+    searches: bool,
 }
 
 impl Machine {
     /// The machine that loads `targets`. With `usage`, processes here that listen on their ports
-    /// are read, too.
-    pub(crate) fn new(targets: &[SocketAddr], usage: bool, ports: Option<usize>) -> Self {
+    /// are read, too, at the first reading or from the second on.
+    pub(crate) fn new(
+        targets: &[SocketAddr],
+        (usage, at_first): (bool, bool),
+        ports: Option<usize>,
+    ) -> Self {
         let here = !targets.is_empty() && targets.iter().all(|target| is_ours(*target));
         let loopback =
             here && targets.iter().all(|target| target.ip().to_canonical().is_loopback());
@@ -60,14 +65,13 @@ impl Machine {
             programs: OtherPrograms::default(),
             cores: std::thread::available_parallelism().map_or(1, usize::from) as f64,
             own_group: own_cgroup(),
-            has_read: false,
+            searches: at_first,
         }
     }
 
-    /// Whether the first reading leaves the targets' processes to the second: a run waits for the
-    /// first, and their search takes thousands of system calls.
+    /// Whether the next reading is the first that has the targets' processes, and due at once.
     pub(crate) fn needs_second_reading(&self) -> bool {
-        self.processes.is_some()
+        self.processes.as_ref().is_some_and(|processes| processes.pids().is_empty())
     }
 
     pub(crate) fn read(&mut self, now: Instant) -> Vec<Level> {
@@ -83,8 +87,8 @@ impl Machine {
             levels.extend(self.listeners());
         }
         // No levels if they belong to another user or namespace, or the port is forwarded.
-        let is_first = !std::mem::replace(&mut self.has_read, true);
-        let processes = self.processes.as_mut().filter(|_| !is_first);
+        let searches = std::mem::replace(&mut self.searches, true);
+        let processes = self.processes.as_mut().filter(|_| searches);
         let found = processes.and_then(|processes| {
             let found = processes.read_usage(now).ok()?;
             let own = i32::try_from(std::process::id()).unwrap_or_default();
@@ -237,7 +241,7 @@ mod tests {
     #[test]
     fn targets_on_this_machine_are_recognised() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut machine = Machine::new(&[listener.local_addr().unwrap()], true, Some(9));
+        let mut machine = Machine::new(&[listener.local_addr().unwrap()], (true, false), Some(9));
         let levels = machine.read(Instant::now());
         assert_eq!(value(&levels, "target_here"), Some(1.0));
         assert_eq!(value(&levels, "target_loopback"), Some(1.0));
@@ -248,15 +252,15 @@ mod tests {
         let levels = machine.read(Instant::now());
         assert!(value(&levels, "rss").is_some(), "{levels:?}");
         // Reserved for documentation (RFC 5737).
-        let levels =
-            Machine::new(&["192.0.2.1:80".parse().unwrap()], true, None).read(Instant::now());
+        let levels = Machine::new(&["192.0.2.1:80".parse().unwrap()], (true, true), None)
+            .read(Instant::now());
         assert_eq!(value(&levels, "target_here"), Some(0.0));
         assert_eq!(value(&levels, "listener_dropped"), None);
     }
 
     #[test]
     fn cpu_of_the_machine_and_the_generator() {
-        let mut machine = Machine::new(&[], true, None);
+        let mut machine = Machine::new(&[], (true, true), None);
         let begun = Instant::now();
         machine.read(begun);
         while begun.elapsed() < Duration::from_millis(600) {

@@ -315,8 +315,8 @@ impl SourceReader {
             WatchSource::Database(dsn) => {
                 Self::Database(Box::new(DatabaseSource::open(dsn).await?))
             }
-            WatchSource::Machine { targets, usage, ports } => {
-                Self::Machine(Box::new(Machine::new(targets, *usage, *ports)))
+            WatchSource::Machine { targets, usage, at_first, ports } => {
+                Self::Machine(Box::new(Machine::new(targets, (*usage, *at_first), *ports)))
             }
         })
     }
@@ -357,7 +357,7 @@ mod tests {
     fn a_start_does_not_wait_for_the_search_of_the_targets_processes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let targets = vec![listener.local_addr().unwrap()];
-        let source = WatchSource::Machine { targets, usage: true, ports: None };
+        let source = WatchSource::Machine { targets, usage: true, at_first: false, ports: None };
         let sampler = Sampler::start(vec![source], Duration::from_secs(3_600), || ()).unwrap();
         let next = || loop {
             if let WatchEvent::Readings { readings, .. } = sampler.batches.recv().unwrap() {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use gake_core::metric::{MetricKind, MetricUnit};
 use gake_js::encoding::base64_bytes;
 use gake_js::errors::go_error;
+use gake_js::errors::go_value;
 use gake_js::native::named;
 use gake_js::value::{self, buffer, evaluate};
 use gake_k6::metrics::MetricNumber;
@@ -20,8 +21,6 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
 use self::connection::{ReadEnd, TcpConnection};
-use gake_js::errors::go_value;
-
 use crate::later::go_struct;
 
 /// Creates the class from native functions.
