@@ -67,7 +67,7 @@ pub enum ThresholdError {
     Method {
         /// The expression.
         source_text: String,
-        /// The metric.
+        /// The metric, with the tags of a sub-metric.
         metric: String,
         /// The statistic.
         aggregation: String,
@@ -118,7 +118,7 @@ impl Thresholds {
             let metric = metrics.get(&selector.metric).cloned();
             let metric = metric.ok_or_else(|| ThresholdError::Unknown(key.clone()))?;
             for threshold in &thresholds {
-                threshold.check(&metric)?;
+                threshold.check(key, metric.kind)?;
             }
             Ok((key.clone(), MetricThresholds { selector, metric, thresholds }))
         };
@@ -218,19 +218,20 @@ impl Threshold {
         })
     }
 
-    fn check(&self, metric: &Definition) -> Result<(), ThresholdError> {
+    /// Whether its statistic exists for the metric, whose name with its tags is `key`.
+    fn check(&self, key: &str, kind: MetricKind) -> Result<(), ThresholdError> {
         let aggregation = self.expression.aggregation;
-        if aggregation.fits(metric.kind) {
+        if aggregation.fits(kind) {
             return Ok(());
         }
         Err(ThresholdError::Method {
             source_text: self.source.clone(),
-            metric: metric.name.clone(),
+            metric: key.to_owned(),
             aggregation: match aggregation {
                 Aggregation::Percentile(_) => "p".to_owned(),
                 other => other.to_string(),
             },
-            kind: metric.kind,
+            kind,
         })
     }
 
