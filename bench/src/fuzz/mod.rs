@@ -3,6 +3,7 @@
 
 mod outcome;
 mod script;
+mod tables;
 
 // The tests of recorded scripts leave the same out.
 #[allow(clippy::unwrap_used)]
@@ -88,7 +89,10 @@ fn run(pair: &Pair, limit: Duration, first: u64) -> Result<()> {
 impl Pair {
     /// The fields in which the tools differ.
     fn compare(&self, script: &Script) -> Result<Vec<(&'static str, String)>> {
-        let path = self.folder.join("s.js");
+        // Of its own: another fuzz may be running.
+        let folder = self.folder.join(format!("run-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let path = folder.join("s.js");
         fs::write(&path, script.text())?;
         let run = |program: &Path, first: &[&str]| observe(program, first, &path, &self.url);
         Ok(differences(&run(&self.k6, &[])?, &run(&self.gake, &["as", "k6"])?))

@@ -29,7 +29,16 @@ pub fn observe(program: &Path, first: &[&str], path: &Path, url: &str) -> Result
     let mut command = Command::new(program);
     command
         .args(first)
-        .args(["run", "--quiet", "--no-usage-report", "--no-color", "--address", ""])
+        .args([
+            "run",
+            "--quiet",
+            "--no-usage-report",
+            "--no-color",
+            "--address",
+            "",
+            "--user-agent",
+            "fuzz",
+        ])
         .args(["--summary-trend-stats", STATS, "--summary-export"])
         .arg(&export)
         .args(["-e", &format!("URL={url}")])

@@ -329,6 +329,18 @@ mod tests {
     use crate::testing::{assert_comes_back, words};
 
     #[test]
+    fn header_lines_are_in_abs_order() {
+        let line = "-k -C a=1 -C b=2 -A u:p -H X:y -H accept:z http://h:81/";
+        let options = AbOptions::read(&words(line)).unwrap();
+        let names: Vec<_> = options.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let expected =
+            ["Connection", "Cookie", "Authorization", "X", "accept", "Host", "User-Agent"];
+        assert_eq!(names, expected);
+        assert_eq!(options.headers[1].1, "b=2");
+        assert_eq!(options.headers[5].1, "h:81");
+    }
+
+    #[test]
     fn a_spec_of_ab_comes_back() {
         for line in ["http://h/", "-n 100 -c 5 -k -B 127.0.0.2 http://h/", "-t 2 -s 9 http://h/a"] {
             assert_comes_back(&AbOptions::read(&words(line)).unwrap().spec());

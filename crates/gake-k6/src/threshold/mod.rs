@@ -107,13 +107,8 @@ impl Thresholds {
         options: &BTreeMap<String, Vec<ThresholdOptions>>,
         metrics: &Registry,
     ) -> Result<Self, ThresholdError> {
-        let parsed = options.iter().map(|(key, list)| {
-            let list = list.iter().map(Threshold::new).collect::<Result<Vec<_>, _>>()?;
-            Ok((key, list))
-        });
-        // As in k6, all expressions are parsed before any metric is looked up.
-        let parsed = parsed.collect::<Result<Vec<_>, ThresholdError>>()?;
-        let one = |(key, thresholds): (&String, Vec<Threshold>)| {
+        let one = |(key, list): (&String, &Vec<ThresholdOptions>)| {
+            let thresholds = list.iter().map(Threshold::new).collect::<Result<Vec<_>, _>>()?;
             let selector = MetricSelector::parse(key)?;
             let metric = metrics.get(&selector.metric).cloned();
             let metric = metric.ok_or_else(|| ThresholdError::Unknown(key.clone()))?;
@@ -122,7 +117,7 @@ impl Thresholds {
             }
             Ok((key.clone(), MetricThresholds { selector, metric, thresholds }))
         };
-        parsed.into_iter().map(one).collect::<Result<_, _>>().map(|all| Self(all, false))
+        options.iter().map(one).collect::<Result<_, _>>().map(|all| Self(all, false))
     }
 
     /// The same without bounds: sub-metrics are shown if they have samples.
