@@ -20,7 +20,7 @@ use crate::user::vu::Vu;
 pub(crate) struct OpenedBinaries(RefCell<Vec<Arc<[u8]>>>);
 
 impl OpenedBinaries {
-    /// Those of a user.
+    /// The files of a user.
     pub(crate) fn of(vu: &Vu) -> Rc<Self> {
         vu.shared("opened_binaries")
     }

@@ -6,9 +6,8 @@ export const options = { iterations: 1 };
 
 export default function () {
   const url = `${__ENV.URL}/echo`;
-  console.log(text, text.length);
+  console.log(text.length);
   console.log(http.post(url, text).json('body_bytes'));
-  console.log(http.post(url, text + '').json('body_bytes'));
   console.log(http.post(url, `${text}!`).json('body_bytes'));
   for (const path of ['.', '']) {
     try {
