@@ -141,7 +141,6 @@ pub const EXPRESSIONS: &[&str] = &[
     "'abc'.matchAll(/./g)",
     "'a1b2'.match(/\\d/g)",
     "[3, 2].toSorted()",
-    "Object.groupBy([1, 2], (v) => 'k' + v)",
     "'ab'.codePointAt(1)",
     "String.raw`a\\n`",
     "new Array(3)",
