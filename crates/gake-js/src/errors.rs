@@ -3,8 +3,6 @@
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Exception, Function, Object, Value};
 
-use crate::value::evaluate;
-
 /// The name of errors that come from k6 itself; scripts test it.
 const NAME: &str = "GoError";
 
@@ -26,7 +24,7 @@ pub fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
 /// Names an error, and the class that it seems to be of.
 fn make_go_error<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> rquickjs::Result<()> {
     error.set("name", NAME)?;
-    let class: Function<'js> = evaluate(ctx, "(function GoError() {})")?;
+    let class: Function<'js> = ctx.eval("(function GoError() {})")?;
     error.prop("constructor", Property::from(class).writable().configurable())
 }
 
