@@ -15,6 +15,7 @@ mod causes;
 mod clock;
 mod cpu;
 mod experiments;
+mod fuzz;
 mod grpc;
 mod http2;
 mod k6;
@@ -117,6 +118,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         Some("pictures") => pictures::main(rest),
         Some("k6") => match rest {
             [soak, rest @ ..] if soak == "--soak" => soak::main(rest),
+            [fuzz, rest @ ..] if fuzz == "--fuzz" => fuzz::main(rest, &real_k6::peer()?),
             [flag, ..] if flag == "--record" || flag == "--live" => real_k6::main(rest),
             _ => compare(args),
         },

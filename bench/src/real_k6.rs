@@ -35,12 +35,20 @@ pub fn version(k6: &Path) -> String {
     said.lines().next().unwrap_or("of unknown version").trim().to_owned()
 }
 
+/// The k6 that the environment names.
+pub fn peer() -> Result<String> {
+    let Ok(k6) = std::env::var(PEER) else {
+        bail!("name a k6 2.2 in {PEER}: the cases are recorded with it");
+    };
+    Ok(k6)
+}
+
 /// Runs the task.
 pub fn main(args: &[String]) -> Result<()> {
     let (variable, part) = match args {
         [one, part @ ..] if one == "--record" => ("GAKE_K6_RECORD", part),
         [one, part @ ..] if one == "--live" => (LIVE, part),
-        [] => bail!("say --record, --live or --soak MINUTES"),
+        [] => bail!("say --record, --live, --fuzz MINUTES or --soak MINUTES"),
         other => bail!("unknown arguments: {}", other.join(" ")),
     };
     let part = match part {
@@ -48,9 +56,7 @@ pub fn main(args: &[String]) -> Result<()> {
         [part] => Some(("GAKE_K6_CASES", part.as_str())),
         [_, other @ ..] => bail!("unknown arguments: {}", other.join(" ")),
     };
-    let Ok(k6) = std::env::var(PEER) else {
-        bail!("name a k6 2.2 in {PEER}: the cases are recorded with it");
-    };
+    let k6 = peer()?;
     let mut variables = vec![(variable, k6.as_str())];
     variables.extend(part);
     let test = "scripts_run_as_k6_runs_them";

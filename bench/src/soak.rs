@@ -27,7 +27,7 @@ struct Look {
 }
 
 /// A child that is ended with its owner.
-struct Owned(Child);
+pub struct Owned(pub Child);
 
 impl Drop for Owned {
     fn drop(&mut self) {
@@ -70,7 +70,7 @@ fn run(minutes: f64, gake: Option<PathBuf>) -> Result<()> {
 }
 
 /// A server, and its URL.
-fn serve(gake: &Path) -> Result<(Owned, String)> {
+pub fn serve(gake: &Path) -> Result<(Owned, String)> {
     let mut server = Command::new(gake);
     server.args(["serve", "--listen", "127.0.0.1:0", "--quiet"]).stdout(Stdio::piped());
     let mut server = Owned(server.spawn().context("the server could not be started")?);

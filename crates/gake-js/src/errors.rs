@@ -1,7 +1,7 @@
 //! Errors that scripts see from k6's own functions.
 
 use rquickjs::object::Property;
-use rquickjs::{Ctx, Error, Exception, Object, Value};
+use rquickjs::{Ctx, Error, Exception, Function, Object, Value};
 
 use crate::native::named;
 
@@ -17,11 +17,17 @@ pub fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
         Ok(error) => error,
         Err(error) => return error,
     };
-    let object: &Object<'_> = error.as_object();
-    match object.set("name", NAME) {
+    match make_go_error(ctx, error.as_object()) {
         Ok(()) => error.throw(),
         Err(error) => error,
     }
+}
+
+/// Names an error, and the class that it seems to be of.
+fn make_go_error<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> rquickjs::Result<()> {
+    error.set("name", NAME)?;
+    let class: Function<'js> = ctx.eval("(function GoError() {})")?;
+    error.prop("constructor", Property::from(class).writable().configurable())
 }
 
 /// Throws an error of k6's own whose stack begins with this native function.

@@ -77,7 +77,7 @@ AbOptions are:
     -T content-type Content-Type of the body. Default text/plain
     -m method       Method
     -i              HEAD instead of GET
-    -C attribute    Cookie, as name=value (repeatable)
+    -C attribute    Cookie, as name=value; of several the last
     -H attribute    Header line (repeatable)
     -A attribute    user:password for basic authentication
     -P attribute    user:password for a proxy
@@ -179,6 +179,7 @@ impl AbOptions {
             ));
         }
         let (method, body) = method_and_body(&parsed)?;
+        let headers = headers(&parsed, &location, body.as_ref().map(|bytes| bytes.len()))?;
         let step = (requests / 10).max(100);
         let attribute = |name| parsed.last(name).map(str::to_owned);
         let attributes = ["x", "y", "z"].map(attribute);
@@ -200,7 +201,7 @@ impl AbOptions {
             limit,
             timeout: Duration::from_secs(number(&parsed, "s")?.unwrap_or(30).max(1)),
             method,
-            headers: headers(&parsed, body.is_some())?,
+            headers,
             body,
             source: attribute("B"),
             certificate: attribute("E"),
@@ -281,28 +282,40 @@ fn method_and_body(parsed: &Parsed) -> Result<(String, Body), AbUsageError> {
     Ok((method, Some(bytes.into())))
 }
 
-fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, AbUsageError> {
+/// The header lines in ab's order; of several cookies the last one counts, as in ab.
+fn headers(
+    parsed: &Parsed,
+    location: &Location,
+    content_length: Option<usize>,
+) -> Result<Vec<(String, String)>, AbUsageError> {
+    let given: Vec<(String, String)> = parsed
+        .all("H")
+        .map(|line| read_header(line).map_err(|why| AbUsageError::Usage(format!("-H: {why}"))))
+        .collect::<Result<_, _>>()?;
+    let is_given = |name: &str| given.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let unless_given =
+        |name: &str, value: &str| (!is_given(name)).then(|| (name.to_owned(), value.to_owned()));
     let mut headers: Vec<(String, String)> = Vec::new();
-    headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
+    if parsed.on("k").map_err(AbUsageError::Usage)? {
+        headers.extend(unless_given("Connection", "Keep-Alive"));
+    }
+    headers.extend(parsed.last("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
     headers.extend(parsed.last("A").map(basic_authorization_as_given));
     headers.extend(parsed.last("P").map(|user| {
         let (_, value) = basic_authorization_as_given(user);
         ("Proxy-Authorization".to_owned(), value)
     }));
-    for line in parsed.all("H") {
-        let header = read_header(line).map_err(|why| AbUsageError::Usage(format!("-H: {why}")))?;
-        headers.push(header);
+    if let Some(length) = content_length {
+        headers.extend(unless_given("Content-length", &length.to_string()));
+        headers.extend(unless_given("Content-type", parsed.last("T").unwrap_or("text/plain")));
     }
-    let mut unless_given = |name: &str, value: &str| {
-        if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            headers.push((name.to_owned(), value.to_owned()));
-        }
-    };
-    if content {
-        unless_given("Content-Type", parsed.last("T").unwrap_or("text/plain"));
-    }
-    unless_given("User-Agent", USER_AGENT);
-    unless_given("Accept", "*/*");
+    let own = [
+        unless_given("Host", &location.authority()),
+        unless_given("User-Agent", USER_AGENT),
+        unless_given("Accept", "*/*"),
+    ];
+    headers.extend(given);
+    headers.extend(own.into_iter().flatten());
     Ok(headers)
 }
 
@@ -314,6 +327,18 @@ fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, AbUsageError> {
 mod tests {
     use super::*;
     use crate::testing::{assert_comes_back, words};
+
+    #[test]
+    fn header_lines_are_in_abs_order() {
+        let line = "-k -C a=1 -C b=2 -A u:p -H X:y -H accept:z http://h:81/";
+        let options = AbOptions::read(&words(line)).unwrap();
+        let names: Vec<_> = options.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let expected =
+            ["Connection", "Cookie", "Authorization", "X", "accept", "Host", "User-Agent"];
+        assert_eq!(names, expected);
+        assert_eq!(options.headers[1].1, "b=2");
+        assert_eq!(options.headers[5].1, "h:81");
+    }
 
     #[test]
     fn a_spec_of_ab_comes_back() {

@@ -7,6 +7,7 @@ use super::uris;
 use crate::flags::{CommandLine, Flag, Parsed, dashed, refused, switch, value};
 use crate::tool_run::THREADS_MAX;
 use gake_session::options::values::header as read_header;
+use gake_wire::Location;
 
 const CIPHERS: &str = "gake takes the ciphers and groups of its TLS library";
 const QUIC: &str = "gake as h2load speaks HTTP/2 and HTTP/1.1";
@@ -39,6 +40,7 @@ const FLAGS: &[Flag] = &[
     value(&["encoder-header-table-size"]),
     value(&["log-file"]),
     value(&["connect-to"]),
+    value(&["sni"]),
     value(&["rps"]),
     switch(&["version"]),
     switch(&["h", "help"]),
@@ -48,6 +50,10 @@ const FLAGS: &[Flag] = &[
     refused(&["ciphers"], CIPHERS),
     refused(&["tls13-ciphers"], CIPHERS),
     refused(&["groups"], CIPHERS),
+    refused(&["h3"], "gake as h2load speaks HTTP/2 and HTTP/1.1; use `gake run --http3`"),
+    refused(&["histogram"], "gake draws no histogram here; --gake-format json has one"),
+    refused(&["output-file"], "--gake-out FILE writes gake's own result"),
+    refused(&["tls-session-file"], "gake keeps TLS sessions in memory"),
     refused(&["ktls"], "gake encrypts in its own process"),
     refused(&["qlog-file-base"], QUIC),
     refused(&["no-udp-gso"], QUIC),
@@ -81,7 +87,7 @@ Connections:
       --npn-list=LIST   (or --alpn-list) Protocols of https URIs (h2,h2-16,h2-14,http/1.1)
       --h1              HTTP/1.1 for both
   -w, --window-bits=N  -W, --connection-window-bits=N   Windows of 2^N-1 bytes (30)
-      --connect-to=HOST[:PORT]
+      --connect-to=HOST[:PORT]   --sni=NAME
 
 Output:
       --log-file=PATH   A line for each request: start, status, microseconds
@@ -190,7 +196,7 @@ impl H2loadOptions {
             Some(script) => script.uris.clone(),
             None => uris::listed(parsed)?,
         };
-        let (uris, unix_socket) = uris::at_one_origin(&given, parsed.last("B"))?;
+        let (mut uris, unix_socket) = uris::at_one_origin(&given, parsed.last("B"))?;
         let extent = extent(parsed, script.as_ref(), clients)?;
         if clients < threads {
             return Err(
@@ -206,7 +212,11 @@ impl H2loadOptions {
         if protocols == Protocols::Http1 && streams > 1 {
             return Err("-m cannot be honoured with HTTP/1.1: gake does not pipeline".to_owned());
         }
-        let (method, headers) = headers(parsed)?;
+        let (method, mut headers) = headers(parsed)?;
+        let origin = match parsed.last("sni") {
+            Some(name) => named_in_tls(name, &mut uris, &mut headers)?,
+            None => None,
+        };
         let time = |name: &str| parsed.read_with(name, positive_time);
         Ok(Self {
             uris,
@@ -224,7 +234,7 @@ impl H2loadOptions {
             data: parsed.last("d").map(str::to_owned),
             active_timeout: time("T")?,
             inactivity_timeout: time("N")?,
-            connect_to: parsed.last("connect-to").map(str::to_owned),
+            connect_to: parsed.last("connect-to").map(str::to_owned).or(origin),
             log_file: parsed.last("log-file").map(str::to_owned),
         })
     }
@@ -307,6 +317,31 @@ fn headers(parsed: &Parsed) -> Result<(Option<String>, Headers), String> {
         headers.push(("user-agent".to_owned(), USER_AGENT.to_owned()));
     }
     Ok((method, headers))
+}
+
+/// Gives `https:` URIs the name that TLS is to send; the header `host` keeps their own. Returns where
+/// to connect.
+fn named_in_tls(
+    name: &str,
+    uris: &mut [String],
+    headers: &mut Headers,
+) -> Result<Option<String>, String> {
+    let Some(first) = uris.first().filter(|uri| uri.starts_with("https:")) else {
+        return Ok(None);
+    };
+    let origin = Location::parse(first).map_err(|error| error.to_string())?;
+    let (authority, port) = (origin.authority(), origin.port);
+    let named = Location::parse(&format!("https://{name}:{port}/"));
+    let named = named.map_err(|error| format!("--sni {name:?}: {error}"))?;
+    for uri in uris.iter_mut() {
+        let own = Location::parse(uri).map_err(|error| error.to_string())?;
+        *uri = format!("https://{}{}", named.authority(), own.target);
+    }
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        headers.push(("host".to_owned(), authority));
+    }
+    let host = if origin.host.contains(':') { format!("[{}]", origin.host) } else { origin.host };
+    Ok(Some(format!("{host}:{port}")))
 }
 
 /// A window of 2^N-1 bytes with a minimum N of `least`.

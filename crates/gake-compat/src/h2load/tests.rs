@@ -54,6 +54,19 @@ fn a_rate_is_per_client() {
 }
 
 #[test]
+fn sni_names_the_server_in_tls_only() {
+    let options = read("--sni s.test https://[::1]:8443/a?b").unwrap();
+    assert_eq!(options.uris, ["https://s.test:8443/a?b"]);
+    assert_eq!(options.connect_to.as_deref(), Some("[::1]:8443"));
+    assert!(options.headers.contains(&("host".into(), "[::1]:8443".into())));
+    let given = read("--sni s.test --connect-to c -H host:o https://h/").unwrap();
+    assert_eq!(given.connect_to.as_deref(), Some("c"));
+    assert!(given.headers.contains(&("host".into(), "o".into())));
+    assert_eq!(read("--sni s.test http://h/").unwrap().uris, ["http://h/"]);
+    assert!(read("--sni :: https://h/").is_err());
+}
+
+#[test]
 fn specs_come_back() {
     for line in [
         "http://h/",

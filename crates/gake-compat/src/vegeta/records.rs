@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use gake_core::record::{CapturedResponse, ExchangeEnd, Fault, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
-use gake_wire::{HttpRequest, PreparedRequests};
+use gake_wire::{HttpRequest, PreparedRequests, coding};
 
-use super::targets::Requests;
+use super::targets::{ACCEPT_ENCODING, Requests};
 use crate::go_errors;
+
+/// Maximum bytes of a decoded body, against decompression bombs.
+const DECODED_MAX: u64 = 64 << 20;
 
 /// Converts outcomes to results.
 #[derive(Debug)]
@@ -56,6 +59,10 @@ impl Records {
                 if let Some(kept) = kept {
                     record.body.clone_from(&kept.body);
                     record.headers = Some(headers(kept));
+                    let is_whole = answer.body_bytes == kept.body.len() as u64;
+                    if is_whole && asked_for_gzip(request) {
+                        decode(&mut record);
+                    }
                 }
             }
             ExchangeEnd::Fault(fault) => {
@@ -127,6 +134,37 @@ impl Records {
         match origin.and_then(|origin| origin.addresses.first()) {
             Some(address) => address.to_string(),
             None => authority.unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether the compression of the response is the client's affair, as in Go: it asked for it, not
+/// the target. Its header is the last one.
+fn asked_for_gzip(request: Option<&HttpRequest>) -> bool {
+    let mut last = request.into_iter().flat_map(|request| request.headers.iter().rev());
+    last.find(|(name, _)| !name.eq_ignore_ascii_case("X-Vegeta-Seq"))
+        .is_some_and(|(name, value)| [name, value] == ACCEPT_ENCODING)
+}
+
+/// Replaces a compressed body by the decoded one, and leaves out the headers about it, as Go does.
+fn decode(record: &mut VegetaRecord) {
+    let Some(headers) = &mut record.headers else { return };
+    let is_gzip = |(name, values): &(String, Vec<String>)| {
+        name == "Content-Encoding"
+            && values.first().is_some_and(|value| value.eq_ignore_ascii_case("gzip"))
+    };
+    if record.body.is_empty() || !headers.iter().any(is_gzip) {
+        return;
+    }
+    match coding::decoded(&record.body, "gzip", DECODED_MAX) {
+        Ok(body) => {
+            headers.retain(|(name, _)| name != "Content-Encoding" && name != "Content-Length");
+            record.bytes_in = body.len() as u64;
+            record.body = body;
+        }
+        Err(why) => {
+            (record.code, record.headers, record.bytes_in) = (0, None, 0);
+            record.error = format!("gzip: {why}");
         }
     }
 }
@@ -211,6 +249,28 @@ fn status_line(status: u16) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compressed_body_is_decoded_as_by_go() {
+        let header = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
+        let record = |body: &[u8]| VegetaRecord {
+            code: 200,
+            body: body.to_vec(),
+            bytes_in: body.len() as u64,
+            headers: Some(vec![header("Content-Encoding", "gzip"), header("X-A", "b")]),
+            ..VegetaRecord::default()
+        };
+        // `printf hello | gzip -n`
+        let mut good =
+            record(b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcbH\xcd\xc9\xc9\x07\0\x86\xa6\x106\x05\0\0\0");
+        decode(&mut good);
+        assert_eq!((good.body.as_slice(), good.bytes_in), (&b"hello"[..], 5));
+        assert_eq!(good.headers, Some(vec![header("X-A", "b")]));
+        let mut bad = record(b"no gzip");
+        decode(&mut bad);
+        assert_eq!((bad.code, bad.headers.is_none()), (0, true));
+        assert!(bad.error.starts_with("gzip: "), "{}", bad.error);
+    }
 
     #[test]
     fn headers_are_those_of_gos_map() {

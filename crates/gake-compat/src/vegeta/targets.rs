@@ -27,6 +27,9 @@ const AHEAD: usize = 1_024;
 /// The User-Agent of Go's client.
 const USER_AGENT: (&str, &str) = ("User-Agent", "Go-http-client/1.1");
 
+/// The header with which Go's transport asks for compressed bodies, which it decodes itself.
+pub const ACCEPT_ENCODING: [&str; 2] = ["Accept-Encoding", "gzip"];
+
 /// Creates the attack's requests, and keeps them for its results.
 #[derive(Debug)]
 pub struct Requests {
@@ -205,6 +208,15 @@ impl TargetReader {
         if !self.attack.is_empty() {
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Vegeta-Attack"));
             headers.push(("X-Vegeta-Attack".to_owned(), self.attack.clone()));
+        }
+        let is_given =
+            |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        // As Go's transport: compression is its own affair unless the target mentions it.
+        if target.method != "HEAD" && !is_given("Accept-Encoding") && !is_given("Range") {
+            headers.push(ACCEPT_ENCODING.map(str::to_owned).into());
+        } else {
+            // The last place is for the header that is not the target's.
+            headers.sort_by_key(|(name, _)| !name.eq_ignore_ascii_case("Accept-Encoding"));
         }
         let body = own.or_else(|| self.body.clone());
         let request = HttpRequest { url, headers, body, ..HttpRequest::new(target.method, "") };

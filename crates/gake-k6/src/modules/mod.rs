@@ -14,7 +14,7 @@ mod websocket;
 
 pub use browser::{METRICS as BROWSER_METRICS, NO_BROWSER};
 pub(crate) use grpc::FRAMES as GRPC_FRAMES;
-pub(crate) use http::{CookieJar, request_headers, type_name, values_for};
+pub(crate) use http::{CookieJar, OpenedBinaries, request_headers, type_name, values_for};
 pub(crate) use k6::seed_random;
 
 use std::rc::Rc;

@@ -32,7 +32,7 @@ pub use progress::{RunProgress, ScenarioState, progressed};
 pub use scenario::{Executor, RampStage, ScenarioOptions};
 pub use segment::{ExecutionSegment, SegmentError, SegmentSequence, segment_users};
 pub use threshold::ThresholdOptions;
-pub use tiers::{ConsolidatedOptions, Tier, Tiers};
+pub use tiers::{ConsolidatedOptions, MergedOptions, Tier, Tiers};
 pub use validate::{validate, validate_trend_stats};
 use value::{OptionValue, known, object};
 

@@ -66,13 +66,41 @@ pub struct ConsolidatedOptions {
     pub warnings: Vec<String>,
 }
 
+/// The options of all tiers, with the shortcuts as they were given.
+#[derive(Debug)]
+pub struct MergedOptions {
+    /// The options.
+    pub options: K6Options,
+    /// k6's warnings.
+    warnings: Vec<String>,
+}
+
+impl MergedOptions {
+    /// Puts scenarios in place of the shortcuts.
+    ///
+    /// # Errors
+    /// When two shortcuts contradict each other, in k6's words.
+    pub fn derive(self) -> Result<ConsolidatedOptions, OptionsError> {
+        let Self { mut options, mut warnings } = self;
+        let given = options.clone();
+        shortcuts::derive(&mut options, &mut warnings)?;
+        Ok(ConsolidatedOptions { options, given, warnings })
+    }
+}
+
 impl Tiers {
-    /// Merges the tiers: each overrides the lower ones, and one that sets a load (`duration`,
-    /// `iterations`, `stages` or `scenarios`) drops theirs. Shortcuts become scenarios.
+    /// [Merges](Self::merge) the tiers, and puts scenarios in place of the shortcuts.
     ///
     /// # Errors
     /// When two shortcuts contradict each other, in k6's words.
     pub fn consolidate(self) -> Result<ConsolidatedOptions, OptionsError> {
+        self.merge().derive()
+    }
+
+    /// Merges the tiers: each overrides the lower ones, and one that sets a load (`duration`,
+    /// `iterations`, `stages` or `scenarios`) drops theirs.
+    #[must_use]
+    pub fn merge(self) -> MergedOptions {
         let mut warnings = Vec::new();
         let mut options = K6Options::default();
         for (tier, mut higher) in [
@@ -104,9 +132,7 @@ impl Tiers {
             options.set(higher);
         }
         fill_in(&mut options);
-        let given = options.clone();
-        shortcuts::derive(&mut options, &mut warnings)?;
-        Ok(ConsolidatedOptions { options, given, warnings })
+        MergedOptions { options, warnings }
     }
 }
 

@@ -26,8 +26,9 @@ pub fn validate(
         if !wrong.is_empty() {
             let wrong = wrong.join(", ");
             problems.push(format!("scenario {name} has configuration errors: {wrong}"));
-            continue;
         }
+    }
+    for (name, scenario) in options.scenarios.iter().flatten() {
         let function = scenario.exec.as_deref().unwrap_or("default");
         if !has_function(function) {
             problems.push(format!("executor {name}: function '{function}' not found in exports"));

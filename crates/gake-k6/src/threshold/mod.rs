@@ -67,7 +67,7 @@ pub enum ThresholdError {
     Method {
         /// The expression.
         source_text: String,
-        /// The metric.
+        /// The metric, with the tags of a sub-metric.
         metric: String,
         /// The statistic.
         aggregation: String,
@@ -107,22 +107,17 @@ impl Thresholds {
         options: &BTreeMap<String, Vec<ThresholdOptions>>,
         metrics: &Registry,
     ) -> Result<Self, ThresholdError> {
-        let parsed = options.iter().map(|(key, list)| {
-            let list = list.iter().map(Threshold::new).collect::<Result<Vec<_>, _>>()?;
-            Ok((key, list))
-        });
-        // As in k6, all expressions are parsed before any metric is looked up.
-        let parsed = parsed.collect::<Result<Vec<_>, ThresholdError>>()?;
-        let one = |(key, thresholds): (&String, Vec<Threshold>)| {
+        let one = |(key, list): (&String, &Vec<ThresholdOptions>)| {
+            let thresholds = list.iter().map(Threshold::new).collect::<Result<Vec<_>, _>>()?;
             let selector = MetricSelector::parse(key)?;
             let metric = metrics.get(&selector.metric).cloned();
             let metric = metric.ok_or_else(|| ThresholdError::Unknown(key.clone()))?;
             for threshold in &thresholds {
-                threshold.check(&metric)?;
+                threshold.check(key, metric.kind)?;
             }
             Ok((key.clone(), MetricThresholds { selector, metric, thresholds }))
         };
-        parsed.into_iter().map(one).collect::<Result<_, _>>().map(|all| Self(all, false))
+        options.iter().map(one).collect::<Result<_, _>>().map(|all| Self(all, false))
     }
 
     /// The same without bounds: sub-metrics are shown if they have samples.
@@ -218,19 +213,20 @@ impl Threshold {
         })
     }
 
-    fn check(&self, metric: &Definition) -> Result<(), ThresholdError> {
+    /// Whether its statistic exists for the metric, whose name with its tags is `key`.
+    fn check(&self, key: &str, kind: MetricKind) -> Result<(), ThresholdError> {
         let aggregation = self.expression.aggregation;
-        if aggregation.fits(metric.kind) {
+        if aggregation.fits(kind) {
             return Ok(());
         }
         Err(ThresholdError::Method {
             source_text: self.source.clone(),
-            metric: metric.name.clone(),
+            metric: key.to_owned(),
             aggregation: match aggregation {
                 Aggregation::Percentile(_) => "p".to_owned(),
                 other => other.to_string(),
             },
-            kind: metric.kind,
+            kind,
         })
     }
 

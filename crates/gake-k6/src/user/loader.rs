@@ -5,11 +5,13 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use gake_js::errors::{go_error, go_error_of};
 use gake_js::native::named;
@@ -24,7 +26,7 @@ use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, V
 use url::Url;
 
 use super::vu::{Vu, VuStage};
-use crate::modules;
+use crate::modules::{self, OpenedBinaries};
 use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
 use crate::source_maps::names_map;
 use crate::test::LogLevel;
@@ -305,7 +307,11 @@ impl Modules {
         if self.vu.stage.get() != VuStage::Init {
             return Err(go_error(ctx, &init_only("open")));
         }
+        const NATIVE: &str = "go.k6.io/k6/v2/internal/js.(*Bundle).setInitGlobals.func3";
         self.local_caller(ctx, name)?;
+        if name.is_empty() {
+            return Err(go_error_of(ctx, NATIVE, "open() can't be used with an empty filename"));
+        }
         let path = match name.starts_with(FILE) {
             true => file_path(name),
             false if name.starts_with('/') => normal(name.as_ref()),
@@ -317,15 +323,21 @@ impl Modules {
                 ErrorKind::NotFound => format!("stat {path}: no such file or directory"),
                 ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
                 ErrorKind::IsADirectory => {
-                    format!("open() can't be used with directories, path: {name:?}")
+                    format!("open() can't be used with directories, path: \"{path}\"")
                 }
                 _ => format!("open {path}: {error}"),
             };
-            go_error_of(ctx, "go.k6.io/k6/v2/internal/js.(*Bundle).setInitGlobals.func3", &message)
+            go_error_of(ctx, NATIVE, &message)
         })?;
         match mode {
             Some("b") => gake_js::value::buffer(ctx, bytes.to_vec())?.into_js(ctx),
-            _ => String::from_utf8_lossy(&bytes).into_owned().into_js(ctx),
+            _ => {
+                let text = String::from_utf8_lossy(&bytes);
+                if matches!(text, Cow::Owned(_)) {
+                    OpenedBinaries::of(&self.vu).push(Arc::clone(&bytes));
+                }
+                text.into_owned().into_js(ctx)
+            }
         }
     }
 }

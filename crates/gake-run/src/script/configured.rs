@@ -155,8 +155,8 @@ impl ConfiguredScript {
             Some(archived) => Some(archived.options),
             None => script.options.clone(),
         };
-        let ConsolidatedOptions { mut options, given, warnings } =
-            consolidated(&script, own.as_deref(), asked)?;
+        let (consolidated, thresholds) = consolidated(&script, own.as_deref(), asked)?;
+        let ConsolidatedOptions { mut options, given, warnings } = consolidated;
         for tag in features.tags() {
             options.tags.get_or_insert_default().insert(tag, "true".to_owned());
         }
@@ -164,13 +164,7 @@ impl ConfiguredScript {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
         remove_browser_scenarios(&script, &mut options)?;
-        check(&script, &options)?;
-        let mut bounds = options.thresholds.clone().unwrap_or_default();
-        if asked.no_thresholds {
-            // Disabled thresholds may be invalid.
-            bounds.values_mut().for_each(Vec::clear);
-        }
-        let thresholds = Thresholds::new(&bounds, &registry(&script.metrics))
+        validate(&options, &|name| script.has(name))
             .map_err(|error| ScriptRefusal::Options(error.to_string()))?;
         if let Some(why) = network::wrong_ttl(&options) {
             return Err(ScriptRefusal::Other(why));
@@ -265,9 +259,19 @@ fn remove_browser_scenarios(
 /// The start of messages about scenarios of `k6/browser`.
 const NO_BROWSER: &str = "this build drives no browser, which is asked for";
 
-fn check(script: &LoadedScript, options: &K6Options) -> Result<(), ScriptRefusal> {
+/// Checks, before the scenarios as in k6, the statistics of trends and the thresholds.
+fn thresholds(
+    script: &LoadedScript,
+    options: &K6Options,
+    asked: &ScriptSettings,
+) -> Result<Thresholds, ScriptRefusal> {
     validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;
-    validate(options, &|name| script.has(name))
+    let mut bounds = options.thresholds.clone().unwrap_or_default();
+    if asked.no_thresholds {
+        // Disabled thresholds may be invalid.
+        bounds.values_mut().for_each(Vec::clear);
+    }
+    Thresholds::new(&bounds, &registry(&script.metrics))
         .map_err(|error| ScriptRefusal::Options(error.to_string()))
 }
 
@@ -294,7 +298,7 @@ fn consolidated(
     script: &LoadedScript,
     own: Option<&str>,
     asked: &ScriptSettings,
-) -> Result<ConsolidatedOptions, ScriptRefusal> {
+) -> Result<(ConsolidatedOptions, Thresholds), ScriptRefusal> {
     let mut unknown = None;
     let mut read = |text: &str| -> Result<K6Options, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -323,15 +327,17 @@ fn consolidated(
         flags: asked.options.clone(),
         merges_tags: script.test.early.features.merge_run_tags,
     };
-    let mut consolidated = tiers.consolidate().map_err(invalid)?;
-    consolidated.options.keep_scenarios(&asked.scenarios).map_err(invalid)?;
-    if asked.once {
-        consolidated.options.run_once();
-    }
     if let Some(unknown) = unknown {
         let what = "There were unknown fields in the options exported in the script";
         let why = format!("json: unknown field {unknown:?}");
         script.test.log(LogLevel::Warning, what, &[("error", &why)]);
     }
-    Ok(consolidated)
+    let merged = tiers.merge();
+    let thresholds = thresholds(script, &merged.options, asked)?;
+    let mut consolidated = merged.derive().map_err(invalid)?;
+    consolidated.options.keep_scenarios(&asked.scenarios).map_err(invalid)?;
+    if asked.once {
+        consolidated.options.run_once();
+    }
+    Ok((consolidated, thresholds))
 }

@@ -61,16 +61,17 @@ pub(super) fn make<'js>(
     Class::instance(ctx.clone(), ExpectedStatuses(StatusExpectation::Ranges(ranges)))
 }
 
-/// The expectation of a `responseCallback`; none if it is `null`.
-pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<StatusExpectation> {
+/// The expectation of a `responseCallback`, none if it is `null`; other values are `refused`.
+pub(super) fn of<'js>(
+    ctx: &Ctx<'js>,
+    value: &Value<'js>,
+    refused: &str,
+) -> rquickjs::Result<StatusExpectation> {
     if value.is_null() || value.is_undefined() {
         return Ok(StatusExpectation::Nothing);
     }
     let class = value.as_object().and_then(Class::<ExpectedStatuses>::from_object);
-    let class = class.ok_or_else(|| {
-        let message = "unsupported responseCallback: use http.expectedStatuses(...) or null";
-        go_error(ctx, message)
-    })?;
+    let class = class.ok_or_else(|| go_error(ctx, refused))?;
     let expected = class.borrow().0.clone();
     Ok(expected)
 }

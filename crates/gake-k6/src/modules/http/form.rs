@@ -1,5 +1,9 @@
 //! Bodies of requests: strings, bytes, URL-encoded and multipart forms.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
 use aws_lc_rs::rand::fill;
 use gake_js::crypto::hex;
 use gake_js::errors::go_error;
@@ -11,12 +15,39 @@ use super::go_value;
 use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
+/// The files that `open` gave a user as text though they are not UTF-8.
+#[derive(Default)]
+pub(crate) struct OpenedBinaries(RefCell<Vec<Arc<[u8]>>>);
+
+impl OpenedBinaries {
+    /// The files of a user.
+    pub(crate) fn of(vu: &Vu) -> Rc<Self> {
+        vu.shared("opened_binaries")
+    }
+
+    pub(crate) fn push(&self, bytes: Arc<[u8]>) {
+        self.0.borrow_mut().push(bytes);
+    }
+}
+
+/// The bytes of a string or a buffer. As in k6, the unchanged text of a binary file is sent as the
+/// bytes of the file.
+fn content<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<Vec<u8>>> {
+    let bytes = value::bytes(ctx, value)?;
+    let opened = OpenedBinaries::of(&*Vu::of(ctx)?);
+    let opened = opened.0.borrow();
+    let of_file = bytes.as_ref().filter(|_| value.is_string()).and_then(|text| {
+        opened.iter().find(|file| String::from_utf8_lossy(file).as_bytes() == text.as_slice())
+    });
+    Ok(of_file.map(|file| file.to_vec()).or(bytes))
+}
+
 /// The bytes of a body, and the content type of a form.
 pub(super) fn body<'js>(
     ctx: &Ctx<'js>,
     body: &Value<'js>,
 ) -> rquickjs::Result<(Vec<u8>, Option<String>)> {
-    if let Some(bytes) = value::bytes(ctx, body)? {
+    if let Some(bytes) = content(ctx, body)? {
         return Ok((bytes, None));
     }
     let type_name = go_value::type_name(ctx, body);
@@ -94,7 +125,7 @@ fn multipart<'js>(
         };
         bytes.extend_from_slice(head.as_bytes());
         let content = match file(field) {
-            Some(file) => value::bytes(ctx, &file.get("data")?)?.unwrap_or_default(),
+            Some(file) => content(ctx, &file.get("data")?)?.unwrap_or_default(),
             None => field_text(ctx, field)?.into_bytes(),
         };
         bytes.extend_from_slice(&content);

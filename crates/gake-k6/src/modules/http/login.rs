@@ -50,12 +50,13 @@ impl Login {
         }
     }
 
-    /// Whether a 401 is an expected challenge: with NTLM it always is, as in k6.
-    pub(super) fn may_be_challenged(&self) -> bool {
+    /// Whether a status is expected, where that is not for the script to say: as in k6, Digest
+    /// expects a challenge first, and NTLM takes one at any time.
+    pub(super) fn judge(&self, status: u16) -> Option<bool> {
         match self.authentication {
-            Authentication::Basic => false,
-            Authentication::Digest => self.credentials.is_some() && self.responses == 0,
-            Authentication::Ntlm => true,
+            Authentication::Digest if self.responses == 0 => Some(status == 401),
+            Authentication::Ntlm if status == 401 => Some(true),
+            _ => None,
         }
     }
 

@@ -37,6 +37,7 @@ use rquickjs::{Class, Ctx, Object, Promise, Value};
 pub(crate) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
 pub(super) use self::error_codes::proxy_error;
+pub(crate) use self::form::OpenedBinaries;
 pub(crate) use self::go_value::type_name;
 use self::response::response_object;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
@@ -146,7 +147,7 @@ fn bodiless<'js>(
     method: &'static str,
 ) -> impl Fn(
     Ctx<'js>,
-    Value<'js>,
+    Opt<Value<'js>>,
     Opt<Value<'js>>,
     Rest<Value<'js>>,
 ) -> rquickjs::Result<Class<'js, Response>>
@@ -160,6 +161,7 @@ fn bodiless<'js>(
             );
             vu.test.log(LogLevel::Warning, &warning, &[]);
         }
+        let url = or_undefined(&ctx, url);
         let made = request(&ctx, &vu, method.into(), &url, None, params.0);
         by_method(&ctx, method, made)
     }
@@ -171,15 +173,21 @@ fn with_body<'js>(
     method: &'static str,
 ) -> impl Fn(
     Ctx<'js>,
-    Value<'js>,
+    Opt<Value<'js>>,
     Opt<Value<'js>>,
     Opt<Value<'js>>,
 ) -> rquickjs::Result<Class<'js, Response>>
 + 'js {
     move |ctx, url, body, params| {
+        let url = or_undefined(&ctx, url);
         let made = request(&ctx, &vu, method.into(), &url, body.0, params.0);
         by_method(&ctx, method, made)
     }
+}
+
+/// An argument, which may be absent: as in k6, functions are called with fewer, too.
+fn or_undefined<'js>(ctx: &Ctx<'js>, argument: Opt<Value<'js>>) -> Value<'js> {
+    argument.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()))
 }
 
 /// The result of a method's function, which is native in k6's stacks.
@@ -206,14 +214,17 @@ pub(super) fn of_method<'js>(
     vu: Rc<Vu>,
 ) -> impl Fn(
     Ctx<'js>,
-    Value<'js>,
-    Value<'js>,
+    Opt<Value<'js>>,
+    Opt<Value<'js>>,
     Opt<Value<'js>>,
     Opt<Value<'js>>,
 ) -> rquickjs::Result<Class<'js, Response>>
 + 'js {
     move |ctx, method, url, body, params| {
-        let method = value::text(&ctx, &method)?;
+        let method = value::text(&ctx, &or_undefined(&ctx, method))?;
+        // As in Go, no method is GET.
+        let method = if method.is_empty() { "GET".to_owned() } else { method };
+        let url = or_undefined(&ctx, url);
         let made = request(&ctx, &vu, method.into(), &url, body.0, params.0);
         through_native(&ctx, "go.k6.io/k6/v2/js/modules/k6/http.(*Client).Request-fm", made)
     }
@@ -239,9 +250,12 @@ fn later<'js>(
 /// `http.batch`.
 fn of_batch<'js>(
     vu: Rc<Vu>,
-) -> impl Fn(Ctx<'js>, Value<'js>) -> rquickjs::Result<Value<'js>> + 'js {
+) -> impl Fn(Ctx<'js>, Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> + 'js {
     move |ctx, requests| {
-        let responses = batch::batch(&ctx, &vu, &requests);
+        let responses = match &requests.0 {
+            Some(requests) => batch::batch(&ctx, &vu, requests),
+            None => Err(go_error(&ctx, "no argument was provided to http.batch()")),
+        };
         through_native(&ctx, "go.k6.io/k6/v2/js/modules/k6/http.(*Client).Batch-fm", responses)
     }
 }
@@ -271,7 +285,8 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
         }
         "setResponseCallback" => {
             let set = move |ctx: Ctx<'js>, callback: Value<'js>| -> rquickjs::Result<()> {
-                *user.expected.borrow_mut() = Rc::new(expected::of(&ctx, &callback)?);
+                let refused = "unsupported argument, expected http.expectedStatuses";
+                *user.expected.borrow_mut() = Rc::new(expected::of(&ctx, &callback, refused)?);
                 Ok(())
             };
             module.set(name, named("http", name, set))
@@ -290,10 +305,11 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
 /// `http.file`: a file of a form; its default name is the time.
 fn file<'js>(
     ctx: Ctx<'js>,
-    data: Value<'js>,
+    data: Opt<Value<'js>>,
     filename: Opt<Value<'js>>,
     content_type: Opt<Value<'js>>,
 ) -> rquickjs::Result<Object<'js>> {
+    let data = or_undefined(&ctx, data);
     if !data.is_string() && data.as_object().is_none_or(|object| object.as_array_buffer().is_none())
     {
         // A view has the Go type of its elements: `[]uint8` for `Uint8Array`.

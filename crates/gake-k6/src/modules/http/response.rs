@@ -321,10 +321,15 @@ fn json<'js>(
     path: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
     let response = this.0.borrow();
-    let Some(bytes) = &response.0.body else {
-        let message = "the body is null so we can't transform it to JSON - this likely was because \
-                       of a request error getting the response";
-        return Err(go_error_of(&ctx, METHOD, message));
+    let bytes: &[u8] = match &response.0.body {
+        Some(bytes) => bytes,
+        // As in k6, without a request the body is an empty one here.
+        None if !response.0.is_made => &[],
+        None => {
+            let message = "the body is null so we can't transform it to JSON - this likely was \
+                           because of a request error getting the response";
+            return Err(go_error_of(&ctx, METHOD, message));
+        }
     };
     let path = value::given(path.0);
     // As in Go, bytes that are not UTF-8 become U+FFFD.

@@ -91,8 +91,8 @@ pub(crate) struct ResponseFacts {
     pub(super) asked_method: Cow<'static, str>,
     pub(super) sent_headers: Rc<Vec<(String, String)>>,
     pub(super) sent_body: Option<Arc<[u8]>>,
-    /// Whether it is an authentication challenge, which is not a failure.
-    pub(super) is_challenge: bool,
+    /// Whether its status is expected, where the authentication decides that.
+    pub(super) expected: Option<bool>,
     pub(super) peer: Option<SocketAddr>,
     /// Whether the arguments made a request.
     pub(super) is_made: bool,
@@ -130,7 +130,7 @@ impl ResponseFacts {
             method,
             sent_headers: Rc::default(),
             sent_body: None,
-            is_challenge: false,
+            expected: None,
             peer: None,
             is_made: true,
         }

@@ -18,10 +18,8 @@ pub(super) fn record(
     response: &ResponseFacts,
     exchange: &Exchange,
 ) {
-    let expected = match response.is_challenge {
-        true => Some(true),
-        false => request.expected.judge(response.status),
-    };
+    let expected = request.expected.judge(response.status);
+    let expected = expected.map(|expected| response.expected.unwrap_or(expected));
     let set = vu.series_index.tag_set(&HttpTags { vu, request, url, response, expected });
     let timings = &response.timings;
     vu.record(BuiltinMetric::HttpReqs, &set, 1.0);

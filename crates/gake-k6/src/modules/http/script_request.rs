@@ -233,7 +233,7 @@ impl ScriptRequest {
         for property in params.props::<String, Value<'js>>() {
             let (key, value) = property?;
             if key == "responseCallback" {
-                self.expected = Rc::new(expected::of(ctx, &value)?);
+                self.expected = Rc::new(expected::of(ctx, &value, "unsupported responseCallback")?);
                 continue;
             }
             let Some(value) = given(Some(value)) else { continue };
@@ -257,7 +257,16 @@ impl ScriptRequest {
                 }
                 "throw" => self.throw = truthy(ctx, value)?,
                 "responseType" => self.kind = body_kind(ctx, &value)?,
-                "compression" => self.compression = value::text(ctx, &value)?,
+                "compression" => {
+                    self.compression = value::text(ctx, &value)?;
+                    // Also without a body, whose compression would be the error.
+                    let mut codings = self.compression.split(',').map(str::trim);
+                    let unknown =
+                        codings.find(|one| !["gzip", "deflate", "zstd", "br"].contains(one));
+                    if let Some(unknown) = unknown.filter(|_| !self.compression.is_empty()) {
+                        coding::encoded(Vec::new(), unknown).map_err(|why| go_error(ctx, &why))?;
+                    }
+                }
                 "auth" => match value::text(ctx, &value)?.as_str() {
                     "digest" => self.authentication = Authentication::Digest,
                     "ntlm" => self.authentication = Authentication::Ntlm,

@@ -91,7 +91,7 @@ async fn follow(
         hop.known = None;
     }
     loop {
-        let mut response = hop.run(vu, &client, request, end, login.may_be_challenged()).await;
+        let mut response = hop.run(vu, &client, request, end, Some(&login)).await;
         first.get_or_insert_with(|| Rc::clone(&response.sent_headers));
         while let Some(header) = login.respond(&response, &hop.method, &hop.url) {
             let headers = Rc::make_mut(&mut hop.headers);
@@ -100,7 +100,7 @@ async fn follow(
             }
             headers.push((AUTHORIZATION.to_owned(), header));
             hop.known = None;
-            response = hop.run(vu, &client, request, end, false).await;
+            response = hop.run(vu, &client, request, end, None).await;
             if request.authentication == Authentication::Ntlm {
                 // NTLM authenticates the connection: later requests do not repeat the header.
                 Rc::make_mut(&mut hop.headers).pop();
@@ -262,7 +262,7 @@ impl Hop {
         client: &Client<UserClock>,
         request: &ScriptRequest,
         end: Nanos,
-        may_be_challenged: bool,
+        login: Option<&Login>,
     ) -> ResponseFacts {
         let cookies = self.cookies(request);
         let mut headers = Rc::clone(&self.headers);
@@ -325,7 +325,7 @@ impl Hop {
         if response.refuse_body() {
             flight.exchange.end = ExchangeEnd::Fault(Fault::NoMemory);
         }
-        response.is_challenge = may_be_challenged && response.status == 401;
+        response.expected = login.and_then(|login| login.judge(response.status));
         if let Some(what) = settings.http_debug {
             debug::response(vu, what, &response, &debug_id);
         }
