@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use gake_k6::test::BrowserSettings;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -73,13 +74,15 @@ pub(crate) struct LaunchOptions {
     is_headed: bool,
     arguments: Vec<String>,
     ignored: Vec<String>,
+    /// Addresses by host name or pattern, each maybe with a port.
+    hosts: Vec<(String, String)>,
 }
 
 impl LaunchOptions {
     /// Reads the variables `K6_BROWSER_*` and `PATH`.
-    pub(crate) fn read(environment: &[(String, String)]) -> Self {
-        let mut options = Self::default();
-        for (name, value) in environment {
+    pub(crate) fn read(settings: &BrowserSettings) -> Self {
+        let mut options = Self { hosts: settings.hosts.clone(), ..Self::default() };
+        for (name, value) in &settings.environment {
             match name.as_str() {
                 "K6_BROWSER_EXECUTABLE_PATH" if !value.is_empty() => {
                     options.executable = Some(value.into());
@@ -123,7 +126,11 @@ impl LaunchOptions {
         // Chromium has no sandbox for root, and does not start with one.
         let sandbox = rustix::process::geteuid().is_root().then_some("no-sandbox");
         let defaults = ARGUMENTS.into_iter().chain(headless.into_iter().flatten()).chain(sandbox);
-        let defaults = defaults.chain(["window-size=800,600"]).filter(|argument| {
+        let hosts = self.hosts.iter().map(|(host, address)| format!("MAP {host} {address}"));
+        let hosts = hosts.collect::<Vec<_>>().join(",");
+        let hosts = (!hosts.is_empty()).then(|| format!("host-resolver-rules={hosts}"));
+        let defaults = defaults.chain(["window-size=800,600"]).chain(hosts.as_deref());
+        let defaults = defaults.filter(|argument| {
             let name = name(argument);
             !own.contains(&name) && !self.ignored.contains(&name)
         });
@@ -213,7 +220,11 @@ mod tests {
 
     fn options(variables: &[(&str, &str)]) -> LaunchOptions {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        LaunchOptions::read(&variables.iter().map(owned).collect::<Vec<_>>())
+        LaunchOptions::read(&BrowserSettings {
+            environment: variables.iter().map(owned).collect(),
+            hosts: vec![("*.shop.test".to_owned(), "127.9.8.7:80".to_owned())],
+            ..BrowserSettings::default()
+        })
     }
 
     #[test]
@@ -226,6 +237,7 @@ mod tests {
         .arguments(Path::new("/profile"));
         let count = |start: &str| arguments.iter().filter(|one| one.starts_with(start)).count();
         assert_eq!(count("--lang=de"), 1);
+        assert_eq!(count("--host-resolver-rules=MAP *.shop.test 127.9.8.7:80"), 1);
         assert_eq!(count("--window-size"), 1);
         assert_eq!(count("--no-first-run"), 1);
         assert_eq!(count("--mute-audio") + count("--headless"), 0);

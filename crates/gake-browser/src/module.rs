@@ -17,6 +17,7 @@ use gake_js::native::named;
 use gake_js::value::{buffer, bytes, evaluate_as};
 use gake_k6::metrics::MetricNumber;
 use gake_k6::modules::{BROWSER_METRICS, NO_BROWSER};
+use gake_k6::user::dial::resolve as resolve_host;
 use gake_k6::user::vu::{OpenResource, Vu, VuStage};
 use gake_script::user::{Completion, aside};
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Promise, Value};
@@ -124,6 +125,13 @@ impl Natives {
         let natives = of();
         let is_current = move || natives.session.is_current.get();
         object.set("isCurrent", named("browser", "isCurrent", is_current))?;
+        let natives = of();
+        let has_blocks = move || !natives.vu.test.settings().blocked.is_empty();
+        object.set("hasBlocks", named("browser", "hasBlocks", has_blocks))?;
+        let natives = of();
+        let blocked =
+            move |ctx: Ctx<'js>, host: String, port: u16| natives.blocked(&ctx, host, port);
+        object.set("blocked", named("browser", "blocked", blocked))?;
         object.set("injected", INJECTED)?;
         object.set("vitals", VITALS)?;
         object.set("text", named("browser", "text", text_of))?;
@@ -154,7 +162,7 @@ impl Natives {
         self.check(ctx)?;
         let mut session = self.session.user.borrow_mut();
         if session.as_ref().is_none_or(|user| !user.is_open()) {
-            let options = LaunchOptions::read(&self.vu.test.settings().browser.environment);
+            let options = LaunchOptions::read(&self.vu.test.settings().browser);
             match BrowserUser::new(&options) {
                 Ok(user) => *session = Some(user),
                 Err(why) => {
@@ -213,6 +221,27 @@ impl Natives {
                     reject.restore(ctx)?.call((ctx.catch(),))
                 }
             }) as Completion
+        });
+        Ok(promise)
+    }
+
+    /// A promise for the reason why no request may go to a host, empty if it may.
+    fn blocked<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        host: String,
+        port: u16,
+    ) -> rquickjs::Result<Promise<'js>> {
+        self.vu.room_for_task(ctx)?;
+        let vu = Rc::clone(&self.vu);
+        let (promise, resolve, _) = ctx.promise()?;
+        let resolve = Persistent::save(ctx, resolve);
+        self.vu.tasks.add(async move {
+            // A host that cannot be resolved is Chromium's to report.
+            let error = resolve_host(&vu, &host, port).await.err();
+            let why = error.filter(|error| error.is_blocked).map(|error| error.message);
+            Box::new(move |ctx: &Ctx<'_>| resolve.restore(ctx)?.call((why.unwrap_or_default(),)))
+                as Completion
         });
         Ok(promise)
     }

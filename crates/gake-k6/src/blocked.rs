@@ -62,6 +62,12 @@ impl BlockedTargets {
         Some(BlockReason { code: 1111, error: "hostname is blocked", log_message })
     }
 
+    /// Whether nothing is blocked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.networks.is_empty()
+    }
+
     pub(crate) fn has_networks(&self) -> bool {
         !self.networks.is_empty()
     }

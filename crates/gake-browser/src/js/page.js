@@ -63,7 +63,7 @@ class Page {
         const tree = this.send('Page.getFrameTree').then(({ frameTree }) => this.addTree(frameTree, null));
         await Promise.all([tree, ...commands.map(([method, params]) => this.send(method, params))]);
         if (options.extraHTTPHeaders) await this.setExtraHTTPHeaders(options.extraHTTPHeaders);
-        if (options.httpCredentials) await this.intercept();
+        if (options.httpCredentials || native.hasBlocks()) await this.intercept();
         return this;
     }
 
@@ -344,7 +344,7 @@ class Page {
     async opener() { return this.opener_ ?? null; }
 
     async intercept() {
-        const isWanted = this.routes.length > 0 || Boolean(this.context_.options.httpCredentials);
+        const isWanted = this.routes.length > 0 || Boolean(this.context_.options.httpCredentials) || native.hasBlocks();
         await this.send(isWanted ? 'Fetch.enable' : 'Fetch.disable', isWanted ? { handleAuthRequests: true, patterns: [{ urlPattern: '*' }] } : {});
         await this.send('Network.setCacheDisabled', { cacheDisabled: this.routes.length > 0 });
     }
@@ -368,6 +368,12 @@ class Page {
 
     async onPaused(event) {
         const { url } = event.request;
+        const [, scheme, , host, port] = native.hasBlocks() && /^(https?):\/\/([^/?#]*@)?(\[[^\]]*\]|[^/:?#]*)(?::(\d+))?/i.exec(url) || [];
+        const why = host ? await native.blocked(host, Number(port || (scheme === 'https' ? 443 : 80))) : '';
+        if (why) {
+            console.warn(`${event.request.method} ${url} is not sent: ${why}`);
+            return this.send('Fetch.failRequest', { requestId: event.requestId, errorReason: 'BlockedByClient' });
+        }
         const found = [...this.routes].reverse().find((route) => route.matches(url));
         if (!found) return this.send('Fetch.continueRequest', { requestId: event.requestId });
         const known = this.network.requests.get(event.networkId);

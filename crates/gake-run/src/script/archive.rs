@@ -33,6 +33,9 @@ impl LoadedScript {
     }
 }
 
+/// An agent checks each target against what it may load.
+const NO_BROWSER: &str = "it drives no browser, whose targets it could not check";
+
 /// Loads the script in `archive` with the options in it. It reads no files and no environment of
 /// this machine. `seed` is the seed of each user's `Math.random`. Users log to `log`; warnings
 /// about options and the log of the init code are dropped, since the machine that packed the
@@ -56,6 +59,9 @@ pub fn load_archive(
     let settings = ScriptSettings { seed, ..ScriptSettings::default() };
     let loaded = ConfiguredScript::load(source, &settings, log);
     let loaded = loaded.map_err(|refusal| refusal.with_stack())?;
+    if loaded.wants_browser() {
+        return Err(NO_BROWSER.to_owned());
+    }
     is_loaded.store(true, Relaxed);
     Ok(loaded)
 }

@@ -118,6 +118,12 @@ impl ScriptRefusal {
 }
 
 impl ConfiguredScript {
+    /// Whether a scenario drives a browser.
+    #[must_use]
+    pub fn wants_browser(&self) -> bool {
+        self.options.scenarios.iter().flatten().any(|(_, scenario)| scenario.wants_browser())
+    }
+
     /// Loads a script and joins the options of all tiers. The script logs to `log`.
     ///
     /// # Errors
@@ -223,9 +229,11 @@ fn browser_settings(options: &K6Options, system: &BTreeMap<String, String>) -> B
     let scenarios = scenarios.filter(|(_, scenario)| scenario.wants_browser());
     let is_its = |name: &str| name == "PATH" || name.starts_with("K6_BROWSER_");
     let environment = system.iter().filter(|(name, _)| is_its(name));
+    let owned = |(name, value): (&String, &String)| (name.clone(), value.clone());
     BrowserSettings {
         scenarios: scenarios.map(|(name, _)| name.clone()).collect(),
-        environment: environment.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        environment: environment.map(owned).collect(),
+        hosts: options.hosts.iter().flatten().map(owned).collect(),
     }
 }
 

@@ -17,7 +17,10 @@ pub fn unsupported(
     let is_external = spec.scenarios.iter().any(|one| matches!(one.load, Load::External { .. }));
     let has_segment =
         options.execution_segment.is_some() || options.execution_segment_sequence.is_some();
+    let wants_browser =
+        options.scenarios.iter().flatten().any(|(_, scenario)| scenario.wants_browser());
     let reasons = [
+        (wants_browser, "k6/browser", "they could not check the targets of its pages"),
         (!settings.secret_sources.is_empty(), "--secret-source", "secrets stay on this machine"),
         (settings.profile, "--script-profile", "profiles stay where the script runs"),
         (settings.failed_bodies, "--body-errors", "bodies stay where the script runs"),

@@ -151,6 +151,32 @@ fn a_browser_and_requests_are_in_one_run() {
 }
 
 #[test]
+fn pages_keep_to_the_hosts_of_the_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script.js");
+    let script = "import { browser } from 'k6/browser';
+        import { check } from 'k6';
+        export const options = {
+            hosts: { 'shop.test': __ENV.URL.slice('http://'.length) }, blockHostnames: ['evil.test'],
+            scenarios: { ui: { executor: 'shared-iterations', options: { browser: { type: 'chromium' } } } },
+            thresholds: { checks: ['rate==1'] },
+        };
+        export default async () => {
+            const page = await browser.newPage();
+            const response = await page.goto('http://shop.test/frame');
+            check(response, { 'is mapped': () => response.status() === 200 });
+            const refused = await page.goto('http://evil.test/').then(() => 'none', String);
+            check(refused, { 'is blocked': () => /ERR_BLOCKED_BY_CLIENT/.test(refused) });
+            const fetched = await page.evaluate(() => fetch('http://evil.test/').catch(() => 'none'));
+            check(fetched, { 'is blocked from pages': () => fetched === 'none' });
+        };";
+    fs::write(&path, script).unwrap();
+    let variable = format!("URL={}", serve());
+    let ran = ran(&["as", "k6", "run", "-e", &variable, path.to_str().unwrap()]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("is in a blocked pattern"), "{ran:?}");
+}
+
+#[test]
 fn a_browser_ends_with_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.js");
