@@ -127,11 +127,11 @@ impl ThreadSampler {
         HeldThreads { disk: count(['D', 'D']), stopped: count(['T', 't']) }
     }
 
-    /// Levels of the threads and processes that work, by name: those of a pool have one name.
+    /// Levels of the threads and processes that work, by name: the threads of a pool have one name.
     pub(crate) fn group_levels(&self) -> impl Iterator<Item = Level> {
         self.groups.iter().map(|group| {
             let kind = if group.are_processes { "processes" } else { "threads" };
-            Level::new(&format!("{} {kind}", group.name), LevelUnit::Count, group.working as f64)
+            Level::new(format!("{} {kind}", group.name), LevelUnit::Count, group.working as f64)
         })
     }
 

@@ -18,7 +18,7 @@ pub(super) struct ScenarioWorks {
 
 enum ScenarioWork {
     Http(Arc<PreparedRequests>),
-    Script(ScriptLoad),
+    Script(Box<ScriptLoad>),
 }
 
 impl ScenarioWorks {
@@ -27,7 +27,7 @@ impl ScenarioWorks {
         // `wires` skips scenarios of scripts.
         let mut wires = run.wires.iter();
         let work = |load: Option<ScriptLoad>| match load {
-            Some(load) => Some(ScenarioWork::Script(load)),
+            Some(load) => Some(ScenarioWork::Script(Box::new(load))),
             None => wires.next().map(|wire| ScenarioWork::Http(Arc::clone(wire))),
         };
         let scenarios = loads.into_iter().filter_map(work).collect();
@@ -38,7 +38,8 @@ impl ScenarioWorks {
     pub(super) fn make(&self, context: WorkerContext) -> MixedFactory {
         match &self.scenarios[context.scenario] {
             ScenarioWork::Script(load) => {
-                let factory = ScriptFactory::new(load.clone(), context.slice, context.clock);
+                let load = ScriptLoad::clone(load);
+                let factory = ScriptFactory::new(load, context.slice, context.clock);
                 MixedFactory::Script(Box::new(factory))
             }
             ScenarioWork::Http(wire) => {

@@ -32,7 +32,7 @@ impl RefusingUsers {
 }
 
 impl RemoteUsers for RefusingUsers {
-    fn assemble(&mut self, _set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
+    fn assemble(&mut self, _set_up: &[SetupResult]) -> Result<&mut dyn RemoteWorkers, RunError> {
         self.log("assemble");
         Err(RunError::cannot("an agent does not start"))
     }

@@ -209,15 +209,18 @@ fn by_method<T>(ctx: &Ctx<'_>, method: &str, result: rquickjs::Result<T>) -> rqu
     through_native(ctx, &native, result)
 }
 
+/// An argument that may be left out.
+type Argument<'js> = Opt<Value<'js>>;
+
 /// `http.request`.
 pub(super) fn of_method<'js>(
     vu: Rc<Vu>,
 ) -> impl Fn(
     Ctx<'js>,
-    Opt<Value<'js>>,
-    Opt<Value<'js>>,
-    Opt<Value<'js>>,
-    Opt<Value<'js>>,
+    Argument<'js>,
+    Argument<'js>,
+    Argument<'js>,
+    Argument<'js>,
 ) -> rquickjs::Result<Class<'js, Response>>
 + 'js {
     move |ctx, method, url, body, params| {
