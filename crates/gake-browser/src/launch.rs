@@ -169,6 +169,10 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<Launched, String> {
     let folder = folder.map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let mut command = Command::new(&executable);
     command.args(options.arguments(folder.path()));
+    // What it keeps outside of the profile.
+    for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+        command.env(variable, folder.path());
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let started = spawn(command);
     let (child, input, output) =

@@ -1082,6 +1082,9 @@ fn threads_of_the_target_say_what_a_full_server_waits_for() {
         ; the others wait for a file lock
         look for the file that each request locks
         lslocks
+        ; the others are unread (Recv-Q); it has as many "gunicorn" processes at work
+        more "gunicorn" processes, if it has the cores
+        ps -eLo pid,tid,comm on the target; the setting of that pool
 
         look for a pool of that size: threads, workers, database connections
         what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan"#]]

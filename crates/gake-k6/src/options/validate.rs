@@ -29,7 +29,9 @@ pub fn validate(
         }
     }
     for (name, scenario) in options.scenarios.iter().flatten() {
-        let function = scenario.exec.as_deref().unwrap_or("default");
+        // As in k6, an empty name is the default, beside the error above.
+        let function = scenario.exec.as_deref().filter(|name| !name.is_empty());
+        let function = function.unwrap_or("default");
         if !has_function(function) {
             problems.push(format!("executor {name}: function '{function}' not found in exports"));
         }

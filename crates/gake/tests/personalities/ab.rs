@@ -176,7 +176,7 @@ fn bad_command_lines_end_as_in_ab() {
         ("", 22, "ab: wrong number of arguments"),
         ("http://h/ -n 5", 22, "ab: wrong number of arguments"),
         ("-n 0 http://h/", 1, "Invalid number of requests"),
-        ("-p /nonexistent http://h/", 1, "ab: Could not open POST data file (/nonexistent)"),
+        ("-p /dev/null/none http://h/", 1, "ab: Could not open POST data file (/dev/null/none)"),
         ("-i -p /dev/null http://h/", 1, "with other methods"),
     ] {
         let ours = ran(&[vec!["as", "ab"], words(line)].concat());

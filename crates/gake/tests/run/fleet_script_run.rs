@@ -182,7 +182,12 @@ fn several_scripts_and_plain_scenarios_run_beside_each_other() {
 fn what_agents_cannot_do_is_refused_before_anything_starts() {
     let (lab, folder) = (lab(), folder());
     let base = format!("BASE={}", base(&lab));
+    let pages = "export const options = { scenarios: { ui: { executor: 'shared-iterations',
+        options: { browser: { type: 'chromium' } } } } };
+        export default function () {}";
+    std::fs::write(folder.path().join("pages.js"), pages).unwrap();
     for (line, why) in [
+        ("pages.js", "agents do not support k6/browser"),
         ("script.js --script-profile", "agents do not support --script-profile"),
         ("script.js --body-errors", "agents do not support --body-errors"),
         ("script.js --body-memory 1GB", "agents do not support --body-memory"),
