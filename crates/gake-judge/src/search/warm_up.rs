@@ -9,8 +9,8 @@ const TIMES: f64 = 3.0;
 /// logarithm of the ratio of two means of exponential times, which is √(1/n + 1/m).
 const DEVIATIONS: f64 = 3.0;
 /// A response below this, in seconds, is not a cold one: under a light load a machine whose cores idle
-/// takes some 0.5 ms to wake up, and under more it does not idle.
-const COLD_MIN: f64 = 0.002;
+/// takes some 0.5 ms to wake up, and under more it does not idle; a busy one takes milliseconds.
+const COLD_MIN: f64 = 0.01;
 /// A search starts again at most this often ...
 const RESTARTS_MAX: u32 = 3;
 /// ... and within this share of the budget, to have time for the rest.

@@ -50,7 +50,7 @@ fn the_target_is_in_the_result_the_run_file_and_the_objectives() {
 fn samples_are_lines() {
     let lab = lab();
     let (port, _) = sources(&lab);
-    let ran = ran(&["watch", &port, "--every", "250ms", "-d", "1s", "-o", "json"]).done();
+    let ran = ran(&["watch", &port, "--every", "250ms", "-d", "2s", "-o", "json"]).done();
     let lines: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.len() >= 2, "{ran:?}");
