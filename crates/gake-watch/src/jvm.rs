@@ -1,6 +1,7 @@
 //! What a Java virtual machine counts about itself: the file that it keeps in `/tmp/hsperfdata_USER`
 //! for `jstat`. No agent, exporter or setting is needed.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,11 +24,23 @@ const COLLECTORS: (&str, &str) = ("sun.gc.collector.", ".time");
 /// The ticks that the program has been stopped for, whatever the reason.
 const STOPPED: &str = "sun.rt.safepointTime";
 
-/// Seconds that the program of process `pid` has been stopped for garbage collection, if it is a
-/// Java virtual machine whose file can be read.
-pub(crate) fn collecting_seconds(pid: i32) -> Option<f64> {
-    let bytes = gake_files::read(&file(pid)?, "performance data", BYTES_MAX).ok()?;
-    collecting(&bytes)
+/// The files of processes, each searched once: a virtual machine makes its own when it starts.
+#[derive(Debug, Default)]
+pub(crate) struct JvmFiles(HashMap<i32, Option<PathBuf>>);
+
+impl JvmFiles {
+    /// Forgets all processes but these.
+    pub(crate) fn keep(&mut self, pids: &[i32]) {
+        self.0.retain(|pid, _| pids.contains(pid));
+    }
+
+    /// Seconds that the program of process `pid` has been stopped for garbage collection, if it is a
+    /// Java virtual machine whose file can be read.
+    pub(crate) fn collecting_seconds(&mut self, pid: i32) -> Option<f64> {
+        let path = self.0.entry(pid).or_insert_with(|| file(pid)).as_ref()?;
+        let bytes = gake_files::read(path, "performance data", BYTES_MAX).ok()?;
+        collecting(&bytes)
+    }
 }
 
 /// The file of a process, in the file system and under the process id that it sees itself.

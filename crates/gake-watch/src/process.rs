@@ -10,7 +10,7 @@ use procfs::process::{LimitValue, Process};
 
 use crate::cgroup::Cgroup;
 use crate::diag;
-use crate::jvm;
+use crate::jvm::JvmFiles;
 use crate::level::Level;
 use crate::listener_processes::{ListenerProcesses, all_pids, inodes, nothing_listens_on};
 use crate::rates::CounterRates;
@@ -36,6 +36,7 @@ pub(crate) struct Processes {
     rates: CounterRates,
     counters: CounterHistory,
     threads: ThreadSampler,
+    jvms: JvmFiles,
     cgroup: Option<Cgroup>,
     queues: sockets::ListenerQueues,
     cores: f64,
@@ -52,6 +53,7 @@ impl Processes {
             rates: CounterRates::default(),
             counters: CounterHistory::default(),
             threads: ThreadSampler::default(),
+            jvms: JvmFiles::default(),
             cgroup: None,
             queues: sockets::ListenerQueues::default(),
             cores,
@@ -170,8 +172,9 @@ impl Processes {
     /// The share of the time in which Java virtual machines were stopped to collect garbage: the
     /// largest of all processes.
     fn collecting(&mut self, pids: &[i32], now: Instant) -> Option<Level> {
+        self.jvms.keep(pids);
         let shares = pids.iter().filter_map(|pid| {
-            let seconds = jvm::collecting_seconds(*pid)?;
+            let seconds = self.jvms.collecting_seconds(*pid)?;
             self.rates.rate(&format!("gc of {pid}"), now, seconds)
         });
         shares.reduce(f64::max).map(|share| Level::new("gc", LevelUnit::Share, share))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gake_core::record::LevelUnit;
@@ -63,7 +64,7 @@ pub(crate) struct ThreadSampler {
 
 #[derive(Debug, Clone)]
 struct Thread {
-    name: Box<str>,
+    name: Arc<str>,
     scheduled: SchedStat,
     /// As in `/proc/PID/task/TID/stat`: `R`, `S`, `D`, `T`.
     state: Option<char>,

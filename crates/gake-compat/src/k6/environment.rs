@@ -17,6 +17,17 @@ enum Holds {
     Option,
 }
 
+/// The variables whose names begin with `prefix`, by the rest of their names.
+pub(super) fn with_prefix(
+    environment: &BTreeMap<String, String>,
+    prefix: &str,
+) -> BTreeMap<String, String> {
+    let own = environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.strip_prefix(prefix)?.to_owned(), value.clone())));
+    own.collect()
+}
+
 /// A variable that 2.x ignores.
 const NO_SUMMARY: &str = "K6_NO_SUMMARY";
 

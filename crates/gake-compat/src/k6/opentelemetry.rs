@@ -9,6 +9,8 @@ use gake_sinks::OtelTarget;
 use gake_text::duration::parse_duration;
 use url::form_urlencoded;
 
+use super::environment::with_prefix;
+
 /// The prefix of all variables.
 const PREFIX: &str = "K6_OTEL_";
 
@@ -40,10 +42,7 @@ pub struct OtelSettings(BTreeMap<String, String>);
 impl OtelSettings {
     /// The variables of an environment.
     pub fn of(environment: &BTreeMap<String, String>) -> Self {
-        let own = environment.iter().filter_map(|(name, value)| {
-            Some((name.strip_prefix(PREFIX)?.to_owned(), value.clone()))
-        });
-        let mut own: BTreeMap<_, _> = own.collect();
+        let mut own = with_prefix(environment, PREFIX);
         if let Some(service) = environment.get("OTEL_SERVICE_NAME") {
             own.entry("SERVICE_NAME".to_owned()).or_insert_with(|| service.clone());
         }

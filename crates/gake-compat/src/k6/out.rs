@@ -326,47 +326,26 @@ impl SampleDatabase for InfluxPoints {
     }
 }
 
-impl SampleDatabase for ScriptSeconds {
-    fn add(&mut self, sample: &RawSample) {
-        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
-    }
+/// Databases that take a sample by its metric, tags, value and time.
+macro_rules! by_metric {
+    ($($database:ty),+) => {$(
+        impl SampleDatabase for $database {
+                fn add(&mut self, sample: &RawSample) {
+                    self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
+                }
 
-    fn tick(&mut self) {
-        self.tick();
-    }
+                fn tick(&mut self) {
+                    self.tick();
+                }
 
-    fn finish(&mut self) -> Option<String> {
-        self.finish()
-    }
+                fn finish(&mut self) -> Option<String> {
+                    self.finish()
+                }
+        }
+    )+};
 }
 
-impl SampleDatabase for ScriptSeries {
-    fn add(&mut self, sample: &RawSample) {
-        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
-    }
-
-    fn tick(&mut self) {
-        self.tick();
-    }
-
-    fn finish(&mut self) -> Option<String> {
-        self.finish()
-    }
-}
-
-impl SampleDatabase for OtelSeries {
-    fn add(&mut self, sample: &RawSample) {
-        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
-    }
-
-    fn tick(&mut self) {
-        self.tick();
-    }
-
-    fn finish(&mut self) -> Option<String> {
-        self.finish()
-    }
-}
+by_metric!(ScriptSeconds, ScriptSeries, OtelSeries);
 
 /// Every sample in a database.
 struct DatabaseWriter<D>(D);

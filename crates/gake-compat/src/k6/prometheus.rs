@@ -6,10 +6,13 @@ use std::time::Duration;
 use gake_sinks::{ScriptSeries, SinkAddress, Spill};
 use gake_text::duration::parse_duration;
 
+use super::environment::with_prefix;
+
 /// k6's default URL.
 const USUAL_URL: &str = "http://localhost:9090/api/v1/write";
 /// k6's default interval between writes.
 const USUAL_INTERVAL: Duration = Duration::from_secs(5);
+
 /// The prefix of all variables.
 const PREFIX: &str = "K6_PROMETHEUS_RW_";
 /// The variables that gake supports.
@@ -32,10 +35,7 @@ pub struct PrometheusSettings(BTreeMap<String, String>);
 impl PrometheusSettings {
     /// The variables of an environment.
     pub fn of(environment: &BTreeMap<String, String>) -> Self {
-        let own = environment.iter().filter_map(|(name, value)| {
-            Some((name.strip_prefix(PREFIX)?.to_owned(), value.clone()))
-        });
-        Self(own.collect())
+        Self(with_prefix(environment, PREFIX))
     }
 
     /// These settings with trends as native histograms.

@@ -103,23 +103,34 @@ fn resolve<'js>(
     };
     let tags = [("query", &name), ("recordType", &record), ("nameserver", &server.to_string())];
     let tags = tags.map(|(key, value)| (key.to_owned(), value.clone()));
+    let refusal = "DNS query blocked by k6 option blockHostnames";
+    counted(ctx, vu, (metrics, tags), (name, refusal), async move |user, name| {
+        query::ask(user, (name, query::record_type(&record)?), server).await
+    })
+}
+
+/// A promise for the result of a call about a host, unless `blockHostnames` refuses that. The call is
+/// counted, with these tags.
+fn counted<'js, T: for<'a> IntoJs<'a> + 'static, const TAGS: usize>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    (metrics, tags): (CallMetrics, [(String, String); TAGS]),
+    (host, refusal): (String, &'static str),
+    call: impl AsyncFnOnce(&Rc<Vu>, &str) -> Result<T, Rejection> + 'static,
+) -> rquickjs::Result<Promise<'js>> {
     let user = Rc::clone(vu);
     let response = async move {
         let begun = user.now();
-        let response = match blocked(&user, &name) {
+        let response = match blocked(&user, &host) {
             Some(name) => {
-                let why = format!("DNS query blocked by k6 option blockHostnames: {name}");
-                Err(query::error(REFUSED, "BlockedHostname", &why))
+                Err(query::error(REFUSED, "BlockedHostname", &format!("{refusal}: {name}")))
             }
-            None => match query::record_type(&record) {
-                Ok(record) => query::ask(&user, (&name, record), server).await,
-                Err(why) => Err(why),
-            },
+            None => call(&user, &host).await,
         };
         metrics.record(&user, &tags, begun, response.is_err());
         response
     };
-    promise(ctx, vu, response, |ctx, records| records.into_js(ctx))
+    promise(ctx, vu, response, |ctx, value| value.into_js(ctx))
 }
 
 /// `dns.lookup(hostname)`.
@@ -134,20 +145,9 @@ fn look_up<'js>(
     }
     let host = arguments.first().map_or(Ok(String::new()), |host| given_text(ctx, host))?;
     let tags = [("host".to_owned(), host.clone())];
-    let user = Rc::clone(vu);
-    let response = async move {
-        let begun = user.now();
-        let response = match blocked(&user, &host) {
-            Some(name) => {
-                let why = format!("blocked hostname: {name}");
-                Err(query::error(REFUSED, "BlockedHostname", &why))
-            }
-            None => addresses(&host).await,
-        };
-        metrics.record(&user, &tags, begun, response.is_err());
-        response
-    };
-    promise(ctx, vu, response, |ctx, addresses| addresses.into_js(ctx))
+    counted(ctx, vu, (metrics, tags), (host, "blocked hostname"), async |_, host| {
+        addresses(host).await
+    })
 }
 
 /// The name by which `blockHostnames` blocks a host, if it does.

@@ -85,9 +85,7 @@ impl Orphan {
                 return Err(FleetError::Spec(format!("run {}: {why}", stream.run)));
             }
             let (description, epoch) = RunDescription::read(&stream, version, last).await?;
-            if !description.is_script() {
-                description.check_recordings(&stream.run)?;
-            }
+            description.check_recordings(&stream.run)?;
             Ok((stream, description, epoch))
         })?;
         Ok(Self { runtime, stream, description, epoch, version: version.to_owned() })
