@@ -310,6 +310,8 @@ pub fn a_websocket_goes_to_the_master_only() {
     assert!(switched.head.contains("upgrade: websocket"), "{switched:?}");
     client.write("bytes");
     assert_eq!(client.rest(), "earlybytes");
+    // A tunnel lasts until both of its ends are closed.
+    drop(client);
     assert_eq!(ledger(&proxy, 0).count(Category::Upgrade), 1);
     assert!(shadow.requests().is_empty());
     assert_eq!(stop(proxy).stats.upgrades, 1);
