@@ -95,7 +95,7 @@ pub(super) struct SecondLine {
     pub(super) open: u64,
     pub(super) peak: u64,
     pub(super) cpu_ns: u64,
-    /// ExactFigures figures of the histograms, which their buckets do not contain.
+    /// Exact figures of the histograms, which their buckets do not contain.
     pub(super) exact: Vec<ExactFigures>,
     /// Checks and custom metrics.
     #[serde(default, skip_serializing_if = "SeriesTable::is_empty")]

@@ -27,7 +27,7 @@ const SETTINGS_MAX: u64 = 16 << 20;
 /// The settings of a script's run besides the script's own options.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptSettings {
-    /// K6Options that override all others.
+    /// Options that override all others.
     pub options: K6Options,
     /// The version of k6 whose options the script may have.
     pub version: K6Version,

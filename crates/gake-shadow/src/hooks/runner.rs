@@ -24,7 +24,7 @@ const QUEUE_MAX: usize = 1024;
 /// hooks hang, and waiting is pointless.
 const STALL_LIMITS: u32 = 4;
 
-/// AtomicCounts of failed hook calls.
+/// Counts of failed hook calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HookCounts {
     /// Panics.

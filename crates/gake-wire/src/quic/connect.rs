@@ -28,8 +28,8 @@ pub(crate) struct QuicSettings {
 }
 
 impl QuicSettings {
-    /// ClientSettings with the flow-control windows of `limits`; `None` if `tls` does not offer TLS 1.3 or
-    /// the initial cipher suite of QUIC (AES-128-GCM).
+    /// The settings of a client, with the flow-control windows of `limits`; `None` if `tls` does not
+    /// offer TLS 1.3 or the initial cipher suite of QUIC (AES-128-GCM).
     pub(crate) fn new(tls: Arc<rustls::ClientConfig>, limits: &ConnectionLimits) -> Option<Self> {
         let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).ok()?));
         let mut transport = TransportConfig::default();

@@ -1,4 +1,4 @@
-//! RenderedRequest requests, and refused ones.
+//! Requests as rendered, and refused ones.
 
 use std::sync::Arc;
 

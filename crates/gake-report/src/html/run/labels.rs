@@ -1,4 +1,4 @@
-//! FiguresJson and time series by label.
+//! Figures and time series by label.
 
 use gake_core::record::{LabelPoint, Run, SeriesPoint};
 use serde::Serialize;

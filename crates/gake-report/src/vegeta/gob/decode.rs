@@ -1,4 +1,4 @@
-//! Decodes records from a gob stream. StructFields are found by name, as in Go, so that results of
+//! Decodes records from a gob stream. Fields are found by name, as in Go, so that results of
 //! older versions and other programs are readable, too.
 
 use std::io::{self, BufRead, Read};

@@ -3,8 +3,8 @@
 use super::YEAR_1_TO_1970;
 use crate::vegeta::record::{Headers, Timestamp, VegetaRecord};
 
-/// RequestResult Go's encoder sends before its first result: the types `Result` (number 64), `Time`
-/// (65), `Header` (67) and `[]string` (66). They depend only on Vegeta's declaration.
+/// The types that Go's encoder sends before its first result: `Result` (number 64), `Time` (65),
+/// `Header` (67) and `[]string` (66). They depend only on Vegeta's declaration.
 const DEFINITIONS: &[u8] = b"\xff\x96\x7f\x03\x01\x01\x06Result\x01\xff\x80\x00\x01\x0c\
     \x01\x06Attack\x01\x0c\x00\x01\x03Seq\x01\x06\x00\x01\x04Code\x01\x06\x00\
     \x01\x09Timestamp\x01\xff\x82\x00\x01\x07Latency\x01\x04\x00\x01\x08BytesOut\x01\x06\x00\
