@@ -55,7 +55,7 @@ pub fn all(contents: &Contents, files: &[PathBuf], out: &Path) -> Result<()> {
 }
 
 /// `gake run demo -d 1s` by what was installed.
-fn demo(gake: &mut Command) -> Result<()> {
+pub fn demo(gake: &mut Command) -> Result<()> {
     let out = gake.args(["run", "demo", "-d", "1s"]).output()?;
     let text = String::from_utf8_lossy(&out.stdout);
     // 3: the measurement is not valid, as on a machine that is busy.

@@ -17,6 +17,7 @@ pub mod image;
 pub mod install;
 pub mod npm;
 pub mod redhat;
+mod registry;
 pub mod sbom;
 pub mod tarball;
 pub mod target;
@@ -58,7 +59,11 @@ struct Options<'a> {
 /// The task.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match options(&args).and_then(|options| run(&options)) {
+    let done = match &args[..] {
+        [flag] if flag == "--registry" => registry::check(),
+        args => options(args).and_then(|options| run(&options)),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -82,7 +87,7 @@ fn options(args: &[String]) -> Result<Options<'_>> {
             ("--repository", Some(url)) => options.repository = Some(url.trim_end_matches('/')),
             _ => bail!(
                 "usage: cargo xtask dist [--target TRIPLE] [--binary FILE] [--repository URL] \
-                 [--check]"
+                 [--check], or cargo xtask dist --registry"
             ),
         }
     }

@@ -61,7 +61,15 @@ pub fn check() -> Result<()> {
         let args: Vec<_> = ["clippy"].into_iter().chain(packages).chain(lints).collect();
         command::run_with("cargo", &args, &[("GAKE_QUICKJS", "published")])?;
     }
-    // `cargo package --workspace` with verification compiles each of them: a matter of half an hour.
+    package()
+}
+
+/// Packs the published crates, without building from the packages: `cargo xtask dist --registry`
+/// does that.
+///
+/// # Errors
+/// When one cannot be packed.
+pub fn package() -> Result<()> {
     let ours = ["gake-bench", "gake-packaging", "gake-testkit", "xtask"];
     let args = ["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
     let excluded = ours.iter().flat_map(|package| ["--exclude", package]);

@@ -7,7 +7,7 @@
 
 pub mod command;
 pub mod debian;
-mod features;
+pub mod features;
 mod golang;
 mod suite;
 mod test;
@@ -33,7 +33,7 @@ usage: cargo xtask TASK
                      Node.js, or checks that those in the tree are up to date
   deny               licences, bans and sources of the dependencies; the vendored code
   docs               the documentation as a site, in target/docs
-  dist [--target T] [--binary FILE] [--repository URL] [--check]
+  dist [--target T] [--binary FILE] [--repository URL] [--check], or --registry
                      archive, wheel, npm, deb, rpm, container image, SBOM (docs/packages.md)
   bench [PART ...]   gake and its peers, side by side (bench/README.md)
   causes [--runs N] [--only PART]

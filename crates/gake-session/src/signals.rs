@@ -4,7 +4,7 @@
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock};
 
-use gake_engine::{Stop, in_background};
+use gake_engine::{Stop, lower_class};
 use gake_run::Interrupt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -118,6 +118,7 @@ fn watch(mut each: impl FnMut(u32, &'static str) + Send + 'static) -> std::io::R
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
     };
     let watch = move || {
+        lower_class();
         runtime.block_on(async {
             let mut count = 0;
             loop {
@@ -127,8 +128,7 @@ fn watch(mut each: impl FnMut(u32, &'static str) + Send + 'static) -> std::io::R
             }
         });
     };
-    // The thread inherits the scheduling class.
-    in_background(|| std::thread::Builder::new().name("gake-signals".to_owned()).spawn(watch))?;
+    std::thread::Builder::new().name("gake-signals".to_owned()).spawn(watch)?;
     Ok(())
 }
 

@@ -67,6 +67,7 @@ impl ProgressLines {
         let (stop, stopped) = channel();
         let (test, options, console) = (Arc::downgrade(test), options.clone(), *console);
         let print = move || {
+            gake_engine::lower_class();
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let Some(test) = test.upgrade() else { return };
                 if test.running_for() > Duration::ZERO {
@@ -77,7 +78,7 @@ impl ProgressLines {
         };
         // No lines if the thread cannot start.
         let thread = Builder::new().name("gake-progress".to_owned());
-        let thread = gake_engine::in_background(|| thread.spawn(print)).ok();
+        let thread = thread.spawn(print).ok();
         Self { stop: Some(stop), thread }
     }
 

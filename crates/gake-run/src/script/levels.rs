@@ -88,12 +88,16 @@ impl UserTicker {
         tests: Vec<Arc<Test>>,
         phase: Arc<RunPhase>,
         interrupt: Interrupt,
+        in_background: bool,
     ) -> Self {
         let seen = Arc::new(Mutex::new(SeriesTable::default()));
         let table = Arc::clone(&seen);
         let (stop, stopped) = channel::<()>();
         let began = Instant::now();
         let tick = move || {
+            if in_background {
+                gake_engine::lower_class();
+            }
             for number in 1_u32.. {
                 let left = (began + EVERY * number).saturating_duration_since(Instant::now());
                 if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)

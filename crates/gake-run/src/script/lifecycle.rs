@@ -157,8 +157,9 @@ impl ResolvedRun {
             let users: usize = of.scenarios.iter().map(|number| plans[*number].lanes()).sum();
             of.script.test.start(users as u64);
         }
-        let start = || UserTicker::start(levels, tests, Arc::clone(phase), interrupt.clone());
-        Some(gake_engine::beside(&self.plan, start))
+        let in_background = gake_engine::belongs_in_background(&self.plan);
+        let (phase, interrupt) = (Arc::clone(phase), interrupt.clone());
+        Some(UserTicker::start(levels, tests, phase, interrupt, in_background))
     }
 
     /// Runs the users in this process.

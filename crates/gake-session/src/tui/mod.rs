@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gake_engine::{Stop, in_background};
+use gake_engine::{Stop, lower_class};
 use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -64,7 +64,10 @@ impl Tui {
             asked: 0,
         };
         let named = std::thread::Builder::new().name("gake-tui".to_owned());
-        let thread = in_background(|| named.spawn(move || view.run()));
+        let thread = named.spawn(move || {
+            lower_class();
+            view.run();
+        });
         match thread {
             Ok(thread) => Ok(Self { state, is_over, thread: Some(thread) }),
             Err(error) => {
