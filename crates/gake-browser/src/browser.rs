@@ -86,7 +86,10 @@ impl Browser {
         let sent = self.commands.as_ref().map(|commands| commands.try_send(text.into_bytes()));
         match sent {
             Some(Ok(())) => Ok(()),
-            _ => Err("the browser does not take commands".to_owned()),
+            _ => {
+                let routes = lock(&self.routes);
+                Err(routes.closed().unwrap_or("the browser does not take commands").to_owned())
+            }
         }
     }
 }

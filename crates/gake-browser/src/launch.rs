@@ -65,7 +65,7 @@ const ARGUMENTS: [&str; 26] = [
     "use-mock-keychain",
 ];
 
-/// The start of names of profile folders; the namespace and the number of the process follow.
+/// The start of names of profile folders; the number of the process and its namespace follow.
 const FOLDER: &str = "gake-browser-";
 
 /// How long the browser may take to be there, and to open a page.
@@ -202,7 +202,7 @@ pub(crate) struct Launched {
 pub(crate) fn launch(options: &LaunchOptions) -> Result<Launched, String> {
     let executable = options.executable()?;
     remove_stale_folders();
-    let start = format!("{FOLDER}{}-{}-", namespace(), std::process::id());
+    let start = format!("{FOLDER}{}-{}-", std::process::id(), namespace());
     let folder = tempfile::Builder::new().prefix(&start).tempdir();
     let folder = folder.map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let mut command = Command::new(&executable);
@@ -251,12 +251,14 @@ fn namespace() -> String {
 
 /// Removes the profile folders of processes that ended without doing so.
 fn remove_stale_folders() {
-    let start = format!("{FOLDER}{}-", namespace());
+    let here = namespace();
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(&start)?.split('-').next());
-        let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) else { continue };
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(FOLDER)) else { continue };
+        let mut parts = rest.split('-');
+        let number = parts.next().and_then(|number| number.parse::<u32>().ok());
+        let Some(number) = number.filter(|_| parts.next() == Some(&here)) else { continue };
         if !Path::new(&format!("/proc/{number}")).exists() {
             // The folder of another owner stays.
             let _ = std::fs::remove_dir_all(entry.path());
@@ -308,7 +310,10 @@ mod tests {
         .arguments(Path::new("/profile"));
         let count = |start: &str| arguments.iter().filter(|one| one.starts_with(start)).count();
         assert_eq!(count("--lang=de"), 1);
-        assert_eq!(count("--host-resolver-rules=MAP ads.test ~NOTFOUND,MAP *.shop.test 127.9.8.7:80"), 1);
+        assert_eq!(
+            count("--host-resolver-rules=MAP ads.test ~NOTFOUND,MAP *.shop.test 127.9.8.7:80"),
+            1
+        );
         assert_eq!(count("--window-size"), 1);
         assert_eq!(count("--no-first-run"), 1);
         assert_eq!(count("--mute-audio") + count("--headless"), 0);

@@ -18,9 +18,9 @@ use gake_js::native::named;
 use gake_js::value::{buffer, bytes, evaluate_as};
 use gake_k6::metrics::MetricNumber;
 use gake_k6::modules::{BROWSER_METRICS, NO_BROWSER};
+use gake_k6::test::LogLevel;
 use gake_k6::user::dial::resolve as resolve_host;
 use gake_k6::user::vu::{OpenResource, Vu, VuStage};
-use gake_k6::test::LogLevel;
 use gake_script::user::{Completion, aside, bound};
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Promise, Value};
 

@@ -31,10 +31,7 @@ pub(crate) struct RemoteReader {
 ///
 /// # Errors
 /// Why it cannot, with the URL.
-pub(crate) fn connect(
-    url: &str,
-    limit: Duration,
-) -> Result<(RemoteWriter, RemoteReader), String> {
+pub(crate) fn connect(url: &str, limit: Duration) -> Result<(RemoteWriter, RemoteReader), String> {
     let failed = |why: String| format!("K6_BROWSER_WS_URL: {url}: {why}");
     let Some(rest) = url.strip_prefix("ws://") else {
         return Err(failed("it must begin with ws://".to_owned()));

@@ -63,7 +63,8 @@ mod tests {
     fn every_listed_feature_can_be_enabled() {
         let mut features = Features::default();
         assert!(Features::ALL.iter().all(|(name, _)| features.enable(name)));
-        let Features { native_histograms, merge_run_tags, freeze_env, async_metric_context } = features;
+        let Features { native_histograms, merge_run_tags, freeze_env, async_metric_context } =
+            features;
         assert!(native_histograms && merge_run_tags && freeze_env && async_metric_context);
         assert!(!features.enable("nothing"));
     }

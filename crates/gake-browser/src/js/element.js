@@ -145,9 +145,15 @@ const choicesOf = (values) => {
         ? { value: value.value, label: value.label, index: value.index } : String(value)));
 };
 
-const pressWith = (modifiers, page) => {
-    const names = optionsOf({ modifiers }).modifiers ?? [];
-    page.keyboard.modifiers = names.reduce((mask, name) => mask | (MODIFIERS[name] ?? 0), 0);
+/** Acts while these keys are held, by default those that the script holds. */
+const holding = async (modifiers, page, act) => {
+    const held = page.keyboard.modifiers;
+    if (Array.isArray(modifiers)) page.keyboard.modifiers = modifiers.reduce((mask, name) => mask | (MODIFIERS[name] ?? 0), 0);
+    try {
+        await act();
+    } finally {
+        page.keyboard.modifiers = held;
+    }
 };
 
 const click = (count) => async (element, ms, options) => {
@@ -155,9 +161,8 @@ const click = (count) => async (element, ms, options) => {
     const { button, delay, modifiers, trial, clickCount, noWaitAfter } = optionsOf(options);
     const { x, y } = await element.point(ms, options);
     if (trial) return;
-    pressWith(modifiers, page);
-    await page.afterNavigation(noWaitAfter, ms, () => page.mouse.click(x, y, { button, delay, clickCount: clickCount ?? count }));
-    page.keyboard.modifiers = 0;
+    const press = () => page.mouse.click(x, y, { button, delay, clickCount: clickCount ?? count });
+    await holding(modifiers, page, () => page.afterNavigation(noWaitAfter, ms, press));
 };
 
 const setChecked = async (element, ms, wanted, options) => {

@@ -92,10 +92,7 @@ fn carrier(ctx: &Ctx<'_>) -> Option<Rc<dyn CarriedState>> {
 }
 
 /// Puts a state in force, and returns the one before.
-fn swapped<'js>(
-    ctx: &Ctx<'js>,
-    state: &Class<'js, Held>,
-) -> rquickjs::Result<Class<'js, Held>> {
+fn swapped<'js>(ctx: &Ctx<'js>, state: &Class<'js, Held>) -> rquickjs::Result<Class<'js, Held>> {
     let carrier = carrier(ctx).ok_or(rquickjs::Error::Unknown)?;
     let before = carrier.now();
     carrier.set(&state.borrow().0);
